@@ -40,17 +40,6 @@ void list_transports(bool verbose) {
         std::cout << "  left out of this build: " << left_out.name << " (" << left_out.remedy << ")\n";
 }
 
-void list_reporters() {
-    using tacholog::Test;
-    for (const auto* kind : tacholog::all_reporters()) {
-        std::string tests;
-        for (const auto test : {Test::latency, Test::throughput, Test::demand, Test::sustain}) {
-            if (kind->expresses(test, tacholog::Role::both)) (tests += ' ') += tacholog::to_text(test);
-        }
-        std::cout << padded(kind->name) << kind->summary << ":" << tests << '\n';
-    }
-}
-
 int do_as_told(int argc, char* argv[]) {
     const auto options = tacholog::parse_options(argc, argv);
     if (!options) {
@@ -69,9 +58,6 @@ int do_as_told(int argc, char* argv[]) {
             break;
         case tacholog::Request::list_transports:
             list_transports(options->verbose);
-            break;
-        case tacholog::Request::list_reporters:
-            list_reporters();
             break;
     }
     std::cout.flush();

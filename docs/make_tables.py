@@ -11,8 +11,8 @@ from typing import Literal, get_args, get_origin
 
 import msgspec
 
-from tacholog.campaign.campaign_file import Block, Campaign, NameList, Process
-from tacholog.campaign.machines.machine import HostEntry, Ready
+from tacholog.campaign.campaign_file import Campaign, NameList, Process, RunBlock
+from tacholog.campaign.machines.machine import HostEntry, ReadyCondition
 from tacholog.formats import kit
 from tacholog.runs.disturbance import Limits
 from tacholog.schema.reference import results_schema, with_tables
@@ -115,12 +115,12 @@ def _code(words: str) -> str:
 _KEYS = re.compile(r"<!-- keys: (?P<name>\w+) -->\n.*?<!-- end of keys -->", re.DOTALL)
 _TABLES_OF_KEYS = {
     "Campaign": Campaign,
-    "Block": Block,
+    "RunBlock": RunBlock,
     "NameList": NameList,
     "Limits": Limits,
     "Process": Process,
     "HostEntry": HostEntry,
-    "Ready": Ready,
+    "ReadyCondition": ReadyCondition,
 }
 _KINDS = {"tuple": "list", "dict": "table", "int": "whole number", "float": "number", "str": "text", "bool": "true or false"}
 

@@ -11,8 +11,7 @@ import pytest
 from tests.command import run_tacholog_text
 from tests.samples import FORMATS, SAMPLE_LOGS
 
-from tacholog.formats.held import HeldRecords
-from tacholog.formats.reading import read
+from tacholog.formats.reading import HeldRecords, read
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Record
 from tacholog.store.load import load_logs

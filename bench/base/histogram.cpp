@@ -11,8 +11,6 @@ void Histogram::merge(const Histogram& other) {
     if (other.count_ == 0) return;
     const std::size_t last = index(std::min(other.max_, top_ns));
     for (std::size_t bin = index(std::min(other.min_, top_ns)); bin <= last; ++bin) counts_[bin] += other.counts_[bin];
-    if (other.min_ < min_) min_at_ = count_ + other.min_at_;
-    if (other.max_ > max_) max_at_ = count_ + other.max_at_;
     count_ += other.count_;
     overflow_ += other.overflow_;
     sum_ += other.sum_;
@@ -51,7 +49,7 @@ bool Histogram::agrees(const Exact& exact) const {
     if (exact.overflow > 0) add(top_ns + 1, exact.max, exact.overflow);
     if (exact.count != count) return false;
     if (exact.count == 0) return exact.sum == 0 && exact.squares == 0;
-    if (exact.min > exact.max || exact.min_at >= exact.count || exact.max_at >= exact.count) return false;
+    if (exact.min > exact.max) return false;
     if ((exact.max > top_ns) != (exact.overflow > 0) || (exact.min > top_ns) == first.has_value()) return false;
     if (first && (index(exact.min) != *first || (exact.overflow == 0 && index(exact.max) != last))) return false;
     // 128 bits hold them, and what is computed of them.
@@ -82,8 +80,6 @@ bool Histogram::restore(const Exact& exact) {
     overflow_ = exact.overflow;
     min_ = exact.min;
     max_ = exact.max;
-    min_at_ = exact.min_at;
-    max_at_ = exact.max_at;
     sum_ = exact.sum;
     squares_ = exact.squares;
     return true;
@@ -94,7 +90,7 @@ void Histogram::clear() {
     const auto first = counts_.begin() + static_cast<std::ptrdiff_t>(index(std::min(min_, top_ns)));
     const auto last = counts_.begin() + static_cast<std::ptrdiff_t>(index(std::min(max_, top_ns)));
     std::fill(first, last + 1, 0);
-    count_ = overflow_ = max_ = min_at_ = max_at_ = 0;
+    count_ = overflow_ = max_ = 0;
     min_ = UINT64_MAX;
     sum_ = squares_ = 0;
 }

@@ -28,8 +28,6 @@ public:
         std::uint64_t overflow = 0;
         std::uint64_t min = 0;
         std::uint64_t max = 0;
-        std::uint64_t min_at = 0;
-        std::uint64_t max_at = 0;
         Wide sum = 0;
         Wide squares = 0;
     };
@@ -37,14 +35,8 @@ public:
     Histogram();
 
     void record(std::uint64_t value_ns) {
-        if (value_ns < min_) {
-            min_ = value_ns;
-            min_at_ = count_;
-        }
-        if (value_ns > max_) {
-            max_ = value_ns;
-            max_at_ = count_;
-        }
+        if (value_ns < min_) min_ = value_ns;
+        if (value_ns > max_) max_ = value_ns;
         ++count_;
         sum_ += value_ns;
         squares_ += static_cast<Wide>(value_ns) * value_ns;
@@ -55,7 +47,7 @@ public:
         }
     }
 
-    /// Adds the values of another, which were recorded after these.
+    /// Adds the values of another.
     void merge(const Histogram& other);
 
     /// A histogram of another process: its bins, then the rest of it.
@@ -67,7 +59,7 @@ public:
         held = count;
         return true;
     }
-    Exact exact() const { return {count_, overflow_, min_, max_, min_at_, max_at_, sum_, squares_}; }
+    Exact exact() const { return {count_, overflow_, min_, max_, sum_, squares_}; }
     /// False if this cannot be the rest of these bins: then nothing is kept.
     bool restore(const Exact& exact);
 
@@ -78,8 +70,6 @@ public:
     std::uint64_t overflow() const { return overflow_; }  ///< values above top_ns, in no bin but in max_ns and mean_ns
     std::uint64_t min_ns() const { return count_ == 0 ? 0 : min_; }
     std::uint64_t max_ns() const { return max_; }
-    std::uint64_t min_at() const { return min_at_; }  ///< how many values were recorded before the first smallest
-    std::uint64_t max_at() const { return max_at_; }
     double mean_ns() const;
     double std_ns() const;  ///< of the population
 
@@ -116,8 +106,6 @@ private:
     std::uint64_t overflow_ = 0;
     std::uint64_t min_ = UINT64_MAX;
     std::uint64_t max_ = 0;
-    std::uint64_t min_at_ = 0;
-    std::uint64_t max_at_ = 0;
     Wide sum_ = 0;
     Wide squares_ = 0;
 };

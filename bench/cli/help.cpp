@@ -118,13 +118,9 @@ Who runs where
                              never comes is lost (default 0.2, and 0.08 a MiB of the size)
 
 What to write
-  --reporter NAME            the log's dialect; --list-reporters shows them (default native)
   --output FILE|-            where to write the log (default -: standard output)
-                             Give both in pairs, as often as you like: one run in several dialects.
-  --intervals                rti, rti-csv: a line a second too (native always has them)
-  --no-headers               rti-csv: rows only
 
-  --list-transports [--verbose], --list-reporters, --version, --help
+  --list-transports [--verbose], --version, --help
 
 Exit status: 0 measured, 1 the run failed, 2 the command line is wrong, or a file or CPU that it names cannot be used.
 
@@ -134,9 +130,8 @@ Examples
   Ten thousand messages a second from one host to another, over UDP:
     host A (192.0.2.1)  perftest --test throughput --transport udp --rate 10000 --role pub --address 192.0.2.1
     host B              perftest --test throughput --transport udp --rate 10000 --role sub --address 192.0.2.1
-  One run of bursts, written natively and as Fast-RTPS would:
-    perftest --test demand --transport udp --sizes 1KiB --demands 100,1000 --recovery 0,5 \
-      --reporter native --output run.log --reporter fastrtps --output table.log
+  One run of bursts, its log in a file:
+    perftest --test demand --transport udp --sizes 1KiB --demands 100,1000 --recovery 0,5 --output run.log
 )";
 
 }  // namespace

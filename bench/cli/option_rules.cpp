@@ -119,19 +119,6 @@ Result<void> check_settings(const Options& options) {
     return {};
 }
 
-Result<void> check_logs(const std::vector<LogOrder>& logs) {
-    for (const auto& log : logs) {
-        if (logs.size() > 1 && (log.reporter.empty() || log.output.empty())) {
-            return Error{"--reporter and --output: for more than one log give them in pairs"};
-        }
-        const auto same = [&](const LogOrder& other) { return other.output == log.output; };
-        if (std::count_if(logs.begin(), logs.end(), same) > 1) {
-            return Error{"--output " + log.output + " is there twice: each log needs its own"};
-        }
-    }
-    return {};
-}
-
 }  // namespace
 
 Result<void> check(const Options& options, const Given& given) {
@@ -146,7 +133,6 @@ Result<void> check(const Options& options, const Given& given) {
     if (const auto fine = check_audience(options); !fine) return fine;
     if (const auto fine = check_batch(options); !fine) return fine;
     if (const auto fine = check_basis(options); !fine) return fine;
-    if (const auto fine = check_logs(options.logs); !fine) return fine;
     return check_roles(options);
 }
 

@@ -1,4 +1,4 @@
-// Which options go together. objections.hpp has what a transport or a dialect cannot do.
+// Which options go together. objections.hpp has what a transport cannot do.
 #pragma once
 
 #include <algorithm>

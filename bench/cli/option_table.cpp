@@ -110,13 +110,9 @@ Result<void> set_setting(Options& options, std::string_view text) {
     return {};
 }
 
-/// The n-th --reporter goes with the n-th --output.
-Result<void> set_log(Options& options, std::string LogOrder::* part, std::string_view text) {
-    if (text.empty()) return Error{"--reporter and --output: an empty name"};
-    const auto free = std::find_if(options.logs.begin(), options.logs.end(),
-                                   [&](const LogOrder& order) { return (order.*part).empty(); });
-    LogOrder& order = free == options.logs.end() ? options.logs.emplace_back() : *free;
-    order.*part = text;
+Result<void> set_output(Options& options, std::string_view text) {
+    if (text.empty()) return Error{"--output: an empty name"};
+    options.output = text;
     return {};
 }
 
@@ -138,7 +134,7 @@ Result<void> nothing(Options&, std::string_view) {
 }
 
 // clang-format off
-constexpr std::array<OptionRow, 48> rows{{
+constexpr std::array<OptionRow, 44> rows{{
     {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
     {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
     {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
@@ -178,13 +174,9 @@ constexpr std::array<OptionRow, 48> rows{{
     {"any-endpoint", [](Options& o, std::string_view) { return set_flag(o.any_endpoint); }, no_argument},
     {"timeout", [](Options& o, std::string_view t) { return keep(positive("--timeout", t, "seconds", longest_s), o.timeout_s); }},
     {"answer-limit", [](Options& o, std::string_view t) { return keep(positive("--answer-limit", t, "seconds", longest_s), o.answer_limit_s); }},
-    {"reporter", [](Options& o, std::string_view t) { return set_log(o, &LogOrder::reporter, t); }, required_argument, Request::run, true},
-    {"output", [](Options& o, std::string_view t) { return set_log(o, &LogOrder::output, t); }, required_argument, Request::run, true},
-    {"intervals", [](Options& o, std::string_view) { return set_flag(o.intervals); }, no_argument},
-    {"no-headers", [](Options& o, std::string_view) { return set_flag(o.no_headers); }, no_argument},
+    {"output", set_output},
     {"verbose", [](Options& o, std::string_view) { return set_flag(o.verbose); }, no_argument},
     {"list-transports", nothing, no_argument, Request::list_transports},
-    {"list-reporters", nothing, no_argument, Request::list_reporters},
     {"version", nothing, no_argument, Request::version},
     {"help", nothing, no_argument, Request::help},
 }};

@@ -27,11 +27,6 @@ std::vector<option> getopt_table(std::span<const OptionRow> rows) {
 void complete(Options& options) {
     if (const Transport* transport = find_transport(options.transport))
         options.settings = in_effect(transport->settings, options.settings);
-    if (options.logs.empty()) options.logs.emplace_back();
-    for (auto& log : options.logs) {
-        if (log.reporter.empty()) log.reporter = std::string{"native"};
-        if (log.output.empty()) log.output = std::string{"-"};
-    }
     options.sustain.full_s = options.duration_s;
     if (options.test != Test::demand) return;
     if (options.demand_table.empty()) {

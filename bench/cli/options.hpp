@@ -23,7 +23,7 @@ namespace tacholog {
 enum class Test { latency, throughput, demand, sustain };
 enum class Basis { round_trip, one_way };
 enum class Role { both, pub, sub };
-enum class Request { run, help, version, list_transports, list_reporters };
+enum class Request { run, help, version, list_transports };
 
 std::string_view to_text(Test test);
 std::string_view to_text(Role role);
@@ -31,12 +31,6 @@ std::string_view to_text(Touch touch);
 std::string_view to_text(SlowSubscriber slow);
 std::string_view to_text(Waiting waiting);
 std::string_view to_text(Basis basis);
-
-/// One log of a run: its dialect and where it is written ("-": standard output).
-struct LogOrder {
-    std::string reporter;
-    std::string output;
-};
 
 struct Options {
     Request request = Request::run;
@@ -70,10 +64,8 @@ struct Options {
     bool any_endpoint = false;  ///< the peer may name any address to send to, not only its own
     double timeout_s = 10;
     std::optional<double> answer_limit_s;  ///< of a round trip that may be lost; nothing: by the size
-    std::vector<LogOrder> logs;
-    bool intervals = false;   ///< interval lines in dialects whose tool has an option for them
-    bool no_headers = false;  ///< no headers in dialects whose tool has an option for that
-    std::string command;      ///< the command line as given
+    std::string output = "-";              ///< where the log is written; "-": standard output
+    std::string command;                   ///< the command line as given
 };
 
 /// Reads the command line. The error is one that the user can act on.

@@ -1,6 +1,6 @@
-# tacholog_transport(NAME [SOURCES FILE...] [LINK LIBRARY...]) and tacholog_reporter(NAME SOURCES FILE...) add the sources to the target that
-# `tacholog_target` names, and a line to the generated registry. A source defines one variable for each entry, named like the entry with `_` for
-# `-`, in namespace tacholog::transports (or ::reporters). There is no list in C++.
+# tacholog_transport(NAME [SOURCES FILE...] [LINK LIBRARY...]) adds the sources to the target that `tacholog_target` names, and a line to the
+# generated registry. A source defines one variable for each transport, named like it with `_` for `-`, in namespace tacholog::transports. There is
+# no list in C++.
 #
 # tacholog_left_out(NAME REMEDY) says what to install for a transport that this build does not have: "install libzmq3-dev". With
 # TACHOLOG_REQUIRE_ALL this is an error (not a FATAL_ERROR, so that one attempt names all that is missing).
@@ -11,7 +11,7 @@ else()
   set(tacholog_missing STATUS)
 endif()
 
-function(tacholog_entry name)
+function(tacholog_transport name)
   cmake_parse_arguments(ENTRY "" "" "SOURCES;LINK" ${ARGN})
   if(ENTRY_SOURCES)
     target_sources(${tacholog_target} PRIVATE ${ENTRY_SOURCES})
@@ -20,14 +20,6 @@ function(tacholog_entry name)
     target_link_libraries(${tacholog_target} PRIVATE ${ENTRY_LINK})
   endif()
   set_property(TARGET ${tacholog_target} APPEND PROPERTY TACHOLOG_ENTRIES ${name})
-endfunction()
-
-function(tacholog_transport name)
-  tacholog_entry(${name} ${ARGN})
-endfunction()
-
-function(tacholog_reporter name)
-  tacholog_entry(${name} ${ARGN})
 endfunction()
 
 function(tacholog_left_out name remedy)
@@ -43,41 +35,41 @@ function(tacholog_switched_off remedy)
   message(STATUS "switched off: ${shown} (${remedy})")
 endfunction()
 
-# Writes the source `file` with the registry of `transports` or `reporters`: the names that follow.
-function(tacholog_write_registry file registry type header)
+# Writes the source `file` with the registry of transports: the names that follow.
+function(tacholog_write_registry file)
   set(names ${ARGN})
   list(SORT names)
   set(declarations "")
   set(pointers "")
   foreach(name IN LISTS names)
     string(REPLACE "-" "_" variable ${name})
-    string(APPEND declarations "extern const ${type} ${variable};\n")
-    string(APPEND pointers "    &${registry}::${variable},\n")
+    string(APPEND declarations "extern const Transport ${variable};\n")
+    string(APPEND pointers "    &transports::${variable},\n")
   endforeach()
   list(LENGTH names count)
   file(CONFIGURE OUTPUT ${file} @ONLY CONTENT [[
 // Written by CMake.
 #include <array>
 
-#include "@header@"
+#include "transports/transport.hpp"
 
 namespace tacholog {
-namespace @registry@ {
-@declarations@}  // namespace @registry@
+namespace transports {
+@declarations@}  // namespace transports
 
 namespace {
-constexpr std::array<const @type@*, @count@> all{{
+constexpr std::array<const Transport*, @count@> all{{
 @pointers@}};
 }  // namespace
 
-std::span<const @type@* const> all_@registry@() {
+std::span<const Transport* const> all_transports() {
     return all;
 }
 
 }  // namespace tacholog
 ]])
   list(JOIN names " " shown)
-  message(STATUS "${registry}: ${shown}")
+  message(STATUS "transports: ${shown}")
 endfunction()
 
 # Writes the source `file` with what tacholog_left_out() and tacholog_switched_off() have named.

@@ -320,7 +320,7 @@ Result<std::size_t> greet_subscriber(Control& control, const std::string& agreem
 
 Result<std::size_t> answer_hello(Control& control, const Frame& frame, const std::string& agreement,
                                  const std::vector<std::size_t>& free_places, std::uint64_t secret) {
-    const auto hello = HelloFrame::of(frame);
+    const auto hello = read_frame<HelloFrame>(frame);
     Error problem;
     if (hello.version != protocol_version) {
         problem.text = "control channel: version " + std::to_string(protocol_version) + " here, " +
@@ -335,7 +335,7 @@ Result<std::size_t> answer_hello(Control& control, const Frame& frame, const std
     if (problem.text.empty()) {
         const auto wished = std::find(free_places.begin(), free_places.end(), hello.place);
         const std::size_t place = wished == free_places.end() ? free_places.front() : *wished;
-        const auto sent = control.send(HelloFrame{.place = place, .agreement = agreement}.frame());
+        const auto sent = control.send(frame_of(HelloFrame{.place = place, .agreement = agreement}));
         return sent ? Result<std::size_t>{place} : sent.error();
     }
     if (const auto told = control.send({FrameKind::refused, {}, problem.text}); !told) return told.error();
@@ -344,11 +344,12 @@ Result<std::size_t> answer_hello(Control& control, const Frame& frame, const std
 
 Result<std::size_t> greet_publisher(Control& control, const std::string& agreement, Patience limit, std::size_t wish,
                                     std::uint64_t secret) {
-    const auto sent = control.send(HelloFrame{.place = wish, .secret = secret, .agreement = agreement}.frame(), limit);
+    const auto sent =
+        control.send(frame_of(HelloFrame{.place = wish, .secret = secret, .agreement = agreement}), limit);
     if (!sent) return sent.error();
     const auto answer = control.expect(FrameKind::hello, limit);
     if (!answer) return answer.error();
-    const auto hello = HelloFrame::of(*answer);
+    const auto hello = read_frame<HelloFrame>(*answer);
     if (hello.version != protocol_version) return foreign();
     return std::size_t{hello.place};
 }

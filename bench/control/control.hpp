@@ -29,7 +29,7 @@ enum class FrameKind : std::uint16_t {
     phase_end,   ///< PhaseEndFrame
     alive,       ///< the publisher is at work, should none of its messages arrive, or waits for another subscriber
     interval,    ///< IntervalFrame
-    phase_done,  ///< PhaseDoneFrame, or OneWayDoneFrame of one-way latency
+    phase_done,  ///< PhaseDoneFrame
     size_end,    ///< the publisher is done with this case
     histogram,   ///< HistogramFrame
     clock,       ///< text: which clock the subscriber reads
@@ -47,7 +47,7 @@ struct Frame {
     std::uint64_t number(std::size_t place) const { return place < numbers.size() ? numbers[place] : 0; }
 };
 
-inline constexpr std::uint64_t protocol_version = 8;
+inline constexpr std::uint64_t protocol_version = 9;
 inline constexpr std::size_t most_numbers = 16;
 /// An agreement names every size and demand.
 inline constexpr std::size_t longest_text = std::size_t{256} * 1024;

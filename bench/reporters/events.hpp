@@ -79,7 +79,6 @@ struct LatencyInterval {
     std::uint64_t index = 0;
     Nanoseconds duration_ns = 0;
     const Histogram* histogram = nullptr;
-    std::uint64_t last_ns = 0;  ///< the latest round trip
 };
 
 struct ThroughputInterval {

@@ -1,30 +1,23 @@
-// Where a run writes: its reporters and their streams, with the counts for the end line.
+// Where a run writes: the native log and its stream, with the counts for the end line.
 #pragma once
 
-#include <memory>
 #include <ostream>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/result.hpp"
-#include "reporters/reporter.hpp"
+#include "reporters/native.hpp"
 
 namespace tacholog {
 
 class Log {
 public:
-    struct Writer {
-        std::string name;  ///< for messages
-        std::unique_ptr<Reporter> reporter;
-        std::ostream* stream;
-    };
-
-    explicit Log(std::vector<Writer> writers) : writers_(std::move(writers)) {}
+    /// The name is for messages.
+    Log(std::string name, std::ostream& stream) : name_(std::move(name)), stream_(stream), native_(stream) {}
 
     template <typename Event>
     void write(const Event& event) {
-        for (const auto& writer : writers_) writer.reporter->write(event);
+        native_.write(event);
     }
     void write(const LatencyResult& result) {
         carried_bytes_ += result.histogram->count() * result.payload_bytes;
@@ -40,7 +33,7 @@ public:
     }
     void write(const Trial& trial) {
         carried_bytes_ += trial.latency->count() * trial.payload_bytes;
-        for (const auto& writer : writers_) writer.reporter->write(trial);
+        native_.write(trial);
     }
     void write(const SustainResult& result) { count(counts_.sustain, result); }
     void write(const Failure& failure) { count(counts_.errors, failure); }
@@ -48,7 +41,7 @@ public:
     void end() {
         counts_.ok = counts_.errors == 0;
         counts_.time = utc_time();
-        for (const auto& writer : writers_) writer.reporter->write(counts_);
+        native_.write(counts_);
     }
 
     bool failed() const { return counts_.errors > 0; }
@@ -75,15 +68,11 @@ public:
     }
 
     /// Nothing is left in a buffer, where a forked process would write it again.
-    void flush() {
-        for (const auto& writer : writers_) writer.stream->flush();
-    }
+    void flush() { stream_.flush(); }
 
-    /// An error if a log could not be written: a disk may fill up during a run.
+    /// An error if the log could not be written: a disk may fill up during a run.
     Result<void> written() const {
-        for (const auto& writer : writers_) {
-            if (!writer.stream->good()) return Error{"write the log: " + writer.name + " takes no more"};
-        }
+        if (!stream_.good()) return Error{"write the log: " + name_ + " takes no more"};
         return {};
     }
 
@@ -91,10 +80,12 @@ private:
     template <typename Event>
     void count(std::uint64_t& counter, const Event& event) {
         ++counter;
-        for (const auto& writer : writers_) writer.reporter->write(event);
+        native_.write(event);
     }
 
-    std::vector<Writer> writers_;
+    std::string name_;
+    std::ostream& stream_;
+    reporters::NativeLog native_;
     End counts_;
     std::uint64_t carried_bytes_ = 0;
 };

@@ -51,7 +51,6 @@ struct LatencyRecord {
     Histogram histogram;
     Nanoseconds duration_ns = 0;
     Nanoseconds elapsed_ns = 0;  ///< since the phase began
-    std::uint64_t last_ns = 0;   ///< the latest latency
 };
 
 /// The messages of an interval.

@@ -64,8 +64,7 @@ private:
             // Here, as no round trip above the limit ends before the next look: to ask at each cost 20 ns of 340.
             if (*answer == Outcome::came && round_trip_ns > late_from_ns_) ++late_;
             if (auto fine = side_.monitor->fine(); !fine) return fine.error();
-            if (now >= intervals_.start_ns() + interval_ns && now < end_ns)
-                intervals_.hand_over(now, last_round_trip_ns_);
+            if (now >= intervals_.start_ns() + interval_ns && now < end_ns) intervals_.hand_over(now);
             next_pulse_ns = now + std::min(pulse_ns, late_from_ns_);
             if (intervals_.start_ns() + interval_ns > now)
                 next_pulse_ns = std::min(next_pulse_ns, intervals_.start_ns() + interval_ns);
@@ -73,15 +72,12 @@ private:
         }
         const Nanoseconds last_ns = sent_ns_;
         if (auto drained = take_late(); !drained) return drained.error();
-        intervals_.close(last_ns, last_round_trip_ns_);
+        intervals_.close(last_ns);
         return last_ns - start_ns;
     }
 
     void count(Outcome answer, Nanoseconds round_trip_ns) {
-        if (answer == Outcome::came) {
-            last_round_trip_ns_ = static_cast<std::uint64_t>(round_trip_ns);
-            intervals_.record(last_round_trip_ns_);
-        }
+        if (answer == Outcome::came) intervals_.record(static_cast<std::uint64_t>(round_trip_ns));
     }
 
     /// Takes answers that were given up, until nothing has come for long: those were late, and not lost.
@@ -130,13 +126,13 @@ private:
     Result<void> measure() {
         std::uint64_t index = 0;
         measured_ = true;
-        const auto duration = phase(to_nanoseconds(side_.options.duration_s), intervals_.length_ns(),
-                                    side_.placement.live, [&](const LatencyRecord& record) {
-                                        side_.tell(LatencyInterval{payload_bytes_, index++, record.duration_ns,
-                                                                   &record.histogram, record.last_ns});
-                                        total_.merge(record.histogram);
-                                        return false;
-                                    });
+        const auto duration =
+            phase(to_nanoseconds(side_.options.duration_s), intervals_.length_ns(), side_.placement.live,
+                  [&](const LatencyRecord& record) {
+                      side_.tell(LatencyInterval{payload_bytes_, index++, record.duration_ns, &record.histogram});
+                      total_.merge(record.histogram);
+                      return false;
+                  });
         if (!duration) return duration.error();
         duration_ns_ = *duration;
         return {};
@@ -285,7 +281,6 @@ private:
     Nanoseconds sent_ns_ = 0;        ///< when the round trip began that is under way
     std::uint64_t corrupted_ = 0;
     std::uint64_t late_ = 0;
-    std::uint64_t last_round_trip_ns_ = 0;
     GivenUp given_up_;
     Faults faults_;
     Histogram total_;

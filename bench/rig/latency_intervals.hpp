@@ -24,17 +24,16 @@ public:
     /// Whether what was reported is enough to end the phase.
     bool enough() const { return enough_.load(std::memory_order_relaxed); }
 
-    /// The current interval ends; `last_ns` is the latest latency.
-    void close(Nanoseconds now, std::uint64_t last_ns) {
+    /// The current interval ends.
+    void close(Nanoseconds now) {
         current_->duration_ns = now - start_ns_;
         current_->elapsed_ns = now - phase_start_ns_;
-        current_->last_ns = last_ns;
     }
 
     /// Closes the current interval and begins the next one. It goes on with this one if the monitor has given none
     /// back.
-    void hand_over(Nanoseconds now, std::uint64_t last_ns) {
-        close(now, last_ns);
+    void hand_over(Nanoseconds now) {
+        close(now);
         if (!records_.hand_over()) return;
         current_ = &records_.current();
         start_ns_ = now;

@@ -6,7 +6,6 @@
 #include "control/agreement.hpp"
 #include "control/control.hpp"
 #include "machine/environment.hpp"
-#include "reporters/reporter.hpp"
 
 namespace tacholog {
 namespace {
@@ -21,24 +20,14 @@ std::string names_of_those(bool (*can)(const Transport&)) {
 
 /// What speaks against so many subscribers, or against leaving a slow one behind.
 std::optional<std::string> objection_to_audience(const Options& options, const Transport& transport) {
-    if (options.audience.subscribers > 1 && transport.advertise_to_all == nullptr) {
+    if (options.audience.subscribers > 1 && !transport.reaches_several) {
         return "--subscribers " + std::to_string(options.audience.subscribers) + ": " + options.transport +
                " reaches one alone; those that reach several are " +
-               names_of_those([](const Transport& one) { return one.advertise_to_all != nullptr; });
+               names_of_those([](const Transport& one) { return one.reaches_several; });
     }
     if (options.audience.slow == SlowSubscriber::drop && !transport.drops_for_slow) {
         return "--slow-subscriber drop: " + options.transport + " cannot; those that can are " +
                names_of_those([](const Transport& one) { return one.drops_for_slow; });
-    }
-    for (const auto& log : options.logs) {
-        const Several several = find_reporter(log.reporter)->several;
-        if (several == Several::in_one_log) continue;
-        if (options.publishers > 1)
-            return "--reporter " + log.reporter + " with --publishers: its dialect has one a log";
-        if (options.audience.subscribers == 1) continue;
-        if (several == Several::in_a_log_each && options.role == Role::sub) continue;
-        return "--reporter " + log.reporter + " with --subscribers: its dialect has one subscriber a log" +
-               (several == Several::nowhere ? "" : "; give it to each --role sub");
     }
     return std::nullopt;
 }
@@ -57,33 +46,6 @@ std::optional<std::string> objection_to_publishers(const Options& options, const
     }
     if (transport.parties == Parties::hosts) {
         return "--publishers: over " + options.transport + " there is one publisher a network interface";
-    }
-    return std::nullopt;
-}
-
-bool in_some_role(const ReporterKind& kind, Test test) {
-    return std::any_of(roles.begin(), roles.end(), [&](const auto& role) { return kind.expresses(test, role.second); });
-}
-
-/// What speaks against writing this in these dialects.
-std::optional<std::string> objection_to_dialects(const Options& options) {
-    for (const auto& log : options.logs) {
-        const ReporterKind* kind = find_reporter(log.reporter);
-        if (kind == nullptr) {
-            return "--reporter " + log.reporter + ": no such reporter; --list-reporters shows what there is";
-        }
-        if (options.basis == Basis::one_way && !kind->one_way) {
-            return "--reporter " + log.reporter + ": its dialect has no words for one-way latency";
-        }
-        const bool round_trips = options.test == Test::latency && options.basis == Basis::round_trip;
-        if (options.rate_per_s && round_trips && !kind->open_loop) {
-            return "--reporter " + log.reporter + ": its dialect has no words for latency at a rate";
-        }
-        if (!kind->expresses(options.test, options.role)) {
-            return "--reporter " + log.reporter + ": its dialect has no words for --test " +
-                   std::string{to_text(options.test)} +
-                   (in_some_role(*kind, options.test) ? " --role " + std::string{to_text(options.role)} : "");
-        }
     }
     return std::nullopt;
 }
@@ -112,16 +74,11 @@ std::optional<std::string> objection_to_probes(const Options& options) {
     return std::nullopt;
 }
 
-/// What speaks against a process for each size. Dialects other than the native one remember what they wrote last.
+/// What speaks against a process for each size.
 std::optional<std::string> objection_to_fresh_processes(const Options& options, const Transport& transport) {
     if (!transport.fresh_process_for_each_size) return std::nullopt;
     if (options.publishers > 1)
         return "--publishers: " + options.transport + " can be started once in a process, by one publisher";
-    for (const auto& log : options.logs) {
-        if (log.reporter != "native")
-            return "--reporter " + log.reporter + ": " + options.transport +
-                   " needs a process for each size, which only the native log can follow";
-    }
     return std::nullopt;
 }
 
@@ -182,7 +139,6 @@ std::optional<std::string> objection(const Options& options, const Transport* tr
     if (auto wrong = objection_to_fresh_processes(options, *transport)) return wrong;
     if (auto wrong = objection_to_sending(options, *transport)) return wrong;
     if (auto wrong = objection_to_probes(options)) return wrong;
-    if (auto wrong = objection_to_dialects(options)) return wrong;
     if (auto wrong = objection_to_publishers(options, *transport)) return wrong;
     return objection_to_audience(options, *transport);
 }

@@ -23,14 +23,13 @@ private:
 
     Result<void> measure() {
         std::uint64_t index = 0;
-        const auto duration =
-            pacer_.phase(rate(), to_nanoseconds(side_.options.duration_s), pacer_.interval_length_ns(),
-                         side_.placement.live, [&](const LatencyRecord& record) {
-                             side_.tell(LatencyInterval{payload_bytes_, index++, record.duration_ns, &record.histogram,
-                                                        record.last_ns});
-                             total_.merge(record.histogram);
-                             return false;
-                         });
+        const auto duration = pacer_.phase(
+            rate(), to_nanoseconds(side_.options.duration_s), pacer_.interval_length_ns(), side_.placement.live,
+            [&](const LatencyRecord& record) {
+                side_.tell(LatencyInterval{payload_bytes_, index++, record.duration_ns, &record.histogram});
+                total_.merge(record.histogram);
+                return false;
+            });
         if (!duration) return duration.error();
         duration_ns_ = *duration;
         return {};

@@ -25,7 +25,7 @@ public:
           channels_(std::move(channels)),
           payload_bytes_(payload_bytes),
           instances_(instances_of(side)),
-          plan_(0, most_per_s),
+          schedule_(0, most_per_s),
           newest_(instances_),
           outstanding_(most_per_s * side.options.timeout_s),
           intervals_(side.intervals(most_histograms_kept)) {}
@@ -87,7 +87,7 @@ private:
                 continue;
             if (auto fine = side_.monitor->fine(); !fine) return fine.error();
             enough = enough || all_sent(planned_end, now) || intervals_.enough();
-            if (now - intervals_.start_ns() >= interval_ns) intervals_.hand_over(now, last_ns_);
+            if (now - intervals_.start_ns() >= interval_ns) intervals_.hand_over(now);
             next_pulse = now < planned_end ? std::min(now + pulse_ns, planned_end) : now + short_pulse_ns;
             if (intervals_.start_ns() + interval_ns > now)
                 next_pulse = std::min(next_pulse, intervals_.start_ns() + interval_ns);
@@ -101,7 +101,7 @@ private:
         if (refused_last_) ++next_place_;  // it may be on its way all the same: its number is spent
         pending_.reset();
         const Nanoseconds end = now_ns();
-        intervals_.close(end, last_ns_);
+        intervals_.close(end);
         return end - start;
     }
 
@@ -110,10 +110,10 @@ private:
     }
 
     void begin(Nanoseconds start, Nanoseconds end) {
-        plan_ = Plan{start, rate_per_s_};
+        schedule_ = Schedule{start, rate_per_s_};
         intervals_.begin(start);
         idle_turns_ = 0;
-        planned_ = plan_.due_before(end);
+        planned_ = schedule_.due_before(end);
         first_place_ = next_place_;
         sent_ = answered_ = unreadable_ = corrupted_ = held_back_ = 0;
         faults_ = {};
@@ -196,7 +196,7 @@ private:
         const Nanoseconds now = now_ns();
         Nanoseconds until = limit_ns;
         if (pending_) until = std::min(until, now + until_room_ns);
-        if (!pending_ && sent_ < planned_) until = std::min(until, plan_.due_ns(sent_) - early_ns());
+        if (!pending_ && sent_ < planned_) until = std::min(until, schedule_.due_ns(sent_) - early_ns());
         if (until <= now) return false;
         return take(std::chrono::nanoseconds{until - now});
     }
@@ -204,7 +204,7 @@ private:
     Result<bool> send_if_due() {
         if (!pending_) {
             if (sent_ == planned_) return false;
-            const Nanoseconds due = plan_.due_ns(sent_);
+            const Nanoseconds due = schedule_.due_ns(sent_);
             if (now_ns() < due) return false;
             auto loan = channels_.publisher->loan(payload_bytes_);
             if (!loan) return loan.error();
@@ -230,7 +230,7 @@ private:
     void count_sent() {
         is_counted_ = true;
         if (is_held_back_) ++held_back_;
-        lateness_.record(static_cast<std::uint64_t>(pending_since_ns_ - plan_.due_ns(sent_)));
+        lateness_.record(static_cast<std::uint64_t>(pending_since_ns_ - schedule_.due_ns(sent_)));
         last_sent_ns_ = pending_since_ns_;
         if (sent_ == 0) first_sent_ns_ = last_sent_ns_;
         ++next_place_;
@@ -258,8 +258,7 @@ private:
         if (answer.kind != Outstanding::Kind::first) return true;
         ++answered_;
         if (!newest_.advance(*message.number)) ++faults_.reordered;
-        last_ns_ = static_cast<std::uint64_t>(now - plan_.due_ns(place - first_place_));
-        intervals_.record(last_ns_);
+        intervals_.record(static_cast<std::uint64_t>(now - schedule_.due_ns(place - first_place_)));
         from_send_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
         return true;
     }
@@ -269,7 +268,7 @@ private:
     std::size_t payload_bytes_;
     std::size_t instances_;
     double rate_per_s_ = 0;
-    Plan plan_;
+    Schedule schedule_;
     std::uint64_t planned_ = 0;      ///< messages of this phase
     std::uint64_t sent_ = 0;         ///< those of them that were sent
     std::uint64_t first_place_ = 0;  ///< of this phase, among all messages
@@ -291,7 +290,6 @@ private:
     bool in_vain_ = false;            ///< it has polled for long
     Silence silence_{drain_silence};  ///< behind the last message of a lossy transport
     std::uint64_t corrupted_ = 0;
-    std::uint64_t last_ns_ = 0;
     Faults faults_;
     LatencyIntervals intervals_;  ///< from the intended send time
     Histogram from_send_;

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
-#include <deque>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -311,22 +310,13 @@ int run_role(const Run& run) {
                     before);
 }
 
-/// The files of the logs; they stay where they are as long as this lives.
-using Files = std::deque<std::ofstream>;
-
-Result<Log> open_logs(const std::vector<LogOrder>& orders, Files& files) {
-    std::vector<Log::Writer> writers;
-    for (const auto& order : orders) {
-        std::ostream* stream = &std::cout;
-        if (order.output != "-") {
-            auto& file = files.emplace_back(order.output, std::ios::trunc);
-            if (!file) return os_error("--output " + order.output);
-            stream = &file;
-        }
-        auto reporter = find_reporter(order.reporter)->make(*stream, std::cerr);
-        writers.push_back({"--output " + order.output, std::move(reporter), stream});
-    }
-    return Log{std::move(writers)};
+/// The log is written into `file`, or on standard output.
+Result<Log> open_log(const std::string& output, std::ofstream& file) {
+    const std::string name = "--output " + output;
+    if (output == "-") return Log{name, std::cout};
+    file.open(output, std::ios::trunc);
+    if (!file) return os_error(name);
+    return Log{name, file};
 }
 
 RunPlan plan_of(const Options& options) {
@@ -382,8 +372,8 @@ int run(const Options& options, const Build& build) {
         complain(companion.error().text);
         return stop->requested() ? 1 : 2;
     }
-    Files files;
-    auto log = open_logs(options.logs, files);
+    std::ofstream file;
+    auto log = open_log(options.output, file);
     if (!log) {
         complain(log.error().text);
         return 2;

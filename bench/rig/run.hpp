@@ -3,7 +3,6 @@
 
 #include "cli/options.hpp"
 #include "reporters/events.hpp"
-#include "reporters/reporter.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {

@@ -230,7 +230,7 @@ private:
     Result<std::vector<PhaseDoneFrame>> end_phase() {
         PhaseEndFrame end;
         for (const Writer& writer : writers_) end.ends.push_back(writer.written());
-        if (const auto sent = side_.tell_all(end.frame()); !sent) return sent.error();
+        if (const auto sent = side_.tell_all(frame_of(end)); !sent) return sent.error();
         std::vector<std::vector<PhaseDoneFrame>> counts(side_.subscribers.size());
         const Deadline deadline{side_.limit() + drain_allowance};
         Nanoseconds next_alive_ns = now_ns() + side_.monitor->alive_every_ns();
@@ -287,7 +287,7 @@ private:
 
     Result<void> take_counts(const Frame& frame, std::size_t who, std::vector<PhaseDoneFrame>& counts) {
         if (frame.kind != FrameKind::phase_done) return arrived(frame, who);
-        const auto told = PhaseDoneFrame::of(frame);
+        const auto told = read_frame<PhaseDoneFrame>(frame);
         const std::uint64_t sent = writers_[writers_.size() > 1 ? counts.size() : 0].written();
         if (told.lost > sent || told.received > sent + told.duplicated)
             return Error{"control channel: " + side_.subscribers[who].peer() + " counts more messages than were sent"};
@@ -370,7 +370,7 @@ private:
 
     Result<void> arrived(const Frame& frame, std::size_t who) {
         const Control& peer = side_.subscribers[who];
-        const auto interval = IntervalFrame::of(frame);
+        const auto interval = read_frame<IntervalFrame>(frame);
         // Of a warm-up, a subscriber tells none.
         if (frame.kind != FrameKind::interval || !measuring_ || interval.index != intervals_[who])
             return out_of_step(peer);

@@ -28,7 +28,7 @@ protected:
         auto subscribed = transport().subscribe(topic);
         ASSERT_TRUE(subscribed) << subscribed.error().text;
         subscriber_ = std::move(*subscribed);
-        auto advertised = transport().advertise(topic, subscriber_->endpoint());
+        auto advertised = transport().advertise(topic, {subscriber_->endpoint()});
         ASSERT_TRUE(advertised) << advertised.error().text;
         publisher_ = std::move(*advertised);
         expect_match(*publisher_, *subscriber_);
@@ -227,7 +227,7 @@ TEST_P(EveryTransport, AFullTransportSaysSoAndLosesNothing) {
 TEST_P(EveryTransportOnce, AnEndpointThatIsNobodysIsAnError) {
     const Topic topic = topic_for(transport(), "test-nobody", 64);
 
-    EXPECT_FALSE(transport().advertise(topic, "nobody-listens-here"));
+    EXPECT_FALSE(transport().advertise(topic, {"nobody-listens-here"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryTransport, testing::ValuesIn(in_ways(transports_with_settings(), every_way)),

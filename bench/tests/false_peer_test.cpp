@@ -287,7 +287,7 @@ TEST_P(DatagramsOfOthers, DoNotKeepTheTimeLimitFromBeingLookedAt) {
     const Topic topic = small_topic();
     auto subscriber = transport_called(GetParam()).subscribe(topic);
     ASSERT_TRUE(subscriber);
-    auto publisher = transport_called(GetParam()).advertise(topic, (*subscriber)->endpoint());
+    auto publisher = transport_called(GetParam()).advertise(topic, {(*subscriber)->endpoint()});
     ASSERT_TRUE(publisher);
     ASSERT_NO_FATAL_FAILURE(expect_match(**publisher, **subscriber));
     ASSERT_NO_FATAL_FAILURE(send_junk(**subscriber));
@@ -311,7 +311,7 @@ TEST_P(DatagramsBeforeAPublisher, DoNotKeepTheTimeLimitFromBeingLookedAt) {
     auto subscriber = transport_called(GetParam()).subscribe(topic);
     ASSERT_TRUE(subscriber);
     ASSERT_NO_FATAL_FAILURE(send_junk(**subscriber));
-    auto publisher = transport_called(GetParam()).advertise(topic, (*subscriber)->endpoint());
+    auto publisher = transport_called(GetParam()).advertise(topic, {(*subscriber)->endpoint()});
     ASSERT_TRUE(publisher);
 
     const auto first = (*subscriber)->match(Patience{0});
@@ -382,7 +382,7 @@ TEST(StrangersAtAStream, DoNotKeepTheTimeLimitFromBeingLookedAt) {
     std::vector<Fd> strangers;
     for (int count = 0; count < 2; ++count)  // more than a few would find the queue full
         strangers.push_back(false_publisher(**subscriber, topic.max_bytes, false));
-    auto publisher = transport_called("tcp").advertise(topic, (*subscriber)->endpoint());
+    auto publisher = transport_called("tcp").advertise(topic, {(*subscriber)->endpoint()});
     ASSERT_TRUE(publisher);
 
     const auto first = (*subscriber)->match(Patience{0});

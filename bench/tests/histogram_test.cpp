@@ -130,19 +130,6 @@ TEST(Histogram, NothingIsLeftAfterClearing) {
     EXPECT_EQ(histogram.bins().size(), 1U);
 }
 
-TEST(Histogram, KnowsWhereItsExtremesCame) {
-    Histogram first;
-    for (const std::uint64_t value : {30, 20, 40, 20, 40}) first.record(value);
-    Histogram second;
-    for (const std::uint64_t value : {25, 50, 10}) second.record(value);
-
-    EXPECT_EQ(first.min_at(), 1U);
-    EXPECT_EQ(first.max_at(), 2U);
-    first.merge(second);
-    EXPECT_EQ(first.min_at(), 7U);
-    EXPECT_EQ(first.max_at(), 6U);
-}
-
 TEST(Histogram, TravelsInFramesAndArrivesWhole) {
     Histogram sent;
     for (std::uint64_t value = 1; value < 3'000'000; value = value * 101 / 100 + 1) sent.record(value);
@@ -184,7 +171,7 @@ TEST(Histogram, BinsThatThereAreNotAreRefused) {
     for (const char* bins : {"x,", "99999999999999999999:1,", "60000000001:5,", "18446744073709551615:1,", "1:1:1,",
                              ":,", "5:0,", "5:1", "5:1,5:1,", "2049:1,"}) {
         HistogramReader reader;
-        EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 5, 5, 0, 0, 5, 0, 25, 0}, bins})) << bins;
+        EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 5, 5, 5, 0, 25, 0}, bins})) << bins;
         EXPECT_TRUE(reader.histogram.bins().empty()) << bins;
     }
 }
@@ -210,9 +197,8 @@ TEST(Histogram, NumbersThatDoNotFitItsBinsAreRefused) {
         {4, 4},          {4, 6},          {4, 62'000'000'000},
         {4, UINT64_MAX},                                        // smallest
         {5, 0},          {5, 7},          {5, 60'000'000'000},  // largest
-        {6, 4},          {7, 4},                                // where they came
-        {8, 0},          {8, UINT64_MAX}, {9, 1},
-        {11, 0},         {11, UINT64_MAX}};  // sum and squares
+        {6, 0},          {6, UINT64_MAX}, {7, 1},
+        {9, 0},          {9, UINT64_MAX}};  // sum and squares
     for (const auto& [place, number] : changes) {
         HistogramReader reader;
         EXPECT_FALSE(reader.add(one_number_changed(place, number))) << place << " " << number;

@@ -177,7 +177,7 @@ protected:
     }
 
     void expect_the_true_publisher_to_be_let_in() {
-        auto publisher = transport(GetParam()).advertise(topic_, subscriber_->endpoint());
+        auto publisher = transport(GetParam()).advertise(topic_, {subscriber_->endpoint()});
         ASSERT_TRUE(publisher) << publisher.error().text;
         expect_match(*subscriber_);
         send(**publisher, 5, agreed_bytes);
@@ -232,7 +232,7 @@ TEST_P(LocalNeighbours, OfAnotherUserWhoListenAreHandedNothing) {
                            return is_turned_away(Fd{::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC)});
                        }};
     for (const Deadline deadline{plenty}; !is_seen(name) && !deadline.passed(); Program::pause()) continue;
-    const auto publisher = transport(GetParam()).advertise(topic_, DoorPlate{name, 1, 2}.text());
+    const auto publisher = transport(GetParam()).advertise(topic_, {DoorPlate{name, 1, 2}.text()});
 
     ASSERT_FALSE(publisher);
     EXPECT_NE(publisher.error().text.find("belongs to another user"), std::string::npos) << publisher.error().text;
@@ -252,7 +252,7 @@ TEST_P(LocalNeighbours, WhoListenAndDoNotKnowTheAnswerGetTheKnockAndNothingElse)
                            return is_turned_away(guest);
                        }};
     for (const Deadline deadline{plenty}; !is_seen(name) && !deadline.passed(); Program::pause()) continue;
-    const auto publisher = transport(GetParam()).advertise(topic_, DoorPlate{name, 1, 2}.text());
+    const auto publisher = transport(GetParam()).advertise(topic_, {DoorPlate{name, 1, 2}.text()});
 
     ASSERT_FALSE(publisher);
     EXPECT_NE(publisher.error().text.find("is not the subscriber"), std::string::npos) << publisher.error().text;
@@ -284,7 +284,7 @@ TEST_P(HostileBytes, AreNotHeardAndTheMessagesOfTheTruePublisherArrive) {
     auto subscriber = transport(GetParam()).subscribe(topic);
     ASSERT_TRUE(subscriber);
     for (int count = 0; count < strangers; ++count) harass((*subscriber)->endpoint(), random);
-    auto publisher = transport(GetParam()).advertise(topic, (*subscriber)->endpoint());
+    auto publisher = transport(GetParam()).advertise(topic, {(*subscriber)->endpoint()});
     ASSERT_TRUE(publisher);
     expect_match(**subscriber);
     auto loan = (*publisher)->loan(agreed_bytes);
@@ -598,7 +598,7 @@ protected:
     void SetUp() override { ::signal(SIGPIPE, SIG_IGN); }
 
     std::unique_ptr<Publisher> advertise(const Transport& transport, const Topic& topic, const std::string& endpoint) {
-        auto advertised = transport.advertise(topic, endpoint);
+        auto advertised = transport.advertise(topic, {endpoint});
         EXPECT_TRUE(advertised) << advertised.error().text;
         return advertised ? std::move(*advertised) : nullptr;
     }
@@ -704,7 +704,7 @@ TEST(Lcm, TestMessagesOfTheLibraryAreNoMessages) {
         ASSERT_TRUE(sample) << sample.error().text;
         ASSERT_FALSE(*sample);
     }
-    const auto publisher = (*lcm)->advertise(topic, subscriber.endpoint());
+    const auto publisher = (*lcm)->advertise(topic, {subscriber.endpoint()});
     ASSERT_TRUE(publisher) << publisher.error().text;
     bool came = false;
     for (const Deadline deadline{plenty}; !came && !deadline.passed();) {  // the buffer may still be full of tests

@@ -271,26 +271,12 @@ TEST(Keyed, BothSidesMustHaveBeenToldOfAsManyInstances) {
     expect_refusal("--test throughput --transport tcp --sizes 64", " --instances 3", "", "--instances=3");
 }
 
-TEST(Keyed, RtisBannerSaysWhetherThereIsAKey) {
-    for (const std::string test : {"throughput", "latency"}) {
-        const std::string line =
-            "--test " + test + " --transport shm --sizes 64 --duration 0.1 --warmup 0 --reporter rti";
-        Program keyed{line + " --instances 3"};
-        Program unkeyed{line};
-
-        EXPECT_EQ(keyed.wait() + unkeyed.wait(), 0) << keyed.err() << unkeyed.err();
-        EXPECT_NE(keyed.err().find("\tKeyed: Yes\n"), std::string::npos) << keyed.err();
-        EXPECT_NE(unkeyed.err().find("\tKeyed: No\n"), std::string::npos) << unkeyed.err();
-    }
-}
-
 TEST(Keyed, WithoutAKeyTheLogSaysNothingOfInstances) {
     auto result = throughput();
-    EXPECT_EQ(written("native", result, config_of(tacholog::Test::throughput)).find("instances"), std::string::npos);
+    EXPECT_EQ(written(result, config_of(tacholog::Test::throughput)).find("instances"), std::string::npos);
 
     result.instances = Instances{10, 9};
-    EXPECT_NE(written("native", result).find(" corrupted=0 instances=10 instances_heard=9 duration_ns="),
-              std::string::npos);
+    EXPECT_NE(written(result).find(" corrupted=0 instances=10 instances_heard=9 duration_ns="), std::string::npos);
 }
 
 }  // namespace

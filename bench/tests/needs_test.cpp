@@ -140,14 +140,5 @@ TEST_F(Needy, ARunWithAProcessForEachSizeStopsWhenItIsAsked) {
     EXPECT_NE(both.out().find("\nend status=failed "), std::string::npos) << both.out();
 }
 
-TEST_F(Needy, OnlyTheNativeLogFollowsAProcessForEachSize) {
-    auto refused = run("--test latency --transport needy-once --reporter rti --output -");
-
-    EXPECT_EQ(refused.wait(), 2);
-    EXPECT_EQ(
-        refused.err(),
-        "perftest: --reporter rti: needy-once needs a process for each size, which only the native log can follow\n");
-}
-
 }  // namespace
 }  // namespace tacholog

@@ -37,24 +37,6 @@ TEST(Options, DefaultsAreThoseOfTheHelp) {
     EXPECT_EQ(options->command, "perftest --test latency --transport shm");
 }
 
-TEST(Options, ReportersAndOutputsPairUpInOrder) {
-    const auto options = parse("--test latency --transport shm --reporter native --output a --output b --reporter rti");
-
-    ASSERT_TRUE(options) << options.error().text;
-    ASSERT_EQ(options->logs.size(), 2U);
-    EXPECT_EQ(options->logs[0].reporter + " " + options->logs[0].output, "native a");
-    EXPECT_EQ(options->logs[1].reporter + " " + options->logs[1].output, "rti b");
-}
-
-TEST(Options, EitherOfReporterAndOutputMayStandAlone) {
-    const auto reporter = parse("--test latency --transport shm --reporter rti");
-    const auto output = parse("--test latency --transport shm --output a");
-
-    ASSERT_TRUE(reporter && output);
-    EXPECT_EQ(reporter->logs.front().output, "-");
-    EXPECT_EQ(output->logs.front().reporter, "native");
-}
-
 TEST(Options, AFlagMayBeThereTwice) {
     const auto options = parse("--test latency --transport shm --verify --verify");
 
@@ -135,10 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"--test demand --transport shm --demands 1,1", "--demands: '1' is there twice"},
         Wrong{"--test demand --transport shm --recovery 0.5", "'0.5' is not a number of milliseconds"},
         Wrong{"--test demand --transport shm --recovery 60001", "'60001' is not a number of milliseconds"},
-        Wrong{"--test latency --transport shm --output a --output b", "give them in pairs"},
-        Wrong{"--test latency --transport shm --reporter rti --reporter native", "give them in pairs"},
-        Wrong{"--test latency --transport shm --reporter rti --output a --reporter native --output a",
-              "--output a is there twice"},
+        Wrong{"--test latency --transport shm --output a --output b", "--output is given twice"},
         Wrong{"--test throughput --transport shm --rate 0", "--rate 0: not a positive number"},
         Wrong{"--test throughput --transport shm --rate nan", "--rate nan"},
         Wrong{"--test latency --transport shm --verify --touch none", "--verify needs --touch"},

@@ -1,12 +1,11 @@
-// Results with round numbers, and what a reporter writes of them.
+// Results with round numbers, and what the native log has of them.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <sstream>
 
-#include "reporters/reporter.hpp"
+#include "reporters/native.hpp"
 
 namespace tacholog {
 
@@ -36,24 +35,13 @@ inline Config config_of(Test test) {
     return {options, "copy", "reliable"};
 }
 
-inline const ReporterKind& reporter(std::string_view name) {
-    const auto kinds = all_reporters();
-    return **std::find_if(kinds.begin(), kinds.end(), [&](const auto* kind) { return kind->name == name; });
-}
-
-/// What a reporter writes into its log for these events.
+/// What the native log has of these events.
 template <typename... Events>
-std::string written(const ReporterKind& kind, const Events&... events) {
-    std::ostringstream log;
-    std::ostringstream chatter;
-    const auto made = kind.make(log, chatter);
-    (made->write(events), ...);
-    return log.str();
-}
-
-template <typename... Events>
-std::string written(std::string_view name, const Events&... events) {
-    return written(reporter(name), events...);
+std::string written(const Events&... events) {
+    std::ostringstream text;
+    reporters::NativeLog log{text};
+    (log.write(events), ...);
+    return text.str();
 }
 
 }  // namespace tacholog

@@ -108,15 +108,12 @@ std::string log_of(Road&& given, double duration_s, std::optional<double> rate_p
     ScriptedSide scripted{options};
     Transport transport = scripted.side.transport;
     transport.subscribe = [](const Topic&) { return Result<std::unique_ptr<Subscriber>>{std::make_unique<Answers>()}; };
-    transport.advertise = [](const Topic&, std::string_view) {
+    transport.advertise = [](const Topic&, const Endpoints&) {
         return Result<std::unique_ptr<Publisher>>{std::make_unique<ScriptedPublisher>(take)};
     };
 
     std::ostringstream text;
-    std::ostringstream chatter;
-    std::vector<Log::Writer> writers;
-    writers.push_back({"native", reporter("native").make(text, chatter), &text});
-    Log log{std::move(writers)};
+    Log log{"text", text};
 
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
@@ -126,7 +123,7 @@ std::string log_of(Road&& given, double duration_s, std::optional<double> rate_p
     const Case measured{64, std::nullopt};
     std::thread peer{[&, control = Control{Fd{ends[1]}, *stop}]() mutable {
         EXPECT_TRUE(control.expect(FrameKind::open, plenty));
-        EXPECT_TRUE(control.send(OpenFrame{measured, "there"}.frame()));
+        EXPECT_TRUE(control.send(frame_of(OpenFrame{measured, "there"})));
         EXPECT_TRUE(control.send({FrameKind::ready}));
         EXPECT_TRUE(control.send({FrameKind::facts}));
         EXPECT_TRUE(control.expect(FrameKind::ready, plenty));

@@ -187,7 +187,6 @@ TEST(Publishers, WhatCannotBeDoneIsOneLine) {
         {"--test latency --transport tcp --publishers 2", "--publishers is for --test throughput and demand"},
         {throughput + "2 --subscribers 2", "--publishers with --subscribers: several of the one have one of the other"},
         {throughput + "2 --wait block", "--publishers needs --wait busy-poll"},
-        {throughput + "2 --reporter rti", "--reporter rti with --publishers: its dialect has one a log"},
         {throughput + "2 --probe-every 10", "--probe-every goes without --publishers"},
         {throughput + "17", "--publishers 17: not a number from 1 to 16"}};
     for (const auto& [line, answer] : refusals) {

@@ -15,7 +15,7 @@ const std::string quick = " --sizes 64,100KiB" + briefly + "--subscribers 3 --tr
 const std::string endless = " --sizes 64" + endlessly + "--subscribers 3 --transport ";
 
 bool reaches_several(const Transport& transport) {
-    return transport.advertise_to_all != nullptr;
+    return transport.reaches_several;
 }
 
 /// Best effort may drop at once what these tests wait for.
@@ -43,7 +43,7 @@ protected:
             subscribers_.push_back(std::move(*subscribed));
             endpoints.push_back(subscribers_.back()->endpoint());
         }
-        auto advertised = GetParam()->advertise_to_all(topic(max_bytes, slow, audience), endpoints);
+        auto advertised = GetParam()->advertise(topic(max_bytes, slow, audience), endpoints);
         ASSERT_TRUE(advertised) << advertised.error().text;
         publisher_ = std::move(*advertised);
         std::vector<Subscriber*> all;
@@ -277,9 +277,6 @@ TEST(Several, WhatCannotBeDoneIsOneLineThatNamesWhatCan) {
     const std::string throughput = "--test throughput --subscribers 2 --transport ";
     const std::vector<std::pair<std::string, std::string>> refusals{
         {throughput + "udp", "perftest: --subscribers 2: udp reaches one alone; those that reach several are "},
-        {throughput + "tcp --reporter rti",
-         "perftest: --reporter rti with --subscribers: its dialect has one subscriber a log; give it to each --role "
-         "sub\n"},
         {"--test latency --transport tcp --subscribers 2",
          "perftest: --subscribers is for --test throughput and demand"},
         {throughput + "tcp --slow-subscriber drop",
@@ -294,21 +291,6 @@ TEST(Several, WhatCannotBeDoneIsOneLineThatNamesWhatCan) {
         EXPECT_TRUE(said.starts_with(answer)) << said;
         EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
     }
-}
-
-TEST(Several, ASubscribersOwnLogMayBeInRtisWords) {
-    const std::string port = " --port " + std::to_string(free_port());
-    const std::string common = "--test throughput" + quick + "tcp" + port;
-    Program publisher{common + " --role pub"};
-    Program first{common + " --role sub --reporter rti"};
-    Program second{common + " --role sub --reporter rti-csv"};
-    Program third{common + " --role sub"};
-
-    EXPECT_EQ(publisher.wait(), 0) << publisher.err();
-    EXPECT_EQ(first.wait(), 0) << first.err();
-    EXPECT_TRUE(first.out().starts_with("Length:    64  Packets: ")) << first.out();
-    EXPECT_EQ(second.wait(), 0) << second.err();
-    EXPECT_EQ(third.wait(), 0) << third.err();
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::make_unique<ThreadSubscriber>(topic.name)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
     std::vector<std::shared_ptr<Seat>> seats;
     for (const std::string& endpoint : endpoints) {
         seats.push_back(Meeting::instance().join(endpoint));
@@ -98,8 +98,8 @@ extern const Transport inter_thread{
     .reach = Reach::process,
     .parties = Parties::threads,
     .subscribe = subscribe,
-    .advertise = advertise_to_one<advertise_to_all>,
-    .advertise_to_all = advertise_to_all,
+    .advertise = advertise,
+    .reaches_several = true,
     .messages_in_memory = 4,
 };
 

@@ -226,8 +226,8 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::make_unique<MockSubscriber>(topic, *injection)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    auto channel = MeetingPlace<Channel>::instance().join(std::string{endpoint});
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
+    auto channel = MeetingPlace<Channel>::instance().join(endpoints.front());
     if (!channel) return Error{"advertise " + topic.name + ": no subscriber in this process"};
     return std::unique_ptr<Publisher>{std::make_unique<MockPublisher>(std::move(channel), topic)};
 }

@@ -52,7 +52,7 @@ inline Result<std::unique_ptr<Subscriber>> subscribe_to_shm_ring(const Topic& to
         std::make_unique<ShmRingSubscriber>(MemoryTaker{std::move(*door), topic}, written)};
 }
 
-inline Result<std::unique_ptr<Publisher>> advertise_shm_ring(const Topic& topic, std::span<const std::string> endpoints,
+inline Result<std::unique_ptr<Publisher>> advertise_shm_ring(const Topic& topic, const Endpoints& endpoints,
                                                              Written written) {
     const auto shape = RingShape::for_messages(topic.max_bytes, endpoints.size(), written);
     auto offered = offer_memory(endpoints, shape.bytes(), topic.max_bytes);

@@ -112,7 +112,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::make_unique<DroppingSubscriber>(MemoryTaker{std::move(*door), topic})};
 }
 
-Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
     if (waits_for_all(topic)) return advertise_shm_ring(topic, endpoints, Written::in_place);
     const auto shape = PoolShape::for_messages(topic.max_bytes, endpoints.size());
     auto offered = offer_memory(endpoints, shape.bytes(), topic.max_bytes);
@@ -129,8 +129,8 @@ extern const Transport shm_zero_copy{
     .reliability = Reliability::reliable,
     .reach = Reach::host,
     .subscribe = subscribe,
-    .advertise = advertise_to_one<advertise_to_all>,
-    .advertise_to_all = advertise_to_all,
+    .advertise = advertise,
+    .reaches_several = true,
     .drops_for_slow = true,
     .messages_in_memory = 4,
 };

@@ -247,6 +247,9 @@ enum class Parties { processes, threads, hosts };
 /// `local` is shared memory, pipes and Unix sockets; `udp` and `tcp` are counted, by the loopback too.
 enum class Way { local, udp, tcp };
 
+/// Where the subscribers of a topic are: what `Subscriber::endpoint` of each says.
+using Endpoints = std::vector<std::string>;
+
 /// A transport is a name, what it promises, and the two ways to join a topic: subscribe first, then advertise.
 /// advertise never waits for the subscriber, so that two sides can advertise to each other. Each transport's file ends
 /// with one of these, its fields named: those with a value here may be left out.
@@ -258,11 +261,10 @@ struct Transport {
     Reach reach;
     Parties parties = Parties::processes;
     Result<std::unique_ptr<Subscriber>> (*subscribe)(const Topic&);
-    Result<std::unique_ptr<Publisher>> (*advertise)(const Topic&, std::string_view endpoint);
+    Result<std::unique_ptr<Publisher>> (*advertise)(const Topic&, const Endpoints&);
 
-    /// As advertise, to every subscriber of the topic's audience; nullptr if it reaches one alone.
-    Result<std::unique_ptr<Publisher>> (*advertise_to_all)(const Topic&,
-                                                           std::span<const std::string> endpoints) = nullptr;
+    /// Whether it reaches several subscribers. Else `advertise` has one endpoint.
+    bool reaches_several = false;
     /// Whether it can go on without a slow subscriber, as SlowSubscriber::drop asks for.
     bool drops_for_slow = false;
     /// How many bytes of messages it holds back at most, if asked to, so that they travel together; 0: none.
@@ -295,12 +297,6 @@ struct Transport {
     std::size_t messages_in_memory = 2;
     std::string_view remark = {};  ///< what the log says of how it works, where a figure depends on that
 };
-
-/// `advertise` of those that reach several: the same with one endpoint.
-template <Result<std::unique_ptr<Publisher>> (*to_all)(const Topic&, std::span<const std::string>)>
-Result<std::unique_ptr<Publisher>> advertise_to_one(const Topic& topic, std::string_view endpoint) {
-    return to_all(topic, std::array{std::string{endpoint}});
-}
 
 /// The transport as it is with these settings.
 inline Transport adjusted(const Transport& transport, const Settings& settings) {

@@ -144,8 +144,8 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::make_unique<UdpSubscriber>(std::move(socket), own.token, topic)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    auto way = connect_udp(topic, endpoint);
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
+    auto way = connect_udp(topic, endpoints.front());
     if (!way) return way.error();
     auto& [socket, to, name] = *way;
     if (topic.batch_messages > 1) return batched_udp_publisher(std::move(socket), to.token, topic, name);

@@ -130,7 +130,7 @@ Result<std::size_t> piece_for(const std::string& host, const Address& group) {
     return problem;
 }
 
-Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
     auto socket = open_speaker(topic.local_address);
     if (!socket) return socket.error();
     const Address group = draw_group(local_address(*socket));
@@ -155,8 +155,8 @@ extern const Transport udp_multicast{
     .reliability = Reliability::reliable,
     .reach = Reach::network,
     .subscribe = subscribe,
-    .advertise = advertise_to_one<advertise_to_all>,
-    .advertise_to_all = advertise_to_all,
+    .advertise = advertise,
+    .reaches_several = true,
     .drops_for_slow = true,
     .endpoint_at = ip_endpoint_at,
 };

@@ -136,13 +136,14 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::make_unique<XdpSubscriber>(**port, new_token(), topic)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
+    const std::string& endpoint = endpoints.front();
     const auto subscriber = parse_xdp_endpoint(endpoint);
-    if (!subscriber) return Error{"advertise to '" + std::string{endpoint} + "': not an AF_XDP endpoint"};
+    if (!subscriber) return Error{"advertise to '" + endpoint + "': not an AF_XDP endpoint"};
     const auto port = XdpPort::at(topic.local_address);
     if (!port) return port.error();
     if (subscriber->address.host.family() != (*port)->address().host.family())
-        return Error{"advertise to '" + std::string{endpoint} + "': not of the family of " + topic.local_address};
+        return Error{"advertise to '" + endpoint + "': not of the family of " + topic.local_address};
     return std::unique_ptr<Publisher>{std::make_unique<XdpPublisher>(**port, *subscriber, topic)};
 }
 

@@ -16,7 +16,8 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::make_unique<StreamSubscriber>(std::move(*door), no_token, topic)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
+    const std::string& endpoint = endpoints.front();
     auto socket = knock_at(endpoint);
     if (!socket) return socket.error();
     auto publisher = std::make_unique<StreamPublisher>(topic);

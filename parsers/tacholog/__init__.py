@@ -70,9 +70,10 @@ def load(*paths: str | PathLike[str]) -> LoadedRuns:
         paths: folders of runs (``run.toml`` files below them), raw logs, folders of raw logs, or folders that ``Dataset.save`` wrote.
 
     Returns:
-        The dataset. ``results`` has one row a number, and ``runs``, ``logs``, ``problems`` and ``histograms`` stand beside it, joined by the column
-        ``run``. ``value`` is in the unit that ``unit`` names: latencies in nanoseconds, rates in bit/s or messages/s. Sizes are in bytes. What is not
-        stated is ``<NA>``. ``docs/conditions.md`` explains every column. ``table`` compares one field over another.
+        The dataset. ``results`` has one row for each number; ``runs``, ``logs``, ``problems`` and ``histograms`` are further tables, joined by the
+        column ``run``. ``value`` is in the unit that ``unit`` names: latencies in nanoseconds, rates in bit/s or messages/s. Sizes are in bytes. What
+        is not stated is ``<NA>``. ``docs/conditions.md`` explains every column. ``table`` compares one field
+        over another.
 
     Raises:
         tacholog.errors.UnreadableInput: a path cannot be read, or is given twice.
@@ -124,7 +125,7 @@ def diff(
     from pathlib import Path
 
     from tacholog.commands.diff import band_roots, known_roots
-    from tacholog.compare.bands import known
+    from tacholog.compare.bands import find_same_build
     from tacholog.compare.diff.compare import check_across, compare
     from tacholog.compare.policy import Policy as DefaultPolicy
     from tacholog.compare.sides import find_renames, renamed
@@ -135,7 +136,7 @@ def diff(
     names = find_renames(roots)
     sides = [renamed(_side(side, roots), names) for side in (old, new)]
     labels = (_label(old, "old"), _label(new, "new"))
-    return compare(sides[0], sides[1], chosen, labels, measured=known(sides, band_roots(roots)))
+    return compare(sides[0], sides[1], chosen, labels, measured=find_same_build(sides, band_roots(roots)))
 
 
 def list_formats() -> list[LogFormat]:
@@ -148,8 +149,8 @@ def list_formats() -> list[LogFormat]:
 
     from tacholog.formats.registry import installed
 
-    found = installed()
-    for name, reason in found.failures.items():
+    registry = installed()
+    for name, reason in registry.failures.items():
         warnings.warn(f"{name} {reason}", stacklevel=2)
     return [
         LogFormat(
@@ -159,7 +160,7 @@ def list_formats() -> list[LogFormat]:
             reads=(module.__doc__ or "").strip().partition("\n")[0],
             dialects=tuple(f"{dialect.name} ({dialect.versions})" for dialect in module.DIALECTS),
         )
-        for name, module in found.formats.items()
+        for name, module in registry.formats.items()
     ]
 
 

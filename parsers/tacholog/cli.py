@@ -39,7 +39,7 @@ COMMANDS = {
     "host": "Describe this machine in a host file.",
 }
 USAGE = 2
-_RUN_PROGRAMS = ("bench", "sustain", "ab", "host")  # They give the environment to what they measure, as it is.
+_RUN_PROGRAMS = ("bench", "sustain", "ab", "host")  # they pass the environment unchanged to the programs that they measure
 _THREADS_OF_NUMPY = "OPENBLAS_NUM_THREADS"
 
 
@@ -49,7 +49,7 @@ def module_name(command: str) -> str:
 
 
 class Commands(click.Group):
-    """The subcommands. A module is imported only when its command is called, so that ``tacholog parse`` does not wait for Sphinx."""
+    """The subcommands. Each module is imported only when its command is called, so that ``tacholog parse`` does not wait for Sphinx."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names of the subcommands in the order of typical use."""
@@ -60,24 +60,24 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         if cmd_name not in _RUN_PROGRAMS:
-            os.environ.setdefault(_THREADS_OF_NUMPY, "1")  # Matrices here are small. Other threads wait for them and keep processors busy.
+            os.environ.setdefault(_THREADS_OF_NUMPY, "1")  # matrices here are small, and more threads would only keep processors busy
         name = module_name(cmd_name)
         command = getattr(importlib.import_module(f"tacholog.commands.{name}"), name)
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the subcommand, and refuse values that are empty. A command that does not exist is refused with the one that is meant."""
-        if ctx.resilient_parsing:  # A shell asks what may follow: a value that is not typed yet is no error.
+        """Find the subcommand, and refuse empty values. If a command does not exist, the message suggests a similar one."""
+        if ctx.resilient_parsing:  # a shell completes a command line; a value that is not typed yet is not an error
             return super().resolve_command(ctx, args)
         if args[0] not in COMMANDS:
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], COMMANDS, 1)
             ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean '{near[0]}'?" if near else ""))
-        name, command, rest = super().resolve_command(ctx, args)
+        name, command, arguments = super().resolve_command(ctx, args)
         if command:
-            _refuse_empty(click.Context(command, parent=ctx, info_name=name, **command.context_settings), rest)
-        return name, command, rest
+            _refuse_empty(click.Context(command, parent=ctx, info_name=name, **command.context_settings), arguments)
+        return name, command, arguments
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of subcommands into the help."""
@@ -86,17 +86,16 @@ class Commands(click.Group):
 
 
 def _refuse_empty(ctx: click.Context, args: Sequence[str]) -> None:
-    """Refuse options and arguments that are an empty word: most often that of a variable of a shell that is not set.
+    """Refuse options and arguments that are empty. In most cases, a variable of the shell is not set.
 
-    Each command would take it for something else: for an option that is not given, or for the current folder. What belongs to another program may be
-    empty.
+    The commands would treat an empty value as a missing option or as the current folder. Arguments of another program may be empty.
 
     Raises:
         click.BadParameter: a value is empty.
     """
-    given, _, _ = ctx.command.make_parser(ctx).parse_args(args=list(args))
+    values, _, _ = ctx.command.make_parser(ctx).parse_args(args=list(args))
     for parameter in ctx.command.params:
-        value = given.get(parameter.name or "")
+        value = values.get(parameter.name or "")
         if parameter.type is not click.UNPROCESSED and "" in (value if isinstance(value, list | tuple) else [value]):
             raise click.BadParameter("it is empty", ctx, parameter)
 
@@ -104,7 +103,7 @@ def _refuse_empty(ctx: click.Context, args: Sequence[str]) -> None:
 @click.group(cls=Commands, help=__doc__, context_settings={"help_option_names": ["-h", "--help"], "color": True})
 @click.version_option(package_name="tacholog", prog_name="tacholog")
 def tacholog() -> None:
-    """Hold the options that all subcommands share. There are none so far."""
+    """The options that all subcommands share. There are none."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -124,21 +123,21 @@ def _run(arguments: Sequence[str] | None) -> None:
         try:
             tacholog.main(args=arguments, prog_name="tacholog", standalone_mode=True)
         finally:
-            sys.stdout.flush()  # So that a full disk is reported here, and not by Python when it exits.
+            sys.stdout.flush()  # a full disk is reported here, and not by Python when it exits
     except TachologError as error:
         terminal.line(f"tacholog: {error}", err=True)
         sys.exit(USAGE)
     except BrokenPipeError:
-        sys.stderr.close()  # The reader closed the pipe, as head does. This is not an error.
+        sys.stderr.close()  # the reader closed the pipe, as head does: this is not an error
         sys.exit(0)
     except MemoryError:
         terminal.line("tacholog: there is not enough memory for this", err=True)
         sys.exit(USAGE)
     except OSError as error:
-        place = error.filename2 or error.filename  # of a file that was to replace another one, that other one
+        path = error.filename2 or error.filename  # filename2: the file that should be replaced
         advice = ", and a file belongs here: move the directory away" if isinstance(error, IsADirectoryError) else ""
         nameless = "the current folder" if isinstance(error, FileNotFoundError) else "cannot write"
-        terminal.line(f"tacholog: {place or nameless}: {error.strerror or error}{advice}", err=True)
+        terminal.line(f"tacholog: {path or nameless}: {error.strerror or error}{advice}", err=True)
         _give_up_output()
         sys.exit(USAGE)
 

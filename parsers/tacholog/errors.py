@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class TachologError(Exception):
-    """An error that the user can act on. Its text is one line, and is all that the command line prints."""
+    """An error that the user can act on. The command line prints its text, one line, and nothing else."""
 
 
 class UnreadableInput(TachologError):

@@ -2,7 +2,7 @@
 
 A path that the user types is the user's own choice. A name that a manifest, a plan or a folder gives may come from a stranger: it must be the name
 of a regular file inside its folder, and no link may be on the way there. Each folder is opened, and the next name is looked up in the open folder.
-A file that is exchanged between the check and its use can therefore not lead elsewhere: what was checked is what is read.
+So a file that is exchanged between the check and its use cannot lead to another folder: the checked file is the one that is read.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFLNK: "a link",
 }
-# O_NONBLOCK: opening a named pipe would wait for a writer for ever. O_NOCTTY: a terminal must not become the terminal of this process.
+# O_NONBLOCK: opening a named pipe would wait forever for a writer. O_NOCTTY: a terminal must not become the terminal of this process.
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _AN_OPEN_FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
-_SMALL_BYTES = 16 << 20  # A thousand times that of any manifest. A sparse file of terabytes takes no room on a disk.
-_STEP_BYTES = 1 << 12  # Files that the kernel makes up have no size.
+_SMALL_BYTES = 16 << 20  # A thousand times the size of any manifest. A sparse file of terabytes takes no room on a disk, but would fill the memory.
+_STEP_BYTES = 1 << 12  # Files that the kernel generates, such as those in /proc, have no size.
 
 
 def open_evidence(folder: Path, name: str) -> BinaryIO:
-    """Open a regular file of a folder for reading. That it cannot be read on, as on a disk that fails, raises UnreadableInput too.
+    """Open a regular file of a folder for reading. A read error later on, as on a failing disk, raises UnreadableInput too.
 
     Args:
         folder: the folder of a run or of several runs. Links above it are followed, because the user named it.
@@ -49,7 +49,7 @@ def open_evidence(folder: Path, name: str) -> BinaryIO:
 
 
 class _Evidence(io.FileIO):
-    """An open file whose errors tell that it cannot be read, not that something cannot be written: they cost this file and no other."""
+    """An open file that turns read errors into UnreadableInput, so that they affect only this file."""
 
     def readinto(self, buffer: WriteableBuffer, /) -> int | None:
         try:
@@ -69,12 +69,12 @@ def _unreadable(error: OSError) -> UnreadableInput:
 
 
 def read_evidence(folder: Path, name: str, most_bytes: int | None = None) -> bytes:
-    """Read a small file of a folder, found as by `open_evidence`. Small files take half of the time that a stream of Python takes.
+    """Read a small file of a folder, opened as by `open_evidence`, without the overhead of a Python stream.
 
     Args:
         folder: as for `open_evidence`.
         name: as for `open_evidence`.
-        most_bytes: no more than so many bytes are read; ``None``: all.
+        most_bytes: read at most this many bytes; ``None``: all.
 
     Raises:
         UnreadableInput: it cannot be opened or read.
@@ -85,7 +85,7 @@ def read_evidence(folder: Path, name: str, most_bytes: int | None = None) -> byt
         wanted = min(max(size_bytes + 1, _STEP_BYTES), left)
         piece = os.read(file, wanted)
         if len(piece) == size_bytes < wanted:
-            return piece  # All of it: to ask for more would only cost time. A file that the kernel makes up says 0.
+            return piece  # This is the whole file. A file that the kernel generates has the size 0 and is read to its end below.
         pieces: list[bytes] = []
         while piece:
             pieces.append(piece)
@@ -99,7 +99,7 @@ def read_evidence(folder: Path, name: str, most_bytes: int | None = None) -> byt
 
 
 def read_small_evidence(folder: Path, name: str) -> bytes:
-    """Return the bytes of a file of a folder that people write: see `open_evidence`.
+    """Return the bytes of a file that people write, such as a manifest: see `open_evidence`.
 
     Raises:
         UnreadableInput: it cannot be opened or read, or is far too large.
@@ -111,34 +111,34 @@ def read_small_evidence(folder: Path, name: str) -> bytes:
 
 
 def is_there(folder: Path, name: str) -> bool:
-    """Return whether a folder has an entry of that name. A link that leads nowhere counts: it has to be reported, not passed over."""
+    """Return whether a folder has an entry of that name. A broken link counts: it must be reported, not skipped."""
     try:
         parts = _parts(name)
     except UnreadableInput:
         return False
-    return os.path.lexists(f"{folder}/{'/'.join(parts)}")  # To make a `Path` takes longer than to ask for it.
+    return os.path.lexists(f"{folder}/{'/'.join(parts)}")  # A `Path` would take longer to make than this check.
 
 
 def _opened(folder: Path, name: str) -> tuple[int, int]:
-    """Return the descriptor of a regular file of a folder, and the size that it says it has: see `open_evidence`."""
+    """Return the descriptor of a regular file of a folder, and its size: see `open_evidence`."""
     *inner, last = _parts(name)
     if inner:
-        at = _open(os.fspath(folder), _AN_OPEN_FOLDER, None)
+        parent = _open(os.fspath(folder), _AN_OPEN_FOLDER, None)
         try:
             for part in inner:
-                below = _open(part, _AN_OPEN_FOLDER | os.O_NOFOLLOW, at)
-                os.close(at)
-                at = below
-            file = _open(last, _FLAGS, at)
+                below = _open(part, _AN_OPEN_FOLDER | os.O_NOFOLLOW, parent)
+                os.close(parent)
+                parent = below
+            file = _open(last, _FLAGS, parent)
         finally:
-            os.close(at)
-    else:  # Only the last name on a path is not followed, and here all names before it are the user's.
-        file = _open(f"{folder}/{last}", _FLAGS, None)  # Of a million logs: to join paths takes as long as to open one.
-    found = os.fstat(file)
-    if not stat.S_ISREG(found.st_mode):
+            os.close(parent)
+    else:  # O_NOFOLLOW covers only the last name of a path; here, the names before it are the user's.
+        file = _open(f"{folder}/{last}", _FLAGS, None)  # For a million logs, `Path` would take as long as opening them.
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
         os.close(file)
-        raise UnreadableInput(f"not a file but {_KINDS.get(stat.S_IFMT(found.st_mode), 'something else')}")
-    return file, found.st_size
+        raise UnreadableInput(f"not a file but {_KINDS.get(stat.S_IFMT(status.st_mode), 'something else')}")
+    return file, status.st_size
 
 
 def _parts(name: str) -> list[str]:
@@ -149,17 +149,17 @@ def _parts(name: str) -> list[str]:
     return parts
 
 
-def _open(path: str, flags: int, at: int | None) -> int:
+def _open(path: str, flags: int, parent: int | None) -> int:
     try:
-        return os.open(path, flags, dir_fd=at)
+        return os.open(path, flags, dir_fd=parent)
     except OSError as error:
-        raise UnreadableInput(_in_words(error, path, at)) from error
+        raise UnreadableInput(_in_words(error, path, parent)) from error
 
 
-def _in_words(error: OSError, path: str, at: int | None) -> str:
+def _in_words(error: OSError, path: str, parent: int | None) -> str:
     if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
         try:
-            kind = _KINDS.get(stat.S_IFMT(os.stat(path, dir_fd=at, follow_symlinks=False).st_mode))
+            kind = _KINDS.get(stat.S_IFMT(os.stat(path, dir_fd=parent, follow_symlinks=False).st_mode))
         except OSError:
             kind = None
         if kind:

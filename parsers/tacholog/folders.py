@@ -22,15 +22,15 @@ _MOST_LINKS = 40  # as the kernel follows
 
 
 def not_ours_alone(folder: Path) -> str | None:
-    """Return why somebody else could put files into a folder, in words; ``None`` if nobody can. What of it does not exist yet is ours to make.
+    """Return why another user could put files into a folder, in words; ``None`` if nobody can. Parts of the path may not exist yet.
 
-    The administrator can do anything, and counts as nobody else.
+    The administrator can do anything, and does not count as another user.
     """
     us = os.geteuid()
     for path, state in _on_the_way(folder.absolute(), _MOST_LINKS):
         if state.st_uid not in (us, 0):
             return f"{path} belongs to another user"
-        # In a folder with the sticky bit, such as /tmp, nobody can exchange what is ours.
+        # In a folder with the sticky bit, such as /tmp, nobody else can exchange our files.
         if stat.S_ISDIR(state.st_mode) and not state.st_mode & stat.S_ISVTX and _others_write(state):
             return f"others can write to {path}"
     try:
@@ -45,26 +45,29 @@ def not_ours_alone(folder: Path) -> str | None:
 
 
 def _on_the_way(path: Path, links: int) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield each folder and link on the way to a path, and the path itself, as far as they exist, from the root down; of a link also its way."""
-    at = Path("/")
+    """Yield each folder and link on the way to a path, then the path itself, from the root down, as far as they exist.
+
+    The target of a link is followed in the same way.
+    """
+    current = Path("/")
     for name in path.parts:
-        at = at / name
+        current = current / name
         try:
-            state = at.lstat()
-            yield at, state
+            state = current.lstat()
+            yield current, state
             if stat.S_ISLNK(state.st_mode) and links:
-                yield from _on_the_way(at.parent / at.readlink(), links - 1)
+                yield from _on_the_way(current.parent / current.readlink(), links - 1)
         except OSError:
             return
 
 
 def _others_write(state: os.stat_result) -> bool:
-    """Whether others can write there, by its mode: where there is a list of access rights, the mode of the group is the most that it gives."""
+    """Whether others can write there, by the mode. With an access control list, the group bits are the upper limit of what it grants."""
     return bool(state.st_mode & stat.S_IWOTH or (state.st_mode & stat.S_IWGRP and not _is_our_own_group(state.st_gid)))
 
 
 def _is_our_own_group(number: int) -> bool:
-    """Whether nobody else is in a group: many systems give each user one of the same name, and let it write what the user makes."""
+    """Whether nobody else is in a group. Many systems give each user a group of the same name, which can write the user's files."""
     try:
         group, user = grp.getgrgid(number), pwd.getpwuid(os.geteuid())
     except KeyError:
@@ -73,45 +76,45 @@ def _is_our_own_group(number: int) -> bool:
 
 
 @contextmanager
-def locked(folder: Path, taken: str) -> Iterator[None]:
-    """Hold a folder that exists. The kernel lets go of it when the process ends, however it ends.
+def locked(folder: Path, message: str) -> Iterator[None]:
+    """Lock an existing folder. The kernel releases the lock when the process ends, however it ends.
 
     Args:
-        folder: what is held; a process that does not ask for it is not kept from it.
-        taken: what the error says if another process holds it.
+        folder: the folder. The lock is advisory: a process that does not ask for it can still write there.
+        message: the text of the error if another process holds the lock.
 
     Raises:
-        TachologError: another process holds it now.
+        TachologError: another process holds the lock.
     """
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise TachologError(f"{folder}: {taken}") from error
+            raise TachologError(f"{folder}: {message}") from error
         yield
     finally:
         os.close(lock)
 
 
 @contextmanager
-def locked_file(part: Path, taken: str, wanted: Path) -> Iterator[BinaryIO]:
-    """Open a file that is being written, empty, and hold it until it has another name. What is left of it in the end is removed.
+def locked_file(part: Path, message: str, wanted: Path) -> Iterator[BinaryIO]:
+    """Open an empty temporary file for writing, and lock it until it is renamed. If it still has its name at the end, it is removed.
 
-    Two processes that write under one name would write into one file: the first to end would give the name of a whole file to what the other one is
-    still writing. One that was killed has let go of the file, so that the next one begins it again.
+    Without a lock, two processes could write into one file, and the first to end would give the final name to a file that the other one is still
+    writing. The lock of a killed process is gone, so the next process begins the file again.
 
     Args:
-        part: the file.
-        taken: what the error says if another process holds it.
-        wanted: the name that the file will have, for that error.
+        part: the temporary file.
+        message: the text of the error if another process holds the lock.
+        wanted: the final name of the file, for that error.
 
     Raises:
-        TachologError: another process holds it now.
+        TachologError: another process holds the lock.
     """
-    lock = _held_at(part)
+    lock = _locked_descriptor(part)
     if lock is None:
-        raise TachologError(f"{wanted}: {taken}")
+        raise TachologError(f"{wanted}: {message}")
     try:
         with os.fdopen(os.dup(lock), "wb") as stream:
             stream.truncate(0)
@@ -123,8 +126,8 @@ def locked_file(part: Path, taken: str, wanted: Path) -> Iterator[BinaryIO]:
         os.close(lock)
 
 
-def _held_at(part: Path) -> int | None:
-    """Return the descriptor of a file that is held now; ``None`` if another process holds it."""
+def _locked_descriptor(part: Path) -> int | None:
+    """Open and lock a file. Return its descriptor; ``None`` if another process holds the lock."""
     while True:
         lock = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
         try:
@@ -133,10 +136,10 @@ def _held_at(part: Path) -> int | None:
             os.close(lock)
             return None
         except OSError:
-            pass  # Some network file systems hold nothing.
+            pass  # Some network file systems have no locks.
         if _is_at(part, lock):
             return lock
-        os.close(lock)  # Who held it has just given it its name.
+        os.close(lock)  # The process that held the lock has just renamed the file.
 
 
 def _is_at(part: Path, opened: int) -> bool:

@@ -28,7 +28,7 @@ def site_dir() -> Path:
 
 
 def _resource(in_checkout: str, in_wheel: str) -> Path:
-    # The place in a wheel comes first: an installed package must not use the `templates` folder of another project beside it.
+    # The folder in a wheel comes first: an installed package must not use the `templates` folder of another project next to it.
     installed = _PACKAGE / in_wheel
     if installed.is_dir():
         return installed

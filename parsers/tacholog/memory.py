@@ -6,39 +6,37 @@ import atexit
 import ctypes
 import gc
 
-# Usually 700, which the rows of a few runs, or a page, reach at once. A report of 387 runs makes 460,000 that stay, of which modules are a third.
+# Python's default is 700, which the rows of a few runs, or one page, reach at once. A report of 387 runs keeps 460,000 objects; a third are of
+# modules.
 _OBJECTS_BETWEEN_COLLECTIONS = 500_000
-# From `malloc.h` of glibc: below which size of a block, and up to how much at its end, the heap keeps what is freed.
+# From `malloc.h` of glibc: the heap keeps freed blocks below the first size, and free memory at its end up to the second.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_KEPT_BLOCK_BYTES, _KEPT_BYTES = 32 << 20, 256 << 20  # The first is the most that glibc takes.
+_KEPT_BLOCK_BYTES, _KEPT_BYTES = 32 << 20, 256 << 20  # glibc accepts no larger value for the first.
 
 
 def collect_rarely() -> None:
-    """Let Python search less often, to the end of the process: a command keeps nearly all that it makes.
-
-    It spent a sixteenth of a report of 387 runs on that search. What nobody can reach grows to some 40 MB in a report of 500 runs.
-    """
+    """Let Python search for unreachable objects less often until the process ends: a command keeps nearly all objects that it makes."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *gc.get_threshold()[1:])
 
 
 def spare_existing() -> None:
-    """Let Python never search what is there by now, such as modules, which stay to the end; and count what is made from here on."""
+    """Exempt all existing objects, such as modules, from the search, because they stay to the end. Count only objects made from now on."""
     gc.freeze()
 
 
 def exit_without_search() -> None:
-    """Let Python not search all objects for unreachable ones when it ends: the system takes the memory of a process back as a whole.
+    """Skip the search for unreachable objects when Python ends: the system takes back the memory of a process as a whole.
 
-    The search took a tenth of a report. What must happen at the end is done by then: Python calls `atexit` before, and the other handlers first.
+    Python calls `atexit` handlers before that search, so nothing that must happen at the end is lost.
     """
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
 
 
 def keep_freed_memory() -> None:
-    """Let the C library keep freed memory for what is made next, where it is glibc. `return_freed_memory` gives it back.
+    """Let glibc keep freed memory for the next objects. `return_freed_memory` gives it back. Other C libraries are left alone.
 
-    By itself it gives large arrays back at once, and the system clears each page of the next ones: a seventh of the time of an export.
+    By default, glibc gives large arrays back at once, and the system must clear each memory page of the next array.
     """
     if adjust := getattr(ctypes.CDLL(None), "mallopt", None):
         adjust(_M_MMAP_THRESHOLD, _KEPT_BLOCK_BYTES)
@@ -46,9 +44,9 @@ def keep_freed_memory() -> None:
 
 
 def return_freed_memory() -> None:
-    """Give freed memory back to the system, where the C library is glibc.
+    """Give freed memory back to the system, if the C library is glibc.
 
-    It keeps what was freed for the next objects, and those of the next step often do not fit between the objects that stay.
+    glibc keeps freed memory for later objects, but those of the next step often do not fit into the gaps between the objects that stay.
     """
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
         trim(0)

@@ -38,12 +38,12 @@ class LoadedRuns(Dataset, frozen=True):
         import pandas as pd
 
         from tacholog.render.answers import sentences
+        from tacholog.view.factors import measured
         from tacholog.view.questions import Question, answer
-        from tacholog.view.views import summaries_of
 
         divisions = (by,) if isinstance(by, str) else tuple(by)
         chosen = {name: str(value) for name, value in (where or {}).items()}
-        found = answer(Question(subject=subject, over=over, by=divisions, metric=metric, where=chosen), *summaries_of(self))
+        found = answer(Question(subject=subject, over=over, by=divisions, metric=metric, where=chosen), *measured(self))
         names = [*divisions, subject, *([over] if over else [])]
         rows = [
             (*case.panel, case.subject, *([case.point] if over else []), cell.value, cell.low, cell.high, cell.run_count, case in found.shown_best)

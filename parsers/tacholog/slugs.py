@@ -1,7 +1,7 @@
 """File names, page names and anchors that are made from any text: the name of a system, the path of a run.
 
-The same text always gives the same name, so that links last. Whatever cannot stand in an address is replaced, and a short hash of the whole
-text tells such names apart. Titles that differ only in capitals, or in blanks and hyphens, share a name: pages number them. Paths share none.
+The same text always gives the same name, so that links last. Characters that an address cannot hold are replaced, and a short hash of the whole
+text keeps such names different. Titles that differ only in capitals, or in blanks and hyphens, share a name: pages number them. Paths never do.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def path_slug(path: str) -> str:
     *folders, name = path.split("/")
     parts = [_UNSAFE_IN_PATH.sub("-", part).lstrip("._-")[:_MAX_LENGTH] for part in (*(_END_OF_FILE.sub("-", folder) for folder in folders), name)]
     plain = "/".join(part or "-" for part in parts)
-    # A file that somebody named like what is made of another file's path gets a hash of its own.
+    # A file whose name looks like the result for another path gets a hash of its own.
     return plain if plain == path and not _HASHED.search(plain) else _with_hash(plain, path)
 
 

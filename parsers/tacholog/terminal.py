@@ -2,9 +2,9 @@
 
 Hidden and control characters are made visible, so that the terminal never obeys them.
 
-Almost every message quotes names, reasons or log lines of strangers. So not each message is made safe, but standard output and standard error as a
-whole, while a command runs. That covers messages of click, Sphinx and Python too. Our own control sequences (colours, progress bars) bypass it with
-`styled` and `direct`. Output for programs (CSV, JSON) is changed only if it goes to a terminal, by `data`.
+Almost every message quotes names, reasons or log lines of strangers. So standard output and standard error are made safe as a whole while a command
+runs, instead of each message by itself. That covers messages of click, Sphinx and Python too. Our own control sequences (colours, progress bars)
+bypass it with `styled` and `direct`. Output for programs (CSV, JSON) is changed only if it goes to a terminal, by `data`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IN, _OUT, _ERR = 0, 1, 2  # as every process has them
 
 
 class _SafeStream:
-    """A text stream that makes hidden characters visible. All else is passed to the stream behind it."""
+    """A text stream that makes hidden characters visible. Everything else is passed to the stream behind it."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -37,9 +37,9 @@ class _SafeStream:
 
     @property
     def encoding(self) -> str:
-        """Never ASCII, even if the stream says so: click would bypass this object."""
-        own = self.stream.encoding or "utf-8"
-        return "utf-8" if own.lower() in ("ascii", "us-ascii", "ansi_x3.4-1968", "646") else own
+        """The encoding of the stream, but UTF-8 instead of ASCII: click would bypass this object otherwise."""
+        encoding = self.stream.encoding or "utf-8"
+        return "utf-8" if encoding.lower() in ("ascii", "us-ascii", "ansi_x3.4-1968", "646") else encoding
 
     def write(self, text: str) -> int:
         """Write the text with hidden characters made visible."""
@@ -47,7 +47,7 @@ class _SafeStream:
         return len(text)
 
     def writelines(self, lines: Iterator[str]) -> None:
-        """Write each of the lines in the same way."""
+        """Write lines as `write` does."""
         for line in lines:
             self.write(line)
 
@@ -59,7 +59,7 @@ class _SafeStream:
 def guarded() -> Iterator[None]:
     """Make hidden characters visible on standard output and standard error while the block runs.
 
-    A stream that the caller closed (``>&-``) is one that cannot be read or written, as for other programs. Of errors nobody could be told.
+    A stream that the caller closed (``>&-``) cannot be read or written, as in other programs. Nobody would see an error about it.
     """
     _take_closed()
     before = sys.stdin, sys.stdout, sys.stderr
@@ -77,7 +77,10 @@ def _stream(number: int, mode: str) -> TextIO:
 
 
 def _take_closed() -> None:
-    """Take the numbers of closed standard streams, or the next file that is opened gets one of them, and what a library prints is written there."""
+    """Open the null device under the numbers of closed standard streams.
+
+    Otherwise the next file that is opened would get such a number, and output of a library would be written into that file.
+    """
     for number, mode in ((_IN, os.O_WRONLY), (_OUT, os.O_RDONLY), (_ERR, os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -86,7 +89,7 @@ def _take_closed() -> None:
 
 
 def leave_if_closed() -> None:
-    """Drop all further output to a terminal that was closed. Writing to it is an error, of which nobody can be told either."""
+    """Drop all further output to a terminal that was closed. Writing to it would raise an error that nobody can see."""
     for number in (_OUT, _ERR):
         try:
             termios.tcgetattr(number)
@@ -101,7 +104,7 @@ def direct(stream: TextIO) -> TextIO:
 
 
 def line(text: str, *, err: bool = False) -> None:
-    """Print a message of one line. A line end in a name cannot start another line, which could say anything."""
+    """Print a message of one line. A line end in a name cannot start a further line, which could say anything."""
     click.echo(drawn_in_line(text), err=err)
 
 
@@ -135,9 +138,9 @@ def ending_in_order() -> Iterator[None]:
     By default, all but Ctrl-C end Python at once. A signal that the caller ignores, as in the background of a shell or under nohup, stays ignored.
     """
     before = {number: signal.getsignal(number) for number in _ENDS} if _is_main() else {}
-    taken = [number for number, handler in before.items() if handler in _USUAL]
+    caught = [number for number, handler in before.items() if handler in _USUAL]
     _received.clear()
-    for number in taken:
+    for number in caught:
         signal.signal(number, _interrupt)
     try:
         yield
@@ -146,7 +149,7 @@ def ending_in_order() -> Iterator[None]:
             sys.exit(_SHELL + _received[0])
         raise
     finally:
-        for number in taken:
+        for number in caught:
             signal.signal(number, before[number])
 
 

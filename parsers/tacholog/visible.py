@@ -14,7 +14,7 @@ INVISIBLE = (
     r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
     r"\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U000e0000-\U000e0fff"
 )
-# What terminals are told, and what nobody sees: within a name, it must not hide the name from who looks for it.
+# Control sequences of terminals, and invisible characters. Inside a name, they must not hide the name from a search for it.
 UNSEEN = re.compile(
     rf"\x1b\[[0-?]{{0,100}}[ -/]{{0,20}}[@-~]|\x1b\][^\x07\x1b]{{0,1000}}(?:\x07|\x1b\\)?|[{INVISIBLE}]",
 )
@@ -26,12 +26,12 @@ _PICTURES = 0x2400  # Unicode has a picture for each C0 control character, in th
 
 
 def is_blank(text: str) -> bool:
-    """Return whether nothing of a text can be seen: it is blank, or only tells a terminal something."""
+    """Return whether a text shows nothing: it is blank, or holds only accents and control sequences of terminals."""
     return not ACCENTS.sub("", UNSEEN.sub("", text)).strip()
 
 
 def one_form(text: str) -> str:
-    """Return a name with each letter in one form (NFC): names that look the same are the same. macOS takes an accent apart from its letter."""
+    """Return a name in Unicode's NFC form, so that names that look the same are equal. macOS writes an accent as a character of its own."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
@@ -43,21 +43,21 @@ def sign(char: str) -> str:
 
 def drawn(text: str) -> str:
     """Return ``text`` with hidden characters made visible. Line ends and tabs stay."""
-    return HIDDEN.sub(lambda found: sign(found[0]), text)
+    return HIDDEN.sub(lambda match: sign(match[0]), text)
 
 
 def drawn_in_line(text: str) -> str:
     """Return ``text`` as one line, with hidden characters and line ends made visible."""
-    return HIDDEN_IN_LINE.sub(lambda found: sign(found[0]), text)
+    return HIDDEN_IN_LINE.sub(lambda match: sign(match[0]), text)
 
 
-# What a spreadsheet would take for a formula. It does not for one sign alone, such as that of a bound, nor for a negative number.
+# Text that a spreadsheet would take for a formula. A single sign, such as that of a bound, and a negative number are no formulas.
 _FORMULA = re.compile(r"(?=[=+\-@\t\r].)(?!-[\d.]+\Z)", re.DOTALL)
 
 
 def no_formula(text: str) -> str:
-    """Return a text for a file that spreadsheets open, as CSV: an apostrophe stands before what they would take for a formula, and run.
+    """Return a text for a CSV file: an apostrophe is put before a text that a spreadsheet would run as a formula.
 
-    The scripts of the pages have the same rule: `tachologCsv` in ``tacholog.js``.
+    The scripts of the pages follow the same rule: `tachologCsv` in ``tacholog.js``.
     """
     return f"'{text}" if _FORMULA.match(text) else text

@@ -20,7 +20,7 @@ from tests.left_out import leave_out
 from tests.waiting import LIMIT_S, until
 
 from tacholog.campaign import read_campaign
-from tacholog.campaign.builds import find_build, with_template
+from tacholog.campaign.builds import apply_template, find_build
 from tacholog.campaign.pairs import schedule_pairs
 from tacholog.compare.bands import read, same_build
 from tacholog.compare.pairing import read_record
@@ -407,7 +407,7 @@ def test_a_template_replaces_the_measured_program_in_each_process_that_starts_wi
     campaign = read_campaign(tmp_path / "served.toml")
 
     build = find_build("env A=1 sockperf {arguments} -v", campaign, {}, None, tmp_path)
-    replaced = with_template(campaign, build, 3)
+    replaced = apply_template(campaign, build, 3)
 
     assert [process.command for process in replaced.runs[0].processes] == [
         ("sleep", "300"),
@@ -421,7 +421,7 @@ def test_the_template_of_another_tool_replaces_the_program_that_measures(tmp_pat
     (tmp_path / "served.toml").write_text(SERVED)
     campaign = read_campaign(tmp_path / "served.toml")
 
-    replaced = with_template(campaign, find_build("env seq {arguments}", campaign, {}, None, tmp_path), 3)
+    replaced = apply_template(campaign, find_build("env seq {arguments}", campaign, {}, None, tmp_path), 3)
 
     assert [process.command[:2] for process in replaced.runs[0].processes] == [("sleep", "300"), ("env", "seq"), ("env", "seq")]
 

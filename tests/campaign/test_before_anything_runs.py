@@ -29,7 +29,7 @@ def test_two_campaigns_of_one_tool_that_would_share_a_release_are_refused_before
 
     assert done.returncode == 2
     assert "a.toml and " in done.stderr
-    assert "b.toml have one tool, so both would be copied to data/seq/2.0; nothing was run" in done.stderr
+    assert "b.toml have the same tool, so both would be copied to data/seq/2.0; nothing was run" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "b.toml"]
 
 
@@ -76,7 +76,7 @@ def test_a_name_that_no_file_can_have_is_refused_in_the_plan(tmp_path: Path, pla
     reason = (
         "the name of a run has more than 200 bytes, so no folder can have it: xxx"
         if kind == "run"
-        else "a name needs letters, digits and . _ + - only, 64"
+        else "a name may have at most 64 characters, only letters, digits and . _ + -"
     )
     assert reason in done.stderr
     assert not (tmp_path / "build" / "runs").exists() or not list((tmp_path / "build" / "runs").rglob("run.toml"))

@@ -289,7 +289,7 @@ def test_a_log_that_no_format_reads_is_told_after_its_run(tmp_path: Path) -> Non
 
     assert done.returncode == 1
     assert "odd/01: not good, " in done.stderr
-    assert "its log cannot be read: no format fits (tacholog parse says more)" in done.stderr
+    assert "its log cannot be read: no format fits (tacholog parse shows more)" in done.stderr
     assert "0 of 2 runs are good" in done.stdout
 
 

@@ -11,20 +11,20 @@ from tests.waiting import LIMIT_S, until
 
 from tacholog.campaign.campaign_file import Process
 from tacholog.campaign.execution import ProcessStep, run_steps
-from tacholog.campaign.machines.local import LocalMachine, LocalRunning
-from tacholog.campaign.machines.machine import Ended, HostEntry, Job
+from tacholog.campaign.machines.local import LocalMachine, LocalProcess
+from tacholog.campaign.machines.machine import HostEntry, Job, ProcessEnd
 
 # It fails as soon as it is told to, and by itself after a second: the harness may have looked less often than the test chose.
 FAILS_WHEN_TOLD = "n=0; until test -e go || test $n = 100; do n=$((n + 1)); sleep 0.01; done; exit 3"
 
 
-class EndsBeforeALook(LocalRunning):
+class EndsBeforeALook(LocalProcess):
     """A process that ends just before the harness looks at it for the n-th time."""
 
     looks = 0
     ends_before = 0
 
-    def poll(self) -> Ended | None:
+    def poll(self) -> ProcessEnd | None:
         """Let the process end first, if it is time."""
         self.looks += 1
         if self.looks == self.ends_before:
@@ -41,7 +41,7 @@ class Here(LocalMachine):
         super().__init__("", HostEntry(), {})
         self.ends_before = ends_before
 
-    def start(self, job: Job) -> LocalRunning:
+    def start(self, job: Job) -> LocalProcess:
         """Start a process."""
         if job.name != "first":
             return super().start(job)

@@ -150,7 +150,7 @@ def test_the_first_log_of_a_variant_shows_what_only_a_log_can_show(tmp_path: Pat
     told = done.stderr[first:second].splitlines()[1:]
     assert told == [
         (
-            "throughput/01: payload_bytes: neither its log nor the campaign states it; without it, results of several sizes stand in one row: "
+            "throughput/01: payload_bytes: neither its log nor the campaign states it; without it, results of several sizes make one row: "
             'add conditions = { payload_bytes = "{payload_bytes}" } for throughput.'
         )
     ]

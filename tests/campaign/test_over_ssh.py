@@ -14,7 +14,7 @@ from tests.campaign.two_hosts import TwoHosts, run
 from tests.left_out import leave_out
 from tests.waiting import LIMIT_S, until
 
-from tacholog.campaign.machines.machine import HostEntry, Ready
+from tacholog.campaign.machines.machine import HostEntry, ReadyCondition
 from tacholog.campaign.machines.remote import RemoteMachine
 from tacholog.errors import TachologError
 from tacholog.runs import host
@@ -139,8 +139,8 @@ def test_readiness_is_seen_by_output_and_by_port(tmp_path: Path, lab: Callable[.
     try:
         assert (machine.is_listening(2222), machine.is_listening(4711)) == (True, False)
         running = machine.start(job(tmp_path, sys.executable, "-c", listen))
-        until(lambda: running.is_ready(Ready(output="on [port]")), "the text is there")
-        until(lambda: running.is_ready(Ready(port=4711)), "the port is there")
+        until(lambda: running.is_ready(ReadyCondition(output="on [port]")), "the text is there")
+        until(lambda: running.is_ready(ReadyCondition(port=4711)), "the port is there")
         assert machine.is_listening(4711)
         running.stop()
         assert running.collect().exit_status == -signal.SIGTERM
@@ -156,7 +156,7 @@ def test_what_a_process_used_comes_from_its_host(tmp_path: Path, lab: Callable[.
 
     try:
         running = machine.start(job(tmp_path, sys.executable, "-c", work))
-        until(lambda: running.is_ready(Ready(output="done")), "the work is done")
+        until(lambda: running.is_ready(ReadyCondition(output="done")), "the work is done")
         running.stop()
         used = running.collect().resources
     finally:
@@ -177,7 +177,7 @@ def test_a_process_that_ignores_the_request_to_end_is_killed_with_its_children(t
 
     try:
         running = machine.start(job(tmp_path, "/bin/sh", "-c", "trap '' TERM; echo begun; sleep 1000 & while :; do sleep 1; done"))
-        until(lambda: running.is_ready(Ready(output="begun")), "it has begun")
+        until(lambda: running.is_ready(ReadyCondition(output="begun")), "it has begun")
         running.stop()
         ended = running.collect()
         assert (ended.exit_status, ended.by) == (-signal.SIGKILL, "harness")

@@ -13,7 +13,7 @@ from tests.campaign.two_hosts import TwoHosts, run
 from tests.waiting import LIMIT_S, until
 
 from tacholog.campaign.campaign_file import check_hosts
-from tacholog.campaign.machines.machine import CannotStart, Ended, HostEntry
+from tacholog.campaign.machines.machine import HostEntry, ProcessEnd, StartError
 from tacholog.campaign.machines.remote import RemoteMachine
 from tacholog.errors import TachologError, UnreadableInput
 
@@ -81,7 +81,7 @@ def test_a_killed_watchdog_does_not_leave_its_process(tmp_path: Path, lab: Calla
         watchdog = min(pid for pid, words in hosts.processes("a").items() if "connected" in words)
         os.kill(watchdog, signal.SIGKILL)
         until(running.poll, "the harness sees it")
-        assert (running.poll() or Ended(exit_status=0)).exit_status != 0
+        assert (running.poll() or ProcessEnd(exit_status=0)).exit_status != 0
         until(lambda: not hosts.processes("a"), "nothing is left on the host")
     finally:
         machine.close()
@@ -208,7 +208,7 @@ def test_a_process_on_a_lost_host_cannot_be_started(tmp_path: Path, lab: Callabl
     try:
         for pid in hosts.local_processes():
             os.kill(pid, signal.SIGKILL)
-        with pytest.raises(CannotStart, match=r"^host a: "):
+        with pytest.raises(StartError, match=r"^host a: "):
             machine.start(job(tmp_path, "/bin/sleep", "1000"))
     finally:
         machine.close()

@@ -157,7 +157,7 @@ def test_a_program_that_cannot_list_is_named_before_anything_is_run(tmp_path: Pa
     done = run_tacholog_text("bench", "small.toml", "--output", "out", cwd=tmp_path)
 
     assert done.returncode == 2
-    assert "ended with exit code 1, so nobody knows what it lists" in done.stderr
+    assert "ended with exit code 1, so its list is not known" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -246,13 +246,13 @@ def test_placeholders_of_processes_hosts_and_labels_are_replaced(schedule: Sched
         ('host = "b"', 'host = "c"', "process 'server': host = 'c' is unknown; the hosts are b"),
         ('name = "client"', 'name = "server"', "two processes are called server"),
         ('name = "client"', 'name = "client"\nlog = "server.log"', "two processes write to server.log"),
-        ('name = "client"', 'name = "client"\nlog = "resources.log"', "process 'client': log = 'resources.log' is not free"),
-        ('name = "client"', 'name = "../client"', "process '../client': a name needs letters"),
+        ('name = "client"', 'name = "client"\nlog = "resources.log"', "process 'client': log = 'resources.log' is reserved"),
+        ('name = "client"', 'name = "../client"', "process '../client': a name may have at most 64 characters"),
         ('"{port}"', '"https"', "process 'server': ready = { port = 'https' } is not a number from 1 to 65535"),
         ('"{port}"', "70000", "is not a number from 1 to 65535"),
         ('port = "{port}" }', 'port = 1, output = "x" }', "ready needs exactly one of output, port and seconds; it has output and port"),
         ("{b.address}", "{c.address}", "{c.address} has no value"),
-        ('name = "client"', 'name = "client"\nends = "stopped"', "no process ends by itself"),
+        ('name = "client"', 'name = "client"\nends = "stopped"', "every process has ends = 'stopped'"),
         ('ends = "stopped"', 'ends = "stopped"\ndeadline_s = 3', "process 'server': deadline_s is for processes that end by themselves"),
         ('name = "client"', 'name = "client"\nready = { port = 11111 }\nhost = "b"', "two processes wait for port 11111 on b"),
         ("[[runs.processes]]", 'command = ["seq"]\n[[runs.processes]]', "it needs either a command or [[runs.processes]], and not both"),

@@ -187,7 +187,7 @@ def test_a_run_that_takes_too_long_is_kept_with_its_reason_and_all_logs(tmp_path
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ("sh -c 'echo listening; exec sleep 300'", "server: its log cannot be read: no format fits (tacholog parse says more); "),
+        ("sh -c 'echo listening; exec sleep 300'", "server: its log cannot be read: no format fits (tacholog parse shows more); "),
         ("sh -c 'echo listening >&2; exec sleep 300'", "server: the program printed nothing to standard output; its last line: listening; "),
     ],
     ids=["no format", "nothing"],
@@ -219,7 +219,7 @@ def test_the_deadline_of_the_whole_run_ends_every_process(tmp_path: Path) -> Non
 def test_a_port_that_is_in_use_is_named_before_the_server_starts(tmp_path: Path, port: int) -> None:
     run = measured(tmp_path, process("server", SERVER, f"ready = {{ port = {port} }}", 'ends = "stopped"'), process("client", CLIENT))
 
-    assert run.reason == f"server: port {port} is in use already, by nothing of this run"
+    assert run.reason == f"server: port {port} is in use already, by another program"
     assert run.logs == ()
 
 

@@ -43,7 +43,7 @@ def test_each_shell_tells_of_this_machine_what_this_machine_knows_of_itself(shel
 def test_a_host_cannot_name_a_file_outside_of_the_folder(line: str) -> None:
     facts = facts_from(line)
 
-    assert (dict(facts.files), facts.folders, dict(facts.drivers), dict(facts.stated)) == ({}, frozenset(), {}, {})
+    assert (dict(facts.files), facts.folders, dict(facts.drivers), dict(facts.answers)) == ({}, frozenset(), {}, {})
 
 
 def test_a_host_that_names_one_path_as_file_and_as_folder_is_refused() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.command import run_tacholog_text
 
-from tacholog.campaign.sustain import SearchPlan, Sustained, SustainSearch, TrialOrder, Tried, classify
+from tacholog.campaign.sustain import SearchPlan, SearchResult, SustainSearch, TrialOrder, TrialTimes, classify
 from tacholog.formats.reading import Log, read
 
 CAPACITY = 20_000
@@ -49,7 +49,7 @@ sockperf: ---> <MIN> observation =    3.808''')
 """
 
 
-def search(plan: SearchPlan, passes: Callable[[TrialOrder, int], bool]) -> tuple[Sustained, list[str]]:
+def search(plan: SearchPlan, passes: Callable[[TrialOrder, int], bool]) -> tuple[SearchResult, list[str]]:
     """Carry out a search whose trials pass as ``passes`` says; return its result, and its trials as in ``1000s`` (short) and ``1000F`` (full)."""
     found, trials = SustainSearch(plan), list[str]()
     while order := found.next():
@@ -90,14 +90,14 @@ def test_whatever_the_outcome_of_trials_the_search_ends() -> None:
 
 
 def test_rates_are_classified_as_in_rfc_9971() -> None:
-    assert classify(Tried(60, 0, 0, 0), 120, 0.5) == "lower"
-    assert classify(Tried(0, 60, 0, 0), 120, 0.5) == "undecided"
-    assert classify(Tried(0, 120, 0, 0), 120, 0.5) == "upper"
-    assert classify(Tried(0, 0, 500, 0), 120, 0.5) == "undecided"
-    assert classify(Tried(0, 0, 0, 61), 120, 0.5) == "upper"
-    assert classify(Tried(0, 0, 61, 61), 120, 0.5) == "undecided"
-    assert classify(Tried(60, 0, 0, 0), 60, 0) == "lower"
-    assert classify(Tried(0, 0, 0, 1), 60, 0) == "upper"
+    assert classify(TrialTimes(60, 0, 0, 0), 120, 0.5) == "lower"
+    assert classify(TrialTimes(0, 60, 0, 0), 120, 0.5) == "undecided"
+    assert classify(TrialTimes(0, 120, 0, 0), 120, 0.5) == "upper"
+    assert classify(TrialTimes(0, 0, 500, 0), 120, 0.5) == "undecided"
+    assert classify(TrialTimes(0, 0, 0, 61), 120, 0.5) == "upper"
+    assert classify(TrialTimes(0, 0, 61, 61), 120, 0.5) == "undecided"
+    assert classify(TrialTimes(60, 0, 0, 0), 60, 0) == "lower"
+    assert classify(TrialTimes(0, 0, 0, 1), 60, 0) == "upper"
 
 
 def sustain(folder: Path, *arguments: str, program: str = PROGRAM) -> subprocess.CompletedProcess[str]:

@@ -107,7 +107,7 @@ def test_the_verdicts_of_the_page_are_those_of_the_rule_for_every_two_series(vie
     stated = [conditions_of(one.system_series.series, "latency") for one in found.series]
 
     for base, other in product(range(len(stated)), repeat=2):
-        pairs = [(verdicts.places[base], verdicts.places[other], verdicts.reasons) for verdicts in found.verdicts["latency.p50"]]
+        pairs = [(verdicts.value_indices[base], verdicts.value_indices[other], verdicts.reasons) for verdicts in found.verdicts["latency.p50"]]
         reasons = [reasons[first][second] for first, second, reasons in pairs if first is not None and second is not None]
         judged = judge(stated[base], stated[other], comparison="ratio")
         assert any(reasons) == judged.is_refused, (stated[base], stated[other])

@@ -236,7 +236,7 @@ def test_the_sentence_names_each_transport_and_the_table_counts_the_rows_of_each
     report = compare(measured(OLD_TURNS, 1.0, 1.0), measured(NEW_TURNS, 0.9, 0.8), Policy())
 
     assert conclusion(report) == "3 rows better (latency over udp: p50 by 20 %; over shm: p99 by 10 %), none worse; no change in 5."
-    assert [(line.name, *(cell for cell in line.counts), line.apart) for line in by_transport(report)] == [
+    assert [(line.name, *(cell for cell in line.counts), line.not_comparable) for line in by_transport(report)] == [
         ("shm", ("worse", 0, ""), ("better", 1, "p99, 32\u00a0B, 10 %"), ("no_change", 3, ""), 0),
         ("udp", ("worse", 0, ""), ("better", 2, "p50 by 20 %"), ("no_change", 2, ""), 0),
     ]

@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def changed() -> Callable[[str, str, str], Log]:
-    """Read a sample log, named as in ``rti/page.txt``, with the first ``old`` that is in it made ``new``."""
+    """Read a sample log, such as ``rti/page.txt``, in which the first occurrence of ``old`` is replaced by ``new``."""
 
     def read_changed(sample: str, old: str, new: str) -> Log:
         text = (HERE / sample).read_text(encoding="utf-8")

@@ -57,12 +57,12 @@ others = st.sampled_from(
 
 
 def steady(low: int, count: int) -> list[str]:
-    """Answers whose extremes grow apart as they do in a real log."""
+    """Answers whose extremes grow apart as in a real log."""
     return [answer(max(low - at // 3, 0), at % 3, low + at, at / 7) for at in range(count)]
 
 
 def with_cpu(lines: list[str]) -> list[str]:
-    """The lines of a run that was asked for processor time."""
+    """The lines of a run with processor time."""
     return [f"{line} CPU: {at * 7 % 11:.2f}%" for at, line in enumerate(lines)]
 
 
@@ -111,7 +111,7 @@ def test_a_long_run_is_read_at_once(line: Callable[[int], str], records: int) ->
 
     batches = list(Scan(LogText(io.BytesIO(text.encode())), "rti").batches())
 
-    assert sum(len(batch) for batch in batches if isinstance(batch, RecordBlock)) == records - 2  # the first and the last are the format's
+    assert sum(len(batch) for batch in batches if isinstance(batch, RecordBlock)) == records - 2  # the format reads the first and the last
 
 
 def test_a_line_in_doubt_costs_only_itself() -> None:
@@ -155,7 +155,7 @@ def test_a_long_log_says_the_same_read_at_once_and_line_by_line(log: LongLog) ->
 @settings(deadline=None, max_examples=10, derandomize=True)
 @given(seed=st.integers(0, 2**32))
 def test_a_long_log_with_changed_numbers_says_the_same_read_at_once_and_line_by_line(log: LongLog, seed: int) -> None:
-    """A digit that becomes another one leaves the line's shape as it is: only the checks of its numbers see it."""
+    """A changed digit leaves the shape of the line unchanged: only the checks of its numbers notice it."""
     chance = random.Random(seed)  # noqa: S311
     text = bytearray(log.text(60, seed).encode())
     digits = [place for place, byte in enumerate(text) if chr(byte).isdigit() and place >= len(log.head)]

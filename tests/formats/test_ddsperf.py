@@ -15,7 +15,7 @@ SUB = "[1] {}.000  size 1024 total {} lost {} delta {} lost {} rate {} kS/s {} M
 
 
 def intervals(log: Log, definition: str) -> list[Record]:
-    """The records of single seconds that a definition speaks of."""
+    """The records of single seconds with a definition."""
     return [record for record in log.records if record.scope == "interval" and record.conditions.definition == definition]
 
 
@@ -70,7 +70,7 @@ def test_a_second_in_which_the_publisher_left_is_in_no_mean() -> None:
 def test_seconds_in_which_nothing_came_count_as_nothing_though_the_tool_prints_no_line_of_them() -> None:
     (summary,) = summaries(read(LOGS / "sub-publisher-stopped.log"))
 
-    # 5.00, 5.00, 5.00, 2.50, 17.43 and 5.00 kS/s, and 1.982 s between 5.018 and 8.000 of which the tool says nothing
+    # 5.00, 5.00, 5.00, 2.50, 17.43 and 5.00 kS/s, and 1.982 s between 5.018 and 8.000 without a line
     assert values(summary, "message_rate") == {"mean": pytest.approx(39_930 / 7.982)}
     # 40.97, 40.95, 40.98, 20.48, 142.81 and 40.98 Mb/s
     assert values(summary, "goodput") == {"mean": pytest.approx(327.17e6 / 7.982)}

@@ -23,7 +23,7 @@ from tacholog.formats.testing import format_tests
 
 LOGS = Path({str(ROOT / SAMPLES)!r})
 LOG_FILES = [LOGS / "tcp-3.33.json", LOGS / "refused-3.33.json"]
-# "lat_ns" has the members of "clat_ns" and stands behind it: where the lines between them are lost, nobody can tell.
+# "lat_ns" has the members of "clat_ns" and follows it: if the lines between them are lost, nothing shows it.
 TestFio = format_tests("fio", LOG_FILES, not_moved=LOG_FILES[:1], examples={tries(5, 60)})
 
 

@@ -124,7 +124,7 @@ def test_the_table_of_2014_is_the_publishers() -> None:
         ("17200", "17300"),  # rates are of other samples
         ("137.901", "137.90"),  # cut
         ("137.901", "139.901"),  # of another row
-        ("  100,", "  101,"),  # 17200 samples are no bursts of 101
+        ("  100,", "  101,"),  # 17200 samples are not a multiple of 101
         ("201,", "301,"),  # more than were sent
         ("1005207", "0"),  # no time
         ("   1024,", "   0,"),  # no message
@@ -371,7 +371,7 @@ RECEIVED = {"messages_received": 16996, "messages_lost": 201, "loss": 204 / 1720
         ("16833.643,    137.90", {"message_rate": 16833.643}),
         ("16833.643,    1", {"message_rate": 16833.643}),
         ("16833.643,", {"message_rate": 16833.643}),
-        ("16833.643", {}),  # Not closed: its place is not the last.
+        ("16833.643", {}),  # The cell is not complete: it is not the last.
         ("1009645,   1", {}),
         ("1009645,", {}),
     ],
@@ -410,7 +410,7 @@ def test_each_generation_of_the_throughput_table_keeps_its_closed_cells(sample: 
 @pytest.mark.parametrize(
     ("sample", "end"),
     [
-        ("throughput-2.9.1-publisher.log", "201,     100964"),  # When the samples came is not known: no rate, no definition.
+        ("throughput-2.9.1-publisher.log", "201,     100964"),  # It is unknown when the samples came: no rate, no definition.
         ("throughput-0.4.log", "5.00698e+06, 500"),  # The demand, which may have been 5000.
         ("throughput-0.4.log", "5.00698e+06,"),
     ],
@@ -428,7 +428,7 @@ def test_decimal_commas_are_refused_where_the_spreadsheet_made_50_percent_a_half
     log = read(LOGS / "latency-decimal-commas-dual-host.csv")
 
     why = "a table with decimal commas: its cells cannot be told apart; export it again with decimal points"
-    assert log.broken == [f"latency-decimal-commas-dual-host.csv:{line}: {why}" for line in range(2, 13)]  # The last row ends in a stray letter.
+    assert log.broken == [f"latency-decimal-commas-dual-host.csv:{line}: {why}" for line in range(2, 13)]  # A stray letter follows the last row.
     assert (log.records, log.unknown) == ([], [])
 
 

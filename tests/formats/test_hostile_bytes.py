@@ -61,12 +61,12 @@ def scanned(data: bytes, name: str | None = None) -> tuple[Scan, list[Event]]:
 
 
 def whole(path: Path) -> bytes:
-    """A sample with an end behind its last line."""
+    """A sample with a line end after its last line."""
     return path.read_bytes().removesuffix(b"\n") + b"\n"
 
 
 def told(events: list[Event]) -> list[tuple[int, object]]:
-    """What was found, and where."""
+    """The findings, with their lines."""
     return [(event.line, event.what) for event in events if event.what is not None]
 
 
@@ -94,7 +94,7 @@ def test_a_line_of_ten_megabytes_is_unknown_and_costs_at_most_what_it_stands_in(
 
 
 def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: str) -> None:
-    """Put a line somewhere into a sample and look for it among the unknown, and for what it has made of the records."""
+    """Put a line somewhere into a sample, and check that it is unknown and that the records are unchanged."""
     lines = whole(path).splitlines(keepends=True)
     plain = {wherever(event.what) for event in scanned(whole(path), name)[1] if isinstance(event.what, Record)}
     at = random.Random(path.name).randrange(len(lines)) + 1  # noqa: S311
@@ -104,13 +104,15 @@ def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: st
     assert at + 1 in {number for event in events if event.kind in ("unknown", "broken") for number in event.lines}
     assert scan.account.total == len(lines) + 1
     found = {wherever(event.what) for event in events if isinstance(event.what, Record)}
-    if name == "iperf3":  # Where each stream is announced, a line that is no text may be one more of them: then nobody knows how many there are.
+    if (
+        name == "iperf3"
+    ):  # Where each stream is announced, a line that is not text may be another announcement: then the number of streams is unknown.
         plain |= {re.sub(r"\bpublishers=\d+", "publishers=None", record) for record in plain}
     assert {record for record in found - plain if "derived" not in record} == set()
 
 
 def wherever(record: Record) -> str:
-    """What a record says, wherever its numbers stand: all lines behind one that is put in have moved."""
+    """The content of a record without the lines of its numbers, which an inserted line moves."""
     return re.sub(r"\bline=\d+", "", str(record))
 
 
@@ -125,7 +127,7 @@ def test_a_log_in_utf_16_is_refused_with_the_way_out(name: str, mark: str) -> No
 
 @pytest.fixture(scope="module")
 def bombs() -> dict[str, bytes]:
-    """By packer: a stream that grows to 64 MiB."""
+    """By compression: a stream that grows to 64 MiB."""
     return {packer: pack(bytes(BOMB_BYTES)) for packer, pack in PACK.items()}
 
 

@@ -21,7 +21,7 @@ DASHES = "- " * 24 + "-\n"
 
 
 def logged(name: str) -> Log:
-    """A sample log."""
+    """A sample log as text."""
     return read(LOGS / name, "iperf3")
 
 
@@ -135,7 +135,7 @@ def test_of_four_streams_both_ways_two_are_in_each_direction() -> None:
 
 
 def test_a_server_whose_rows_have_the_columns_of_a_sender_is_the_one_that_sends(changed: Changed) -> None:
-    """The rows of ``tcp.log`` as the server of a test in reverse prints them: it sends, and no line names the direction."""
+    """The rows of ``tcp.log`` as printed by the server of a test in reverse: it sends, and no line states the direction."""
     log = changed("iperf3/tcp.log", "Connecting to host 127.0.0.1, port 5299", "Accepted connection from 127.0.0.1, port 45260")
 
     assert {record.participant for record in log.records} == {"server to client"}
@@ -145,13 +145,13 @@ def test_a_server_whose_rows_have_the_columns_of_a_sender_is_the_one_that_sends(
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        # The log begins behind the first announcements: nobody knows how many there were.
+        # The log begins after the first announcements: the number of streams is unknown.
         ("Connecting to host 127.0.0.1, port 5299\n[  5] local 127.0.0.1 port 47150 connected to 127.0.0.1 port 5299\n", ""),
         # An announcement is damaged: the line may have been that of a fourth stream.
         ("[  5] local 127.0.0.1 port 47150 conn", "[  5] local 127.0.0.1 po"),
-        # An announcement is lost, and rows of its stream are there.
+        # An announcement is lost, but there are rows of its stream.
         ("[  5] local 127.0.0.1 port 47150 connected to 127.0.0.1 port 5299\n", ""),
-        # Two are lost, and a sum is there.
+        # Two announcements are lost, but there is a sum.
         (
             "[  7] local 127.0.0.1 port 47164 connected to 127.0.0.1 port 5299\n[  9] local 127.0.0.1 port 47168 connected to 127.0.0.1 port 5299\n",
             "",
@@ -477,7 +477,7 @@ def test_old_udp_json_has_the_senders_bytes_and_the_receivers_count_of_datagrams
     interval, both, _ = log.records
     assert (interval.side, shown(interval)["messages_sent", "total"]) == ("publisher", 10000)
     assert (both.scope, both.side, both.conditions.definition) == ("summary", "both", "iperf3-udp")
-    # 10,000 datagrams of 8192 bytes were sent. "packets": 9996 are those up to the last that arrived: not what was sent.
+    # 10,000 datagrams of 8192 bytes were sent. "packets": 9996 counts up to the last that arrived, and is not the number of sent datagrams.
     assert shown(both) == {
         ("offered_goodput", "mean"): 834711189.017002,
         ("bytes_sent", "total"): 81920000,
@@ -492,8 +492,8 @@ def test_old_udp_json_has_the_senders_bytes_and_the_receivers_count_of_datagrams
 @pytest.mark.parametrize(
     ("old", "new", "sides"),
     [
-        ('"reverse":\t0', '"reverse":\t1', {None}),  # "retransmits" are the sender's, so something is wrong: no record.
-        ('\t\t\t"reverse":\t0', '\t\t\t"revers":\t0', {"publisher"}),  # They alone say it too.
+        ('"reverse":\t0', '"reverse":\t1', {None}),  # "retransmits" belong to the sender, so something is wrong: no record.
+        ('\t\t\t"reverse":\t0', '\t\t\t"revers":\t0', {"publisher"}),  # They also show it alone.
         ('"connecting_to"', '"accepted_connection"', {None}),
     ],
 )
@@ -570,7 +570,7 @@ def test_datagrams_that_an_old_row_calls_sent_are_those_that_arrived_or_were_mis
 
 
 def test_a_servers_old_udp_summary_does_not_know_the_bytes_sent() -> None:
-    """The summary of esnet/iperf issue 560 behind the rows of issue 314."""
+    """The summary of esnet/iperf issue 560 after the rows of issue 314."""
     summary = DASHES + "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n"
     summary += "[  5]   0.00-6.91   sec  0.00 Bytes  0.00 bits/sec  7.998 ms  2304/3014 (76%)\n"
     log = read_text((LOGS / "server-udp-3.1.log").read_text() + summary, "iperf3")
@@ -658,7 +658,7 @@ def test_a_count_of_datagrams_below_none_costs_neither_its_sides_other_figures_n
     _, interval, both, sent, received, _ = anywhere(log.records)
     assert (interval.scope, interval.samples) == ("interval", 3)
     assert both.number("bytes_sent", "total") == Number(metric="bytes_sent", statistic="total", value=None, marks=("impossible",))
-    # "packets": 18446744073709551612, of 0 bytes: the server was not told what the client had sent.
+    # "packets": 18446744073709551612 with 0 bytes: the server did not know how much the client had sent.
     assert sent.numbers == both.numbers[:2]
     assert shown(received)["bytes_received", "total"] == 262144
     assert shown(received)["goodput", "mean"] == 1048521.4768832021
@@ -694,7 +694,7 @@ def test_a_senders_old_udp_summary_under_the_header_of_its_intervals_is_not_rece
 
 
 def test_from_3_17_on_the_word_on_the_side_is_the_same_in_both_sums() -> None:
-    """As esnet/iperf issue 1784 shows it: what was received is under its own name, with the sender's word."""
+    """As in esnet/iperf issue 1784: received data stands under its own name, with the word of the sender."""
     text = (LOGS / "udp.json").read_text()
     before, name, after = text.rpartition('"sum_received"')
     newer = before.replace("iperf 3.12", "iperf 3.18") + name + after.replace('"sender":\tfalse', '"sender":\ttrue', 1)
@@ -863,7 +863,7 @@ def test_one_row_for_both_sides_that_counts_no_datagram_is_a_loss_of_all() -> No
 
 
 def without_arrivals(text: str) -> str:
-    """The JSON of a UDP test of which nothing arrives."""
+    """The JSON of a UDP test of which nothing arrived."""
     document = json.loads(text)
     end = document["end"]
     nothing = {"packets": 0, "lost_packets": 0, "lost_percent": 0, "jitter_ms": 0}
@@ -914,7 +914,7 @@ def test_every_document_says_the_same_in_every_layout(name: str, layout: str) ->
 
 
 def turned(value: object) -> object:
-    """A JSON value whose objects have their members in the reverse order."""
+    """A JSON value with the members of its objects in reverse order."""
     if isinstance(value, dict):
         return {name: turned(member) for name, member in reversed(value.items())}
     return [turned(member) for member in value] if isinstance(value, list) else value

@@ -19,10 +19,6 @@ READING = {
     "__init__",
     "account",
     "blocks",
-    "bulk",
-    "expand",
-    "held",
-    "places",
     "prefixes",
     "reading",
     "registry",
@@ -30,7 +26,7 @@ READING = {
     "testing",
     "validity",
     "waiting",
-}  # the room's own modules: no formats
+}  # the modules of the room that are not formats
 OURS = sorted(path for path in FORMATS.rglob("*.py") if path not in KIT and path.relative_to(FORMATS).parts[0].removesuffix(".py") not in READING)
 
 
@@ -92,3 +88,8 @@ def test_the_kits_docstring_names_all_that_it_offers() -> None:
 )
 def test_a_number_of_a_record_on_several_lines_can_say_which_line_it_stands_on(number: kit.Number) -> None:
     assert number.line == 7
+
+
+def test_packages_for_0_4_0_find_its_names() -> None:
+    assert (kit.Found, kit.FoundMany, kit.Taken, kit.found_on) == (kit.Finding, kit.BulkFinding, kit.BulkStep, kit.finding_on)
+    assert kit.JsonObject("jobs/[]", {}, ()).place == "jobs/[]"

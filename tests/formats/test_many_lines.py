@@ -193,7 +193,7 @@ def test_an_array_is_rounded_like_its_numbers() -> None:
 
 
 def repetitions(pattern: Any) -> Iterator[tuple[str, int, int]]:  # noqa: ANN401 - nothing public names what a pattern is made of
-    """Yield each repetition in a parsed pattern: its kind, and how often at least and at most."""
+    """Yield the kind of each repetition in a parsed pattern, and its least and greatest number."""
     for place in range(len(pattern)) if hasattr(pattern, "__getitem__") else ():
         item = pattern[place]
         if isinstance(item, tuple) and str(item[0]).endswith("_REPEAT"):

@@ -15,7 +15,7 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 
 def record(log: str, test: str, wanted: Callable[[Record], bool] = lambda _: True) -> Record:
-    """The first summary of that test in a sample, or its first interval where there is no summary."""
+    """The first summary of this test in a sample, or its first interval if there is no summary."""
     found = [one for one in read(HERE / log).records if one.test == test and wanted(one)]
     return min(found, key=lambda one: one.scope != "summary")
 
@@ -48,7 +48,7 @@ LATENCIES = [
     ("iceoryx2/0.9.3-publish-subscribe.log", "rtt/2", "closed", "iceoryx2-publish-subscribe"),
     ("performance_test/layout.log", "one-way", "open", "performance_test-one-way"),
 ]
-# Log, test, metric, statistic, what the log prints times its unit
+# Log, test, metric, statistic, and the printed number times its unit
 UNITS = [
     ("rti/3.0.1-throughput-sub.log", "throughput", "goodput", "mean", 6.1 * 1e6),  # Mbps
     ("sockperf/throughput-udp.log", "throughput", "offered_goodput", "mean", 515.849 * MIB * 8),  # MBps that are 2^20

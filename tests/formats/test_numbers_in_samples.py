@@ -14,9 +14,9 @@ from tacholog.schema.records import Facts, Record
 
 HERE = Path(__file__).parent
 FORMATS = ("ddsperf", "ecal", "fastrtps", "hmbdc", "iceoryx2", "iceperf", "native", "performance_test", "qperf", "sockperf")
-#: What is not printed, or not as a number, though it is not marked as derived.
+# : Numbers that are not printed, or not as a number, although they are not marked as derived.
 NOT_PRINTED = {
-    "ecal": {"messages_lost"},  # "Packages lost after message 12 -> stop.": that is one.
+    "ecal": {"messages_lost"},  # "Packages lost after message 12 -> stop.": that means one.
     "hmbdc": {"latency"},  # "hundreds of nano seconds"
     "native": {"loss", "cpu_per_message", "trials_passed"},
 }
@@ -24,7 +24,7 @@ SAMPLES = [path for name in FORMATS for path in sorted((HERE / name).iterdir()) 
 
 
 def is_one_line_of_json(path: Path) -> bool:
-    """Whether no place is known in this log: all of it is parsed at once."""
+    """Whether no position is known in this log, because all of it is parsed at once."""
     return path.parent.name == "performance_test" and path.suffix == ".json"
 
 
@@ -45,7 +45,7 @@ def test_each_number_that_is_printed_says_where(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_what_is_found_holds_plain_texts_only(path: Path) -> None:
-    """A text that knows its place can neither be written as JSON nor be sent to another process."""
+    """A text that knows its position can neither be written as JSON nor be sent to another process."""
     with path.open("rb") as file:
         scan = Scan(LogText(file), path.parent.name)
         found = [event.what for event in scan if isinstance(event.what, Record | Facts)]

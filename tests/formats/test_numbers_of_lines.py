@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import tries
 
-from tacholog.formats.kit.digits import numbers_of
+from tacholog.formats.kit.bulk import numbers_of
 
 # As in a run of lines: up to 15 digits with a dot or without, and other characters have become blanks.
 WHOLE = st.from_regex(r"[0-9]{1,15}", fullmatch=True)
@@ -21,7 +21,7 @@ def fixed(digits: str, places: int) -> str:
 
 @st.composite
 def rows_of_words(draw: st.DrawFn) -> list[list[str]]:
-    """Rows of numbers. Most columns have as many places in each row, as tools print them; some do not."""
+    """Rows of numbers. Most columns have equally many decimals in each row, as tools print them; some do not."""
     places = draw(st.lists(st.sampled_from([None, 0, 1, 2, 3, 6, 14, -1]), min_size=1, max_size=5))
 
     def word(count: int | None) -> str:
@@ -54,7 +54,7 @@ def test_each_number_is_the_float_that_is_nearest_to_it(rows: list[list[str]], g
         ("12345678901234567890 ", 1, [[12345678901234567890.0]]),
         ("0.000000000000001 ", 1, [[1e-15]]),
         ("00000000 000000001 ", 1, [[0.0, 1.0]]),
-        ("12345 9 1 9 ", 2, [[12345.0, 9.0], [1.0, 9.0]]),  # A short number comes right behind the row before.
+        ("12345 9 1 9 ", 2, [[12345.0, 9.0], [1.0, 9.0]]),  # A short number follows the previous row directly.
         ("9 12.25 9 1.50 ", 2, [[9.0, 12.25], [9.0, 1.5]]),
         ("       12 1234.567 1.250        3 1.500 22.125 ", 2, [[12.0, 1234.567, 1.25], [3.0, 1.5, 22.125]]),
     ],

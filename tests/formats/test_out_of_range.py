@@ -30,11 +30,11 @@ HUGE = (
     b"0.0",
 )
 _NUMBER = re.compile(rb"[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
-_SHARES = (0.02, 0.2)  # Of the numbers. Where many are changed, most results are broken before their numbers are asked.
+_SHARES = (0.02, 0.2)  # The share of numbers to change. If many change, most results are broken before their numbers are checked.
 
 
 def changed(log: bytes, chance: random.Random, share: float) -> bytes:
-    """A log with some numbers that cannot be."""
+    """A log with some impossible numbers."""
     return _NUMBER.sub(lambda number: chance.choice(HUGE) if chance.random() < share else number[0], log)
 
 
@@ -52,7 +52,7 @@ def test_no_number_costs_more_than_its_result(name: str, seed: int, tmp_path: Pa
             try:
                 loaded = tacholog.load(new)
             except UnreadableInput:
-                continue  # What is changed may be what the format is known by.
+                continue  # The change may affect the text by which the format is detected.
             loaded.save(tmp_path / f"{number}-saved")
             tacholog.diff(old, new)
 

@@ -21,7 +21,7 @@ import tacholog.formats
 import tacholog.privacy
 from tacholog.formats.kit import LineStart
 
-LONG = 256  # Repeats. What is bounded below this costs little, even twice in a row.
+LONG = 256  # Repetitions. Fewer cost little, even twice in a row.
 Text = frozenset[int]
 EVERY: Text = frozenset(range(256))
 CATEGORIES = {
@@ -79,7 +79,7 @@ def texts_of(item: Any) -> Text:
         return texts(value)
     if kind is codes.BRANCH:
         return frozenset().union(*(texts(branch) for branch in value[1]))
-    return frozenset()  # Places, looks around, and groups that come again.
+    return frozenset()  # Offsets, lookarounds, and back-references.
 
 
 def fits(sequence: Any, within: Text) -> bool:
@@ -104,7 +104,7 @@ def item_fits(item: Any, within: Text) -> bool:
 
 
 def is_long(item: Any) -> bool:
-    """Whether an item is a repeat that can give back what it took, of many times."""
+    """Whether an item is a long repetition that can backtrack."""
     kind, value = item
     return kind in (codes.MAX_REPEAT, codes.MIN_REPEAT) and value[1] >= LONG
 
@@ -141,7 +141,7 @@ def long_parts(item: Any) -> Iterator[tuple[Any, list[Any], list[Any]]]:
 
 
 def faults(sequence: Any) -> Iterator[str]:
-    """What makes a sequence slow."""
+    """Return the faults that make a sequence slow."""
     for flat in chains(sequence):
         for at, first in enumerate(flat):
             for repeated, _, behind in long_parts(first):

@@ -8,7 +8,7 @@ import pytest
 
 from tacholog.formats.kit import Broken
 from tacholog.formats.performance_test.json import ExperimentDocument, read_document
-from tacholog.formats.performance_test.row import ExperimentRow
+from tacholog.formats.performance_test.rows import ExperimentRow
 from tacholog.formats.reading import Log, read, read_text
 from tacholog.schema.records import Number, Record
 
@@ -73,7 +73,7 @@ def test_rates_are_those_that_the_tool_prints_however_long_a_row_took() -> None:
     (counts,) = rows(log, "throughput", "summary")
     received = 48 * 1.399811 + 45 * 1.299662 + 49 * 1.399944 + 47 * 1.399907
     assert values(counts)["messages_received"] == pytest.approx(received)
-    # Of the first row it is not known what happened before it.
+    # Nothing is known about the time before the first row.
     assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx((received - 48 * 1.399811) / (1.299662 + 1.399944 + 1.399907))
 
 
@@ -300,7 +300,7 @@ def test_seconds_without_any_message_count_only_between_others() -> None:
     text = SUBSCRIBER.replace(f"{first}\n{second}\n{third}", "\n".join(moved))
     (counts,) = rows(read_text(text, "performance_test"), "throughput", "summary")
 
-    # 97 a second at first, then none for two seconds, 100 for 1.000171 s and 99 for 1.00015 s. The second behind them is no part of the run.
+    # 97 a second at first, then none for two seconds, 100 for 1.000171 s and 99 for 1.00015 s. The second after them is no part of the run.
     received = 100 * 1.000171 + 99 * 1.00015
     assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx(received / 4.000321)
     assert values(counts)["messages_received"] == pytest.approx(97 * 1.000188 + received)
@@ -451,7 +451,7 @@ def test_json_says_what_is_run_and_has_the_same_summaries_as_text() -> None:
         ('"latency_n":998.0,', "", "an object of the list is garbled, or has not the members that the tool prints"),
         ('"latency_n":998.0', '"latency_m":998.0', "an object of the list is garbled, or has not the members that the tool prints"),
         ('"latency_n":998.0', '"latency_n": "998"', "an object of the list is garbled, or has not the members that the tool prints"),
-        # Written out, these have so many digits that nobody waits for them.
+        # Written out, these have so many digits that it would take hours.
         ('"latency_n":998.0', '"latency_n":9.5e100000000', "an object of the list is garbled, or has not the members that the tool prints"),
         ('"latency_n":998.0', '"latency_n":9.5e-100000000', "an object of the list is garbled, or has not the members that the tool prints"),
         (
@@ -557,7 +557,7 @@ publisher loop                                       subscriber loop
 
     assert [values(record)["latency_mean_ns"] for record in rows(log, "latency")] == [112_000, 100_000]
     assert (log.account.status, log.account.lines["unknown"], log.account.lines["broken"]) == ("ok", 0, 0)
-    assert rows(log, "latency")[0].conditions.basis is None  # What was run is not said.
+    assert rows(log, "latency")[0].conditions.basis is None  # The head is missing.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What our own perftest says beside a log that it writes in another tool's words."""
+"""What perftest up to 0.4 said beside a log that it wrote in another tool's words."""
 
 from __future__ import annotations
 

@@ -20,11 +20,11 @@ SAMPLES = [
     path for name in ("rti", "iperf3", "resources") for path in sorted((HERE / name).iterdir()) if path.suffix in {".log", ".csv", ".json", ".txt"}
 ]
 UNITS = (1, 1e3, 1e6, 1e9, 1e-2, *(bits * 1024**power for bits in (1, 8) for power in range(5)), *(1000**power for power in range(5)))
-ON_ONE_LINE = {"tcp-one-line.json", "tcp-stream.json", "udp-two-streams-reverse-stream.json"}  # Their JSON is read as a whole.
+ON_ONE_LINE = {"tcp-one-line.json", "tcp-stream.json", "udp-two-streams-reverse-stream.json"}  # All of their JSON is parsed at once.
 
 
 def texts(line: str, record: Record | None) -> dict[tuple[str, str], str | None]:
-    """Return what stands on a line where each number says that it stands."""
+    """Return the texts on a line at the positions of its numbers."""
     assert record is not None
     return {(n.metric, n.statistic): None if n.value_start is None else line[n.value_start : n.value_end] for n in record.numbers}
 
@@ -84,5 +84,5 @@ def test_a_number_of_a_sample_stands_where_its_line_prints_it(path: Path) -> Non
         text = lines[line - 1][number.value_start : number.value_end]
         assert re.fullmatch(r"-?[0-9.,e+-]+", text)
         if number.bound == "=" and number.value:
-            printed = float(text.replace(",", "" if "." in text else "."))  # A comma stands for the point, or between thousands.
+            printed = float(text.replace(",", "" if "." in text else "."))  # A comma is a decimal point, or stands between thousands.
             assert any(number.value == pytest.approx(printed * unit, rel=1e-6) for unit in UNITS)

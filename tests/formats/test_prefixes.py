@@ -20,7 +20,7 @@ FORMATS = Path(__file__).parent
 LOGS = FORMATS.parent / "prefixed"
 LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)"
 BEGAN = datetime.fromisoformat("2024-05-14T09:12:01")
-#: What puts something before each line, and what it puts before the line of a number.
+# : The programs that add a prefix before each line, and the prefix of the line of a number.
 PREFIXES: dict[str, Callable[[int], str]] = {
     "GitHub Actions": lambda line: f"{_at(line):%Y-%m-%dT%H:%M:%S}.1234567Z ",
     "gh run view --log": lambda line: f"build (ubuntu)\tRun the test\t{_at(line):%Y-%m-%dT%H:%M:%S}.1234567Z ",
@@ -91,7 +91,7 @@ def test_a_log_is_read_the_same_whatever_stands_before_each_line(sample: str) ->
 
 
 def test_no_tools_own_lines_are_taken_for_a_prefix() -> None:
-    """In two samples the tool itself prints a time before each line."""
+    """In two samples, the tool itself prints a time before each line."""
     notes = {}
     for path in SAMPLE_LOGS:
         with path.open("rb") as stream:
@@ -183,7 +183,7 @@ def test_the_command_that_is_named_cuts_the_prefix_off(name: str) -> None:
 
 
 def test_a_log_of_hostile_lines_is_looked_at_in_bounded_steps() -> None:
-    """Each line is one that a pattern which goes back and forth would take very long for."""
+    """Each line would take very long to match with a pattern that backtracks."""
     for line in (
         "[" + "a" * 60_000,
         "a" * 60_000 + " |",

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacholog.formats.bulk import RunCutter, rows_of
+from tacholog.formats.blocks import RunCutter, rows_of
 from tacholog.formats.kit import Broken, Cells, Check, Field, Line, LineRule, Lines, Order, Record, ascending, at_least, every
 
 PAGE = (Path(__file__).parent.parent.parent / "docs/add-a-format.md").read_text(encoding="utf-8")

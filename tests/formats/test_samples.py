@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.formats.bulk import RunCutter
+from tacholog.formats.blocks import RunCutter
 from tacholog.formats.kit.lines import Line
 from tacholog.formats.reading import read
 from tacholog.formats.registry import formats, states_of
 from tacholog.formats.source import LINE_BYTES, open_log
-from tacholog.formats.testing.declared import results_of
+from tacholog.formats.testing.properties import results_of
 from tacholog.formats.validity import defect_of
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Record

@@ -229,7 +229,7 @@ def test_memory_holds_a_few_megabytes_of_lines_that_nobody_knows_however_long_th
 
 
 def quoted(log: str, above: str = "") -> list[str]:
-    """The texts of the lines that formats are handed."""
+    """The texts of the lines that formats are given."""
     return [line.text for line in LogText(io.BytesIO((above + log).encode())).lines()]
 
 

@@ -21,7 +21,7 @@ MACHINE, NAMED, ALSO, COUNTED = (
     "is a condition as well",
     "says how much was measured, which is counted",
 )
-#: What is only environment, by format: a pattern of its keys, and why.
+# : Facts that are only environment, by format: a pattern of their keys, and the reason.
 ENVIRONMENT: dict[str, dict[str, str]] = {
     "ecal": {"ecal_runs": COUNTED, "ecal_buffers": "stands above a table of the documentation", "ecal_frequency": ALSO},
     "fastrtps": {"clock_overhead_ns": MACHINE},
@@ -54,14 +54,14 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
 
 
 def runs(name: str) -> Iterator[tuple[str, Facts]]:
-    """What each run in the samples of a format says of itself."""
+    """The conditions of each run in the samples of a format."""
     for path in sorted((HERE / name).iterdir()):
         if path.name != "README.md":
             yield from ((path.name, facts) for facts in read(path, name).account.runs)
 
 
 def why_environment(name: str, key: str) -> str | None:
-    """Why a fact is no condition; ``None`` if nobody has said."""
+    """Return why a fact is no condition; ``None`` if no reason is given."""
     return next((why for pattern, why in ENVIRONMENT.get(name, {}).items() if re.fullmatch(pattern, key)), None)
 
 

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.kit import States
-from tacholog.formats.testing.claims import Allowances, Distance
-from tacholog.formats.testing.declared import check_states, faults_of_definitions, faults_of_states, results_of
-from tacholog.formats.testing.messages import ChangedLog, name_distance
-from tacholog.formats.testing.properties import FormatUnderTest
+from tacholog.formats.testing.claims import Allowances, ChangedLog, Distance, name_distance
+from tacholog.formats.testing.properties import FormatUnderTest, check_states, faults_of_definitions, faults_of_states, results_of
 
 HERE = Path(__file__).parent
 LOG = HERE / "rti/cell-missing.txt"

@@ -17,8 +17,8 @@ from tacholog.formats.reading import Log, read
 from tacholog.formats.registry import formats
 
 HERE = Path(__file__).parent
-PLACES = 12  # So many places of each sample; shorter samples are tried at each.
-DOCUMENTS = ("page", "cell-missing", "perf-sample")  # Published pages, with a cell a line or text in columns.
+PLACES = 12  # The number of positions in each sample; shorter samples are tried at each line.
+DOCUMENTS = ("page", "cell-missing", "perf-sample")  # Published pages, with a cell on each line or text in columns.
 STRANGE = ("a line that no tool of ours prints", "warning: something happened (3 of 12)", "user@host:~$ ls")
 SAMPLES = [
     pytest.param(name, path, id=f"{name}/{path.name}")
@@ -30,7 +30,7 @@ SAMPLES = [
 
 
 def numbers(log: Log) -> list[tuple[object, ...]]:
-    """What the records say, in order. Marks are cautions, which the lines around a result may add."""
+    """The content of the records, in order, without marks, which the lines around a result may add."""
     return [
         (r.test, r.scope, r.payload_bytes, r.participant, r.conditions, n.metric, n.statistic, n.value, n.bound)
         for r in log.records
@@ -50,7 +50,7 @@ def text_of(path: Path) -> str:
 
 
 def places(lines: list[str]) -> list[int]:
-    """Where a line is put in: before each line, or before some of many, always the same."""
+    """The positions where a line is inserted: before each line, or before some of many, always the same."""
     every = range(len(lines) + 1)
     return list(every) if len(every) <= PLACES else sorted(random.Random(len(lines)).sample(every, PLACES))  # noqa: S311
 
@@ -100,7 +100,7 @@ def test_tabs_for_blanks_change_nothing_or_the_message_names_them(name: str, pat
 
 
 def with_tabs(text: str) -> str:
-    """A text as editors write it that put a tab for the blanks before every eighth column."""
+    """A text as saved by editors that replace the blanks before every eighth column by a tab."""
     return "\n".join(
         "".join(re.sub(r" {2,}$", "\t", line[at : at + 8]) if len(line) >= at + 8 else line[at:] for at in range(0, max(len(line), 1), 8))
         for line in text.split("\n")

@@ -13,8 +13,8 @@ from tacholog.render.answers import answer_table, as_json, choice_sentences, fig
 from tacholog.render.table import terminal
 from tacholog.store.load import open_paths
 from tacholog.view.chosen_questions import questions_for
+from tacholog.view.factors import measured
 from tacholog.view.questions import Answer, Case, Question, answer
-from tacholog.view.views import summaries_of
 
 
 def made(name: str, folder: Path) -> Path:
@@ -24,8 +24,8 @@ def made(name: str, folder: Path) -> Path:
 
 def answered(folder: Path, question: Question | None = None) -> Answer:
     """Return the answer to a question, or to the first one that the data choose."""
-    results, runs = summaries_of(open_paths([folder]))
-    return answer(question or questions_for(results)[0], results, runs)
+    numbers, runs = measured(open_paths([folder]))
+    return answer(question or questions_for(numbers)[0], numbers, runs)
 
 
 def words(found: Answer) -> str:
@@ -45,15 +45,15 @@ def words(found: Answer) -> str:
     ],
 )
 def test_the_data_choose_the_question_that_they_can_answer(name: str, question: Question, tmp_path: Path) -> None:
-    results, _ = summaries_of(open_paths([made(name, tmp_path)]))
+    numbers, _ = measured(open_paths([made(name, tmp_path)]))
 
-    assert questions_for(results) == [question]
+    assert questions_for(numbers) == [question]
 
 
 def test_a_single_run_asks_nothing(tmp_path: Path) -> None:
-    results, _ = summaries_of(open_paths([made("single", tmp_path)]))
+    numbers, _ = measured(open_paths([made("single", tmp_path)]))
 
-    assert questions_for(results) == []
+    assert questions_for(numbers) == []
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_cell_is_the_median_of_runs_and_the_value_of_one_of_them(tmp_path: Pat
     cell = answered(tmp_path).cells[Case((), "a", None)]
 
     assert (cell.value, cell.low, cell.high, cell.run_count) == (12000.0, 10000.0, 14000.0, 4)  # of two in the middle the worse one
-    assert (cell.median.run.run, cell.median.place) == ("a3", 23)  # "percentile 50.000" is line 23
+    assert (cell.median.run.run, cell.median.number_line) == ("a3", 23)  # "percentile 50.000" is line 23
 
 
 def test_cases_without_a_number_say_why(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_runs_that_differ_in_another_field_are_not_mixed_and_the_choice_is_named
     assert (choice.field.name, choice.value, choice.runs) == ("network_bandwidth_bit_per_s", 54e6, {54e6: 66, 300e6: 66})
     (sentence,) = choice_sentences(found)
     assert sentence.replace("\u00a0", " ") == (
-        "These runs differ in network bandwidth. Shown: 54 Mbit/s (66 runs). Not shown: 300 Mbit/s (66). "
+        "These runs differ in network bandwidth. Shown: 54 Mbit/s (66 runs). Not shown: 300 Mbit/s (66 runs). "
         "To see them, put it on the axis, divide by it, or choose another value."
     )
 

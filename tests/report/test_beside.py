@@ -18,8 +18,8 @@ from tacholog.runs.moments import last_day
 from tacholog.site.build import build_site
 from tacholog.site.verification.site import verify_site
 from tacholog.store.load import load
-from tacholog.view.beside import session_of_several
 from tacholog.view.page_index import page_index
+from tacholog.view.side_by_side import session_of_several
 from tacholog.view.views import view_of
 
 pytestmark = [  # what MyST and the theme still use of Sphinx is their business

@@ -14,7 +14,7 @@ from types import FrameType
 import msgspec
 import pytest
 
-from tacholog.privacy.classes import CLASSES, NESTED, OPEN, is_shown_as_it_is, published_host, published_manifest, published_text
+from tacholog.privacy.classes import CLASSES, NESTED, OPEN, is_unchanged, published_host, published_manifest, published_text
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.native_log import PUBLIC_SETTINGS, is_public_pair, native_line
 from tacholog.privacy.redactor import Redactor
@@ -63,7 +63,7 @@ def test_known_names_addresses_folders_and_secrets_are_replaced_in_each_public_f
 
     assert shown == "4.2 (built by user-1 on host-000001 in path-1/work at address-1 with token=secret-1)"
     assert published_text("1.2.3.4-kesselpc", field, "public", Redactor(names)) in ("1.2.3.4-host-000001", "address-1-host-000001")
-    assert not is_shown_as_it_is(said, field, "public", Redactor(names))
+    assert not is_unchanged(said, field, "public", Redactor(names))
 
 
 @pytest.mark.parametrize("version", ["4.2.0-rc1+g12ab~3", "1.2.3.4", "1.2.3.4-1ubuntu2", "v1.2.3.4", "1:2.0.11-1.2+b1", "2.1~rc3", "0.4 (GCC 12.2)"])

@@ -298,12 +298,12 @@ def test_each_page_offers_its_own_numbers_and_links_of_rankings_lead_to_the_numb
 
 
 def test_a_label_of_pages_that_no_run_has_is_named_on_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    from tacholog.commands.report import _tell_missing_labels
+    from tacholog.commands.report import _mention_missing_labels
 
     add(tmp_path / "data", "a", kernel="6.1")
     load([tmp_path / "data"]).save(tmp_path / "dataset")
 
-    _tell_missing_labels(("system", "label.kernl", "label.kernel"), tmp_path / "dataset", Path("site.toml"))
+    _mention_missing_labels(("system", "label.kernl", "label.kernel"), tmp_path / "dataset", Path("site.toml"))
 
     assert capfd.readouterr().err == (
         "tacholog: site.toml: pages: no run has label.kernl (is label.kernel meant?), so its results are on pages called not stated\n"

@@ -134,7 +134,7 @@ def test_the_median_of_an_even_number_of_runs_is_the_worse_of_the_two_in_the_mid
 
     cell = series.cells("latency", "p50")[64]
 
-    assert (cell.value, cell.shown.value, cell.shown.line) == (362.0, 362.0, 2)
+    assert (cell.value, cell.result.value, cell.result.line) == (362.0, 362.0, 2)
     assert '<a href="doc:logs/run-1/a#L2:latency.p50">0.362</a>' in str(numbers([series], Links("logs"), "t"))
     assert words_of(cell, "ns") == "362\u00a0ns (median of 4 runs, 351\u00a0ns to 400\u00a0ns)"
 
@@ -146,7 +146,7 @@ def test_runs_that_fall_into_two_groups_are_shown_as_two_each_by_the_value_of_on
         (140.0, 131.0, 141.0, 3, 4),
         (581.0, 571.0, 591.0, 3, 1),
     ]
-    assert (cell.value, cell.shown.line) == (581.0, 1)  # of two groups of one size the worse one stands for both
+    assert (cell.value, cell.result.line) == (581.0, 1)  # of two groups of one size the worse one stands for both
     assert "two_groups" in cell.marks
     assert words_of(cell, "ns") == "two groups of runs: 140\u00a0ns in 3 and 581\u00a0ns in 3 (131\u00a0ns to 591\u00a0ns in all)"
 

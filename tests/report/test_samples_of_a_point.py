@@ -13,7 +13,7 @@ def point(*samples: int | None) -> str:
     results = tuple(
         ResultRow(run=RunRow(run=f"r{place}"), log="a", metric="latency", statistic="p50", samples=count) for place, count in enumerate(samples)
     )
-    return more_of(Cell(value=1.0, low=1.0, high=1.0, results=results, shown=results[0]))[0].replace("\u202f", " ")
+    return more_of(Cell(value=1.0, low=1.0, high=1.0, results=results, result=results[0]))[0].replace("\u202f", " ")
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ Result<std::unique_ptr<Subscriber>> subscribe_ipc(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise_ipc(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> advertise_ipc(const Topic& topic, const Endpoints& endpoints) {
     if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
     auto client = Client::of(topic.companion);
     if (!client) return client.error();
@@ -282,18 +282,19 @@ Result<std::unique_ptr<Subscriber>> subscribe_udp(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise_udp(const Topic& topic, std::string_view endpoint) {
+Result<std::unique_ptr<Publisher>> advertise_udp(const Topic& topic, const Endpoints& endpoints) {
+    const std::string& endpoint = endpoints.front();
     const auto place = endpoint.rfind(':');
     const auto port =
         place == std::string_view::npos ? std::nullopt : to_number<std::uint16_t>(endpoint.substr(place + 1));
     const auto address = parse_address(topic.local_address, port.value_or(0));
     if (!port || !address || to_text(*address) != endpoint)
-        return Error{"advertise to '" + std::string{endpoint} + "': not an Aeron endpoint of this host"};
+        return Error{"advertise to '" + endpoint + "': not an Aeron endpoint of this host"};
     auto client = Client::of(topic.companion);
     if (!client) return client.error();
     const std::string parameters = publisher_parameters(topic.settings) + socket_parameters(topic.settings);
     auto publisher = std::make_unique<AeronPublisher>(topic, *client);
-    const std::string uri = "aeron:udp?endpoint=" + std::string{endpoint} + parameters;
+    const std::string uri = "aeron:udp?endpoint=" + endpoint + parameters;
     if (auto joined = publisher->join(uri, stream_of(topic)); !joined) return joined.error();
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
@@ -331,8 +332,8 @@ extern const Transport aeron_ipc{
     .reliability = Reliability::reliable,
     .reach = Reach::host,
     .subscribe = subscribe_ipc,
-    .advertise = advertise_to_one<advertise_ipc>,
-    .advertise_to_all = advertise_ipc,
+    .advertise = advertise_ipc,
+    .reaches_several = true,
     .settings = ipc_settings,
     .adjust = adjust<ipc_term_bytes>,
     .way = Way::local,

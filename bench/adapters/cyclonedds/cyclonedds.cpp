@@ -210,7 +210,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
     if (auto known = of_this_run(topic, endpoints); !known) return known.error();
     auto publisher = std::make_unique<UdpPublisher>(topic, endpoints.size());
     if (auto done = publisher->open(topic); !done) return done.error();
@@ -230,8 +230,8 @@ extern const Transport cyclonedds_udp{
     .reliability = Reliability::reliable,
     .reach = Reach::network,
     .subscribe = subscribe,
-    .advertise = advertise_to_one<advertise_to_all>,
-    .advertise_to_all = advertise_to_all,
+    .advertise = advertise,
+    .reaches_several = true,
     .settings = settings,
     .adjust = adjust,
     .way = Way::udp,

@@ -171,7 +171,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
     if (auto known = of_this_run(topic, endpoints); !known) return known.error();
     if (!RouDi::is_running()) return RouDi::not_running();
     auto publisher = std::make_unique<LoaningPublisher>(topic, endpoints.size());
@@ -194,8 +194,8 @@ extern const Transport cyclonedds_shm{
     .reliability = Reliability::best_effort,
     .reach = Reach::host,
     .subscribe = subscribe,
-    .advertise = advertise_to_one<advertise_to_all>,
-    .advertise_to_all = advertise_to_all,
+    .advertise = advertise,
+    .reaches_several = true,
     .settings = settings,
     .way = Way::local,
     .start_companion = start_companion,

@@ -240,7 +240,7 @@ Result<std::unique_ptr<Subscriber>> subscribe_shm(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise_shm(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> advertise_shm(const Topic& topic, const Endpoints& endpoints) {
     if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
     auto publisher = std::make_unique<FastddsPublisher>(topic, endpoints.size());
     if (auto done = publisher->open(topic, {Over::shm}); !done) return done.error();
@@ -265,7 +265,7 @@ Result<std::unique_ptr<Subscriber>> subscribe_udp(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise_udp(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> advertise_udp(const Topic& topic, const Endpoints& endpoints) {
     Meeting meeting{Over::udp};
     for (const std::string& endpoint : endpoints) {
         const auto found = subscriber_at(endpoint, topic, "Fast DDS");
@@ -296,8 +296,8 @@ extern const Transport fastdds_shm{
     .reliability = Reliability::reliable,
     .reach = Reach::host,
     .subscribe = subscribe_shm,
-    .advertise = advertise_to_one<advertise_shm>,
-    .advertise_to_all = advertise_shm,
+    .advertise = advertise_shm,
+    .reaches_several = true,
     .settings = shm_settings,
     .adjust = adjust,
     .way = Way::local,
@@ -312,8 +312,8 @@ extern const Transport fastdds_udp{
     .reliability = Reliability::reliable,
     .reach = Reach::network,
     .subscribe = subscribe_udp,
-    .advertise = advertise_to_one<advertise_udp>,
-    .advertise_to_all = advertise_udp,
+    .advertise = advertise_udp,
+    .reaches_several = true,
     .settings = udp_settings,
     .adjust = adjust,
     .way = Way::udp,

@@ -238,7 +238,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
     if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
     auto publisher = std::make_unique<LcmPublisher>(topic);
     if (!publisher->join()) return no_instance;
@@ -284,8 +284,8 @@ extern const Transport lcm{
     .reliability = Reliability::best_effort,
     .reach = Reach::host,
     .subscribe = subscribe,
-    .advertise = advertise_to_one<advertise_to_all>,
-    .advertise_to_all = advertise_to_all,
+    .advertise = advertise,
+    .reaches_several = true,
     .settings = settings,
     .adjust = adjust,
     .way = Way::udp,

@@ -208,7 +208,7 @@ struct Called {
 };
 
 template <Result<Called> (*called)(std::string_view endpoint, const Topic& topic)>
-Result<std::unique_ptr<Publisher>> dialled(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> dialled(const Topic& topic, const Endpoints& endpoints) {
     const bool pushes = is_push_pull(topic.settings);
     auto socket =
         open_socket(topic, pushes ? Open{::nng_push0_open} : Open{::nng_pub0_open}, "send-queue", NNG_OPT_SENDBUF);
@@ -263,7 +263,7 @@ Result<std::unique_ptr<Subscriber>> subscribe_tcp(const Topic& topic) {
 void adjust(Transport& promised, const Settings& given) {
     if (!is_push_pull(given)) return;
     promised.reliability = Reliability::reliable;
-    promised.advertise_to_all = nullptr;
+    promised.reaches_several = false;
 }
 
 }  // namespace
@@ -275,8 +275,8 @@ extern const Transport nng_ipc{
     .reliability = Reliability::best_effort,
     .reach = Reach::host,
     .subscribe = subscribe_ipc,
-    .advertise = advertise_to_one<dialled<called_by_name>>,
-    .advertise_to_all = dialled<called_by_name>,
+    .advertise = dialled<called_by_name>,
+    .reaches_several = true,
     .settings = settings,
     .adjust = adjust,
     .way = Way::local,
@@ -290,8 +290,8 @@ extern const Transport nng_tcp{
     .reliability = Reliability::best_effort,
     .reach = Reach::network,
     .subscribe = subscribe_tcp,
-    .advertise = advertise_to_one<dialled<called_by_address>>,
-    .advertise_to_all = dialled<called_by_address>,
+    .advertise = dialled<called_by_address>,
+    .reaches_several = true,
     .settings = settings,
     .adjust = adjust,
     .way = Way::tcp,

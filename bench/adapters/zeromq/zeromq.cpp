@@ -216,7 +216,7 @@ Result<std::unique_ptr<Subscriber>> bound(const Topic& topic, const std::string&
 
 /// `address_of` makes an address of the library's of an endpoint, if it is one.
 template <Result<std::string> (*address_of)(std::string_view endpoint, const Topic& topic)>
-Result<std::unique_ptr<Publisher>> connected(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> connected(const Topic& topic, const Endpoints& endpoints) {
     auto publisher = std::make_unique<ZeromqPublisher>(topic);
     for (const std::string& endpoint : endpoints) {
         const auto address = address_of(endpoint, topic);
@@ -278,7 +278,7 @@ Result<std::unique_ptr<Subscriber>> subscribe_tcp(const Topic& topic) {
 void adjust(Transport& promised, const Settings& given) {
     const std::string sockets = value_of(given, "sockets");
     if (sockets != "pub-sub") promised.reliability = Reliability::reliable;
-    if (sockets == "push-pull") promised.advertise_to_all = nullptr;
+    if (sockets == "push-pull") promised.reaches_several = false;
 }
 
 }  // namespace
@@ -290,8 +290,8 @@ extern const Transport zeromq_ipc{
     .reliability = Reliability::best_effort,
     .reach = Reach::host,
     .subscribe = subscribe_ipc,
-    .advertise = advertise_to_one<connected<ipc_address>>,
-    .advertise_to_all = connected<ipc_address>,
+    .advertise = connected<ipc_address>,
+    .reaches_several = true,
     .settings = settings,
     .adjust = adjust,
     .way = Way::local,
@@ -305,8 +305,8 @@ extern const Transport zeromq_inproc{
     .reach = Reach::process,
     .parties = Parties::threads,
     .subscribe = subscribe_inproc,
-    .advertise = advertise_to_one<connected<inproc_address>>,
-    .advertise_to_all = connected<inproc_address>,
+    .advertise = connected<inproc_address>,
+    .reaches_several = true,
     .settings = settings,
     .adjust = adjust,
     .way = Way::local,
@@ -319,8 +319,8 @@ extern const Transport zeromq_tcp{
     .reliability = Reliability::best_effort,
     .reach = Reach::network,
     .subscribe = subscribe_tcp,
-    .advertise = advertise_to_one<connected<tcp_address>>,
-    .advertise_to_all = connected<tcp_address>,
+    .advertise = connected<tcp_address>,
+    .reaches_several = true,
     .settings = settings,
     .adjust = adjust,
     .way = Way::tcp,

@@ -119,8 +119,8 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::make_unique<NeedySubscriber>(topic, std::move(*inner))};
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    auto inner = uds.advertise(topic, endpoint);
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
+    auto inner = uds.advertise(topic, endpoints);
     if (!inner) return inner.error();
     return std::unique_ptr<Publisher>{std::make_unique<NeedyPublisher>(topic, std::move(*inner))};
 }
@@ -177,10 +177,10 @@ Result<std::unique_ptr<Subscriber>> subscribe_once(const Topic& topic) {
     return uds.subscribe(topic);
 }
 
-Result<std::unique_ptr<Publisher>> advertise_once(const Topic& topic, std::string_view endpoint) {
+Result<std::unique_ptr<Publisher>> advertise_once(const Topic& topic, const Endpoints& endpoints) {
     if (auto fine = start_once(topic); !fine) return fine.error();
     if (topic.max_bytes == 666) std::abort();
-    return uds.advertise(topic, endpoint);
+    return uds.advertise(topic, endpoints);
 }
 
 }  // namespace

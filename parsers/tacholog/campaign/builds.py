@@ -1,6 +1,6 @@
-"""The two sides of a comparison: find or build what ``OLD`` and ``NEW`` of `tacholog ab` name.
+"""The two sides of a comparison: find or build the programs that ``OLD`` and ``NEW`` of ``tacholog ab`` name.
 
-Each may be one of these. The first that fits is used:
+Each of them may be one of these. The first one that fits is used:
 
 1. the file of a program;
 2. a folder in which a program is installed;
@@ -23,12 +23,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.campaign.campaign_file import Block, Campaign, main_process
+from tacholog.campaign.campaign_file import Campaign, RunBlock, main_process
 from tacholog.campaign.programs import behind_wrappers, find_program
 from tacholog.errors import TachologError
 
 ARGUMENTS = "{arguments}"
-_SUBFOLDERS = ("bin", "", "build/bench/release")  # where a program is searched for in a folder
+_SUBFOLDERS = ("bin", "", "build/bench/release")  # in which a program is searched, in this order
 
 
 class Build(NamedTuple):
@@ -47,8 +47,8 @@ def find_build(
 
     Args:
         name: the argument ``OLD`` or ``NEW``.
-        campaign: what will be run. Each side must have every program that a command of the campaign starts with.
-        tools: programs that are known already, for templates.
+        campaign: the campaign to run. Each side must have every program that a command of the campaign starts with.
+        tools: programs that were found already, for templates.
         checkout: the repository whose revisions can be built.
         work: the folder for builds of revisions.
         announce: is called with a message before a build starts, because a build takes minutes.
@@ -66,8 +66,8 @@ def find_build(
         return _from_template(name, campaign, tools)
     if checkout and (commit := _commit(name, checkout)):
         return Build(name, {"perftest": build_revision(commit, checkout, work, announce)}, revision=commit)
-    if known := tools.get(name) or shutil.which(name):
-        return Build(name, dict.fromkeys(_single_program(needed, name), Path(known)))
+    if program := tools.get(name) or shutil.which(name):
+        return Build(name, dict.fromkeys(_single_program(needed, name), Path(program)))
     raise TachologError(f"{name}: this is not a program, a folder with a program, a command template (of several words) or a git revision")
 
 
@@ -115,13 +115,13 @@ def _single_program(needed: Sequence[str], name: str) -> Sequence[str]:
 
 def _program_in(folder: Path, program: str) -> Path:
     candidates = [folder / subfolder / program for subfolder in _SUBFOLDERS]
-    found = next((path.resolve() for path in candidates if os.access(path, os.X_OK) and path.is_file()), None)
-    if found is None:
+    file = next((path.resolve() for path in candidates if os.access(path, os.X_OK) and path.is_file()), None)
+    if file is None:
         raise TachologError(f"{folder}: no program {program} here (looked for {', '.join(str(path.relative_to(folder)) for path in candidates)})")
-    return found
+    return file
 
 
-def with_template(campaign: Campaign, build: Build, pairs: int) -> Campaign:
+def apply_template(campaign: Campaign, build: Build, pairs: int) -> Campaign:
     """Return the campaign of one side: as many repetitions as pairs, and commands from the template of the side, if it has one.
 
     ``{arguments}`` in the template is replaced by the arguments of the campaign's command, without the program. If the commands have no arguments,
@@ -130,12 +130,12 @@ def with_template(campaign: Campaign, build: Build, pairs: int) -> Campaign:
     if not build.template:
         return msgspec.structs.replace(campaign, repetitions=pairs)
     program = _replaced_program(campaign, build.template)
-    blocks = tuple(_with_template(block, program, build.template) for block in campaign.runs)
+    blocks = tuple(_apply_template(block, program, build.template) for block in campaign.runs)
     version_command = _version_command(campaign, program, build.template)
     return msgspec.structs.replace(campaign, repetitions=pairs, runs=blocks, version_command=version_command)
 
 
-def _with_template(block: Block, program: str, template: Sequence[str]) -> Block:
+def _apply_template(block: RunBlock, program: str, template: Sequence[str]) -> RunBlock:
     if block.command:
         return msgspec.structs.replace(block, command=_filled_template(block.command, template))
     processes = tuple(

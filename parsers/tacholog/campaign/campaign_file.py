@@ -14,8 +14,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from tacholog.campaign.machines.machine import HostEntry, Ready
-from tacholog.campaign.machines.ssh import check_place
+from tacholog.campaign.machines.machine import HostEntry, ReadyCondition
+from tacholog.campaign.machines.ssh import check_destination
 from tacholog.errors import UnreadableInput
 from tacholog.formats.registry import format_named
 from tacholog.runs.clocks import CLOCK_FILE
@@ -25,17 +25,17 @@ from tacholog.runs.manifest import RUN_FILE, FileName, LabelName, read_toml
 _PLACEHOLDER = re.compile(r"\{(\w+|[\w-]+\.address)\}")
 Value = str | int | float | bool
 Values = dict[str, Value | list[Value]]
-#: The log of the run that holds what its processes used. The harness writes it.
+#: The log of the resources that the processes of a run used. The harness writes it.
 RESOURCES_FILE = "resources.log"
 _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,63}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z][\w-]{0,63}", re.ASCII)
 _PORTS = range(1, 2**16)
-MOST_RUNS = 100_000  # Of a campaign. More are a slip, and the plan alone would take the memory.
-LONGEST_S = 1e7  # Of a run: sixteen weeks.
+MOST_RUNS = 100_000  # of a campaign; more are a mistake, and their plan would not fit into memory
+LONGEST_S = 1e7  # of a run: sixteen weeks
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=LONGEST_S)]
 
 
-def fill(text: str, known: Mapping[str, Value | list[Value]]) -> str:
+def fill(text: str, values: Mapping[str, Value | list[Value]]) -> str:
     """Return the text with its placeholders replaced. The values of a list are joined by commas.
 
     Raises:
@@ -44,43 +44,43 @@ def fill(text: str, known: Mapping[str, Value | list[Value]]) -> str:
 
     def replacement(placeholder: re.Match[str]) -> str:
         name = placeholder[1]
-        if name not in known:
-            raise UnreadableInput(f"{text!r}: {{{name}}} has no value; the known names are {', '.join(sorted(known))}")
-        value = known[name]
+        if name not in values:
+            raise UnreadableInput(f"{text!r}: {{{name}}} has no value; the known names are {', '.join(sorted(values))}")
+        value = values[name]
         return ",".join(str(part) for part in value) if isinstance(value, list) else str(value)
 
     return _PLACEHOLDER.sub(replacement, text)
 
 
-def fill_value(value: Value, known: Mapping[str, Value | list[Value]]) -> Value | list[Value]:
-    """Return a value with its placeholders replaced. If the value is only one placeholder, the type of what replaces it is kept."""
+def fill_value(value: Value, values: Mapping[str, Value | list[Value]]) -> Value | list[Value]:
+    """Return a value with its placeholders replaced. A value that is only one placeholder becomes the value of that name, with its type."""
     placeholder = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
-    if placeholder and placeholder[1] in known:
-        return known[placeholder[1]]
-    return fill(value, known) if isinstance(value, str) else value
+    if placeholder and placeholder[1] in values:
+        return values[placeholder[1]]
+    return fill(value, values) if isinstance(value, str) else value
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One process of the runs of a block: ``[[runs.processes]]``.
 
     Attributes:
-        name: what it is called in messages and in ``run.toml``.
-        role: what it does, such as ``sub`` or ``server``.
+        name: its name in messages and in ``run.toml``.
+        role: its role, such as ``sub`` or ``server``.
         command: the program and its arguments.
-        host: a name from ``hosts``; this machine without it.
-        ready: when the next process may start; at once without it.
+        host: a name from ``hosts``. Default: this machine.
+        ready: when the next process may start. Default: at once.
         ends: ``itself``, or ``stopped`` by the harness once all others have ended.
-        log: the file for its standard output; NAME.log without it.
+        log: the file for its standard output. Default: NAME.log.
         results: false if the log holds no results.
         deadline_s: how long it may take, if it ends by itself.
-        format: the format of its log, if the content does not show it; that of the campaign without it.
+        format: the format of its log, if the content does not show it. Default: that of the campaign.
     """
 
     name: str
     role: str
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     host: str | None = None
-    ready: Ready | None = None
+    ready: ReadyCondition | None = None
     ends: Literal["itself", "stopped"] = "itself"
     log: FileName | None = None
     results: bool = True
@@ -104,9 +104,9 @@ def errors_file(log: str) -> str:
 
 
 def main_process(processes: Sequence[Process]) -> Process:
-    """Return the process whose machine is the host of the run: the first one that ends by itself and has results.
+    """Return the process whose machine is the host of the run.
 
-    Without such a process it is the first one that ends by itself.
+    It is the first process that ends by itself and has results, or else the first process that ends by itself.
     """
     ending = [process for process in processes if process.ends == "itself"]
     return next((process for process in ending if process.results), next(iter(ending), processes[0]))
@@ -123,33 +123,31 @@ def check_hosts(hosts: Mapping[str, HostEntry]) -> None:
         if not _HOST.fullmatch(name):
             raise UnreadableInput(f"hosts: {name!r} cannot be the name of a host: use a letter, then letters, digits, _ and -")
         if entry.ssh is not None:
-            check_place(name, entry.ssh)
+            check_destination(name, entry.ssh)
 
 
-def filled(process: Process, known: Mapping[str, Value | list[Value]]) -> Process:
-    """Return the process of one run: its placeholders are replaced, and its port is a number."""
+def fill_process(process: Process, values: Mapping[str, Value | list[Value]]) -> Process:
+    """Return the process with its placeholders replaced, and its port as a number."""
     return msgspec.structs.replace(
         process,
-        command=tuple(fill(word, known) for word in process.command),
-        ready=_filled_ready(process, process.ready, known) if process.ready else None,
+        command=tuple(fill(word, values) for word in process.command),
+        ready=_fill_ready(process, process.ready, values) if process.ready else None,
     )
 
 
-def _filled_ready(process: Process, ready: Ready, known: Mapping[str, Value | list[Value]]) -> Ready:
-    stated = [name for name in ("output", "port", "seconds") if getattr(ready, name) is not None]
-    if len(stated) != 1:
-        raise UnreadableInput(
-            f"process {process.name!r}: ready needs exactly one of output, port and seconds; it has {' and '.join(stated) or 'none'}"
-        )
-    port = fill(str(ready.port), known) if ready.port is not None else None
+def _fill_ready(process: Process, ready: ReadyCondition, values: Mapping[str, Value | list[Value]]) -> ReadyCondition:
+    keys = [name for name in ("output", "port", "seconds") if getattr(ready, name) is not None]
+    if len(keys) != 1:
+        raise UnreadableInput(f"process {process.name!r}: ready needs exactly one of output, port and seconds; it has {' and '.join(keys) or 'none'}")
+    port = fill(str(ready.port), values) if ready.port is not None else None
     if port is not None and not (re.fullmatch("[0-9]{1,5}", port) and int(port) in _PORTS):
         raise UnreadableInput(f"process {process.name!r}: ready = {{ port = {port!r} }} is not a number from 1 to {_PORTS[-1]}")
-    output = fill(ready.output, known) if ready.output is not None else None
+    output = fill(ready.output, values) if ready.output is not None else None
     return msgspec.structs.replace(ready, port=int(port) if port is not None else None, output=output)
 
 
 def check_processes(processes: Sequence[Process], hosts: Mapping[str, HostEntry]) -> None:
-    """Refuse processes that cannot make a run, with one line that says why.
+    """Refuse processes that cannot make a run. The message has one line.
 
     Args:
         processes: the processes of one run, with placeholders replaced.
@@ -162,22 +160,22 @@ def check_processes(processes: Sequence[Process], hosts: Mapping[str, HostEntry]
     ports = [(process.host, process.ready.port) for process in processes if process.ready and process.ready.port is not None]
     _check_distinct("wait for port", [f"{port} on {host or 'this machine'}" for host, port in ports])
     if all(process.ends == "stopped" for process in processes):
-        raise UnreadableInput("no process ends by itself, so nothing would end the run: leave out ends = 'stopped' of the one that measures")
+        raise UnreadableInput("every process has ends = 'stopped', so the run would never end; remove it from the process that measures")
     if not any(process.results for process in processes):
-        raise UnreadableInput("no process has a log with results: leave out results = false of the one that measures")
+        raise UnreadableInput("every process has results = false, so the run would have no results; remove it from the process that measures")
 
 
 def _check_process(process: Process, hosts: Mapping[str, HostEntry]) -> None:
     if not _NAME.fullmatch(process.name):
         raise UnreadableInput(
-            f"process {process.name[:80]!r}: a name needs letters, digits and . _ + - only, 64 at most, because the log is called after it"
+            f"process {process.name[:80]!r}: a name may have at most 64 characters, only letters, digits and . _ + -, because it names the log"
         )
     if process.host is not None and process.host not in hosts:
-        known = f"the hosts are {', '.join(hosts)}" if hosts else "the campaign has no hosts"
-        raise UnreadableInput(f"process {process.name!r}: host = {process.host!r} is unknown; {known}")
-    own = (RUN_FILE, RESOURCES_FILE, CLOCK_FILE)
-    if process.log_file in own or process.log_file.startswith("."):
-        raise UnreadableInput(f"process {process.name!r}: log = {process.log_file!r} is not free: the harness writes {', '.join(own)}")
+        hint = f"the hosts are {', '.join(hosts)}" if hosts else "the campaign has no hosts"
+        raise UnreadableInput(f"process {process.name!r}: host = {process.host!r} is unknown; {hint}")
+    reserved = (RUN_FILE, RESOURCES_FILE, CLOCK_FILE)
+    if process.log_file in reserved or process.log_file.startswith("."):
+        raise UnreadableInput(f"process {process.name!r}: log = {process.log_file!r} is reserved: the harness writes {', '.join(reserved)}")
     if process.deadline_s is not None and process.ends == "stopped":
         raise UnreadableInput(f"process {process.name!r}: deadline_s is for processes that end by themselves; ready has its own deadline_s")
 
@@ -193,10 +191,11 @@ class _Toml(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
 
 class NameList(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """What a program lists: ``only_if_listed``. Variants that it does not list are left out.
+    """A program that lists names: ``only_if_listed``. Variants whose name it does not list are left out.
 
     Attributes:
-        by: the program on this machine that prints the list, and its arguments. A name begins a line. Lines that begin with a blank list nothing.
+        by: the program on this machine that prints the list, and its arguments. The first word of each line is a name. Lines that begin with a blank
+            have no name, but may explain why a name is missing.
         name: the name that a variant needs, such as ``{transport}``.
     """
 
@@ -204,13 +203,13 @@ class NameList(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     name: str
 
 
-class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
+class RunBlock(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     """A block of runs: ``[[runs]]``. Its runs share a command, or the commands of several processes.
 
     Attributes:
         name: the name of each variant, which becomes a folder. It holds a placeholder for each list in ``vary``.
-        command: the program and its arguments, if a run is one process. No shell reads it. Without it, that of the campaign.
-        arguments: words behind the command.
+        command: the program and its arguments, if a run is one process. No shell reads it. Default: that of the campaign.
+        arguments: words that are added to the command.
         processes: the processes of a run, if there are several: ``[[runs.processes]]``.
         labels: words of your own for these runs, added to those of the campaign.
         control: whether these runs are controls: something that no release changes, measured to see whether the host did. They get the label
@@ -219,9 +218,9 @@ class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
         options: other values for placeholders. They are recorded, and runs with different options are not put into one row.
         conditions: what the log does not state, such as ``transport``; see conditions.md.
         shuffle: names of options that are lists. Each run gets such a list in a new random order.
-        expected_s: how long a run takes, for the time that is left. Without it, it is computed from the options ``duration_s``, ``warmup_s`` and
+        expected_s: how long a run takes, to estimate the remaining time. By default, it is computed from the options ``duration_s``, ``warmup_s`` and
             ``sizes_bytes``.
-        deadline_s: when a run is stopped and has failed. Without it, twice the longest duration by these options, and 30 s.
+        deadline_s: after this time, a run is stopped and has failed. Default: twice the longest duration by these options, and 30 s.
     """
 
     name: str
@@ -242,28 +241,28 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     """A campaign file: the keys before the first table.
 
     Attributes:
-        system: what is measured, such as a middleware. Pages are made of it.
-        tool: what measures it.
+        system: the measured system, such as a middleware. It gets pages of its own.
+        tool: the tool that measures it.
         repetitions: how often each variant is run.
         runs: the blocks of runs: ``[[runs]]``.
         log: the file for the output, if a run is one process.
-        format: the format of the logs (``tacholog formats``), if their content does not show it. By it, the plan tells which conditions are missing.
+        format: the format of the logs (``tacholog formats``), if their content does not show it. The plan then shows which conditions are missing.
         version_command: prints the version of the tool. The first version number in its output is used.
         tool_version: the version of the tool, if no command prints it.
         hosts: the hosts that processes run on, by their names: ``hosts.NAME``.
         labels: words of your own for all runs, such as ``{ kernel = "6.1" }``. They are part of a row's name, and a filter on pages.
-        command: of all blocks that have neither a command nor processes.
-        options: of all blocks, which may state other values.
+        command: the command of all blocks that have neither a command nor processes.
+        options: options of all blocks. A block may state other values.
         only_if_listed: leaves out the variants that a program does not list, such as transports that a build does not have.
         limits: how much other programs and the host may disturb a run.
-        seed: of the random order. Without it, a seed is chosen and recorded.
-        notes: sentences that stand on the page of each run.
+        seed: the seed of the random order. By default, a seed is chosen and recorded.
+        notes: sentences for the page of each run.
     """
 
     system: str
     tool: str
     repetitions: Annotated[int, msgspec.Meta(ge=1)]
-    runs: Annotated[tuple[Block, ...], msgspec.Meta(min_length=1)]
+    runs: Annotated[tuple[RunBlock, ...], msgspec.Meta(min_length=1)]
     log: FileName = "perftest.log"
     format: str | None = None
     version_command: tuple[str, ...] | None = None
@@ -290,12 +289,12 @@ def read_campaign(path: Path) -> Campaign:
     for block in campaign.runs:
         for process in block.processes:
             _check_format(f"{path}: block {block.name!r}, process {process.name!r}: format", process.format)
-    with named(path):
+    with path_in_errors(path):
         return msgspec.structs.replace(campaign, runs=tuple(_complete(block, campaign) for block in campaign.runs))
 
 
-def _complete(block: Block, campaign: Campaign) -> Block:
-    """Return a block with what the campaign states for all its blocks, and with its arguments behind its command."""
+def _complete(block: RunBlock, campaign: Campaign) -> RunBlock:
+    """Return a block with the command and the options that the campaign states for all blocks, and with its arguments added to its command."""
     if block.processes and block.arguments:
         raise UnreadableInput(f"block {block.name!r}: arguments belong to a command; the commands of its processes have their own")
     command = block.command or (None if block.processes else campaign.command)
@@ -305,11 +304,11 @@ def _complete(block: Block, campaign: Campaign) -> Block:
 
 
 @contextmanager
-def named(path: Path) -> Iterator[None]:
-    """Put the file of the campaign before errors of its blocks.
+def path_in_errors(path: Path) -> Iterator[None]:
+    """Add the path of the campaign file to errors of its blocks.
 
     Raises:
-        UnreadableInput: as raised inside, after the path.
+        UnreadableInput: the error that was raised inside, after the path.
     """
     try:
         yield
@@ -317,10 +316,10 @@ def named(path: Path) -> Iterator[None]:
         raise UnreadableInput(f"{path}: {error}") from error
 
 
-def _check_format(place: str, name: str | None) -> None:
-    """Refuse a format that does not exist. Otherwise the mistake would show only after the first run."""
+def _check_format(key: str, name: str | None) -> None:
+    """Refuse a format that does not exist. Otherwise, the mistake would be seen only after the first run."""
     try:
         if name is not None:
             format_named(name)
     except UnreadableInput as error:
-        raise UnreadableInput(f"{place}: {error}") from None
+        raise UnreadableInput(f"{key}: {error}") from None

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import msgspec
 import tomli_w
 
-from tacholog.campaign.campaign_file import RESOURCES_FILE, Campaign, errors_file, named, read_campaign
+from tacholog.campaign.campaign_file import RESOURCES_FILE, Campaign, errors_file, path_in_errors, read_campaign
 from tacholog.campaign.execution import last_line
 from tacholog.campaign.floor import with_floor
 from tacholog.campaign.hosts import describe_hosts, find_campaign_programs
 from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.measure import utc_now
 from tacholog.campaign.plan import Plan, PlannedRun, read_plan, schedule_runs
-from tacholog.campaign.programs import find_program, listed, measured_program, sha256, tool_version
+from tacholog.campaign.programs import find_program, list_names, measured_program, sha256, tool_version
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.folders import locked
 from tacholog.formats.reading import Event, Scan
@@ -43,30 +43,30 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
     """
     campaign = with_floor(read_campaign(path), tools)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
-    # The plan is made before the folder: if the plan is wrong, no empty folder stays behind.
-    with named(path):
+    # The plan is made before the folder, so that a wrong plan leaves no empty folder.
+    with path_in_errors(path):
         runs = schedule_runs(campaign, seed, default_cpus(), listed_names(campaign, tools))
     plan = make_plan(campaign, path.stem, runs, tools, release)
-    folder, place = make_campaign_folder(output, path.stem, plan.hosts, tools)
-    plan = msgspec.structs.replace(plan, seed=seed, session=place.session, host=place.host, host_ids=place.host_ids)
+    folder, identity = make_campaign_folder(output, path.stem, plan.hosts, tools)
+    plan = msgspec.structs.replace(plan, seed=seed, session=identity.session, host=identity.host, host_ids=identity.host_ids)
     write_plan(folder, plan)
     return folder, plan
 
 
 def listed_names(campaign: Campaign, tools: Mapping[str, Path]) -> frozenset[str] | None:
-    """Return the names that the program of ``only_if_listed`` lists; ``None`` if the campaign asks none."""
-    return listed(campaign.only_if_listed.by, tools).names if campaign.only_if_listed else None
+    """Return the names that the program of ``only_if_listed`` lists; ``None`` if the campaign names no such program."""
+    return list_names(campaign.only_if_listed.by, tools).names if campaign.only_if_listed else None
 
 
-class CampaignFolder(NamedTuple):
-    """What the folder of a campaign says about its machines: this machine's id, the name of the session, and the ids of the campaign's hosts."""
+class SessionIdentity(NamedTuple):
+    """The id of this machine, the name of the session, and the ids of the campaign's hosts by their names."""
 
     host: str
     session: str
     host_ids: dict[str, str]
 
 
-def make_campaign_folder(output: Path, name: str, hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> tuple[Path, CampaignFolder]:
+def make_campaign_folder(output: Path, name: str, hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> tuple[Path, SessionIdentity]:
     """Create the folder of a campaign, with a host file for this machine and for each other machine.
 
     Raises:
@@ -79,7 +79,7 @@ def make_campaign_folder(output: Path, name: str, hosts: Mapping[str, HostEntry]
     (folder / HOSTS_FOLDER).mkdir(parents=True)
     for host_id, machine in described.items():
         write(folder / HOSTS_FOLDER / f"{host_id}.toml", machine)
-    return folder, CampaignFolder(here, f"{here}-{start_time:%Y%m%dT%H%M%SZ}", ids)
+    return folder, SessionIdentity(here, f"{here}-{start_time:%Y%m%dT%H%M%SZ}", ids)
 
 
 def make_plan(campaign: Campaign, name: str, runs: tuple[PlannedRun, ...], tools: Mapping[str, Path], release: str | None) -> Plan:
@@ -110,7 +110,7 @@ def make_plan(campaign: Campaign, name: str, runs: tuple[PlannedRun, ...], tools
 
 
 def _tool_version(campaign: Campaign, runs: Sequence[PlannedRun], tools: Mapping[str, Path], versions: Mapping[str, str]) -> str | None:
-    """Return the version of the tool. Programs may have several versions on several hosts; then it is that of the first program that has one."""
+    """Return the version of the tool. If it differs between hosts, this is the version of the first program that has one."""
     if campaign.tool_version is not None:
         return campaign.tool_version
     if any(run.command for run in runs):
@@ -130,8 +130,8 @@ def resume(folder: Path, tools: Mapping[str, Path]) -> Plan:
         TachologError: a program has changed since then, so the campaign would mix runs of two builds.
     """
     plan = read_plan(folder / PLAN_FILE)
-    found = _checksums(plan.runs, tools) | find_campaign_programs(plan.runs, plan.hosts, tools).checksums
-    changed = sorted(program for program, checksum in found.items() if plan.programs.get(program) != checksum)
+    checksums = _checksums(plan.runs, tools) | find_campaign_programs(plan.runs, plan.hosts, tools).checksums
+    changed = sorted(program for program, checksum in checksums.items() if plan.programs.get(program) != checksum)
     if changed:
         raise TachologError(f"{folder}: {', '.join(changed)} is not the build that this campaign was started with; start a new campaign")
     return plan
@@ -139,7 +139,7 @@ def resume(folder: Path, tools: Mapping[str, Path]) -> Plan:
 
 @contextmanager
 def only_one_harness(folder: Path) -> Iterator[None]:
-    """Hold the folder of a campaign while its runs are measured.
+    """Lock the folder of a campaign while its runs are measured.
 
     Raises:
         TachologError: another harness measures this campaign now. Both would start the same runs and disturb each other.
@@ -151,40 +151,40 @@ def only_one_harness(folder: Path) -> Iterator[None]:
 def newest_unfinished(output: Path, name: str) -> Path | None:
     """Return the newest folder under ``output`` of a campaign of that name that still has runs to do; None if there is none."""
     for folder in sorted(output.glob(f"{name}-*"), reverse=True):
-        if (folder / PLAN_FILE).is_file() and pending(folder, read_plan(folder / PLAN_FILE)):
+        if (folder / PLAN_FILE).is_file() and pending_runs(folder, read_plan(folder / PLAN_FILE)):
             return folder
     return None
 
 
 def campaign_folders(output: Path) -> list[Path]:
     """Return the folders under ``output`` that hold runs, the newest last. Runs with a label are left out: they were copied to the data folder."""
-    found = [folder for folder in output.glob("*") if folder.is_dir() and next(folder.rglob(RUN_FILE), None) is not None and not _labelled(folder)]
-    return sorted(found, key=lambda folder: folder.stat().st_mtime)
+    folders = [folder for folder in output.glob("*") if folder.is_dir() and next(folder.rglob(RUN_FILE), None) is not None and not _labelled(folder)]
+    return sorted(folders, key=lambda folder: folder.stat().st_mtime)
 
 
 def _labelled(folder: Path) -> bool:
     """Whether a campaign, or both sides of a comparison, have a release label."""
-    plan_files = [place / PLAN_FILE for place in (folder, folder / "old", folder / "new") if (place / PLAN_FILE).is_file()]
+    plan_files = [side / PLAN_FILE for side in (folder, folder / "old", folder / "new") if (side / PLAN_FILE).is_file()]
     return bool(plan_files) and all(read_plan(path).release is not None for path in plan_files)
 
 
-def pending(folder: Path, plan: Plan) -> list[PlannedRun]:
+def pending_runs(folder: Path, plan: Plan) -> list[PlannedRun]:
     """Return the runs of a campaign that are still to be done, in their order. Runs that were disturbed too much are done again."""
-    again = disturbed(folder, plan)
+    again = disturbed_runs(folder, plan)
     return [run for run in plan.runs if run.folder in again or not (folder / run.folder / RUN_FILE).is_file()]
 
 
-def disturbed(folder: Path, plan: Plan) -> dict[str, list[str]]:
-    """Return the runs of a campaign during which others took more of the machine than its limits allow, and what they took."""
+def disturbed_runs(folder: Path, plan: Plan) -> dict[str, list[str]]:
+    """Return the runs of a campaign that were above its limits for the load of other programs, each with the limits that were exceeded."""
     if plan.limits is None:
         return {}
     done = {run.folder: folder / run.folder / RUN_FILE for run in plan.runs}
-    found = {name: [*exceeded(read_manifest(file).environment, plan.limits)] for name, file in done.items() if file.is_file()}
-    return {name: reasons for name, reasons in found.items() if reasons}
+    reasons_of = {name: [*exceeded(read_manifest(file).environment, plan.limits)] for name, file in done.items() if file.is_file()}
+    return {name: reasons for name, reasons in reasons_of.items() if reasons}
 
 
 def failure_reason(folder: Path, run: PlannedRun) -> str | None:
-    """Return why a run that was done has no usable results, such as that it failed or that no format reads its log; None if the run is good."""
+    """Return why a run that was done has no usable results: it failed, or no format reads its log, for example. ``None``: the run is good."""
     manifest = read_manifest(folder / run.folder / RUN_FILE)
     if manifest.status != "ok":
         empty = [process for process in run.processes if process.results and _is_empty(folder / run.folder / process.log_file)]
@@ -199,7 +199,7 @@ def _is_empty(log: Path) -> bool:
 
 
 def _hint(run: PlannedRun, log: str) -> str:
-    """Return what to do if a log rightly holds no results; empty if it is the only log that could have some."""
+    """Return advice for a log that is expected to hold no results; empty if no other log could hold them."""
     if sum(process.results for process in run.processes) <= 1:
         return ""
     return f"; if it is right that {log} holds no results, add results = false to its process"
@@ -215,7 +215,7 @@ def _log_failure(folder: Path, entry: LogFile, manifest: Manifest, run: PlannedR
     except UnreadableInput as error:
         if entry.format is not None and entry.format not in formats():
             return f"{name}its log cannot be read: {error}"
-        return f"{name}its log cannot be read: {str(error).partition(':')[0]} (tacholog parse says more){_hint(run, entry.file)}"
+        return f"{name}its log cannot be read: {str(error).partition(':')[0]} (tacholog parse shows more){_hint(run, entry.file)}"
     if scan.account.status == "empty":
         last = last_line(folder, [errors_file(entry.file), entry.file] if entry.process else [entry.file])
         quoted = f"; its last line: {last}" if last else ""
@@ -223,19 +223,21 @@ def _log_failure(folder: Path, entry: LogFile, manifest: Manifest, run: PlannedR
     if scan.account.status not in ("ok", None):
         return f"{name}its log says {scan.account.status}: {scan.account.reason}"
     in_manifest, in_log = stated_conditions(manifest), scan.account.facts.conditions
-    found = (contradiction for record in records if isinstance(record, Record) for contradiction in contradictions(record, in_log, in_manifest))
-    return next((f"{name}{contradiction}" for contradiction in found), None)
+    all_contradictions = (
+        contradiction for record in records if isinstance(record, Record) for contradiction in contradictions(record, in_log, in_manifest)
+    )
+    return next((f"{name}{contradiction}" for contradiction in all_contradictions), None)
 
 
-def copy_to_data(folder: Path, plan: Plan, data: Path, place: Path | None = None) -> Path:
+def copy_to_data(folder: Path, plan: Plan, data: Path, target: Path | None = None) -> Path:
     """Copy the runs and host files of a campaign into the data folder, for publication.
 
-    Runs go to ``data/<tool>/<release>/`` (or ``place``), host files to ``data/hosts/``.
+    Runs go to ``data/<tool>/<release>/`` (or ``target``), host files to ``data/hosts/``.
 
     Raises:
         TachologError: the folder of that release exists already.
     """
-    target = place or release_folder(data, plan.tool, plan.release or plan.campaign)
+    target = target or release_folder(data, plan.tool, plan.release or plan.campaign)
     for run in plan.runs:
         if (folder / run.folder / RUN_FILE).is_file():
             shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)  # the target of a link is not part of the run

@@ -1,6 +1,6 @@
-"""Run the processes of one run: start them in order, wait until each is ready and until they end, and end what is left.
+"""Do one run: start its processes in order, wait until each is ready, wait until they end, and stop the others.
 
-Whatever happens, no process of the run is left: not after a failure, not after Ctrl-C. If the harness itself is killed, the machines end them.
+No process of the run survives it: not after a failure, not after Ctrl-C. If the harness itself is killed, the machines end its processes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tacholog.campaign.campaign_file import Process
-from tacholog.campaign.machines.machine import CannotStart, Ended, Job, Machine, Program, Ready, Running
+from tacholog.campaign.machines.machine import Job, Machine, ProcessEnd, Program, ReadyCondition, RunningProcess, StartError
 from tacholog.errors import TachologError
 
-_POLL_S = 0.05  # between two looks at whether a process is ready; while processes measure, the harness sleeps
-_SETTLE_S = 0.5  # after a failure: a server that crashes makes its client fail, and the server has to be named
-_EARLY_S = 5.0  # a server may end by itself when its client ends, but not so long before
+_POLL_S = 0.05  # between two checks whether a process is ready; while processes measure, the harness sleeps
+_SETTLE_S = 0.5  # wait after a failure: if a server crashes, its client fails too, and the message must name the server
+_EARLY_S = 5.0  # a server may end by itself when its client ends, but not much earlier
 _QUOTED_CHARACTERS = 1000
 _TAIL_BYTES = 64 * 1024
 
@@ -39,21 +39,21 @@ class Outcome(NamedTuple):
 
     status: Literal["ok", "failed", "empty"]
     reason: str | None
-    ended: Mapping[str, Ended]
+    ended: Mapping[str, ProcessEnd]
 
 
-class _Failed(Exception):
+class _Failure(Exception):
     """The run has failed.
 
     Attributes:
         name: the process that is the cause.
-        what: what happened.
-        quote: what stands in the message before the last line that the process printed; empty: the line does not belong to the message.
+        reason: what happened.
+        quote: the words before the last line of the process in the message; empty: the message does not quote that line.
     """
 
-    def __init__(self, name: str, what: str, quote: str = "") -> None:
-        super().__init__(what)
-        self.name, self.what, self.quote = name, what, quote
+    def __init__(self, name: str, reason: str, quote: str = "") -> None:
+        super().__init__(reason)
+        self.name, self.reason, self.quote = name, reason, quote
 
 
 def run_steps(steps: Sequence[ProcessStep], folder: Path, deadline_s: float) -> Outcome:
@@ -67,7 +67,7 @@ def run_steps(steps: Sequence[ProcessStep], folder: Path, deadline_s: float) -> 
     execution = _Execution(steps, folder, deadline_s)
     try:
         failure = execution.measure()
-    except BaseException:  # Ctrl-C: no process that we started may go on measuring
+    except BaseException:  # Ctrl-C: no process may go on measuring
         execution.stop_all()
         execution.collect_all()
         raise
@@ -75,22 +75,22 @@ def run_steps(steps: Sequence[ProcessStep], folder: Path, deadline_s: float) -> 
 
 
 class _Execution:
-    """A run while it runs."""
+    """A run that is being done."""
 
     def __init__(self, steps: Sequence[ProcessStep], folder: Path, deadline_s: float) -> None:
         self._steps = {step.process.name: step for step in steps}
         self._folder = folder
         self._deadline_s = deadline_s
         self._begin = time.monotonic()
-        self._running: dict[str, Running] = {}
-        # How each process had ended when all were last looked at. Only `_look` asks them: what it has not seen yet wakes the next sleep.
-        self._seen: dict[str, Ended | None] = {}
+        self._running: dict[str, RunningProcess] = {}
+        # How each process had ended at the last `_poll`. Only `_poll` asks: an end that it has not seen yet wakes the next sleep.
+        self._ends: dict[str, ProcessEnd | None] = {}
         self._started: dict[str, float] = {}
-        self._ended: dict[str, Ended] = {}
-        self._early: dict[str, float] = {}  # when a process was seen to have ended that should have waited to be stopped
+        self._ended: dict[str, ProcessEnd] = {}
+        self._early: dict[str, float] = {}  # when a process was first found to have ended that should have run until it was stopped
 
-    def measure(self) -> _Failed | None:
-        """Start all processes, and wait for those that end by themselves. Return what went wrong."""
+    def measure(self) -> _Failure | None:
+        """Start all processes, and wait for those that end by themselves. Return the failure, if there is one."""
         try:
             for step in self._steps.values():
                 self._start(step)
@@ -99,44 +99,44 @@ class _Execution:
             while self._unfinished():
                 self._sleep()
                 self._check_ends()
-        except _Failed as failure:
+        except _Failure as failure:
             return failure
         return None
 
-    def outcome(self, failure: _Failed | None) -> Outcome:
-        """Stop what still runs, bring all logs here, and say how the run went."""
+    def outcome(self, failure: _Failure | None) -> Outcome:
+        """Stop the processes that still run, bring all logs here, and return how the run went."""
         line = ""
         if failure is not None:
-            line = self._quoted(failure)  # now, because many programs print a line more when they are stopped
+            line = self._quoted(failure)  # now, because many programs print another line when they are stopped
             self.stop_all()
-        trouble = self.collect_all() or self._late_end() or self._left_behind()
-        failure = failure or trouble
+        later_failure = self.collect_all() or self._late_end() or self._left_behind()
+        failure = failure or later_failure
         if failure is not None:
             return Outcome("failed", self._message(failure, line or self._quoted(failure)), self._ended)
         for step in self._steps.values():
             if step.process.results and not (self._folder / step.log).stat().st_size:
-                failure = _Failed(step.process.name, "the program printed nothing", quote=" to standard output; its last line: ")
+                failure = _Failure(step.process.name, "the program printed nothing", quote=" to standard output; its last line: ")
                 return Outcome("empty", self._message(failure, self._quoted(failure)), self._ended)
         return Outcome("ok", None, self._ended)
 
     def _start(self, step: ProcessStep) -> None:
         name, ready = step.process.name, step.process.ready
         if ready and isinstance(ready.port, int) and step.machine.is_listening(ready.port):
-            raise _Failed(name, f"port {ready.port} is in use already, by nothing of this run")
+            raise _Failure(name, f"port {ready.port} is in use already, by another program")
         job = Job(name=name, argv=step.process.command, program=step.program.path, folder=self._folder, log=step.log, errors=step.errors)
         try:
             self._running[name] = step.machine.start(job)
-        except CannotStart as error:
-            raise _Failed(name, f"cannot be started: {error}") from error
+        except StartError as error:
+            raise _Failure(name, f"cannot be started: {error}") from error
         self._started[name] = time.monotonic()
-        self._look()
+        self._poll()
 
-    def _look(self) -> None:
-        """See which processes have ended."""
-        self._seen = {name: running.poll() for name, running in self._running.items()}
+    def _poll(self) -> None:
+        """Note which processes have ended."""
+        self._ends = {name: running.poll() for name, running in self._running.items()}
 
-    def _left(self) -> list[Running]:
-        return [self._running[name] for name, end in self._seen.items() if end is None]
+    def _left(self) -> list[RunningProcess]:
+        return [self._running[name] for name, end in self._ends.items() if end is None]
 
     def _wait_until_ready(self, step: ProcessStep) -> None:
         name, ready = step.process.name, step.process.ready
@@ -148,59 +148,59 @@ class _Execution:
             if ready.seconds is None and self._running[name].is_ready(ready):
                 return
             self._check_ends()
-            if ready.seconds is None and self._seen[name] and not self._running[name].is_ready(ready):
-                raise _Failed(name, f"ended before it was ready: {_missing(ready)}", quote="; its last line: ")
+            if ready.seconds is None and self._ends[name] and not self._running[name].is_ready(ready):
+                raise _Failure(name, f"ended before it was ready: {_missing(ready)}", quote="; its last line: ")
             if time.monotonic() >= give_up:
                 break
             self._sleep(min(_POLL_S, max(0.0, give_up - time.monotonic())))
         if ready.seconds is None:
-            raise _Failed(name, f"not ready within {min(ready.deadline_s, self._deadline_s):g} s: {_missing(ready)}", quote="; its last line: ")
+            raise _Failure(name, f"not ready within {min(ready.deadline_s, self._deadline_s):g} s: {_missing(ready)}", quote="; its last line: ")
 
     def _unfinished(self) -> list[str]:
         """Return the processes that have to end by themselves and still run."""
-        return [name for name, end in self._seen.items() if self._steps[name].process.ends == "itself" and not end]
+        return [name for name, end in self._ends.items() if self._steps[name].process.ends == "itself" and not end]
 
     def _check_ends(self) -> None:
-        """Raise what went wrong so far: a process that ended badly, one that takes too long, or a server that ended long before its clients."""
-        self._look()
+        """Raise the first failure: a process ended with an error, takes too long, or is a server that ended long before its clients."""
+        self._poll()
         if self._first_bad():
             self._sleep_until_all_ended(_SETTLE_S)
         bad = self._first_bad()
         if bad is not None:
-            raise _Failed(bad, _how(self._seen[bad]), quote=": ")
+            raise _Failure(bad, _end_words(self._ends[bad]), quote=": ")
         now = time.monotonic()
-        for name, (limit, what) in self._limits().items():
+        for name, (limit, reason) in self._limits().items():
             if now >= limit:
-                raise _Failed(name, what)
+                raise _Failure(name, reason)
 
     def _first_bad(self) -> str | None:
-        """Return the first process, in the order of the starts, that ended by itself with an error, or was lost."""
-        return next((name for name, end in self._seen.items() if end and (end.exit_status != 0 or end.by == "lost")), None)
+        """Return the first process, in the order of starting, that ended by itself with an error or was lost."""
+        return next((name for name, end in self._ends.items() if end and (end.exit_status != 0 or end.by == "lost")), None)
 
     def _limits(self) -> dict[str, tuple[float, str]]:
-        """Return until when each process may go on as it does, and what is wrong after that."""
+        """Return how long each process may stay in its state, as a time, and the reason for a failure after that time."""
         limits = {}
         last_end = self._begin + self._deadline_s
-        for name, end in self._seen.items():
+        for name, end in self._ends.items():
             process = self._steps[name].process
             if process.ends == "itself" and not end:
                 own_end = self._started[name] + process.deadline_s if process.deadline_s else last_end
                 seconds = process.deadline_s if process.deadline_s and own_end < last_end else self._deadline_s
                 limits[name] = (min(own_end, last_end), f"stopped by the harness: not done within its deadline of {seconds:g} s{self._hint(name)}")
             elif process.ends == "stopped" and end:
-                seen = self._early.setdefault(name, time.monotonic())
-                limits[name] = (seen + _EARLY_S, "ended by itself, with exit code 0, long before the processes that it serves")
+                end_s = self._early.setdefault(name, time.monotonic())
+                limits[name] = (end_s + _EARLY_S, "ended by itself, with exit code 0, long before the processes that it serves")
         return limits
 
     def _hint(self, name: str) -> str:
-        """Return what to do if a process seems to be a server: it still runs although all others have ended, and some were started after it."""
+        """Return advice if a process seems to be a server: it still runs, all others have ended, and some of them were started after it."""
         is_last = next(reversed(self._running)) == name
-        if is_last or not all(end for other, end in self._seen.items() if other != name):
+        if is_last or not all(end for other, end in self._ends.items() if other != name):
             return ""
         return ', although all others had ended; if it serves them, add ends = "stopped" to its process'
 
     def _sleep(self, timeout_s: float | None = None) -> None:
-        """Sleep until there is news of a process, or until a limit is reached. Nothing is polled, so that nothing disturbs the measurement."""
+        """Sleep until a process has news, or until a limit is reached. Polling would disturb the measurement."""
         limits = [limit for limit, _ in self._limits().values()]
         left_s = max(0.0, min(limits, default=time.monotonic() + _POLL_S) - time.monotonic())
         select.select(self._left(), [], [], left_s if timeout_s is None else min(timeout_s, left_s))
@@ -209,44 +209,44 @@ class _Execution:
         give_up = time.monotonic() + seconds
         while (left := self._left()) and (left_s := give_up - time.monotonic()) > 0:
             select.select(left, [], [], left_s)
-            self._look()
+            self._poll()
 
     def stop_all(self) -> None:
-        """Ask all processes to end, the last that was started first."""
+        """Ask all processes to end, in the reverse order of starting."""
         for running in reversed(self._running.values()):
             running.stop()
 
-    def collect_all(self) -> _Failed | None:
-        """Stop one process after the other, and bring its log here. Return the first thing that went wrong."""
+    def collect_all(self) -> _Failure | None:
+        """Stop and collect all processes, in the reverse order of starting. Return the failure of the one that was started first."""
         failure = None
         for name, running in reversed(self._running.items()):
             running.stop()
             try:
                 self._ended[name] = running.collect()
             except TachologError as error:
-                self._ended[name] = running.poll() or Ended(exit_status=None, by="lost")
-                failure = _Failed(name, str(error))
+                self._ended[name] = running.poll() or ProcessEnd(exit_status=None, by="lost")
+                failure = _Failure(name, str(error))
         return failure
 
-    def _late_end(self) -> _Failed | None:
-        """Return that a process failed by itself in the moment in which it would have been stopped, if one did."""
+    def _late_end(self) -> _Failure | None:
+        """Return the failure of a process that ended by itself with an error, just before it would have been stopped."""
         bad = next((name for name in self._running if self._ended[name].by == "itself" and self._ended[name].exit_status != 0), None)
-        return _Failed(bad, _how(self._ended[bad]), quote=": ") if bad is not None else None
+        return _Failure(bad, _end_words(self._ended[bad]), quote=": ") if bad is not None else None
 
-    def _left_behind(self) -> _Failed | None:
+    def _left_behind(self) -> _Failure | None:
         left = ((name, end.left) for name, end in self._ended.items() if end.left)
-        return next((_Failed(name, f"{count} of the processes that it started could not be ended") for name, count in left), None)
+        return next((_Failure(name, f"{count} of the processes that it started could not be ended") for name, count in left), None)
 
-    def _quoted(self, failure: _Failed) -> str:
-        """Return the last line that a process printed, if it belongs to the message. Of a process on another host, it is there once its log is."""
+    def _quoted(self, failure: _Failure) -> str:
+        """Return the last line of the process, if the message quotes it."""
         step = self._steps[failure.name]
         return last_line(self._folder, [step.errors, step.log] if failure.name else [step.errors]) if failure.quote else ""
 
-    def _message(self, failure: _Failed, line: str = "") -> str:
-        return "".join((f"{failure.name}: " if failure.name else "", failure.what, f"{failure.quote}{line}" if line else ""))
+    def _message(self, failure: _Failure, line: str = "") -> str:
+        return "".join((f"{failure.name}: " if failure.name else "", failure.reason, f"{failure.quote}{line}" if line else ""))
 
 
-def _how(end: Ended | None) -> str:
+def _end_words(end: ProcessEnd | None) -> str:
     """Return how a process ended, in words."""
     if end is not None and end.why is not None:
         return end.why
@@ -264,7 +264,7 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _missing(ready: Ready) -> str:
+def _missing(ready: ReadyCondition) -> str:
     return f"nothing listens on port {ready.port}" if ready.port is not None else f"it did not print {ready.output!r}"
 
 

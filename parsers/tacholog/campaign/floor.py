@@ -1,7 +1,7 @@
 """The floor: short runs of perftest beside a campaign, as controls.
 
-No release of what is measured changes them, so if they move, the host did. They use no network and little time: four transports of this machine,
-which feel the speed of the processor (inter-thread, shm) and of the kernel (uds, tcp).
+No release of the measured system changes them. So if their results change, the host has changed. They use no network and little time: they have four
+transports of this machine, which depend on the speed of the processor (inter-thread, shm) and of the kernel (uds, tcp).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from tacholog.campaign.campaign_file import Block, Campaign, Process
+from tacholog.campaign.campaign_file import Campaign, Process, RunBlock
 from tacholog.runs.manifest import FLOOR
 
 _COMMAND = (
     *(FLOOR, "--test", "latency", "--transport", "{transport}", "--role", "both", "--sizes", "{sizes_bytes}"),
     *("--duration", "{duration_s}", "--warmup", "{warmup_s}", "--touch", "write+read", "--output", "-"),
 )
-_BLOCK = Block(
+_BLOCK = RunBlock(
     name="control-{transport}",
     processes=(Process(name="floor", role="both", command=_COMMAND, format="native"),),
     control=True,
@@ -36,12 +36,12 @@ _BLOCK = Block(
 
 
 def has_floor(campaign: Campaign) -> bool:
-    """Whether the floor would say something: a campaign has no controls of its own, and its processes run on this machine."""
+    """Whether the floor is useful: the campaign has no controls of its own, and its processes run on this machine."""
     return not campaign.hosts and not any(block.control for block in campaign.runs)
 
 
 def with_floor(campaign: Campaign, tools: Mapping[str, Path]) -> Campaign:
-    """Return the campaign with the floor beside it, if the tools have its program and the campaign takes it."""
+    """Return the campaign with the floor added, if the tools have its program and it is useful."""
     return msgspec.structs.replace(campaign, runs=(*campaign.runs, _BLOCK)) if FLOOR in tools and has_floor(campaign) else campaign
 
 

@@ -28,12 +28,12 @@ from tacholog.schema.conditions import CONDITIONS, STATED_CONDITIONS, Conditions
 from tacholog.schema.records import Record
 
 SIZE, VERSION = "payload_bytes", "tool_version"
-# The metric that a test is compared by.
+# The metric by which a test is compared.
 _MEASURED: Mapping[str, str] = {"latency": "latency", "throughput": "goodput", "demand": "goodput", "sustain": "sustained_rate"}
 _USUAL_LOAD: Mapping[str, str] = {"latency": "closed", "throughput": "max-rate", "demand": "max-rate", "sustain": "open"}
 _LOADS: Mapping[str, tuple[str, ...]] = {"latency": ("closed", "open"), "sustain": ("open",)}
 _RATE_LOADS = ("paced", "max-rate")
-# Conditions that a comparison takes from the run or its host, and not from what this module looks at.
+# Conditions that a comparison takes from the run or its host. This module does not check them.
 _OF_RUN = (*comparable.MACHINE, "host", "tool", "options", "harness_major")
 _EXAMPLES: Mapping[str, str] = {
     SIZE: f'"{{{SIZE}}}"',
@@ -46,11 +46,11 @@ _EXAMPLES: Mapping[str, str] = {
 
 
 class Gap(NamedTuple):
-    """Something that nothing states, although rows need it to compare.
+    """A condition that rows need to be compared, and that nothing states.
 
     Attributes:
-        condition: its name: a condition, ``payload_bytes`` or ``tool_version``.
-        is_certain: whether nothing states it for sure. Otherwise some logs of the format state it.
+        condition: the name of the condition, or ``payload_bytes`` or ``tool_version``.
+        is_certain: whether it is certain that nothing states it. If not, some logs of the format state it.
         rows: the rows that need it, such as ``throughput at max-rate``.
         variants: the variants of the campaign that have such rows.
     """
@@ -69,29 +69,29 @@ class Gap(NamedTuple):
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The words that the condition can be, if only some are possible."""
+        """The values that the condition can have, if they are words of a list."""
         column = CONDITIONS.get(self.condition)
         return column.allowed if column else ()
 
 
-class Foresight(NamedTuple):
-    """What is known about the rows of a campaign before its first run.
+class ExpectedGaps(NamedTuple):
+    """The gaps of a campaign that can be expected before its first run.
 
     Attributes:
-        gaps: what nothing states.
-        unknown_logs: for each variant whose logs nobody can foresee, why.
+        gaps: conditions that nothing will state.
+        unknown_logs: the variants whose logs are not known yet, each with the reason.
     """
 
     gaps: tuple[Gap, ...]
     unknown_logs: Mapping[str, str]
 
 
-class FirstLook(NamedTuple):
-    """What the logs of one run show.
+class FirstLogReport(NamedTuple):
+    """The gaps in the logs of one run.
 
     Attributes:
-        gaps: what neither the logs nor the campaign state.
-        unknown_lines: for each log with lines that its format does not know: how many, and the number of the first.
+        gaps: conditions that neither the logs nor the campaign state.
+        unknown_lines: the logs with lines that their format does not know, each with their count and the number of the first one.
     """
 
     gaps: tuple[Gap, ...]
@@ -103,9 +103,9 @@ def variant_of(run: PlannedRun) -> str:
     return run.folder.rpartition("/")[0]
 
 
-def foresee(plan: Plan) -> Foresight:
-    """Return what nothing will state, as far as the formats of the logs declare what their logs state."""
-    found: dict[tuple[str, bool, str], list[str]] = {}
+def expected_gaps(plan: Plan) -> ExpectedGaps:
+    """Return the conditions that nothing will state, as far as the formats of the logs declare which conditions their logs state."""
+    variants_of: dict[tuple[str, bool, str], list[str]] = {}
     unknown_logs: dict[str, str] = {}
     for run in (run for run in plan.runs if run.repetition == 1):
         names, doubt = _formats(plan, run)
@@ -114,15 +114,15 @@ def foresee(plan: Plan) -> Foresight:
             unknown_logs[variant_of(run)] = doubt
         for test, states in ((test, states) for tests in declared.values() for test, states in tests.items()):
             for condition, is_certain, rows in _missing(plan, run, test, states):
-                variants = found.setdefault((condition, is_certain, rows), [])
+                variants = variants_of.setdefault((condition, is_certain, rows), [])
                 if variant_of(run) not in variants:
                     variants.append(variant_of(run))
-    gaps = [Gap(condition, is_certain, rows, tuple(variants)) for (condition, is_certain, rows), variants in found.items()]
-    return Foresight(tuple(_in_order(_without_weaker(gaps))), unknown_logs)
+    gaps = [Gap(condition, is_certain, rows, tuple(variants)) for (condition, is_certain, rows), variants in variants_of.items()]
+    return ExpectedGaps(tuple(_in_order(_without_weaker(gaps))), unknown_logs)
 
 
 def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
-    """Return the formats of the run's logs with results, and why they are not known, if so."""
+    """Return the formats of the run's logs with results, or the reason why they are not known."""
     stated_formats = [process.format or plan.format for process in run.processes if process.results] or [plan.format]
     if None not in stated_formats:
         return sorted({name for name in stated_formats if name is not None}), None
@@ -133,33 +133,35 @@ def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
 
 
 def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator[tuple[str, bool, str]]:
-    """Yield what nothing states of the rows of one test: the condition, whether this is certain, and the rows."""
-    known = asdict(stated_conditions(Manifest(system=plan.system, conditions=run.conditions, options=run.options, logs=())))
+    """Yield the conditions of the rows of one test that nothing states: the condition, whether this is certain, and the rows."""
+    conditions = asdict(stated_conditions(Manifest(system=plan.system, conditions=run.conditions, options=run.options, logs=())))
     sometimes = states.sometimes.split()
-    unstated = [name for name in (*comparable.asked("diff", _MEASURED[test]), SIZE) if name not in states.always.split() and known.get(name) is None]
-    load = known["load_mode"] or _USUAL_LOAD[test]
+    unstated = [
+        name for name in (*comparable.asked("diff", _MEASURED[test]), SIZE) if name not in states.always.split() and conditions.get(name) is None
+    ]
+    load = conditions["load_mode"] or _USUAL_LOAD[test]
     if load not in _LOADS.get(test, _RATE_LOADS):
         return  # the campaign measures another test here
     for name in (name for name in unstated if name not in _OF_RUN and name in STATED_CONDITIONS):
-        if _is_needed(name, test, {**known, "load_mode": load}):
-            depends_on_load = not _is_needed(name, test, {**known, "load_mode": None})
+        if _is_needed(name, test, {**conditions, "load_mode": load}):
+            depends_on_load = not _is_needed(name, test, {**conditions, "load_mode": None})
             yield name, name not in sometimes, f"{test} at {load}" if depends_on_load else test
     if plan.tool_version is None and not plan.versions.keys() - {FLOOR} and VERSION not in states.always.split():
         yield VERSION, VERSION not in sometimes, test
 
 
-def _is_needed(name: str, test: str, known: Mapping[str, Any]) -> bool:
-    """Whether rows of a test need a condition that is not stated. Without a size, results of several sizes would make one row."""
+def _is_needed(name: str, test: str, conditions: Mapping[str, Any]) -> bool:
+    """Whether rows of a test need a condition that is not stated. A size is always needed: without it, results of several sizes make one row."""
     if name == SIZE:
         return True
-    row = {**known, name: None, "test": test, "metric": _MEASURED[test]}
+    row = {**conditions, name: None, "test": test, "metric": _MEASURED[test]}
     if row["transport"] is None and name != "transport":
         row["transport"] = "network"  # the log will state it; the first log shows whether the messages stay in memory
     return comparable.CONDITIONS[name].needed(row, "diff")
 
 
 def _without_weaker(gaps: Sequence[Gap]) -> list[Gap]:
-    """Leave out what is uncertain for rows where another log of the same variants makes it certain."""
+    """Leave out uncertain gaps that another log of the same variants makes certain."""
     certain = {(gap.condition, gap.rows) for gap in gaps if gap.is_certain}
     return [gap for gap in gaps if gap.is_certain or (gap.condition, gap.rows) not in certain]
 
@@ -169,8 +171,8 @@ def _in_order(gaps: Iterable[Gap]) -> list[Gap]:
     return sorted(gaps, key=lambda gap: (not gap.is_certain, order.index(gap.condition), gap.rows))
 
 
-def look(folder: Path, run: PlannedRun) -> FirstLook:
-    """Return what the logs of a run that was done lack for comparisons.
+def inspect_run(folder: Path, run: PlannedRun) -> FirstLogReport:
+    """Return the gaps in the logs of a run that was done.
 
     Args:
         folder: of the campaign.
@@ -186,12 +188,12 @@ def look(folder: Path, run: PlannedRun) -> FirstLook:
         facts = scan.account.facts
         for record in records:
             gaps |= dict.fromkeys(_lacking(with_stated_size(record, stated_conditions(manifest)), facts.conditions, manifest, facts.tool_version))
-    found = (Gap(condition, True, rows, (variant_of(run),)) for condition, rows in gaps)
-    return FirstLook(tuple(_in_order(found)), unknown_lines)
+    all_gaps = (Gap(condition, True, rows, (variant_of(run),)) for condition, rows in gaps)
+    return FirstLogReport(tuple(_in_order(all_gaps)), unknown_lines)
 
 
 def _read(folder: Path, log: LogFile) -> tuple[Scan, list[Record], int | None]:
-    """Read a log: return its summary results without repeated ones, and the number of its first unknown line."""
+    """Read a log: return its summary results, each kind once, and the number of its first unknown line."""
     records: dict[tuple[object, ...], Record] = {}
     first_unknown: int | None = None
     with open_log_in(folder, log.file) as text:
@@ -207,15 +209,19 @@ def _read(folder: Path, log: LogFile) -> tuple[Scan, list[Record], int | None]:
 
 def _lacking(record: Record, in_log: Conditions, manifest: Manifest, version: str | None) -> Iterator[tuple[str, str]]:
     """Yield the conditions that a record lacks, each with the rows that need it."""
-    known: dict[str, Any] = dict.fromkeys(comparable.CONDITIONS)
+    conditions: dict[str, Any] = dict.fromkeys(comparable.CONDITIONS)
     by_manifest = Conditions(**{name: getattr(stated_conditions(manifest), name) for name in CONDITIONS})
-    known |= asdict(record.conditions.over(in_log).over(by_manifest)) | {"test": record.test, "side": record.side, "participant": record.participant}
-    rows = f"{record.test} at {known['load_mode']}" if known["load_mode"] else record.test
+    conditions |= asdict(record.conditions.over(in_log).over(by_manifest)) | {
+        "test": record.test,
+        "side": record.side,
+        "participant": record.participant,
+    }
+    rows = f"{record.test} at {conditions['load_mode']}" if conditions["load_mode"] else record.test
     codes = {code: name for name, code in comparable.CODES.items()}
     for metric in sorted({number.metric for number in record.numbers} & {"latency", "jitter", "goodput", "message_rate", "sustained_rate"}) or [
         "goodput"
     ]:
-        lacking = (codes[code] for code in comparable.unknown({**known, "metric": metric}, "diff"))
+        lacking = (codes[code] for code in comparable.unknown({**conditions, "metric": metric}, "diff"))
         yield from ((name, rows) for name in lacking if name not in _OF_RUN)
     if record.payload_bytes is None:
         yield SIZE, rows

@@ -41,7 +41,7 @@ def open_machine(name: str, entry: HostEntry, tools: Mapping[str, Path], checkou
 
 
 @contextmanager
-def opened(
+def open_machines(
     names: Iterable[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path], checkout: Path | None = None
 ) -> Iterator[Mapping[str, Machine]]:
     """Open machines, and close them at the end. Closing ends all processes that were started on them.
@@ -72,12 +72,12 @@ def machine_name(process: Process) -> str:
 
 
 def program_key(process: Process, word: str, hosts: Mapping[str, HostEntry]) -> str:
-    """Return the name of a program in a plan: ``HOST:NAME`` if the host may have other files than this machine."""
+    """Return the name of a program in a plan. It is ``HOST:NAME`` if the files of the host may differ from those of this machine."""
     entry = hosts.get(machine_name(process), HostEntry())
     return f"{process.host}:{word}" if entry.ssh is not None or entry.prefix else word
 
 
-class FoundPrograms(NamedTuple):
+class ProgramIdentities(NamedTuple):
     """The SHA-256 and the versions of the measured programs, by their names in the plan (`program_key`)."""
 
     checksums: dict[str, str]
@@ -86,24 +86,24 @@ class FoundPrograms(NamedTuple):
 
 def find_campaign_programs(
     runs: Sequence[PlannedRun], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path], version_command: Sequence[str] | None = None
-) -> FoundPrograms:
+) -> ProgramIdentities:
     """Find the programs of all processes, each on its machine.
 
     Args:
         runs: the runs of the plan.
         hosts: the hosts of the campaign.
         tools: files of programs on this machine.
-        version_command: prints the version of the program that is its first word. If no process runs that program, the version is that of the
-            program of the main process, on each machine that has it: some tools print no version, so a package manager is asked instead.
+        version_command: prints the version of the program that is its first word. If no process runs that program (a package manager, for example),
+            the version is that of the program of the main process, on each machine that has it.
 
     Raises:
         TachologError: a program is missing, or a machine cannot be reached.
     """
     checksums: dict[str, str] = {}
     versions: dict[str, str] = {}
-    # One process of each host and program is enough: commands differ in their arguments.
+    # For each host and program, one process is enough: the others differ in their arguments.
     distinct = {(machine_name(process), process.command[0], measured_program(process.command)): process for run in runs for process in run.processes}
-    with opened((name for name, _, _ in distinct), hosts, tools) as machines:
+    with open_machines((name for name, _, _ in distinct), hosts, tools) as machines:
         for (name, first, measured), process in sorted(distinct.items(), key=lambda item: item[0]):
             machine, key = machines[name], program_key(process, measured, hosts)
             machine.find(first)
@@ -120,39 +120,39 @@ def find_campaign_programs(
             for (name, _, measured), process in of_tool.items():
                 if measured == main:
                     versions |= _version(machines[name], version_command, program_key(process, measured, hosts))
-    return FoundPrograms(checksums, versions)
+    return ProgramIdentities(checksums, versions)
 
 
 def _version(machine: Machine, command: Sequence[str], key: str) -> dict[str, str]:
-    found = _VERSION.search(machine.ask([machine.find(command[0]).path, *command[1:]]) or "")
-    return {key: found[0]} if found else {}
+    match = _VERSION.search(machine.ask([machine.find(command[0]).path, *command[1:]]) or "")
+    return {key: match[0]} if match else {}
 
 
 def describe_hosts(names: Iterable[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> tuple[dict[str, Host], dict[str, str]]:
     """Describe the machines of a campaign.
 
     Returns:
-        The machines by their ids, this machine first, and the id of each of these names. Names with one boot id are one machine.
+        The machines by their ids, this machine first, and the id of each name. Names with the same boot id are one machine.
 
     Raises:
         TachologError: a machine cannot be reached.
     """
     described: dict[str, Host] = {}
     ids: dict[str, str] = {}
-    booted: dict[str | None, str] = {}
-    with opened((HERE, *names), hosts, tools) as machines:
+    id_by_boot: dict[str | None, str] = {}
+    with open_machines((HERE, *names), hosts, tools) as machines:
         for name, machine in machines.items():
-            known = booted.get(machine.boot_id) if machine.boot_id else None
-            if known is None:
+            host_id = id_by_boot.get(machine.boot_id) if machine.boot_id else None
+            if host_id is None:
                 host = machine.describe()
-                known = _unused_id(pseudonym(host), described)
-                described[known] = host
-                booted[machine.boot_id] = known
-            ids[name] = known
+                host_id = _unused_id(pseudonym(host), described)
+                described[host_id] = host
+                id_by_boot[machine.boot_id] = host_id
+            ids[name] = host_id
     ids.pop(HERE)
     return described, ids
 
 
-def _unused_id(name: str, taken: Mapping[str, Host]) -> str:
-    """Return the id, with a number behind it if another machine has the same properties."""
-    return next(candidate for candidate in (name, *(f"{name}-{number}" for number in range(2, len(taken) + 2))) if candidate not in taken)
+def _unused_id(name: str, described: Mapping[str, Host]) -> str:
+    """Return the id. If another machine has the same properties, a number is added."""
+    return next(candidate for candidate in (name, *(f"{name}-{number}" for number in range(2, len(described) + 2))) if candidate not in described)

@@ -15,8 +15,8 @@ import msgspec
 from tacholog.campaign.campaign_file import RESOURCES_FILE, Process, main_process
 from tacholog.campaign.execution import Outcome, ProcessStep, run_steps
 from tacholog.campaign.floor import is_floor
-from tacholog.campaign.hosts import machine_name, opened, program_key
-from tacholog.campaign.machines.machine import Ended, Machine, Resources
+from tacholog.campaign.hosts import machine_name, open_machines, program_key
+from tacholog.campaign.machines.machine import Machine, ProcessEnd, Resources
 from tacholog.campaign.machines.state import (
     ClockReports,
     HostLink,
@@ -39,13 +39,13 @@ from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Record, Side, Test
 
 _ERRORS = "stderr.txt"  # of a run that is one command
-_REPEATED = "An earlier try was interrupted or above its limits; this run was measured again from the start."  # words that publishing does not mask
+_REPEATED = "An earlier try was interrupted or above its limits; this run was measured again from the start."  # publishing does not mask these words
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "publisher": "publisher", "sub": "subscriber", "subscriber": "subscriber", "both": "both"}
 HEAD = "process resources log=resources/1"
 
 
-class _Done(NamedTuple):
-    """What became of a run, and the state of its machines before and after."""
+class _MeasuredRun(NamedTuple):
+    """The outcome of a run, and the state of its machines before and after it."""
 
     outcome: Outcome
     environment: Mapping[str, str]
@@ -54,7 +54,7 @@ class _Done(NamedTuple):
 
 
 def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None = None) -> Manifest:
-    """Do one run: start its processes, keep their output as logs, and write ``run.toml`` last, whether the run succeeded or failed."""
+    """Do one run: start its processes, keep their output as logs, and write ``run.toml`` last, also if the run failed."""
     run_folder = folder / run.folder
     was_interrupted = run_folder.exists()
     run_folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
     except TachologError as error:
         if not run.processes:
             raise
-        outcome, environment, link_bit_per_s, has_several_clocks = _Done(Outcome("failed", str(error), {}), {})
+        outcome, environment, link_bit_per_s, has_several_clocks = _MeasuredRun(Outcome("failed", str(error), {}), {})
     if not run.processes:
         environment = {**environment, "program_sha256": plan.programs[measured_program(processes[0].command)]}
     tool, version = ("perftest", plan.versions.get(FLOOR)) if is_floor(run.processes) else (plan.tool, plan.tool_version)
@@ -103,10 +103,10 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
 
 def _doubts(processes: tuple[Process, ...]) -> list[str]:
     """Return a sentence for each command whose measured program is not known."""
-    found = ((process.name, process.command[0], behind_wrappers(process.command).doubt) for process in processes)
+    doubts = ((process.name, process.command[0], behind_wrappers(process.command).doubt) for process in processes)
     return [
         f"The measured program{f' of {name}' if name else ''} is not known, because {doubt}. The recorded SHA-256 is that of {word}."
-        for name, word, doubt in found
+        for name, word, doubt in doubts
         if doubt
     ]
 
@@ -120,9 +120,9 @@ def _host_id(plan: Plan, process: Process) -> str:
     return plan.host_ids[process.host] if process.host else plan.host
 
 
-def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None) -> _Done:
+def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None) -> _MeasuredRun:
     names = [machine_name(process) for process in (main_process(processes), *processes)]
-    with opened(names, plan.hosts, tools, checkout) as machines:
+    with open_machines(names, plan.hosts, tools, checkout) as machines:
         environment = read_environment(machines)
         link = read_link(machines, plan.hosts) if run.processes else HostLink({}, None)
         clocks = ClockReports(machines)
@@ -142,7 +142,7 @@ def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedR
         errors = folder / step.errors
         if errors.is_file() and not errors.read_bytes().strip():
             errors.unlink()
-    return _Done(outcome, environment, link.bit_per_s, clocks.are_needed)
+    return _MeasuredRun(outcome, environment, link.bit_per_s, clocks.are_needed)
 
 
 def _with_link(conditions: StatedConditions, link_bit_per_s: float | None) -> StatedConditions:
@@ -160,7 +160,7 @@ def _step(process: Process, machines: Mapping[str, Machine], *, is_only: bool) -
 
 
 def _used(steps: Sequence[ProcessStep], outcome: Outcome) -> dict[str, float | None]:
-    """Return the processor time of the processes of each machine, by its name; ``None`` if it is not known of one of them."""
+    """Return the processor time of the processes on each machine, by its name; ``None`` if that of one process is not known."""
     used: dict[str, float | None] = {}
     for step in steps:
         end = outcome.ended.get(step.process.name)
@@ -173,7 +173,7 @@ def _used(steps: Sequence[ProcessStep], outcome: Outcome) -> dict[str, float | N
     return used
 
 
-def _command(process: Process, plan: Plan, run: PlannedRun, ended: Ended | None) -> Command:
+def _command(process: Process, plan: Plan, run: PlannedRun, ended: ProcessEnd | None) -> Command:
     program = behind_wrappers(process.command)
     behind = process.command[program.position] if program.position else None
     if not run.processes:
@@ -228,14 +228,14 @@ def _log(process: Process, folder: Path, file: str, plan: Plan, *, results: bool
 
 
 def _with_resources(manifest: Manifest, processes: Sequence[Process], outcome: Outcome, folder: Path) -> Manifest:
-    """Write the log of what the processes used, and return the manifest with it.
+    """Write the log of the resources that the processes used, and return the manifest with that log.
 
-    A run that is one command gets none if its own log says it already, as that of perftest does: the same would be shown twice.
+    If a run is one command whose own log states its resources, as that of perftest does, no log is written: pages would show them twice.
     """
     logged = read_logged_test(folder, manifest)
     ended = ((process, outcome.ended.get(process.name)) for process in processes)
     used = [
-        UsedResources(process.name or PurePath(process.command[0]).name, _SIDES.get(process.role), end.resources)
+        ProcessResources(process.name or PurePath(process.command[0]).name, _SIDES.get(process.role), end.resources)
         for process, end in ended
         if end and end.resources
     ]
@@ -252,12 +252,12 @@ def utc_now() -> datetime:
 
 
 class LoggedTest(NamedTuple):
-    """What the logs of a run say was logged.
+    """The test that the logs of a run state.
 
     Attributes:
         test: the test of the first result; ``None`` without results.
         payload_bytes: the size, if all results have the same.
-        has_resources: whether the logs themselves state what the processes used.
+        has_resources: whether the logs themselves state the resources of the processes.
     """
 
     test: Test | None
@@ -265,8 +265,8 @@ class LoggedTest(NamedTuple):
     has_resources: bool
 
 
-class UsedResources(NamedTuple):
-    """A process that used resources."""
+class ProcessResources(NamedTuple):
+    """A process and the resources that it used."""
 
     name: str
     side: Side | None
@@ -274,7 +274,7 @@ class UsedResources(NamedTuple):
 
 
 def read_logged_test(folder: Path, manifest: Manifest) -> LoggedTest:
-    """Read from the logs of a run what was logged. Logs that cannot be read say nothing. A size that no log prints is that of the manifest."""
+    """Read from the logs of a run which test they state. Unreadable logs are skipped. If no log prints a size, it is that of the manifest."""
     tests: list[Test] = []
     sizes: set[int | None] = set()
     has_resources = False
@@ -298,13 +298,13 @@ def read_logged_test(folder: Path, manifest: Manifest) -> LoggedTest:
     return LoggedTest(tests[0] if tests else None, size or (None if sizes else stated_conditions(manifest).payload_bytes), has_resources)
 
 
-def resources_log(users: Sequence[UsedResources], logged: LoggedTest) -> str:
-    """Return the text of the log."""
+def resources_log(users: Sequence[ProcessResources], logged: LoggedTest) -> str:
+    """Return the text of ``resources.log``."""
     lines = [HEAD, *(f"used {_pairs(_fields(user, logged))} ." for user in users), f"end processes={len(users)}"]
     return "\n".join(lines) + "\n"
 
 
-def _fields(user: UsedResources, logged: LoggedTest) -> Mapping[str, object]:
+def _fields(user: ProcessResources, logged: LoggedTest) -> Mapping[str, object]:
     used = user.resources
     by_shell = used.cpu_resolution_ns is not None
     above = "_above" if by_shell else ""

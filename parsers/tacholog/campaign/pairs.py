@@ -18,8 +18,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tacholog.campaign.builds import Build, with_template
-from tacholog.campaign.campaign_file import Campaign, Process, named, read_campaign
+from tacholog.campaign.builds import Build, apply_template
+from tacholog.campaign.campaign_file import Campaign, Process, path_in_errors, read_campaign
 from tacholog.campaign.campaign_folder import (
     copy_hosts_to_data,
     copy_to_data,
@@ -27,14 +27,14 @@ from tacholog.campaign.campaign_folder import (
     listed_names,
     make_campaign_folder,
     make_plan,
-    pending,
+    pending_runs,
     resume,
     write_plan,
 )
 from tacholog.campaign.floor import with_floor, without_floor
 from tacholog.campaign.measure import utc_now
 from tacholog.campaign.plan import Plan, PlannedRun, schedule_runs
-from tacholog.campaign.preview import unasked
+from tacholog.campaign.preview import without_commands
 from tacholog.campaign.programs import sha256
 from tacholog.compare.pairing import RECORD_FILE, PairRecord, PairSide, PlanEvent, read_record, write_record
 from tacholog.errors import TachologError, UnreadableInput
@@ -72,7 +72,7 @@ class Pairs(NamedTuple):
         tasks = [
             Task(folder, plan, run, build.tools, f"{folder.name} {run.folder}")
             for folder, plan, build in zip(self.sides, self.plans, self.builds, strict=True)
-            for run in pending(folder, plan)
+            for run in pending_runs(folder, plan)
         ]
         return sorted(tasks, key=lambda task: task.run.order_index)
 
@@ -95,14 +95,14 @@ def schedule_pairs(
     Args:
         campaigns: of the old and of the new side.
         seed: of the random order.
-        listed: the names that both sides list (``only_if_listed``); ``None`` if nobody asked.
+        listed: the names that the programs of both sides list (``only_if_listed``); ``None``: no variant is left out.
     """
     cpus = default_cpus()
     unordered = [schedule_runs(campaign, seed, cpus, listed) for campaign in campaigns]
     ordered: tuple[list[PlannedRun], list[PlannedRun]] = ([], [])
     for index, pair in enumerate(zip(*unordered, strict=True)):
         variant = pair[0].folder.rpartition("/")[0]
-        # Two pairs share one coin toss, and the second takes the opposite: so each side is first equally often.
+        # Two pairs share one coin toss, and the second pair takes the opposite, so that each side is first equally often.
         toss, is_second = divmod(pair[0].repetition - 1, 2)
         new_first = (random.Random(f"{seed} {variant} {toss}").random() < 0.5) != bool(is_second)  # noqa: S311, PLR2004 - a coin, not a secret
         for side, run in enumerate(pair):
@@ -121,16 +121,16 @@ def start_pairs(
         builds: the two sides, old and new.
         pairs: the number of pairs of each variant.
         releases: the labels of the two sides, for publication.
-        asks: whether to run the commands of the campaign that print a version and a list. A plan that is only shown does not.
+        asks: whether to run the commands of the campaign that print a version and a list. They are not run for a plan that is only printed.
     """
     campaign = read_campaign(path)
     _check_reach(campaign, builds)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
-    with named(path):
+    with path_in_errors(path):
         plans = _plans(path.stem, campaign, seed, builds, pairs, releases or (None, None), asks=asks)
     tools = {**builds[0].tools, **builds[1].tools}
-    folder, place = make_campaign_folder(output, f"ab-{path.stem}", campaign.hosts, tools)
-    complete = [msgspec.structs.replace(plan, session=place.session, host=place.host, host_ids=place.host_ids) for plan in plans]
+    folder, identity = make_campaign_folder(output, f"ab-{path.stem}", campaign.hosts, tools)
+    complete = [msgspec.structs.replace(plan, session=identity.session, host=identity.host, host_ids=identity.host_ids) for plan in plans]
     for side, plan in zip(SIDES, complete, strict=True):
         (folder / side).mkdir()
         write_plan(folder / side, plan)
@@ -150,7 +150,7 @@ def start_pairs(
 
 
 def _check_reach(campaign: Campaign, builds: tuple[Build, Build]) -> None:
-    """Refuse a program of this machine for a process on another: both sides would run the program that is installed there."""
+    """Refuse a program of this machine for a process on another machine, because both sides would run the program that is installed there."""
     remote = [process for block in campaign.runs for process in block.processes if _is_remote(campaign, process)]
     for build in builds:
         wrong = next((process for process in remote if not build.template and process.command[0] in build.tools), None)
@@ -173,8 +173,8 @@ def _labelled(builds: tuple[Build, Build], releases: tuple[str, str] | None) -> 
 def _plans(
     name: str, campaign: Campaign, seed: int, builds: tuple[Build, Build], pairs: int, releases: tuple[str | None, str | None], *, asks: bool = True
 ) -> tuple[Plan, Plan]:
-    old_side, new_side = (with_floor(with_template(campaign, build, pairs), build.tools) for build in builds)
-    campaigns = (old_side, new_side) if asks else (unasked(old_side), unasked(new_side))
+    old_side, new_side = (with_floor(apply_template(campaign, build, pairs), build.tools) for build in builds)
+    campaigns = (old_side, new_side) if asks else (without_commands(old_side), without_commands(new_side))
     runs_of_sides = schedule_pairs(campaigns, seed, _listed_by_both(campaigns, builds))
     plans = (
         make_plan(side_campaign, name, runs, build.tools, label)
@@ -192,8 +192,8 @@ def _listed_by_both(campaigns: tuple[Campaign, Campaign], builds: tuple[Build, B
 def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | None) -> Pairs:
     """Continue the newest comparison of that campaign under ``output``. A larger number of ``pairs`` adds pairs at the end.
 
-    If only one run of a pair was done, both runs of the pair are done again: otherwise the whole interruption would lie between them. The run
-    that exists is moved into a folder of its own, not deleted.
+    If only one run of a pair was done, both runs are done again, because the interruption would lie between them. The old run is not deleted, but
+    moved into a folder of its own.
 
     Raises:
         TachologError: there is no such comparison, it was started with other builds or another campaign, or no run is left to do.
@@ -246,7 +246,7 @@ def _extended(begun: Pairs, path: Path, pairs: int, done: int) -> Pairs:
 
 
 def _as_started(begun: Pairs) -> tuple[Build, Build]:
-    """Return the builds without the program of the floor, if the comparison was started without it: pairs that are added measure the same."""
+    """Return the builds without the program of the floor, if the comparison was started without it: added pairs must measure the same."""
     old, new = begun.builds
     if FLOOR in begun.plans[0].programs:
         return old, new
@@ -273,7 +273,7 @@ def _set_halves_aside(begun: Pairs) -> None:
 
 
 def _unused_name(path: Path) -> Path:
-    """Return the path, with ``-2``, ``-3`` and so on behind it if it exists already."""
+    """Return the path. If it exists, ``-2``, ``-3`` and so on is added."""
     candidates: Iterable[Path] = (path.with_name(f"{path.name}{suffix}") for suffix in ("", *(f"-{number}" for number in range(2, 1000))))
     return next(candidate for candidate in candidates if not candidate.exists())
 

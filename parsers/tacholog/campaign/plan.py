@@ -15,17 +15,17 @@ import msgspec
 from tacholog.campaign.campaign_file import (
     LONGEST_S,
     MOST_RUNS,
-    Block,
     Campaign,
     Process,
+    RunBlock,
     Value,
     Values,
     addresses,
     check_hosts,
     check_processes,
     fill,
+    fill_process,
     fill_value,
-    filled,
 )
 from tacholog.campaign.machines.machine import HostEntry
 from tacholog.errors import UnreadableInput
@@ -34,11 +34,11 @@ from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import LabelName, LabelValue, in_words, read_evidence_toml
 from tacholog.schema.conditions import StatedConditions
 
-_LONGEST_NAME = 200  # Bytes: 255 is what file systems allow, and temporary names are longer.
+_LONGEST_NAME = 200  # bytes; file systems allow 255, and temporary names are longer
 
 
 class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One run of a plan, in one folder. It has either a command, or processes, whose placeholders are replaced."""
+    """One run of a plan, in one folder. It has either a command or processes. All placeholders are replaced."""
 
     folder: str
     repetition: int
@@ -103,10 +103,10 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str], listed: 
     Each repetition is a round over all variants, in a new random order. So a slow drift of the machine affects all variants alike.
 
     Args:
-        campaign: what to run.
-        seed: seed of the random order; the same seed gives the same plan.
+        campaign: the campaign to run.
+        seed: the seed of the random order; the same seed gives the same plan.
         cpus: the CPU lists for the threads of the publisher and of the subscriber.
-        listed: the names that the program of ``only_if_listed`` lists. Variants with another name are left out. ``None``: none is left out.
+        listed: the names that the program of ``only_if_listed`` lists. Variants with another name are left out. ``None``: no variant is left out.
 
     Raises:
         UnreadableInput: a placeholder has no value, two variants have the same name, or the processes of a block cannot make a run.
@@ -118,8 +118,8 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str], listed: 
     for repetition in range(1, campaign.repetitions + 1):
         for block, varied in random_order.sample(variants, len(variants)):
             options = _shuffled({**block.options, **varied}, block.shuffle, random_order)
-            known: Values = {"cpu_pub": cpus[0], "cpu_sub": cpus[1], **addresses(campaign.hosts), **options}
-            runs.append(_planned(campaign, block, (_folder(block, known, repetition), repetition, len(runs) + 1), options, known))
+            values: Values = {"cpu_pub": cpus[0], "cpu_sub": cpus[1], **addresses(campaign.hosts), **options}
+            runs.append(_planned(campaign, block, (_folder(block, values, repetition), repetition, len(runs) + 1), options, values))
     duplicates = [folder for folder, count in Counter(run.folder for run in runs).items() if count > 1]
     if duplicates:
         raise UnreadableInput(
@@ -146,7 +146,7 @@ def left_out(campaign: Campaign, listed: Collection[str]) -> list[str]:
     return list(dict.fromkeys(name for _, _, name in _variants(campaign) if name is not None and name not in listed))
 
 
-def _variants(campaign: Campaign) -> Iterator[tuple[Block, dict[str, Value], str | None]]:
+def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], str | None]]:
     """Yield each combination of the lists of each block, and the name that it needs in the list of ``only_if_listed``."""
     if campaign.repetitions * sum(math.prod(map(len, block.vary.values())) for block in campaign.runs) > MOST_RUNS:
         raise UnreadableInput(f"repetitions and vary make more than {MOST_RUNS:,} runs")
@@ -167,8 +167,8 @@ def _shuffled(options: Values, names: tuple[str, ...], random_order: random.Rand
     return options
 
 
-def _folder(block: Block, known: Values, repetition: int) -> str:
-    folder = fill(block.name, known)
+def _folder(block: RunBlock, values: Values, repetition: int) -> str:
+    folder = fill(block.name, values)
     if not re.fullmatch(r"[\w.,:+@=-]+", folder) or folder.startswith("."):
         raise UnreadableInput(
             f"name = {folder!r}: the name of a run becomes a folder: use letters, digits and . , : + @ = _ - only, and no dot first"
@@ -176,20 +176,20 @@ def _folder(block: Block, known: Values, repetition: int) -> str:
     return f"{folder}/{repetition:02d}"
 
 
-def _planned(campaign: Campaign, block: Block, place: tuple[str, int, int], options: Values, known: Values) -> PlannedRun:
-    folder, repetition, order_index = place
+def _planned(campaign: Campaign, block: RunBlock, position: tuple[str, int, int], options: Values, values: Values) -> PlannedRun:
+    folder, repetition, order_index = position
     expected_s, worst_s = _seconds(options)
     try:
-        conditions = msgspec.convert({name: fill_value(value, known) for name, value in block.conditions.items()}, StatedConditions)
+        conditions = msgspec.convert({name: fill_value(value, values) for name, value in block.conditions.items()}, StatedConditions)
     except msgspec.ValidationError as error:
         raise UnreadableInput(f"block {block.name!r}, conditions: {in_words(error, StatedConditions)}") from error
     return PlannedRun(
         folder=folder,
         repetition=repetition,
         order_index=order_index,
-        command=tuple(fill(word, known) for word in block.command) if block.command else None,
-        processes=_processes(campaign, block, known),
-        labels=_labels({**campaign.labels, **block.labels, **({label_name(CONTROL): "yes"} if block.control else {})}, known),
+        command=tuple(fill(word, values) for word in block.command) if block.command else None,
+        processes=_processes(campaign, block, values),
+        labels=_labels({**campaign.labels, **block.labels, **({label_name(CONTROL): "yes"} if block.control else {})}, values),
         conditions=conditions,
         options=options,
         expected_s=block.expected_s or expected_s,
@@ -197,11 +197,11 @@ def _planned(campaign: Campaign, block: Block, place: tuple[str, int, int], opti
     )
 
 
-def _processes(campaign: Campaign, block: Block, known: Values) -> tuple[Process, ...]:
+def _processes(campaign: Campaign, block: RunBlock, values: Values) -> tuple[Process, ...]:
     if bool(block.command) == bool(block.processes):
         raise UnreadableInput(f"block {block.name!r}: it needs either a command or [[runs.processes]], and not both")
     try:
-        processes = tuple(filled(process, known) for process in block.processes)
+        processes = tuple(fill_process(process, values) for process in block.processes)
         if processes:
             check_processes(processes, campaign.hosts)
     except UnreadableInput as error:
@@ -209,9 +209,9 @@ def _processes(campaign: Campaign, block: Block, known: Values) -> tuple[Process
     return processes
 
 
-def _labels(labels: Mapping[str, str], known: Values) -> dict[str, str]:
+def _labels(labels: Mapping[str, str], values: Values) -> dict[str, str]:
     try:
-        return msgspec.convert({name: fill(text, known) for name, text in labels.items()}, dict[LabelName, LabelValue])
+        return msgspec.convert({name: fill(text, values) for name, text in labels.items()}, dict[LabelName, LabelValue])
     except msgspec.ValidationError as error:
         raise UnreadableInput(f"labels: {in_words(error, Campaign)}") from error
 

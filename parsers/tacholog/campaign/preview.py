@@ -1,4 +1,4 @@
-"""What a campaign will do, before anything of it is started or written: its variants, its programs, and what comparisons will lack."""
+"""A preview of a campaign, before anything of it is started or written: its variants, its programs, and the gaps of its conditions."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import msgspec
 
 from tacholog.campaign.campaign_file import Campaign, fill
 from tacholog.campaign.campaign_folder import default_cpus
-from tacholog.campaign.gaps import Foresight, foresee, variant_of
+from tacholog.campaign.gaps import ExpectedGaps, expected_gaps, variant_of
 from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.plan import Plan, PlannedRun, left_out, schedule_runs
-from tacholog.campaign.programs import Listed, MeasuredProgram, behind_wrappers, listed, sha256
+from tacholog.campaign.programs import ListedNames, MeasuredProgram, behind_wrappers, list_names, sha256
 
 _OWN_LIST = ("perftest", "--list-transports")
 
 
-class FoundProgram(NamedTuple):
+class ProgramOnHost(NamedTuple):
     """A program that the commands of a campaign measure.
 
     Attributes:
         name: its word in the commands.
-        host: the name of the host that it is on; None for this machine.
-        path: its file; None if it was not found, or if it is on a host that is reached over ssh.
+        host: the name of its host, if that is reached over ssh; ``None`` for this machine.
+        path: its file; ``None`` if it was not found, or if its host is reached over ssh.
         checksum: the SHA-256 of the file.
-        measured: the wrappers before it, and why it is not known, if so.
+        measured: the wrappers before it, and the reason if the measured program is not known.
     """
 
     name: str
@@ -39,7 +39,7 @@ class FoundProgram(NamedTuple):
 
 
 class UnusedOption(NamedTuple):
-    """An option that no command of a block has, neither as a placeholder nor as a word: the run may use another value than is recorded."""
+    """An option that no command of a block contains, as a placeholder or as a word. The run may use another value than the recorded one."""
 
     block: str
     name: str
@@ -55,31 +55,31 @@ class Variant(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """What a campaign will do.
+    """A preview of a campaign.
 
     Attributes:
         campaign: as the file states it.
-        plan: its runs. A random order is only an example, unless the campaign states a seed.
+        plan: its runs. Their random order is only an example, unless the campaign states a seed.
         variants: in the order of the file.
         programs: each measured program on each host.
-        foresight: what comparisons of the results will lack.
-        left_out: what variants need and the program of ``only_if_listed`` does not list, with what it says of it; empty: it says nothing.
-        lists: the command that says at the start which variants are run, if it is not asked before.
-        unused: options that no command has.
+        gaps: the conditions that comparisons of the results will need and that nothing will state.
+        left_out: the names that variants need and that are not listed (``only_if_listed``), each with the line of the program about it, if any.
+        lists: the command of ``only_if_listed``, if it is run only at the start of the campaign.
+        unused: options that no command contains.
     """
 
     campaign: Campaign
     plan: Plan
     variants: tuple[Variant, ...]
-    programs: tuple[FoundProgram, ...]
-    foresight: Foresight
+    programs: tuple[ProgramOnHost, ...]
+    gaps: ExpectedGaps
     left_out: Mapping[str, str] = {}
     lists: str | None = None
     unused: tuple[UnusedOption, ...] = ()
 
 
 def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview:
-    """Return what a campaign will do. Nothing of the campaign is started: it may be a stranger's.
+    """Return the preview of a campaign. None of its commands is run: they may come from a stranger.
 
     Args:
         campaign: as the file states it.
@@ -89,7 +89,7 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
     Raises:
         UnreadableInput: the campaign cannot be planned, because a placeholder has no value, for example.
     """
-    found = _listed(campaign, tools)
+    listed = _listed(campaign, tools)
     plan = Plan(
         campaign=name,
         system=campaign.system,
@@ -99,18 +99,18 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
         session="",
         host="",
         format=campaign.format,
-        tool_version=unasked(campaign).tool_version,
+        tool_version=without_commands(campaign).tool_version,
         hosts=campaign.hosts,
-        runs=schedule_runs(campaign, campaign.seed or 0, default_cpus(), found.names if found else None),
+        runs=schedule_runs(campaign, campaign.seed or 0, default_cpus(), listed.names if listed else None),
         limits=campaign.limits,
     )
-    lists = shlex.join(campaign.only_if_listed.by) if campaign.only_if_listed and not found else None
-    left_out_names, unused = what_is_left_out(campaign, found), tuple(_unused(campaign))
-    return Preview(campaign, plan, _variants(plan.runs), _programs(plan, tools), foresee(plan), left_out_names, lists, unused)
+    lists = shlex.join(campaign.only_if_listed.by) if campaign.only_if_listed and not listed else None
+    left_out_names, unused = names_left_out(campaign, listed), tuple(_unused(campaign))
+    return Preview(campaign, plan, _variants(plan.runs), _programs(plan, tools), expected_gaps(plan), left_out_names, lists, unused)
 
 
-def unasked(campaign: Campaign) -> Campaign:
-    """Return a campaign whose plan runs none of its commands: their answers are not known yet. perftest, which is ours, is asked for its list."""
+def without_commands(campaign: Campaign) -> Campaign:
+    """Return the campaign without its commands for a version and a list. If perftest, which is ours, prints the list, that command stays."""
     version = campaign.tool_version or (f"what `{shlex.join(campaign.version_command)}` prints at the start" if campaign.version_command else None)
     own_list = campaign.only_if_listed if campaign.only_if_listed and campaign.only_if_listed.by == _OWN_LIST else None
     return msgspec.structs.replace(campaign, tool_version=version, version_command=None, only_if_listed=own_list)
@@ -126,44 +126,44 @@ def _unused(campaign: Campaign) -> Iterator[UnusedOption]:
                 yield UnusedOption(block.name, name, text)
 
 
-def _listed(campaign: Campaign, tools: Mapping[str, Path]) -> Listed | None:
-    """Return what perftest lists; ``None`` if it is not asked, or missing. Any other program is the campaign's, and is asked at the start only."""
+def _listed(campaign: Campaign, tools: Mapping[str, Path]) -> ListedNames | None:
+    """Return the names that perftest lists; ``None`` if it is missing, or if the campaign needs no list or that of another program."""
     if campaign.only_if_listed is None or campaign.only_if_listed.by != _OWN_LIST or _OWN_LIST[0] not in tools:
         return None
-    return listed(campaign.only_if_listed.by, tools)
+    return list_names(campaign.only_if_listed.by, tools)
 
 
-def what_is_left_out(campaign: Campaign, found: Listed | None) -> dict[str, str]:
-    """Return the names that variants need and that are not listed, and what the program says of them; empty texts: nothing.
+def names_left_out(campaign: Campaign, listed: ListedNames | None) -> dict[str, str]:
+    """Return the names that variants need and the program does not list, each with the line of the program about it, or an empty text.
 
-    What it says of a library, such as zeromq, it says of each transport of that library: zeromq-tcp.
+    A line about a library, such as zeromq, holds for each transport of that library, such as zeromq-tcp.
     """
-    if found is None:
+    if listed is None:
         return {}
-    return {name: found.others.get(name) or found.others.get(name.partition("-")[0], "") for name in left_out(campaign, found.names)}
+    return {name: listed.others.get(name) or listed.others.get(name.partition("-")[0], "") for name in left_out(campaign, listed.names)}
 
 
 def _variants(runs: Sequence[PlannedRun]) -> tuple[Variant, ...]:
-    found: dict[str, list[float]] = {}
+    durations_s: dict[str, list[float]] = {}
     for run in runs:
-        found.setdefault(variant_of(run), []).append(run.expected_s)
-    return tuple(Variant(name, len(seconds), seconds[0]) for name, seconds in sorted(found.items()))
+        durations_s.setdefault(variant_of(run), []).append(run.expected_s)
+    return tuple(Variant(name, len(seconds), seconds[0]) for name, seconds in sorted(durations_s.items()))
 
 
-def _programs(plan: Plan, tools: Mapping[str, Path]) -> tuple[FoundProgram, ...]:
+def _programs(plan: Plan, tools: Mapping[str, Path]) -> tuple[ProgramOnHost, ...]:
     commands = {(process.host, process.command) for run in plan.runs for process in run.processes}
     commands |= {(None, run.command) for run in plan.runs if run.command}
-    found: dict[tuple[str, str, tuple[str, ...]], FoundProgram] = {}
+    programs: dict[tuple[str, str, tuple[str, ...]], ProgramOnHost] = {}
     for host, command in sorted(commands, key=str):
-        program = _found(host, command, plan.hosts, tools)
-        found.setdefault((program.host or "", program.name, program.measured.wrappers), program)
-    return tuple(found[key] for key in sorted(found))
+        program = _find(host, command, plan.hosts, tools)
+        programs.setdefault((program.host or "", program.name, program.measured.wrappers), program)
+    return tuple(programs[key] for key in sorted(programs))
 
 
-def _found(host: str | None, command: Sequence[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> FoundProgram:
+def _find(host: str | None, command: Sequence[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> ProgramOnHost:
     program = behind_wrappers(command)
     word = command[program.position]
     if host is not None and hosts[host].ssh is not None:
-        return FoundProgram(word, host, None, None, program)
+        return ProgramOnHost(word, host, None, None, program)
     path = tools.get(word) or shutil.which(word)
-    return FoundProgram(word, None, Path(path) if path else None, sha256(Path(path)) if path else None, program)
+    return ProgramOnHost(word, None, Path(path) if path else None, sha256(Path(path)) if path else None, program)

@@ -30,9 +30,9 @@ class MeasuredProgram(NamedTuple):
     """The measured program of a command.
 
     Attributes:
-        position: the position of its word in the command; 0 if it is not known.
+        position: the position of its word in the command; 0 if the program is not known.
         wrappers: the names of the wrappers before it, in order.
-        doubt: why it is not known; None if it is.
+        doubt: the reason why the program is not known; ``None`` if it is known.
     """
 
     position: int
@@ -44,13 +44,13 @@ class Wrapper(NamedTuple):
     """The command line of a wrapper.
 
     Attributes:
-        short: its options of one letter, as for getopt: a letter that takes a value has a colon behind it.
+        short: its options of one letter, as for getopt: a letter that takes a value is followed by a colon.
         long: its long options, separated by blanks. An option that takes a value ends with ``=``; the value may be the next word.
-        words: how many words stand between the options and the program.
-        number: whether a number may stand there too.
-        assignments: whether ``NAME=VALUE`` may stand there too.
-        first: what else may be the first word.
-        stops: options with which the wrapper runs no program of this command line, or one that only a shell can find.
+        words: the number of words between the options and the program.
+        number: whether a number may precede the program.
+        assignments: whether words such as ``NAME=VALUE`` may precede the program.
+        first: another word that may be the first one.
+        stops: options with which the wrapper runs no program of this command line, or a program that only a shell can find.
     """
 
     short: str = ""
@@ -153,11 +153,11 @@ _PERF_RECORD = Wrapper(
     "ab:BC:c:de:F:gG:iIj:k:m:nNo:p:qr:sSt:Tu:vWz",
     "all-cpus event= cpu= output= count= freq= call-graph= pid= tid= mmap-pages= realtime= no-inherit no-buildid quiet raw-samples timestamp delay=",
 )
-_VALGRIND = re.compile(r"-(?:-[\w-]+(?:=.*)?|[vqhd])", re.DOTALL)  # each value stands behind a "="
+_VALGRIND = re.compile(r"-(?:-[\w-]+(?:=.*)?|[vqhd])", re.DOTALL)  # each value follows a "="
 _IP_WITH_VALUE = {"-n", "-netns", "-f", "-family", "-b", "-batch", "-rc", "-rcvbuf", "-l", "-loops"}
 _SHELLS = {"ash", "bash", "busybox", "csh", "dash", "eval", "fish", "ksh", "mksh", "sh", "tcsh", "zsh"}
-# Programs that start another one somewhere else: in a container, on another machine, or by a daemon.
-_ELSEWHERE = {"chroot", "docker", "kubectl", "machinectl", "mpiexec", "mpirun", "podman", "ros2", "rsh", "srun", "ssh", "su", "xargs"}
+# Programs that start another program in a container, on another machine, or by a daemon.
+_REMOTE_STARTERS = {"chroot", "docker", "kubectl", "machinectl", "mpiexec", "mpirun", "podman", "ros2", "rsh", "srun", "ssh", "su", "xargs"}
 
 
 def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
@@ -172,7 +172,7 @@ def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
         name = Path(command[position]).name
         if name in _SHELLS:
             return MeasuredProgram(0, tuple(wrappers), f"{name} reads its commands from a text or a file")
-        if name in _ELSEWHERE:
+        if name in _REMOTE_STARTERS:
             return MeasuredProgram(0, tuple(wrappers), f"{name} starts a program that cannot be read here")
         step = _after(name, command[position + 1 :])
         if step is None:
@@ -186,7 +186,7 @@ def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
 
 
 def _after(name: str, words: Sequence[str]) -> int | str | None:
-    """Return how many words stand between a wrapper and its program, or why this is not known; None if the program is no wrapper."""
+    """Return the number of words between a wrapper and its program, or why it is not known; ``None`` if the program is not a wrapper."""
     special: Mapping[str, Callable[[Sequence[str]], int | str]] = {"ip": _after_ip, "perf": _after_perf, "valgrind": _after_valgrind}
     if name in special:
         return special[name](words)
@@ -200,10 +200,10 @@ def _arguments(name: str, wrapper: Wrapper, words: Sequence[str]) -> int | str:
         word = words[position]
         if word.partition("=")[0] in wrapper.stops:
             return f"with {word}, {name} runs no program that this command line names"
-        taken = _option(wrapper, word)
-        if taken is None:
+        count = _option(wrapper, word)
+        if count is None:
             return f"the option {word} of {name} is not known here, so it may take a value or not"
-        position += taken
+        position += count
     position += position < len(words) and words[position] == "--"
     while wrapper.assignments and position < len(words) and _ASSIGNMENT.match(words[position]):
         position += 1
@@ -212,20 +212,20 @@ def _arguments(name: str, wrapper: Wrapper, words: Sequence[str]) -> int | str:
 
 
 def _option(wrapper: Wrapper, word: str) -> int | None:
-    """Return how many words an option takes, with its value; None if the option is not known."""
+    """Return the number of words of an option and its value; ``None`` if the option is not known."""
     if word.startswith("--"):
         name, is_attached, _ = word[2:].partition("=")
-        known = wrapper.long.split()
-        if name not in known and f"{name}=" not in known:
+        options = wrapper.long.split()
+        if name not in options and f"{name}=" not in options:
             return None
-        return 1 if is_attached or name in known else 2
+        return 1 if is_attached or name in options else 2
     letters = word[1:]
     for index, letter in enumerate(letters):
-        at = wrapper.short.find(letter)
-        if at < 0 or letter == ":":
+        offset = wrapper.short.find(letter)
+        if offset < 0 or letter == ":":
             # An optional value can only be attached, as in `unshare -n/run/netns/a`.
             return None
-        if wrapper.short[at + 1 : at + 2] == ":":
+        if wrapper.short[offset + 1 : offset + 2] == ":":
             return 1 if index + 1 < len(letters) else 2
     return 1
 
@@ -246,8 +246,8 @@ def _after_perf(words: Sequence[str]) -> int | str:
     grammar = {"stat": _PERF_STAT, "record": _PERF_RECORD}.get(words[0] if words else "")
     if grammar is None:
         return "only 'perf stat' and 'perf record' are known to run a program"
-    taken = _arguments("perf", grammar, words[1:])
-    return taken if isinstance(taken, str) else taken + 1
+    count = _arguments("perf", grammar, words[1:])
+    return count if isinstance(count, str) else count + 1
 
 
 def _after_valgrind(words: Sequence[str]) -> int:
@@ -263,11 +263,11 @@ def find_programs(perftest: Path | None, checkout: Path | None) -> dict[str, Pat
     Raises:
         TachologError: a path was given, and it is not an executable file.
     """
-    given = perftest or (Path(os.environ["TACHOLOG_PERFTEST"]) if "TACHOLOG_PERFTEST" in os.environ else None)
-    if given is not None:
-        if not os.access(given, os.X_OK) or given.is_dir():
-            raise TachologError(f"{given}: not an executable file")
-        return {"perftest": given.resolve()}
+    path = perftest or (Path(os.environ["TACHOLOG_PERFTEST"]) if "TACHOLOG_PERFTEST" in os.environ else None)
+    if path is not None:
+        if not os.access(path, os.X_OK) or path.is_dir():
+            raise TachologError(f"{path}: not an executable file")
+        return {"perftest": path.resolve()}
     built = [root / "build/bench/release/perftest" for root in (checkout, Path.cwd()) if root]
     return next(({"perftest": path.resolve()} for path in built if os.access(path, os.X_OK)), {})
 
@@ -278,13 +278,13 @@ def find_program(word: str, tools: Mapping[str, Path]) -> Path:
     Raises:
         TachologError: there is no such program.
     """
-    found = tools.get(word) or shutil.which(word)
-    if found is None:
-        raise TachologError(f"{word}: no such program; {way_to_get(word)}")
-    return Path(found)
+    path = tools.get(word) or shutil.which(word)
+    if path is None:
+        raise TachologError(f"{word}: no such program; {how_to_get(word)}")
+    return Path(path)
 
 
-def way_to_get(word: str) -> str:
+def how_to_get(word: str) -> str:
     """Say how to get a program that is missing."""
     if word == "perftest":
         return "build it with `nox -s core`, or give its path with --perftest or in TACHOLOG_PERFTEST"
@@ -292,7 +292,7 @@ def way_to_get(word: str) -> str:
 
 
 def measured_program(command: Sequence[str]) -> str:
-    """Return the word of a command that names the measured program: the one behind wrappers such as ``env``, or the first if it is not known."""
+    """Return the word of a command that names the measured program, behind wrappers such as ``env``. If it is not known, this is the first word."""
     return command[behind_wrappers(command).position]
 
 
@@ -305,19 +305,19 @@ def tool_version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> st
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20, check=False)
     except subprocess.TimeoutExpired:  # a tool that does not know the option may start to measure
         return None
-    found = re.search(r"\d+(?:\.\d+)+\S*", done.stdout)
-    return found[0] if found else None
+    match = re.search(r"\d+(?:\.\d+)+\S*", done.stdout)
+    return match[0] if match else None
 
 
-class Listed(NamedTuple):
-    """What a program lists: the names that begin its lines, and what it says of others, by their names, in lines that begin with a blank."""
+class ListedNames(NamedTuple):
+    """The names that a program lists: the first word of each line. ``others``: the lines that begin with a blank, by each of their words."""
 
     names: frozenset[str]
     others: Mapping[str, str]
 
 
-def listed(command: Sequence[str], tools: Mapping[str, Path]) -> Listed:
-    """Return what a program lists, such as the transports of a perftest.
+def list_names(command: Sequence[str], tools: Mapping[str, Path]) -> ListedNames:
+    """Return the names that a program lists, such as the transports of a perftest.
 
     Raises:
         TachologError: the program is missing, or it fails.
@@ -326,12 +326,12 @@ def listed(command: Sequence[str], tools: Mapping[str, Path]) -> Listed:
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20, check=False)
     except subprocess.TimeoutExpired:
-        raise TachologError(f"`{' '.join(command)}` does not end, so nobody knows what it lists") from None
+        raise TachologError(f"`{' '.join(command)}` did not end within 20 s, so its list is not known") from None
     if done.returncode != 0:
-        raise TachologError(f"`{' '.join(command)}` ended with exit code {done.returncode}, so nobody knows what it lists")
+        raise TachologError(f"`{' '.join(command)}` ended with exit code {done.returncode}, so its list is not known")
     lines = [line for line in done.stdout.splitlines() if line.strip()]
     others = {word: line.strip() for line in lines if line[0].isspace() for word in line.split()}
-    return Listed(frozenset(line.split()[0] for line in lines if not line[0].isspace()), others)
+    return ListedNames(frozenset(line.split()[0] for line in lines if not line[0].isspace()), others)
 
 
 def sha256(path: Path) -> str:

@@ -29,14 +29,14 @@ from tacholog.view.refusals import title_of
 _PATTERNS_SHOWN = 3
 _VALUES_SHOWN = 4
 _SIDELESS = "log"
-_NAMED = 3  # So many paths are named for one reason, if not all are asked for.
+_NAMED = 3  # paths for each reason, without --verbose
 _VARIANTS_SHOWN = 60
 _REASONS_SHOWN = 20
 _SIZES_SHOWN = 4
 _UNCHANGED = "nothing was changed: edit run.toml, or remove them and import again"
 _HEADS = ("runs", "repetitions", "new", "logs", "format", "measured")
-#: What to write where a comparison misses a condition, by the code that comparisons use.
-_WAYS_OUT: Mapping[str, str] = {
+#: How to state a condition that a comparison needs, by the code that comparisons use.
+_REMEDIES: Mapping[str, str] = {
     "batching": "--set batch_bytes=0 if batching was off",
     "qos": "--set reliability=reliable (or best-effort)",
     "basis": "--set basis=rtt (or rtt/2, one-way)",
@@ -52,13 +52,13 @@ _WAYS_OUT: Mapping[str, str] = {
     "message size": "{payload_bytes} in the pattern, or --set payload_bytes=NUMBER if all have the same",
     "machine": "--set host=NAME, or {host} in the pattern; describe it in hosts/NAME.toml (tacholog host prints that of this machine)",
 }
-#: The condition of each code.
+#: The condition that belongs to each code.
 FIELDS: Mapping[str, str] = {code: name for name, code in CODES.items() if name in CONDITIONS}
 _MACHINE = ("cpu_model", "cores_smt", "memory", "nic", "mtu", "host")
 
 
 def show_suggestion(folder: Path, data: Path | None, settings: Sequence[str] = (), ignore: Sequence[str] = ()) -> None:
-    """Print what the paths of the logs have in common, and the command that would import them.
+    """Print patterns that fit the paths of the logs, and the command that would import them.
 
     Raises:
         UnreadableInput: there is no log.
@@ -73,23 +73,23 @@ def show_suggestion(folder: Path, data: Path | None, settings: Sequence[str] = (
     others = len(files) - len(logs)
     click.echo(f"{counted(len(logs), 'log')} of known formats, {counted(others, 'other file')}")
     click.echo("Nothing was imported: --map must say what the paths mean.")
-    found = suggest(logs)[:_PATTERNS_SHOWN]
-    if not found:
+    suggestions = suggest(logs)[:_PATTERNS_SHOWN]
+    if not suggestions:
         click.echo("No pattern was found that fits their paths. Write one: tacholog import --help names the fields.")
         return
-    fitting = sum(len(one.paths) for one in found)
-    words = "this pattern fits" if len(found) == 1 else "these patterns fit"
+    fitting = sum(len(suggestion.paths) for suggestion in suggestions)
+    words = "this pattern fits" if len(suggestions) == 1 else "these patterns fit"
     click.echo(f"From the paths alone, {words} {fitting} of {counted(len(logs), 'log')}:\n")
-    terminal.line("  " + command(folder, data, found, settings, ignore))
+    terminal.line("  " + command(folder, data, suggestions, settings, ignore))
     click.echo()
-    for one in found:
-        terminal.line(f"{one.pattern} fits {counted(len(one.paths), 'log')}, such as {one.paths[0]}")
+    for suggestion in suggestions:
+        terminal.line(f"{suggestion.pattern} fits {counted(len(suggestion.paths), 'log')}, such as {suggestion.paths[0]}")
     labels: dict[str, list[str]] = {}
-    for name, value in ((name, value) for one in found for name, values in one.labels.items() for value in values):
+    for name, value in ((name, value) for suggestion in suggestions for name, values in suggestion.labels.items() for value in values):
         labels[name] = list(dict.fromkeys([*labels.get(name, []), value]))
     for name, values in labels.items():
-        shown = ", ".join(values[:_VALUES_SHOWN]) + (f" and {len(values) - _VALUES_SHOWN} more" if len(values) > _VALUES_SHOWN else "")
-        terminal.line(f"rename {name}: it is {shown}")
+        value_list = ", ".join(values[:_VALUES_SHOWN]) + (f" and {len(values) - _VALUES_SHOWN} more" if len(values) > _VALUES_SHOWN else "")
+        terminal.line(f"rename {name}: it is {value_list}")
 
 
 def import_command(folder: Path, logs: Sequence[str] | None = None) -> str | None:
@@ -97,36 +97,37 @@ def import_command(folder: Path, logs: Sequence[str] | None = None) -> str | Non
 
     Args:
         folder: the folder.
-        logs: the paths of its logs below it; if not given, they are looked for.
+        logs: the paths of its logs, relative to it. By default, they are searched.
     """
-    found = [path for path in list_files(folder).files if not path.endswith(NOT_LOGS) and is_log(folder, path)] if logs is None else logs
-    patterns = suggest(found)[:_PATTERNS_SHOWN]
-    return command(folder, None, patterns) if patterns else None
+    if logs is None:
+        logs = [path for path in list_files(folder).files if not path.endswith(NOT_LOGS) and is_log(folder, path)]
+    suggestions = suggest(logs)[:_PATTERNS_SHOWN]
+    return command(folder, None, suggestions) if suggestions else None
 
 
-def command(folder: Path, data: Path | None, found: Sequence[Suggestion], settings: Sequence[str] = (), ignore: Sequence[str] = ()) -> str:
-    """Return the command that imports a folder with the suggested patterns, as one types it."""
+def command(folder: Path, data: Path | None, suggestions: Sequence[Suggestion], settings: Sequence[str] = (), ignore: Sequence[str] = ()) -> str:
+    """Return the command that imports a folder with the suggested patterns, as the user types it."""
     words = ["tacholog", "import", str(folder), "--to", str(data or "DATA")]
-    words += [word for one in found for word in ("--map", one.pattern)]
+    words += [word for suggestion in suggestions for word in ("--map", suggestion.pattern)]
     words += [word for setting in settings for word in ("--set", setting)] + [word for glob in ignore for word in ("--ignore", glob)]
     return " ".join([*map(shlex.quote, words), "--dry-run"])
 
 
 def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
-    """Print what becomes of the files of a folder."""
+    """Print what the import will do with the files of a folder."""
     _show_runs(plan, verbose=verbose)
     _show_order(plan)
     prefixed = ((log.survey.prefix, log.path) for run in plan.runs for log in run.logs if log.survey.prefix)
     for words, paths in _grouped(prefixed):
         terminal.line(f"{counted(len(paths), 'log')}: each line begins with {words}, which was taken off: {_some(paths, verbose)}")
-    _show_there(plan)
+    _show_present(plan)
     for name in plan.unused:
         terminal.line(f"--set {name} is used by no log: their paths or rules state it")
-    for sentence, places in _grouped((sentence, run_folder(run)) for run in plan.runs for sentence in run.overruled):
-        terminal.line(f"{sentence}: {counted(len(places), 'run')}: {_some(places, verbose)}")
+    for sentence, folders in _grouped((sentence, run_folder(run)) for run in plan.runs for sentence in run.overruled):
+        terminal.line(f"{sentence}: {counted(len(folders), 'run')}: {_some(folders, verbose)}")
     if plan.contradictions:
         click.echo("contradicted by logs, whose own values count and get a mark:")
-        for text, paths in _first_groups(((found.text, found.path) for found in plan.contradictions), verbose=verbose):
+        for text, paths in _first_groups(((entry.text, entry.path) for entry in plan.contradictions), verbose=verbose):
             terminal.line(f"  {counted(len(paths), 'log')}: {text}: {_some(paths, verbose)}")
     _show_same_rows(plan.runs, verbose=verbose)
     _show_missing(plan.runs)
@@ -191,12 +192,12 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _measured(kinds: Iterable[tuple[KindOfRecord, int | None]]) -> str:
-    """Return what was measured, such as ``latency (64, 1024 bytes)``. With each kind comes the size that the path or its rule states."""
+    """Return the measured tests and sizes, such as ``latency (64, 1024 bytes)``. ``kinds``: each kind with the size that its path or rule states."""
     sizes: dict[str, set[int]] = defaultdict(set)
     for kind, stated_size in kinds:
         size = stated_size if kind.record.payload_bytes is None else kind.record.payload_bytes
         sizes[kind.record.test] |= {size} if size is not None else set()
-    return ", ".join(f"{test}{_size_words(sorted(found))}" for test, found in sorted(sizes.items())) or "nothing"
+    return ", ".join(f"{test}{_size_words(sorted(sizes_of_test))}" for test, sizes_of_test in sorted(sizes.items())) or "nothing"
 
 
 def _size_words(sizes: Sequence[int]) -> str:
@@ -206,32 +207,32 @@ def _size_words(sizes: Sequence[int]) -> str:
 
 
 def _show_order(plan: ImportPlan) -> None:
-    """Say how repetitions were numbered where no path states it."""
+    """Print how repetitions were numbered, if no path states their numbers."""
     for order, words in (("start time", "the start times in the logs"), ("name", "the names of the logs, as not all logs state when they started")):
-        folders = [folder for folder, found in plan.order.items() if found == order]
+        folders = [folder for folder, order_of_folder in plan.order.items() if order_of_folder == order]
         if folders:
             where = "all runs" if len(folders) == len({run.folder for run in plan.runs}) else f"the runs of {_some(folders, verbose=False)}"
             terminal.line(f"no path states a repetition: {where} were numbered in the order of {words}")
 
 
-def _show_there(plan: ImportPlan) -> None:
-    """Name runs that are there under another name, or with other fields."""
-    moved = [place for run, place in plan.decisions.present if place != run_folder(run)]
-    if moved:
-        terminal.line(f"{counted(len(moved), 'run')} there already under another name: {_some(moved, verbose=False)}; {_UNCHANGED}")
-    for fields, places in _grouped((", ".join(names), place) for place, names in plan.decisions.relabelled):
-        terminal.line(f"{counted(len(places), 'run')} there already with other values of {fields}: {_some(places, verbose=False)}; {_UNCHANGED}")
+def _show_present(plan: ImportPlan) -> None:
+    """Print the runs that exist already under another name or with other fields."""
+    renamed = [folder for run, folder in plan.decisions.present if folder != run_folder(run)]
+    if renamed:
+        terminal.line(f"{counted(len(renamed), 'run')} there already under another name: {_some(renamed, verbose=False)}; {_UNCHANGED}")
+    for fields, folders in _grouped((", ".join(names), folder) for folder, names in plan.decisions.relabelled):
+        terminal.line(f"{counted(len(folders), 'run')} there already with other values of {fields}: {_some(folders, verbose=False)}; {_UNCHANGED}")
 
 
 def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
-    """Name logs that say that their run did not end well, logs without any result, and logs with lines that could not be used."""
+    """Print the logs of runs that ended badly, logs without any result, and logs with broken or unknown lines."""
     bad = [(str(log.survey.status), log.path) for run in runs for log in run.logs if log.survey.status in ENDED_BADLY and log.fields.results]
     for status, paths in _grouped(bad):
-        one = len(paths) == 1
+        is_single = len(paths) == 1
         words = {
             "empty": "without any result",
-            "failed": "of a failed run" if one else "of failed runs",
-            "truncated": f"cut off before {'its' if one else 'their'} end",
+            "failed": "of a failed run" if is_single else "of failed runs",
+            "truncated": f"cut off before {'its' if is_single else 'their'} end",
         }[status]
         terminal.line(f"{counted(len(paths), 'log')} {words}: {_some(paths, verbose)}")
     doubtful = [(log.path, log.survey.bad_lines) for run in runs for log in run.logs if log.survey.bad_lines]
@@ -242,44 +243,44 @@ def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
 
 
 def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
-    """Name runs in which two logs hold results of the same row. Both would count for one result."""
-    found = []
+    """Print the runs in which two logs hold results of the same row. Both would count for one result."""
+    duplicates = []
     for run in runs:
         rows: dict[object, str] = {}
         for log, entry in zip(run.logs, run.manifest.logs, strict=True):
-            own = {(with_stated_side(kind.record, entry), kind.conditions) for kind in log.survey.kinds if kind.metrics}
-            if any(rows.setdefault(row, log.path) != log.path for row in own):
-                found.append(log.path)
-    if found:
+            keys = {(with_stated_side(kind.record, entry), kind.conditions) for kind in log.survey.kinds if kind.metrics}
+            if any(rows.setdefault(row, log.path) != log.path for row in keys):
+                duplicates.append(log.path)
+    if duplicates:
         words = "the same results as another log of its run, so that the median of both counts; a rule with results = false leaves one out"
-        terminal.line(f"{counted(len(found), 'log')} with {words}: {_some(found, verbose)}")
+        terminal.line(f"{counted(len(duplicates), 'log')} with {words}: {_some(duplicates, verbose)}")
 
 
 def _show_missing(runs: Sequence[ImportedRun]) -> None:
-    """Print what nobody states, although comparisons need it."""
+    """Print the conditions that comparisons need and that neither logs nor manifests state."""
     logs: dict[tuple[str, str], set[str]] = defaultdict(set)
-    elsewhere: dict[str, set[object]] = defaultdict(set)
+    values_in_other_logs: dict[str, set[object]] = defaultdict(set)
     for run in runs:
         for log in run.logs:
             for code, test in ((code, kind.record.test) for kind in log.survey.kinds for code in missing(kind, run)):
                 logs[code, test].add(log.path)
-                elsewhere[code] |= {getattr(other.survey.facts.conditions, FIELDS.get(code, ""), None) for other in run.logs}
+                values_in_other_logs[code] |= {getattr(other.survey.facts.conditions, FIELDS.get(code, ""), None) for other in run.logs}
     if logs:
         click.echo("not stated, although comparisons need it:")
     for code in dict.fromkeys(code for code, _ in logs):
         tests = sorted(test for other, test in logs if other == code)
         count = len(set().union(*(paths for (other, _), paths in logs.items() if other == code)))
-        known = [str(value) for value in elsewhere[code] - {None}]
-        hint = f" (other logs of these runs state {FIELDS[code]} = {' and '.join(sorted(known))})" if known else ""
-        way_out = _WAYS_OUT.get(code, f"--set {FIELDS.get(code, code)}=VALUE")
-        if code == "load_mode" and "latency" in tests:  # A message of it mostly waits for the answer to the one before.
-            way_out = f"--set load_mode=closed (or open){'' if tests == ['latency'] else ' for latency, max-rate (or paced) for the others'}"
-        terminal.line(f"  {title_of(code)} by {counted(count, 'log')} of {' and '.join(tests)}: {way_out}{hint}")
+        values = [str(value) for value in values_in_other_logs[code] - {None}]
+        hint = f" (other logs of these runs state {FIELDS[code]} = {' and '.join(sorted(values))})" if values else ""
+        remedy = _REMEDIES.get(code, f"--set {FIELDS.get(code, code)}=VALUE")
+        if code == "load_mode" and "latency" in tests:  # in most latency tests, a message waits for the answer to the previous one
+            remedy = f"--set load_mode=closed (or open){'' if tests == ['latency'] else ' for latency, max-rate (or paced) for the others'}"
+        terminal.line(f"  {title_of(code)} by {counted(count, 'log')} of {' and '.join(tests)}: {remedy}{hint}")
     _show_undated(runs)
 
 
 def _show_undated(runs: Sequence[ImportedRun]) -> None:
-    """Say which repetitions give no verdict, because nobody knows when they were made."""
+    """Print which repeated runs cannot give a verdict, because their start time or session is not known."""
     without_zone = [run_folder(run) for run in runs if (time := _start_of(run)) and not has_zone(time)]
     if without_zone:
         words = "a start time without a zone, which is taken as UTC; if it is of another, write it with its zone into run.toml"
@@ -301,16 +302,16 @@ def _start_of(run: ImportedRun) -> str | None:
 
 
 def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
-    """Yield the codes of what neither a log nor the manifest states of some records, and comparisons of releases need."""
+    """Yield the codes of the conditions of some records that comparisons of releases need and that neither a log nor the manifest states."""
     manifest = stated_conditions(run.manifest)
     if kind.metrics and kind.record.payload_bytes is None and manifest.payload_bytes is None:
         yield "message size"
     logged = next((log.survey.facts.tool_version for log in run.logs if log.survey.facts.tool_version), None)
     loads = frozenset({log.survey.facts.conditions.load_mode for log in run.logs} - {None})
     version = run.manifest.tool_version or logged
-    found = _unknown(kind.conditions.over(manifest), kind.metrics, kind.record.test, version, run.manifest.host, loads)
-    yield from (code for code in found if code not in _MACHINE)
-    if run.manifest.host is None and any(code in _MACHINE for code in found):  # Runs on one host are of one machine, whatever its file says.
+    codes = _unknown(kind.conditions.over(manifest), kind.metrics, kind.record.test, version, run.manifest.host, loads)
+    yield from (code for code in codes if code not in _MACHINE)
+    if run.manifest.host is None and any(code in _MACHINE for code in codes):  # runs on one host are of one machine, whatever its file states
         yield "machine"
 
 
@@ -318,33 +319,33 @@ def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
 def _unknown(
     conditions: Conditions, metrics: frozenset[str], test: str, version: str | None, host: str | None, loads: frozenset[str]
 ) -> tuple[str, ...]:
-    """Return the codes of unknown conditions. Many records of many logs share all of this."""
-    found: dict[str, None] = {}
+    """Return the codes of unknown conditions. They are cached, because many records have the same arguments."""
+    codes: dict[str, None] = {}
     for metric in sorted(metrics):
-        known: dict[str, Any] = {**dict.fromkeys(asked("diff", metric)), **msgspec.structs.asdict(conditions), "metric": metric, "test": test}
-        known |= {"harness_major": version, "host": host}
-        found |= dict.fromkeys(unknown(known, "diff"))
-        # Once the load mode is stated, as another log of the run has it, more may have to be known.
-        found |= dict.fromkeys(code for load in loads if known["load_mode"] is None for code in unknown({**known, "load_mode": load}, "diff"))
-    return tuple(found)
+        row: dict[str, Any] = {**dict.fromkeys(asked("diff", metric)), **msgspec.structs.asdict(conditions), "metric": metric, "test": test}
+        row |= {"harness_major": version, "host": host}
+        codes |= dict.fromkeys(unknown(row, "diff"))
+        # With the load mode that another log of the run states, more conditions may be needed.
+        codes |= dict.fromkeys(code for load in loads if row["load_mode"] is None for code in unknown({**row, "load_mode": load}, "diff"))
+    return tuple(codes)
 
 
 def _first_groups(pairs: Iterable[tuple[str, str]], *, verbose: bool, err: bool = False) -> Iterator[tuple[str, list[str]]]:
-    """Yield the groups of `_grouped`, or the first of very many, and say how many more there are."""
-    found = _grouped(pairs)
-    yield from found if verbose else found[:_REASONS_SHOWN]
-    if len(found) > _REASONS_SHOWN and not verbose:
-        terminal.line(f"and {counted(sum(len(paths) for _, paths in found[_REASONS_SHOWN:]), 'more file')}; --verbose lists them", err=err)
+    """Yield the groups of `_grouped`. Without ``verbose``, yield only the first ones and print how many more there are."""
+    groups = _grouped(pairs)
+    yield from groups if verbose else groups[:_REASONS_SHOWN]
+    if len(groups) > _REASONS_SHOWN and not verbose:
+        terminal.line(f"and {counted(sum(len(paths) for _, paths in groups[_REASONS_SHOWN:]), 'more file')}; --verbose lists them", err=err)
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
-    found: dict[str, list[str]] = defaultdict(list)
+    groups: dict[str, list[str]] = defaultdict(list)
     for key, value in pairs:
-        found[key].append(value)
-    return [*found.items()]
+        groups[key].append(value)
+    return [*groups.items()]
 
 
 def _some(names: Sequence[str], verbose: bool) -> str:
     """Return the first names, and how many more there are."""
-    shown = names if verbose else names[:_NAMED]
-    return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")
+    listed = names if verbose else names[:_NAMED]
+    return ", ".join(listed) + (f" and {len(names) - len(listed)} more" if len(names) > len(listed) else "")

@@ -28,18 +28,18 @@ from tacholog.view.numerals import NOT_STATED
 from tacholog.visible import HIDDEN, drawn_in_line, no_formula
 
 SHOWN_CHARACTERS = 160
-_HELD_RECORDS = 5000
+_MOST_WAITING = 5000
 CSV_COLUMNS = ("log", "line", "last_line", "system", "scope", "test", "side", "payload_bytes", "samples")
 CSV_NUMBER_COLUMNS = ("metric", "statistic", "value", "unit", "bound", "resolution", "marks")
 
 
 def kind_of(record: Record) -> str:
-    """What a record is counted as: its test, or its scope if that is not the summary of a test."""
+    """Return the kind by which a record is counted: its test if it is the summary of a test, otherwise its scope."""
     return record.test if record.scope == "summary" else record.scope
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Where a record stands, and what is known of its run beyond its own line."""
+class LogContext(msgspec.Struct, frozen=True):
+    """The log of a record, and the system and conditions that its log and manifest state."""
 
     log: str
     system: str | None
@@ -47,24 +47,24 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Listing(Protocol):
-    """A way to print events."""
+    """A way to print the events of logs."""
 
     def wants(self, record: Record) -> bool:
-        """Whether it prints such a record."""
+        """Whether it prints a record of this kind."""
         ...
 
-    def show(self, place: Place, event: Event) -> None:
-        """Print an event, if it is of interest here."""
+    def show(self, context: LogContext, event: Event) -> None:
+        """Print an event, if this listing shows its kind."""
 
     def close(self) -> None:
-        """Print what is left at the end of a log."""
+        """Print the remaining events at the end of a log."""
 
 
 class _Immediate:
-    """Prints all at once and holds nothing back, as most listings do."""
+    """A listing that prints each event immediately."""
 
     def wants(self, _: Record) -> bool:
-        """It prints every record."""
+        """Return True: it prints every record."""
         return True
 
     def close(self) -> None:
@@ -72,29 +72,39 @@ class _Immediate:
 
 
 class JsonLinesListing(_Immediate):
-    """One JSON object a record. Numbers are named with their units; what is unknown is left out."""
+    """One JSON object for each record. Numbers are named with their units; unknown values are left out."""
 
-    def show(self, place: Place, event: Event) -> None:
+    def show(self, context: LogContext, event: Event) -> None:
         """Print a record."""
         if isinstance(event.what, Record):
-            text = json.dumps(_object(place, event, event.what), ensure_ascii=False)
-            terminal.data(HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
+            text = json.dumps(_object(context, event, event.what), ensure_ascii=False)
+            terminal.data(HIDDEN.sub(lambda match: json.dumps(match[0])[1:-1], text) + "\n")
 
 
 class CsvListing(_Immediate):
-    """One row a number, with a header."""
+    """A header, and one row for each number."""
 
     def __init__(self) -> None:
         """Print the header."""
         self._print([*CSV_COLUMNS, *Conditions.__struct_fields__, *CSV_NUMBER_COLUMNS])
 
-    def show(self, place: Place, event: Event) -> None:
+    def show(self, context: LogContext, event: Event) -> None:
         """Print a record's numbers."""
         record = event.what
         if not isinstance(record, Record):
             return
-        shared = [place.log, event.line, event.last_line, place.system, record.scope, record.test, record.side, record.payload_bytes, record.samples]
-        begin = f"{_csv_row(shared)},{_csv_conditions(record.conditions, place.conditions)}"
+        shared = [
+            context.log,
+            event.line,
+            event.last_line,
+            context.system,
+            record.scope,
+            record.test,
+            record.side,
+            record.payload_bytes,
+            record.samples,
+        ]
+        begin = f"{_csv_row(shared)},{_csv_conditions(record.conditions, context.conditions)}"
         terminal.data("".join(f"{begin},{_csv_number(number)}\n" for number in record.numbers))
 
     def _print(self, cells: list[Any]) -> None:
@@ -103,13 +113,13 @@ class CsvListing(_Immediate):
 
 @lru_cache(maxsize=64)
 def _csv_conditions(conditions: Conditions, others: Conditions) -> str:
-    """The conditions of a record as cells: most records of a log have the same."""
-    known = conditions.over(others)
-    return _csv_row([getattr(known, name) for name in Conditions.__struct_fields__])
+    """Return the conditions of a record as cells. They are cached, because most records of a log have the same conditions."""
+    combined = conditions.over(others)
+    return _csv_row([getattr(combined, name) for name in Conditions.__struct_fields__])
 
 
 def _csv_number(number: Number) -> str:
-    """The cells of a number: words of the schema and numbers, which need no quotes."""
+    """Return the cells of a number: words of the schema and numbers, which need no quotes."""
     value = (number.metric, number.statistic, number.value, METRICS[number.metric].unit, number.bound, number.resolution)
     return ",".join(["" if cell is None else str(cell) for cell in (*value, " ".join(number.marks))])
 
@@ -121,23 +131,23 @@ def _csv_row(cells: list[Any]) -> str:
 
 
 class TableListing:
-    """One line a record, for people: the numbers that one looks for first, in readable units, and what sets the record apart from the others.
+    """One line for each record, for people: its most important numbers, in readable units, and the conditions in which it differs from other records.
 
-    That is known once they are all read, so records are held back until the end of their log, but never more than some thousands.
+    These conditions are known after all records were read. So records wait until the end of their log, but at most a few thousand at a time.
     """
 
     def __init__(self) -> None:
-        """Start with nothing held back."""
-        self._held: dict[tuple[str, str | None, str, str], list[tuple[int, Record, Conditions]]] = {}
+        """Start without waiting records."""
+        self._waiting: dict[tuple[str, str | None, str, str], list[tuple[int, Record, Conditions]]] = {}
         self._count = 0
-        self._left_out: dict[str, Counter[str]] = {}  # By log: how many numbers of each metric have no column.
+        self._left_out: dict[str, Counter[str]] = {}  # how many numbers of each metric have no column, by log
 
     def wants(self, record: Record) -> bool:
-        """It prints what holds of a whole measurement."""
+        """Whether the record is about a whole measurement."""
         return record.scope == "summary"
 
-    def show(self, place: Place, event: Event) -> None:
-        """Hold a record back; print all where they are many."""
+    def show(self, context: LogContext, event: Event) -> None:
+        """Let a record wait; print all waiting records if they are many."""
         record = event.what
         if not isinstance(record, Record) or not self.wants(record):
             return
@@ -145,17 +155,17 @@ class TableListing:
         columns = _METRICS_SHOWN.get(shape, _OF_RATES) if shape else ()
         left_out = [number.metric for number in record.numbers if number.metric not in columns]
         if left_out:
-            self._left_out.setdefault(place.log, Counter()).update(left_out)
+            self._left_out.setdefault(context.log, Counter()).update(left_out)
         if not shape:
             return
-        table = (place.log, place.system, record.test, shape)
-        self._held.setdefault(table, []).append((event.line, record, record.conditions.over(place.conditions)))
+        table = (context.log, context.system, record.test, shape)
+        self._waiting.setdefault(table, []).append((event.line, record, record.conditions.over(context.conditions)))
         self._count += 1
-        if self._count >= _HELD_RECORDS:
+        if self._count >= _MOST_WAITING:
             self._print_tables()
 
     def close(self) -> None:
-        """Print what is still held back, and name the metrics that have no column."""
+        """Print the waiting records, and name the metrics that have no column."""
         self._print_tables()
         for log, left_out in self._left_out.items():
             words = "1 number of another metric ({}) is" if left_out.total() == 1 else f"{left_out.total()} numbers of other metrics ({{}}) are"
@@ -163,74 +173,74 @@ class TableListing:
         self._left_out.clear()
 
     def _print_tables(self) -> None:
-        """Print a table for each test, and one for what its publishers offered where nothing was received."""
-        for (log, system, test, shape), found in self._held.items():
-            said = [tuple(_conditions(record, conditions).items()) for _, record, conditions in found]
-            distinct = list(dict.fromkeys(said))
-            named = dict(zip(distinct, row_names([dict(one) for one in distinct], but="basis"), strict=True))
+        """Print a table for each test, and another one for the offered rates of publishers without received messages."""
+        for (log, system, test, shape), rows in self._waiting.items():
+            keys = [tuple(_conditions(record, conditions).items()) for _, record, conditions in rows]
+            distinct = list(dict.fromkeys(keys))
+            name_of = dict(zip(distinct, row_names([dict(key) for key in distinct], but="basis"), strict=True))
             names = [
-                f"{named[one]} (sum)".lstrip() if _is_sum(record, shape) else named[one] for one, (_, record, _) in zip(said, found, strict=True)
+                f"{name_of[key]} (sum)".lstrip() if _is_sum(record, shape) else name_of[key] for key, (_, record, _) in zip(keys, rows, strict=True)
             ]
             terminal.styled(f"{log}  {system or f'system {NOT_STATED}'}, {test}{', offered' if shape == _OFFERED else ''}", bold=True)
             terminal.styled(_HEADERS.get(shape, _HEADER_OF_RATES) + ("  of" if any(names) else ""), dim=True)
-            for (line, record, _), name in zip(found, names, strict=True):
+            for (line, record, _), name in zip(rows, names, strict=True):
                 cells = _CELLS.get(shape, _throughput_cells)(record)
                 row = f"{line:>7}  {_cell(record.payload_bytes):>10}  " + "  ".join(f"{cell:>12}" for cell in cells)
                 terminal.line(f"{row}  {name}".rstrip())
-        self._held.clear()
+        self._waiting.clear()
         self._count = 0
 
 
 def _shape_of(record: Record) -> str | None:
-    """Return which columns a record has in a table: those of its test or those of what was offered; ``None`` for what nobody looks for first."""
+    """Return the kind of table for a record: its test, or `_OFFERED`; ``None`` if it has no number for a table."""
     metrics = {number.metric for number in record.numbers}
-    if metrics & _LOOKED_FOR:
+    if metrics & _TABLE_METRICS:
         return record.test
     return _OFFERED if metrics & _RATES_OFFERED else None
 
 
 def _conditions(record: Record, conditions: Conditions) -> dict[str, object]:
-    """What may set a record apart from the others of its log."""
+    """Return the conditions in which a record may differ from other records of its log."""
     return {"participant": record.participant, "side": record.side, **{name: getattr(conditions, name) for name in Conditions.__struct_fields__}}
 
 
 def _names_of_facts(facts: Facts) -> str:
-    """Name what a line says of the whole run."""
-    known = [name for name in Facts.__struct_fields__ if name not in ("conditions", "environment") and getattr(facts, name) is not None]
-    known += [name for name in Conditions.__struct_fields__ if getattr(facts.conditions, name) is not None]
-    return ", ".join([*known, *facts.environment])
+    """Return the names of the facts that a line states about the whole run."""
+    names = [name for name in Facts.__struct_fields__ if name not in ("conditions", "environment") and getattr(facts, name) is not None]
+    names += [name for name in Conditions.__struct_fields__ if getattr(facts.conditions, name) is not None]
+    return ", ".join([*names, *facts.environment])
 
 
 class LineListing:
-    """Every line with its class, for those who ask why a line became what it is. A line of chatter that states facts is called a fact."""
+    """Every line with its class (``--explain``). A line of chatter that states facts is called a fact."""
 
     def __init__(self) -> None:
-        """Start with nothing held back."""
-        self._held: list[tuple[int, str]] = []
+        """Start without waiting records."""
+        self._waiting: list[tuple[int, str]] = []
 
     def wants(self, _: Record) -> bool:
-        """It prints the line of every record."""
+        """Return True: it prints the line of every record."""
         return True
 
-    def show(self, place: Place, event: Event) -> None:
-        """Print the class of each line, in the order of the lines: what comes early is held back until its turn."""
+    def show(self, context: LogContext, event: Event) -> None:
+        """Print the class of each line, in the order of the lines. Events may come out of order, so lines wait for their turn."""
         facts = _names_of_facts(event.what) if isinstance(event.what, Facts) else ""
         reason = event.what.reason if isinstance(event.what, Broken) else _printable(facts)
         kind = "fact" if facts else event.kind
         for line in event.lines:
             text = _printable(event.text) if line == event.line else f"(with line {event.line})"
-            heapq.heappush(self._held, (line, f"{place.log}:{line}: {kind:<8} {text}" + (f"   <- {reason}" if reason else "")))
-        while self._held and self._held[0][0] < event.line - 2 * CLAIM_WINDOW_LINES:
-            terminal.line(heapq.heappop(self._held)[1])
+            heapq.heappush(self._waiting, (line, f"{context.log}:{line}: {kind:<8} {text}" + (f"   <- {reason}" if reason else "")))
+        while self._waiting and self._waiting[0][0] < event.line - 2 * CLAIM_WINDOW_LINES:
+            terminal.line(heapq.heappop(self._waiting)[1])
 
     def close(self) -> None:
-        """Print what is still held back."""
-        while self._held:
-            terminal.line(heapq.heappop(self._held)[1])
+        """Print the waiting lines."""
+        while self._waiting:
+            terminal.line(heapq.heappop(self._waiting)[1])
 
 
 LISTINGS: Mapping[str, Callable[[], Listing]] = {"table": TableListing, "jsonl": JsonLinesListing, "csv": CsvListing}
-_LOOKED_FOR = {"latency", "goodput", "message_rate", "messages_received", "sustained_rate"}
+_TABLE_METRICS = {"latency", "goodput", "message_rate", "messages_received", "sustained_rate"}
 _OFFERED = "offered"
 _RATES_OFFERED = {"offered_goodput", "offered_rate"}
 _OF_RATES = {"goodput", "message_rate", "messages_received", "messages_lost", "loss"}
@@ -260,14 +270,14 @@ def _offered_cells(record: Record) -> list[str]:
 
 
 def _rate(record: Record, metric: str, scale: float) -> str:
-    """Return the mean rate, or where there is none that of all subscribers together."""
+    """Return the mean rate or, if there is none, the sum over all subscribers."""
     return _scaled(record.number(metric, "mean") or record.number(metric, "sum"), scale)
 
 
 def _is_sum(record: Record, shape: str) -> bool:
     """Whether a rate in the row of a record is a sum."""
-    shown = _METRICS_SHOWN.get(shape, _OF_RATES)
-    return any(record.number(metric, "sum") and not record.number(metric, "mean") for metric in shown)
+    metrics = _METRICS_SHOWN.get(shape, _OF_RATES)
+    return any(record.number(metric, "sum") and not record.number(metric, "mean") for metric in metrics)
 
 
 def _sustained_cells(record: Record) -> list[str]:
@@ -288,64 +298,64 @@ def _cell(value: int | None) -> str:
     return "-" if value is None else str(value)
 
 
-def _object(place: Place, event: Event, record: Record) -> dict[str, Any]:
-    where = {"log": place.log, "line": event.line}
+def _object(context: LogContext, event: Event, record: Record) -> dict[str, Any]:
+    position = {"log": context.log, "line": event.line}
     if event.last_line != event.line:
-        where["last_line"] = event.last_line
-    what = {name: getattr(record, name) for name in ("test", "scope", "side", "participant", "payload_bytes", "payload_bytes_high", "samples")}
-    known = {name: value for name, value in what.items() if value is not None or name == "payload_bytes"}
-    conditions = msgspec.to_builtins(record.conditions.over(place.conditions))
+        position["last_line"] = event.last_line
+    fields = {name: getattr(record, name) for name in ("test", "scope", "side", "participant", "payload_bytes", "payload_bytes_high", "samples")}
+    stated_fields = {name: value for name, value in fields.items() if value is not None or name == "payload_bytes"}
+    conditions = msgspec.to_builtins(record.conditions.over(context.conditions))
     numbers = {number.key: number.value for number in record.numbers}
-    return {**where, "system": place.system, **known, **conditions, **numbers, **_about(record)}
+    return {**position, "system": context.system, **stated_fields, **conditions, **numbers, **_qualifiers(record)}
 
 
-def _about(record: Record) -> dict[str, Any]:
-    """What is to be known of the numbers, by their names: only of those where there is something."""
-    about = {
+def _qualifiers(record: Record) -> dict[str, Any]:
+    """Return bounds, resolutions and marks of the numbers, by their names. Numbers without them are left out."""
+    qualifiers = {
         "bounds": {number.key: number.bound for number in record.numbers if number.bound != "="},
         "resolutions": {number.key: number.resolution for number in record.numbers if number.resolution},
         "marks": {number.key: list(number.marks) for number in record.numbers if number.marks},
     }
-    return {name: value for name, value in about.items() if value}
+    return {name: value for name, value in qualifiers.items() if value}
 
 
 def _printable(text: str) -> str:
-    """The text on one line, cut to a readable length."""
+    """Return the text on one line, cut to a readable length."""
     safe = drawn_in_line(text[: SHOWN_CHARACTERS + 1])
     return safe if len(safe) <= SHOWN_CHARACTERS else safe[:SHOWN_CHARACTERS] + "..."
 
 
 class LogComplaints:
-    """What is wrong with a log, on standard error: its first broken and unknown lines, and how its run ended if not well."""
+    """The problems of a log, on standard error: its first broken and unknown lines, and a run that ended badly."""
 
-    def __init__(self, log: str, shown: int) -> None:
-        """Name up to ``shown`` lines; 0 where all lines are listed anyway."""
+    def __init__(self, log: str, limit: int) -> None:
+        """Print at most ``limit`` lines; 0 if all lines are listed anyway."""
         self._log = log
-        self._shown = shown
+        self._limit = limit
         self.count = 0
 
-    def hear(self, event: Event) -> None:
-        """Name a line that is broken or unknown."""
+    def add(self, event: Event) -> None:
+        """Print a line that is broken or unknown."""
         if event.kind not in ("broken", "unknown"):
             return
         self.count += 1
-        if self.count <= self._shown:
-            what = f"broken: {event.what.reason}" if isinstance(event.what, Broken) else "unknown"
-            terminal.line(f"{self._log}:{event.line}: {what}: {_printable(event.text)!r}", err=True)
+        if self.count <= self._limit:
+            problem = f"broken: {event.what.reason}" if isinstance(event.what, Broken) else "unknown"
+            terminal.line(f"{self._log}:{event.line}: {problem}: {_printable(event.text)!r}", err=True)
 
     def close(self, account: Account | None) -> None:
-        """Say how many more there are, and, if the account is not printed anyway, that the run ended badly."""
-        if self.count > self._shown > 0:
-            terminal.line(f"{self._log}: {self.count - self._shown} more; --explain shows every line", err=True)
+        """Print how many more such lines there are and, unless the account is printed anyway, that the run ended badly."""
+        if self.count > self._limit > 0:
+            terminal.line(f"{self._log}: {self.count - self._limit} more; --explain shows every line", err=True)
         if account and account.status in ENDED_BADLY:
             terminal.line(f"{self._log}: the run {ENDED_BADLY[account.status]}: {_printable(account.reason or 'no reason given')}", err=True)
 
 
 class Totals:
-    """The account of all logs of one call."""
+    """The account of all logs of one command."""
 
     def __init__(self) -> None:
-        """Start with no log."""
+        """Start without logs."""
         self._rows: list[tuple[str, ...]] = []
         self._lines: Counter[str] = Counter()
         self._kinds: Counter[str] = Counter()
@@ -366,7 +376,7 @@ class Totals:
         self._rows.append((log, format_name, str(account.records), *map(str, counts), ending))
 
     def print(self, each: bool) -> None:
-        """Print the account, by log if ``each``; to standard error if it stands beside other output. Of no log there is none."""
+        """Print the account: with ``each``, a line for each log; otherwise only the totals, on standard error."""
         if not self._rows:
             return
         header = ("log", "format", "records", "record lines", "chatter", "broken", "unknown", "lines", "run")

@@ -1,7 +1,7 @@
 """Run two builds in interleaved pairs within one session, then compare them as tacholog diff does.
 
 OLD and NEW are each one of: a program, its installation folder, a git revision of the checkout (built below build/ab), or a command template of
-several words, in which {arguments} stands for the arguments of the campaign's command: "env MODE=fast /opt/tool/bin/ping {arguments}".
+several words, in which {arguments} is replaced by the arguments of the campaign's command: "env MODE=fast /opt/tool/bin/ping {arguments}".
 
 The version and SHA-256 of a template are those of the tool itself, not of env, taskset or the like before it.
 
@@ -22,15 +22,16 @@ from pathlib import Path
 
 import click
 
-from tacholog.campaign.builds import Build
+from tacholog.campaign import disturbed_runs, failure_reason, find_programs, read_campaign
+from tacholog.campaign.builds import Build, find_build
 from tacholog.campaign.floor import floor_tools
-from tacholog.campaign.gaps import Gap
-from tacholog.campaign.pairs import Pairs
+from tacholog.campaign.gaps import Gap, expected_gaps
+from tacholog.campaign.pairs import Pairs, copy_pairs_to_data, pairs_folder, resume_pairs, start_pairs, with_event
 from tacholog.campaign.plan import Plan, PlannedRun
-from tacholog.campaign.preview import unasked
-from tacholog.commands.diff import FAIL_ON, FORMATS
+from tacholog.campaign.preview import without_commands
+from tacholog.commands.diff import FAIL_ON, FORMATS, band_roots, rendered, write_report
 from tacholog.commands.shared.arguments import Folder, Percentage
-from tacholog.commands.shared.campaigns import duration, gap_words, limits_held, list_words
+from tacholog.commands.shared.campaigns import duration, gap_words, limits_held, list_words, measure_all
 from tacholog.commands.shared.messages import counted
 from tacholog.compare.result import Comparison
 from tacholog.errors import TachologError
@@ -39,7 +40,7 @@ from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import FLOOR
 
 _ASSUMED_NOISE = 0.02
-_PAIRS = 12
+_DEFAULT_PAIRS = 12
 _UNREACHABLE = 2
 
 
@@ -51,7 +52,7 @@ _UNREACHABLE = 2
 @click.option(
     "--detect",
     type=Percentage(),
-    help="The change of a single row, such as 5%, that is to be found in four cases of five. Without --pairs, so many pairs are made as it takes.",
+    help="The change of a single row, such as 5%, that must be detected in four cases of five. Without --pairs, the needed number of pairs is made.",
 )
 @click.option(
     "--plan",
@@ -96,11 +97,7 @@ def ab(
     output_format: str,
     fail_on: tuple[str, ...],
 ) -> None:
-    """Find both builds, print the plan, run it, compare."""
-    from tacholog.campaign import find_programs, read_campaign
-    from tacholog.campaign.builds import find_build
-    from tacholog.campaign.pairs import pairs_folder, resume_pairs, start_pairs
-    from tacholog.commands.diff import rendered, write_report
+    """Find both builds, print the plan, run it, and compare the sides."""
     from tacholog.compare.diff.compare import check_across, exit_code
 
     check_across(across)  # now, and not after hours of measuring
@@ -113,17 +110,17 @@ def ab(
     tools, work = find_programs(perftest, checkout()), (checkout() or Path.cwd()) / "build" / "ab"
     builds = [find_build(name, planned, tools, checkout(), work, partial(click.echo, err=True)) for name in (old, new)]
     if releases:
-        pairs_folder(data, planned.tool, releases)  # fails now and not after hours of measuring
+        pairs_folder(data, planned.tool, releases)  # fails now, and not after hours of measuring
     floor = None if no_control and not resume else tools.get("perftest") or builds[0].tools.get("perftest")
     sides = builds[0]._replace(tools=floor_tools(builds[0].tools, floor)), builds[1]._replace(tools=floor_tools(builds[1].tools, floor))
     asks = not only_plan
-    begun = resume_pairs(path, output, sides, pairs) if resume else start_pairs(path, output, sides, pairs or _PAIRS, releases, asks=asks)
+    begun = resume_pairs(path, output, sides, pairs) if resume else start_pairs(path, output, sides, pairs or _DEFAULT_PAIRS, releases, asks=asks)
     suggested = _suggested(begun, detect, output, data) if detect else None
     if suggested and not pairs:
         shutil.rmtree(begun.folder)
         begun = start_pairs(path, output, sides, suggested, releases, asks=asks)
     gaps = _gaps(begun, across)
-    lists = planned.only_if_listed if only_plan and not unasked(planned).only_if_listed else None
+    lists = planned.only_if_listed if only_plan and not without_commands(planned).only_if_listed else None
     fewer = [list_words(shlex.join(lists.by))] if lists else []
     click.echo("\n".join((_plan_words(begun, output, data, detect), *fewer, *gap_words(gaps))), err=True)
     if only_plan or (detect and not suggested and not pairs):
@@ -144,12 +141,12 @@ def _default_campaign() -> Path:
 
 
 def _suggested(begun: Pairs, change: float, output: Path, data: Path) -> int | None:
-    """How many pairs find a change of a single row of this comparison; ``None`` if no number of pairs does."""
+    """Return how many pairs are needed to detect a change of a single row; ``None`` if no number of pairs is enough."""
     return pairs_to_detect(change, _noise(begun, output, data)[0], max(_rows(begun), 1))
 
 
 def _plan_words(begun: Pairs, output: Path, data: Path, detect: float | None = None) -> str:
-    """The plan in words: what is run, how long it takes, and how small a change it can find."""
+    """Return the plan in words: the runs, their duration, and the smallest change that they can detect."""
     from tacholog.compare.policy import MIN_RUNS
 
     pairs, tasks = begun.record.pairs, begun.tasks()
@@ -157,19 +154,21 @@ def _plan_words(begun: Pairs, output: Path, data: Path, detect: float | None = N
     seconds = sum(task.run.expected_s for task in tasks)
     noise, source = _noise(begun, output, data)
     rows = max(_rows(begun), 1)
-    found = [smallest_change(noise, pairs, among) for among in (1, rows)]
+    changes = [smallest_change(noise, pairs, count) for count in (1, rows)]
     lines = [
         *(f"{name}  {_build(build)}{_version(plan)}" for name, build, plan in zip(("OLD", "NEW"), begun.builds, begun.plans, strict=True)),
         f"{counted(pairs, 'pair')} of {counted(variants, 'variant')}: {len(tasks)} runs to do, about {duration(seconds)}.",
         f"Run-to-run noise: {noise:.1%} ({source}).",
-        change_words(found[0], found[1], rows) if pairs >= MIN_RUNS else f"Fewer than {MIN_RUNS} pairs never give a verdict, whatever the change.",
+        change_words(changes[0], changes[1], rows)
+        if pairs >= MIN_RUNS
+        else f"Fewer than {MIN_RUNS} pairs never give a verdict, whatever the change.",
         *([detect_words(detect, noise, rows)] if detect else []),
     ]
     return "\n".join(lines)
 
 
 def smallest_change(noise: float, pairs: int, rows: int) -> float:
-    """The smallest change of one row's median among many rows that is detected four times in five, as a share; infinite if none is."""
+    """Return the smallest change of one row's median among ``rows`` that is detected four times in five, as a share; infinite if there is none."""
     import numpy as np
 
     from tacholog.compare.policy import Policy
@@ -181,7 +180,7 @@ def smallest_change(noise: float, pairs: int, rows: int) -> float:
 
 
 def pairs_to_detect(change: float, noise: float, rows: int) -> int | None:
-    """The smallest number of pairs that finds this change of one row's median among many rows four times in five; ``None`` if none does."""
+    """Return the smallest number of pairs that detects this change of one row among ``rows`` four times in five; ``None`` if there is none."""
     from math import log1p
 
     from tacholog.compare.policy import Policy
@@ -192,21 +191,21 @@ def pairs_to_detect(change: float, noise: float, rows: int) -> int | None:
 
 
 def detect_words(change: float, noise: float, rows: int) -> str:
-    """How many pairs find a change, in words."""
+    """Return a sentence: how many pairs are needed to detect the change."""
     from tacholog.compare.policy import Policy
     from tacholog.compare.power import MOST_PAIRS
     from tacholog.render.diff.words import percent
 
     needed, least = pairs_to_detect(change, noise, rows), Policy().thresholds_percent.centre / 100
-    what = f"A change of {percent(change)} in one row of {rows}"
+    subject = f"A change of {percent(change)} in one row of {rows}"
     if needed:
-        return f"{what} is found in four cases of five with {needed} pairs."
+        return f"{subject} is found in four cases of five with {needed} pairs."
     why = f"changes below {percent(least)} do not count" if change <= least else f"the noise is too large for {MOST_PAIRS} pairs"
-    return f"{what} is not reachable with any number of pairs up to {MOST_PAIRS}: {why}."
+    return f"{subject} cannot be found with any number of pairs up to {MOST_PAIRS}: {why}."
 
 
 def change_words(alone: float, among: float, rows: int) -> str:
-    """The smallest detectable change in words; with few pairs there is none in one row of many."""
+    """Return a sentence about the smallest detectable change. With few pairs, no change in one row of many can be detected."""
     from math import isinf
 
     from tacholog.compare.policy import Policy
@@ -231,17 +230,17 @@ def _version(plan: Plan) -> str:
 
 
 def _checksums(plan: Plan) -> str:
-    """The SHA-256 of each program that is measured."""
+    """Return the SHA-256 of each measured program."""
     return "+".join(sorted(checksum for program, checksum in plan.programs.items() if program != FLOOR))
 
 
 def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
-    """The noise to plan with, and its source: the median over the rows that were measured on this machine, else an assumption."""
+    """Return the noise to plan with, and its source: the median over the rows that were measured on this machine, or else an assumption."""
     from statistics import median
 
     from tacholog.compare.bands import FOLDER, noise, same_build
 
-    files = [place / FOLDER / f"{begun.plans[0].host}.csv" for place in (output, data)]
+    files = [folder / FOLDER / f"{begun.plans[0].host}.csv" for folder in (output, data)]
     for file in files:
         if file.is_file():
             return median(noise(same_build(file))), f"as measured with one build: {file}"
@@ -249,7 +248,7 @@ def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
 
 
 def _rows(begun: Pairs) -> int:
-    """How many rows will be tested, as far as the campaign states it: for each variant and size a rate, or the percentiles of a latency."""
+    """Return how many rows will be tested, as far as the campaign states it: one rate or the percentiles of one latency for each variant and size."""
     measured = (run for run in begun.plans[0].runs if run.repetition == 1 and label_name(CONTROL) not in run.labels)
     return sum(_sizes(run) * _statistics(run) for run in measured)
 
@@ -266,16 +265,11 @@ def _statistics(run: PlannedRun) -> int:
 
 
 def _gaps(begun: Pairs, across: Collection[str]) -> list[Gap]:
-    """What nothing will state although the comparison needs it. Both sides run the same variants, so one side shows it for both."""
-    from tacholog.campaign.gaps import foresee
-
-    return [gap for gap in foresee(begun.plans[0]).gaps if gap.condition not in across]
+    """Return the conditions that the comparison needs and that nothing will state. Both sides run the same variants, so one side is enough."""
+    return [gap for gap in expected_gaps(begun.plans[0]).gaps if gap.condition not in across]
 
 
 def _measure(begun: Pairs, gaps: Sequence[Gap]) -> None:
-    from tacholog.campaign.pairs import with_event
-    from tacholog.commands.shared.campaigns import measure_all
-
     try:
         measure_all(begun.tasks(), begun.record.runs, gaps)
     except KeyboardInterrupt:
@@ -290,9 +284,7 @@ def _measure(begun: Pairs, gaps: Sequence[Gap]) -> None:
 
 
 def _warn_if_nothing_was_measured(begun: Pairs, report: Comparison) -> None:
-    """Name each side without any figure, and why: its program may not be the one that the campaign runs."""
-    from tacholog.campaign import failure_reason
-
+    """Print each side without any figure, and the reason: its program may not be the one that the campaign runs."""
     for side, folder, plan, build in zip((report.old, report.new), begun.sides, begun.plans, begun.builds, strict=True):
         if not side.numbers:
             why = failure_reason(folder, plan.runs[0]) or "its output holds no result"
@@ -301,24 +293,22 @@ def _warn_if_nothing_was_measured(begun: Pairs, report: Comparison) -> None:
 
 
 def _limits_were_held(begun: Pairs) -> bool:
-    """Whether no run of either side was disturbed more than the campaign allows. If some were, they are named, with what measures them again."""
-    from tacholog.campaign import disturbed
-
-    found = {
-        f"{side.name} {run}": why for side, of_side in zip(begun.sides, begun.plans, strict=True) for run, why in disturbed(side, of_side).items()
+    """Whether all runs of both sides held the limits of the campaign. Print the runs that did not, and the command that measures them again."""
+    reasons = {
+        f"{side.name} {run}": why
+        for side, of_side in zip(begun.sides, begun.plans, strict=True)
+        for run, why in disturbed_runs(side, of_side).items()
     }
-    for line in limits_held(begun.plans[0].limits, begun.record.runs, found, "the same command with --resume, which takes both runs of a pair"):
+    for line in limits_held(begun.plans[0].limits, begun.record.runs, reasons, "the same command with --resume, which takes both runs of a pair"):
         click.echo(line, err=True)
-    return not found
+    return not reasons
 
 
 def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Comparison:
-    """Compare both sides; keep them for publication if they have labels, and the band if they are one build.
+    """Compare both sides. Copy them for publication if they have labels, and write the band if they are one build.
 
-    A comparison across a field is one of two configurations, so its differences are no band of a build.
+    A comparison across a field compares two configurations, so its differences are not a band of one build.
     """
-    from tacholog.campaign.pairs import copy_pairs_to_data
-    from tacholog.commands.diff import band_roots
     from tacholog.compare import bands
     from tacholog.compare.diff.compare import compare
     from tacholog.compare.policy import Policy
@@ -326,7 +316,7 @@ def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Comparison:
 
     sides = [find(str(folder), ()) for folder in begun.sides]
     names = begun.record.old.name, begun.record.new.name
-    report = compare(sides[0], sides[1], Policy(across=across), names, measured=bands.known(sides, band_roots()))
+    report = compare(sides[0], sides[1], Policy(across=across), names, measured=bands.find_same_build(sides, band_roots()))
     click.echo(f"kept: {begun.folder}", err=True)
     fit = _limits_were_held(begun)
     if (labelled := begun.plans[0].release is not None) and fit:
@@ -334,6 +324,6 @@ def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Comparison:
     elif labelled:
         click.echo(f"tacholog: {begun.folder}: not copied to {data}, because the runs did not hold the limits of the campaign", err=True)
     if report.same_build and not across and (entries := bands.calibrations(report, _checksums(begun.plans[0]))):
-        place = data if labelled else begun.folder.parent
-        click.echo(f"the band of this build: {bands.add(place, begun.plans[0].host, entries)}", err=True)
+        folder = data if labelled else begun.folder.parent
+        click.echo(f"the band of this build: {bands.add(folder, begun.plans[0].host, entries)}", err=True)
     return report

@@ -2,12 +2,12 @@
 
 CAMPAIGN is a file that lists what to measure, such as bench/campaigns/quick.toml.
 
---plan prints what would be run, and which conditions nothing will state although comparisons need them, and stops. --dry-run is the same.
+--plan prints what would be run, and which conditions comparisons will need and nothing will state, and stops. --dry-run is the same.
 
 Each campaign gets a new folder under --output, with its plan and one folder for each run. After each run, its log is read to check that it
 has results. A failed run is kept, with the reason. --resume continues a campaign that was interrupted.
 
-A campaign may state limits: how much of the machine other programs and the host may take before, during and after a run. If a run did not hold
+A campaign may state limits: how much of the machine other programs and the host may use before, during and after a run. If a run did not hold
 them, the campaign is not copied for publication, and --resume does that run again.
 
 Exit code 1: all runs were tried, but some failed, or their logs cannot be read, or a limit was not held. 2: nothing was run, or
@@ -24,12 +24,12 @@ import click
 
 from tacholog import campaign
 from tacholog.campaign import Plan
-from tacholog.campaign.campaign_file import named
+from tacholog.campaign.campaign_file import path_in_errors
 from tacholog.campaign.floor import floor_tools, with_floor
-from tacholog.campaign.gaps import foresee
+from tacholog.campaign.gaps import expected_gaps
 from tacholog.campaign.pairs import Task
-from tacholog.campaign.preview import preview, what_is_left_out
-from tacholog.campaign.programs import listed, way_to_get
+from tacholog.campaign.preview import names_left_out, preview
+from tacholog.campaign.programs import how_to_get, list_names
 from tacholog.commands.shared.arguments import Folder
 from tacholog.commands.shared.campaigns import gap_words, left_out_words, limits_held, measure_all, preview_words
 from tacholog.errors import TachologError
@@ -73,24 +73,24 @@ def bench(
     failures = 0
     for path in campaigns:
         folder, plan = _started(path, output, tools) if resume else campaign.start(path, output, tools, release)
-        foresight = foresee(plan)
+        gaps = expected_gaps(plan).gaps
         if not resume:
             planned = campaign.read_campaign(path)
-            for line in left_out_words(what_is_left_out(planned, listed(planned.only_if_listed.by, tools) if planned.only_if_listed else None)):
+            for line in left_out_words(names_left_out(planned, list_names(planned.only_if_listed.by, tools) if planned.only_if_listed else None)):
                 click.echo(line, err=True)
-        for line in gap_words(foresight.gaps):
+        for line in gap_words(gaps):
             click.echo(line, err=True)
         try:
             with campaign.only_one_harness(folder):
-                measure_all([Task(folder, plan, run, tools, run.folder) for run in campaign.pending(folder, plan)], len(plan.runs), foresight.gaps)
+                measure_all([Task(folder, plan, run, tools, run.folder) for run in campaign.pending_runs(folder, plan)], len(plan.runs), gaps)
         except KeyboardInterrupt:
-            left = len(campaign.pending(folder, plan))
+            left = len(campaign.pending_runs(folder, plan))
             click.echo(f"\ninterrupted: {left} of {len(plan.runs)} runs are still to do; continue with: tacholog bench --resume {folder}", err=True)
             raise SystemExit(130) from None
         bad = sum(campaign.failure_reason(folder, run) is not None for run in plan.runs)
         failures += bad
         click.echo(f"{len(plan.runs) - bad} of {len(plan.runs)} runs are good: {folder}")
-        failures += len(too_disturbed := campaign.disturbed(folder, plan))
+        failures += len(too_disturbed := campaign.disturbed_runs(folder, plan))
         for line in limits_held(plan.limits, len(plan.runs), too_disturbed, f"tacholog bench --resume {folder}"):
             click.echo(line)
         if plan.release and too_disturbed:
@@ -118,17 +118,19 @@ def _refuse_folders(paths: Sequence[Path]) -> None:
 
 
 def _check_release(paths: Sequence[Path], data: Path, release: str) -> None:
-    """Check now, not after hours of measuring, that the runs of all campaigns can be copied to the data.
+    """Check that the runs of all campaigns can be copied to the data folder: now, and not after hours of measuring.
 
     Raises:
         TachologError: the folder of a release exists already, or two campaigns would be copied to one.
     """
-    found: dict[Path, Path] = {}
+    path_of: dict[Path, Path] = {}
     for path in paths:
         target = campaign.release_folder(data, campaign.read_campaign(path).tool, release)
-        if target in found:
-            raise TachologError(f"{found[target]} and {path} have one tool, so both would be copied to {target}; nothing was run: name one at a time")
-        found[target] = path
+        if target in path_of:
+            raise TachologError(
+                f"{path_of[target]} and {path} have the same tool, so both would be copied to {target}; nothing was run: run them one at a time"
+            )
+        path_of[target] = path
 
 
 def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
@@ -140,13 +142,13 @@ def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
     missing: dict[str, None] = {}
     for path in paths:
         planned = with_floor(campaign.read_campaign(path), tools)
-        with named(path):
-            found = preview(planned, path.stem, tools)
-        click.echo("\n".join(preview_words(found)))
-        missing |= dict.fromkeys(program.name for program in found.programs if program.host is None and program.path is None)
+        with path_in_errors(path):
+            plan = preview(planned, path.stem, tools)
+        click.echo("\n".join(preview_words(plan)))
+        missing |= dict.fromkeys(program.name for program in plan.programs if program.host is None and program.path is None)
     if missing:
-        ways = f". perftest: {way_to_get('perftest')}" if "perftest" in missing else ""
-        raise TachologError(f"not found on this machine: {', '.join(missing)}; nothing would be run{ways}")
+        advice = f". perftest: {how_to_get('perftest')}" if "perftest" in missing else ""
+        raise TachologError(f"not found on this machine: {', '.join(missing)}; nothing would be run{advice}")
 
 
 def _started(path: Path, output: Path, tools: Mapping[str, Path]) -> tuple[Path, Plan]:

@@ -1,7 +1,7 @@
 """Show what the cache of logs takes, or empty it.
 
-Tacholog keeps what it read of each log, so that no log is read twice. The cache holds nothing that cannot be made again: it is safe to empty or to
-delete it at any time. It may hold private data of the logs, and only its owner can read it.
+Tacholog keeps the contents of each log that it has read, so that no log is read twice. Everything in the cache can be made again, so it is safe to
+empty or to delete it at any time. It may hold private data of the logs. Only its owner can read it.
 
 It is in the folder that TACHOLOG_CACHE names, otherwise in ~/.cache/tacholog.
 """
@@ -19,23 +19,23 @@ def cache(*, clear: bool) -> None:
     """Print a line for each kind of content, or empty the cache."""
     from tacholog.store.cache import open_cache, others_file_words, refused_words
 
-    found = open_cache()
-    if found.path is None:
+    store = open_cache()
+    if store.path is None:
         raise TachologError("there is no folder for a cache: name one with TACHOLOG_CACHE")
-    if found.refused:
-        raise TachologError(refused_words(found.path, found.refused))
-    if found.is_of_others():
-        raise TachologError(others_file_words(found.path))
+    if store.refused:
+        raise TachologError(refused_words(store.path, store.refused))
+    if store.is_of_others():
+        raise TachologError(others_file_words(store.path))
     if clear:
-        found.clear()
-        if not found.is_empty():
-            raise TachologError(f"{found.path}: cannot be emptied; delete it")
-        click.echo(f"{found.path} is empty")
+        store.clear()
+        if not store.is_empty():
+            raise TachologError(f"{store.path}: cannot be emptied; delete it")
+        click.echo(f"{store.path} is empty")
         return
-    if not found.is_usable():
-        raise TachologError(f"{found.path}: cannot be opened or written, so nothing is kept")
-    sizes = found.sizes()
-    click.echo(f"{found.path}: {_megabytes(sum(size.stored_bytes for size in sizes.values()))}")
+    if not store.is_usable():
+        raise TachologError(f"{store.path}: cannot be opened or written, so nothing is kept")
+    sizes = store.sizes()
+    click.echo(f"{store.path}: {_megabytes(sum(size.stored_bytes for size in sizes.values()))}")
     for kind, size in sizes.items():
         click.echo(f"  {_WORDS[kind]}: {size.entries}, {_megabytes(size.stored_bytes)}")
 

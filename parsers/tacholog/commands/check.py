@@ -5,7 +5,7 @@ This checks manifests, host files, logs, and every number in the logs. It prints
 An unknown line in a log is a problem too: either the tool did not print this line, or the format does not know it yet. Logs are evidence:
 correct run.toml or the format, but never change a log. docs/add-a-run.md describes what belongs to a run.
 
-Exit code 1: there is a problem, of whatever kind: also one for which other commands end with 2, such as a log that cannot be read. 0: there is none.
+Exit code 1: there is a problem of any kind, also one for which other commands end with 2, such as a log that cannot be read. 0: there is none.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def check(folder: Path, *, jobs: int | None, cluster: str | None) -> None:
 
 
 def _not_read(folder: Path) -> Iterator[str]:
-    """Name each file that has no manifest beside it and belongs to no run. Without this, a missing run.toml would look like success."""
+    """Yield a line for each file without a manifest that belongs to no run. Otherwise, a missing run.toml would look like success."""
     from tacholog.compare import bands
     from tacholog.runs.manifest import RUN_FILE, folders_below
     from tacholog.store.load import run_folders
@@ -66,7 +66,7 @@ def _not_read(folder: Path) -> Iterator[str]:
 
 
 def _unreadable_bands(folder: Path, files: Sequence[str]) -> Iterator[str]:
-    """Name the files in a folder of bands that cannot be read as bands."""
+    """Yield a line for each file in a folder of bands that cannot be read as a band."""
     from tacholog.compare import bands
 
     for file in files:
@@ -77,7 +77,7 @@ def _unreadable_bands(folder: Path, files: Sequence[str]) -> Iterator[str]:
 
 
 def _disturbed(dataset: Dataset) -> Iterator[str]:
-    """Name the runs that did not hold the limits of their campaign."""
+    """Yield a line for each limit of a campaign that a run did not hold."""
     import msgspec
 
     from tacholog.runs.disturbance import exceeded
@@ -85,19 +85,19 @@ def _disturbed(dataset: Dataset) -> Iterator[str]:
 
     for row in dataset.runs.to_dict("records"):
         manifest = msgspec.json.decode(row["manifest"], type=Manifest)
-        for what in exceeded(manifest.environment, manifest.limits):
-            yield f"{row['run']}: above the limits of its campaign: {what}"
+        for limit in exceeded(manifest.environment, manifest.limits):
+            yield f"{row['run']}: above the limits of its campaign: {limit}"
 
 
-def _what_ended(row: Mapping[Any, Any], dataset: Dataset) -> str:
-    """Return the path of the first log that says what the run's row says of its end; the run, if its manifest says so."""
+def _source_of_status(row: Mapping[Any, Any], dataset: Dataset) -> str:
+    """Return the path of the log from which the status of a run comes, or the path of the run if its manifest states it."""
     import msgspec
 
     from tacholog.runs.manifest import Manifest
 
     logs = dataset.logs[(dataset.logs["run"] == row["run"]) & (dataset.logs["status"] == row["status"])]
-    stated = msgspec.json.decode(row["manifest"], type=Manifest).status
-    return str(row["run"]) if logs.empty or stated == row["status"] else str(Path(row["run"]) / logs.iloc[0]["log"])
+    manifest_status = msgspec.json.decode(row["manifest"], type=Manifest).status
+    return str(row["run"]) if logs.empty or manifest_status == row["status"] else str(Path(row["run"]) / logs.iloc[0]["log"])
 
 
 def _complaints(dataset: Dataset) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _complaints(dataset: Dataset) -> Iterator[str]:
     yield from map(complaint, problems.to_dict("records"))
     for row in dataset.runs.to_dict("records"):
         if row["status"] in ENDED_BADLY:
-            yield f"{_what_ended(row, dataset)}: {row['status']}: {row['reason']}"
+            yield f"{_source_of_status(row, dataset)}: {row['status']}: {row['reason']}"
     yield from _disturbed(dataset)
     # A host file that cannot be read is named above, with the reason.
     unreadable = {Path(str(file)).stem for file in problems.loc[(problems["kind"] == UNREADABLE) & (problems["run"] == ""), "log"]}

@@ -4,11 +4,11 @@ OLD and NEW are each one of: a release label, a folder of runs (with run.toml fi
 or a dataset that tacholog report saved: build/dataset, or FOLDER/.NAME-build/dataset after report --output FOLDER/NAME. Copy it to keep it.
 
 A row is better or worse only if repeated runs show it. A single published number never shows it. Two folders that were measured one after the
-other get no verdict, however many runs they have: use tacholog ab, or at least six sessions a side that take turns.
+other get no verdict, however many runs they have: use tacholog ab, or at least six sessions on each side that take turns.
 
 \b
 Exit codes (the highest that applies):
-  0  compared, and no row is as --fail-on names it
+  0  compared, and no row is of a kind that --fail-on names
   2  wrong usage; or a run, log or folder could not be read to its end, or
      does not match its run.toml: it is named, and all others were compared
      (a run that failed or has no result is named, and is no error)
@@ -36,7 +36,7 @@ import msgspec
 
 from tacholog import terminal
 from tacholog.commands.shared.arguments import reading_options, work_of
-from tacholog.commands.shared.messages import UNREADABLE_EXIT, tell
+from tacholog.commands.shared.messages import UNREADABLE_EXIT, print_complaints
 from tacholog.commands.shared.output import write_output
 from tacholog.compare.result import VERDICTS, Comparison
 from tacholog.errors import TachologError
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50, "comment": 0}
 FAIL_ON = ("worse", "inconclusive", "implausible")
-_DATA = ("json", "html")  # what programs read
+_DATA = ("json", "html")  # formats for programs
 FORMATS = ("text", "markdown", "json", "html", "github", "comment")
 
 
@@ -127,8 +127,8 @@ def diff(
     jobs: int | None,
     cluster: str | None,
 ) -> None:
-    """Read both sides, compare, print."""
-    from tacholog.compare.bands import known
+    """Read both sides, compare them, and print the comparison."""
+    from tacholog.compare.bands import find_same_build
     from tacholog.compare.diff.compare import check_across, compare, exit_code
     from tacholog.compare.policy import Policy, read_policy
     from tacholog.compare.sides import find_all, find_renames, of_labels, read_renames, renamed
@@ -136,9 +136,9 @@ def diff(
     from tacholog.store.complaints import complaints, with_copies
 
     check_across(across)
-    given = read_policy(thresholds) if thresholds else Policy()
+    base = read_policy(thresholds) if thresholds else Policy()
     chosen = {name: words for name, words in (("metrics", tuple(map(_metric, metrics))), ("transports", transports), ("across", across)) if words}
-    policy = msgspec.structs.replace(given, **chosen)
+    policy = msgspec.structs.replace(base, **chosen)
     policy.tests()
     names = read_renames(renames) if renames else find_renames(roots or known_roots())
     asked, work = labels_asked(labels, "--label"), work_of(jobs, cluster)
@@ -147,21 +147,21 @@ def diff(
     for name, side in zip((old, new), sides, strict=True):
         _mention_import(Path(name), side)
     bare = any(map(is_bare, (old, new)))
-    lost = max(tell((complaints(with_copies(side)) for side in sides), bare=bare), *map(_cut, sides))
+    lost = max(print_complaints((complaints(with_copies(side)) for side in sides), bare=bare), *map(_exit_code_of_truncated, sides))
     _check_transports(transports, sides)
     _check_metrics(policy, sides)
-    measured = known(sides, band_roots(roots), band)
+    measured = find_same_build(sides, band_roots(roots), band)
     report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json", measured=measured)
     write_report(output, report, rendered(output, report, only, limit), path)
     sys.exit(max(lost, exit_code(report, fail_on)))
 
 
 def _metric(word: str) -> str:
-    """Return what --metric asks for, with the name of the metric where the words that the tables show stand for it."""
+    """Return the value of --metric. If it has the words that tables show for a metric, they are replaced by the name of the metric."""
     from tacholog.schema.metrics import METRICS
 
     metric, colon, statistic = word.partition(":")
-    names = {known.words.casefold(): name for name, known in METRICS.items()}
+    names = {entry.words.casefold(): name for name, entry in METRICS.items()}
     return f"{metric if metric in METRICS else names.get(metric.casefold(), metric)}{colon}{statistic}"
 
 
@@ -175,17 +175,17 @@ def is_bare(name: str) -> bool:
 
 
 def mention_releases(names: Sequence[str], roots: Sequence[Path]) -> None:
-    """Say of each name that is a path and a release that the path is read."""
+    """If a name is a path and a release, print that the path is read."""
     from tacholog.compare.sides import hidden_releases
 
     for name, root in hidden_releases(names, roots):
         kind = "folder" if Path(name).is_dir() else "file"
-        way_out = f"write ./{name} for the {kind}, or call the command from another folder for the release"
-        terminal.line(f"{name}: this is read as the {kind} ./{name}, not as the release {name} in {root}; {way_out}", err=True)
+        remedy = f"write ./{name} for the {kind}, or call the command from another folder for the release"
+        terminal.line(f"{name}: this is read as the {kind} ./{name}, not as the release {name} in {root}; {remedy}", err=True)
 
 
 def _mention_import(path: Path, side: Dataset) -> None:
-    """Say of a folder of logs without any run.toml how to make runs of them. Until then, each log is a run of its own."""
+    """If a side is a folder of logs without any run.toml, print how to make runs of them. Until then, each log counts as a run."""
     from tacholog.commands._import_listing import import_command
 
     if len(side.runs) < 2 or not path.is_dir() or not is_bare(str(path)):  # noqa: PLR2004 - one log is one run
@@ -195,8 +195,8 @@ def _mention_import(path: Path, side: Dataset) -> None:
         terminal.line(f"{path}: logs without run.toml; each of them counts as a run of its own. To make runs of them: {words}", err=True)
 
 
-def _cut(side: Dataset) -> int:
-    """The exit code for logs without their end, unless their own manifest says so. The report names them."""
+def _exit_code_of_truncated(side: Dataset) -> int:
+    """Return 2 if a log is cut off and its manifest does not state that, otherwise 0. The report names these logs."""
     from tacholog.runs.manifest import Manifest
 
     ends = side.runs[side.runs["status"] == "truncated"]["manifest"].dropna()
@@ -204,32 +204,32 @@ def _cut(side: Dataset) -> int:
 
 
 def _check_transports(asked: tuple[str, ...], sides: Sequence[Dataset]) -> None:
-    """Refuse a transport that neither side has: an empty comparison would look like a result.
+    """Refuse a transport that neither side has, because an empty comparison would look like a result.
 
     Raises:
-        TachologError: neither side has it.
+        TachologError: neither side has this transport.
     """
-    there = {str(name) for side in sides for name in side.results["transport"].dropna().unique()}
+    names = {str(name) for side in sides for name in side.results["transport"].dropna().unique()}
     for name in asked:
-        if name not in there:
-            raise TachologError(f"--transport {name}: neither side has it; there are: {'; '.join(sorted(there)) or 'none'}")
+        if name not in names:
+            raise TachologError(f"--transport {name}: neither side has it; there are: {'; '.join(sorted(names)) or 'none'}")
 
 
 def _check_metrics(policy: Policy, sides: Sequence[Dataset]) -> None:
-    """Refuse a metric or statistic that neither side has, and list those that exist.
+    """Refuse a metric or statistic that neither side has, and list the existing ones.
 
     Raises:
-        TachologError: neither side has it.
+        TachologError: neither side has the metric or the statistic.
     """
     if not policy.metrics:
         return
     frames = [side.results[side.results["scope"] == "summary"][["metric", "statistic"]].drop_duplicates() for side in sides]
-    there = {(str(metric), str(statistic)) for frame in frames for metric, statistic in frame.itertuples(index=False)}
+    pairs = {(str(metric), str(statistic)) for frame in frames for metric, statistic in frame.itertuples(index=False)}
     for word in policy.metrics:
         metric, _, statistic = word.partition(":")
-        statistics = sorted(name for owner, name in there if owner == metric)
+        statistics = sorted(name for owner, name in pairs if owner == metric)
         if not statistics:
-            raise TachologError(f"--metric {word}: neither side has it; there are: {', '.join(sorted({owner for owner, _ in there})) or 'none'}")
+            raise TachologError(f"--metric {word}: neither side has it; there are: {', '.join(sorted({owner for owner, _ in pairs})) or 'none'}")
         if statistic and statistic not in statistics:
             raise TachologError(f"--metric {word}: neither side has this statistic; of {metric} there are: {', '.join(statistics)}")
 
@@ -252,7 +252,7 @@ def write_report(output: str, report: Comparison, text: str, path: Path | None) 
 
 
 def known_roots() -> tuple[Path, ...]:
-    """The checkout's ``data/``, and every campaign in ``build/runs/``, the newest first."""
+    """Return the ``data/`` of the checkout, and the campaigns in ``build/runs/``, the newest first."""
     from tacholog.campaign import campaign_folders
     from tacholog.installation import checkout
 
@@ -261,14 +261,14 @@ def known_roots() -> tuple[Path, ...]:
 
 
 def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:
-    """The folders that may hold the band of one build, besides those of the runs: the data, and where `tacholog ab` measures."""
+    """Return the folders, besides those of the runs, that may hold the band of one build: the data, and the folder of ``tacholog ab``."""
     from tacholog.installation import checkout
 
     return (*(roots or known_roots()), (checkout() or Path.cwd()) / "build" / "runs")
 
 
 def rendered(output: str, report: Comparison, only: tuple[str, ...] = (), limit: int | None = None) -> str:
-    """The report in one of `FORMATS`; ``limit`` rows of each verdict, if not given, a number that suits the format."""
+    """Return the comparison in one of `FORMATS`, with at most ``limit`` rows of each verdict. By default, the limit depends on the format."""
     limit = LIMITS.get(output, 0) if limit is None else limit
     from tacholog.compare.result import to_json
     from tacholog.render.diff import text as diff_text

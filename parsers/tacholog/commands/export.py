@@ -26,8 +26,8 @@ import click
 from tacholog import terminal
 from tacholog.commands.report import default_roots
 from tacholog.commands.shared.arguments import reading_options, work_of
-from tacholog.commands.shared.messages import Progress, mention_order, tell
-from tacholog.commands.shared.output import text_output, whole_file, write_output
+from tacholog.commands.shared.messages import Progress, mention_order, print_complaints
+from tacholog.commands.shared.output import whole_file, write_output
 from tacholog.errors import UnreadableInput
 
 if TYPE_CHECKING:
@@ -65,10 +65,10 @@ def export(*, folders: tuple[Path, ...], roots: tuple[Path, ...], kind: str, pat
 
     def read() -> tuple[Store, Complaints]:
         store = open_runs(asked, progress=progress, work=work_of(jobs, cluster, progress))
-        complained = complaints_of(store.problems, {run["run"]: run["root"] for run in store.runs})
-        if not store.runs and not complained.unread:
+        problems = complaints_of(store.problems, {run["run"]: run["root"] for run in store.runs})
+        if not store.runs and not problems.unread:
             raise UnreadableInput(f"nothing to export: no run.toml in {', '.join(map(str, asked))} or subfolders")
-        return store, complained
+        return store, problems
 
     if kind in _ROW_VALUES:
         sys.exit(_export_row_values(*read(), kind, path))
@@ -78,36 +78,36 @@ def export(*, folders: tuple[Path, ...], roots: tuple[Path, ...], kind: str, pat
     sys.exit(_export_results(read, cast("FileKind", kind), path))
 
 
-def _export_hdr(store: Store, complained: Complaints, folder: Path) -> int:
+def _export_hdr(store: Store, problems: Complaints, folder: Path) -> int:
     """Write histograms, and return the exit code."""
     from tacholog.store.export import write_hdr
 
     count = write_hdr(store.histograms(), folder)
     if not count:
         raise UnreadableInput("no log has a distribution: nothing to write")
-    exit_code = tell([complained])
+    exit_code = print_complaints([problems])
     click.echo(f"{count} histograms in {folder}")
     return exit_code
 
 
 def _export_results(read: Callable[[], tuple[Store, Complaints]], kind: FileKind, path: Path | None) -> int:
-    """Write all numbers, and return the exit code. A file has its name only when it is whole."""
+    """Write all numbers, and return the exit code. A file gets its name only when it is complete."""
     if path is not None:
         with whole_file(path) as stream:
-            store, complained = read()
+            store, problems = read()
             store.results.write(kind, Path(f"/dev/fd/{stream.fileno()}"))
-        return tell([complained])
-    store, complained = read()
-    with tempfile.NamedTemporaryFile() as file, text_output() as output:
+        return print_complaints([problems])
+    store, problems = read()
+    with tempfile.NamedTemporaryFile() as file:
         store.results.write(kind, Path(file.name))
         decoder = codecs.getincrementaldecoder("utf-8")()
         while piece := file.read(_PIECE_BYTES):
-            output.write(decoder.decode(piece).encode())
-    return tell([complained])
+            terminal.data(decoder.decode(piece))
+    return print_complaints([problems])
 
 
-def _export_row_values(store: Store, complained: Complaints, kind: str, path: Path | None) -> int:
-    """Write one value for each row in the form of a service that follows benchmarks, and return the exit code."""
+def _export_row_values(store: Store, problems: Complaints, kind: str, path: Path | None) -> int:
+    """Write one value for each row, in the format of a benchmark service, and return the exit code."""
     from tacholog.compare.row_values import row_values
     from tacholog.render.exports import bencher, github_action_benchmark
     from tacholog.view.requirements import newest
@@ -116,7 +116,7 @@ def _export_row_values(store: Store, complained: Complaints, kind: str, path: Pa
     mention_order(data.runs)
     values = row_values(newest(data))
     files = {"": bencher(values)} if kind == "bencher" else github_action_benchmark(values)
-    exit_code = tell([complained])
+    exit_code = print_complaints([problems])
     for name, content in files.items():
         if path is None:
             terminal.data(content.decode())

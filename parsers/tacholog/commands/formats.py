@@ -29,17 +29,17 @@ PIPED_COLUMNS = 200  # In a pager or with grep, a dialect should be on one line.
 @click.command(help=__doc__)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 def formats(names: tuple[str, ...]) -> None:
-    """Print a paragraph for each format (or only for the named ones), with a line for each dialect."""
+    """Print a paragraph for each format, or only for the named formats, with a line for each dialect."""
     from tacholog.formats.registry import format_named, installed
 
-    found = installed()
-    wanted = {name: format_named(name) for name in names if name not in found.failures} if names else found.formats
+    registry = installed()
+    wanted = {name: format_named(name) for name in names if name not in registry.failures} if names else registry.formats
     for name, module in wanted.items():
         terminal.styled(f"{name}: {module.TOOL}, for {module.SYSTEM}", bold=True)
         for line in _paragraph(module):
             click.echo(line)
         click.echo()
-    for name, reason in found.failures.items():
+    for name, reason in registry.failures.items():
         terminal.styled(f"{name}: {reason}", fg="red")
         click.echo()
     dialects = [dialect for module in wanted.values() for dialect in module.DIALECTS]
@@ -56,7 +56,7 @@ def _paragraph(module: Format) -> Iterator[str]:
             yield from _wrapped(f"  {label:<8}", content, columns)
     heads = ("dialect", "versions", "checked against")
     rows = [heads, *module.DIALECTS]
-    first, second = (max(len(row[at]) for row in rows) for at in (0, 1))
+    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
     second = min(second, max(columns - first - 40, 20))
     for dialect, versions, evidence in rows:
         left = max(columns - first - second - 8, 20)
@@ -65,6 +65,6 @@ def _paragraph(module: Format) -> Iterator[str]:
 
 
 def _wrapped(head: str, text: str, columns: int) -> list[str]:
-    """Return the text after a head, with its further lines indented to where the text starts."""
+    """Return the lines of a text after a head. Further lines are indented to the start of the text."""
     lines = textwrap.wrap(" ".join(text.split()), columns, initial_indent=head, subsequent_indent=" " * len(head))
     return lines or [head.rstrip()]

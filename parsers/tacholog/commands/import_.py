@@ -1,12 +1,12 @@
 """Make runs of logs that exist already: read what was measured out of their paths.
 
-A pattern after --map says what the path of a log means, from DIR on: '{release}/{label.plugin}/test-{repetition}/perf-{role}{participant}.log'. Logs
+A pattern after --map says what the path of a log below DIR means: '{release}/{label.plugin}/test-{repetition}/perf-{role}{participant}.log'. Logs
 that differ only in role and participant become one run. Without --map and --rules, nothing is imported: a pattern is suggested.
 
-Logs are copied and never changed. What was imported before is left as it is, so the same command can be repeated when there are more logs.
-docs/import.md explains the fields, the rules file, and what wins.
+Logs are copied and never changed. Runs that were imported before are left as they are, so the same command can be repeated when there are more logs.
+docs/import.md explains the fields, the rules file, and which value is used if several are stated.
 
-Exit code 2: wrong usage, or something that may be a log was not imported; it is named, and all else was imported.
+Exit code 2: wrong usage, or a file that may be a log was not imported. It is named, and all other logs were imported.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 @click.command("import", help=__doc__)
 @click.argument("folder", metavar="DIR", type=Folder(exists=True))
 @click.option("--to", "data", metavar="DATA", type=Folder(), help="The data folder for the runs. It is made if it does not exist.")
-@click.option("--map", "maps", metavar="PATTERN", multiple=True, help="What the path of a log means. May be repeated; the first that fits counts.")
+@click.option(
+    "--map", "maps", metavar="PATTERN", multiple=True, help="What the path of a log means. May be repeated; the first pattern that fits is used."
+)
 @click.option("--rules", "rules_file", metavar="FILE", type=click.Path(path_type=Path), help="More patterns, with what they state (TOML).")
 @click.option(
     "--set",
@@ -84,7 +86,7 @@ def import_(
 
 
 def _mention_hosts(runs: Sequence[ImportedRun], data: Path) -> None:
-    """Name the hosts that nobody describes: neither a log nor a file."""
+    """Print the hosts that neither a log nor a host file describes."""
     named = {run.manifest.host for run in runs if run.manifest.host} - {host for run in runs for host in run.hosts}
     for host in sorted(named):
         path = data / HOSTS_FOLDER / f"{host}.toml"
@@ -93,7 +95,7 @@ def _mention_hosts(runs: Sequence[ImportedRun], data: Path) -> None:
 
 
 def _write(root: Path, data: Path, runs: Sequence[ImportedRun], *, link: bool) -> bool:
-    """Write runs, and say how many. Return whether all of them were written."""
+    """Write runs, and print how many. Return whether all of them were written."""
     from tacholog.runs.importing.writing import remove_leftovers, staging, write_hosts, write_run
 
     written = 0

@@ -18,12 +18,11 @@ import click
 from click.core import ParameterSource
 
 from tacholog import terminal
-from tacholog.commands._parse_listing import LISTINGS, LineListing, Listing, LogComplaints, Place, Totals, kind_of
+from tacholog.commands._parse_listing import LISTINGS, LineListing, Listing, LogComplaints, LogContext, Totals, kind_of
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.blocks import RecordBlock
-from tacholog.formats.held import HeldRecords
-from tacholog.formats.reading import Event, Scan
+from tacholog.formats.reading import Event, HeldRecords, Scan
 from tacholog.formats.registry import detect, format_named
 from tacholog.formats.source import LogText, open_log, text_of
 from tacholog.runs.conditions import stated_conditions, with_stated_side, with_stated_size
@@ -44,18 +43,18 @@ UNREADABLE = 2
 @click.option("--explain", is_flag=True, help="Print every line with its class, or as a fact about the run.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any line is broken or unknown, or any run failed, was cut off or has no result.")
 def parse(paths: tuple[str, ...], output: str, log_format: str | None, summary: bool, explain: bool, strict: bool) -> None:
-    """Read each log, print what is found, then the account."""
-    if explain and (summary or _given("output")):
+    """Read each log, print its records, then the account."""
+    if explain and (summary or _is_given("output")):
         raise click.UsageError("--explain prints lines, not records, so it cannot be combined with --format or --summary")
     if log_format:
         format_named(log_format)
     listing = None if summary else LineListing() if explain else LISTINGS[output]()
     totals = Totals()
     unreadable = False
-    for path, no_log in _logs(paths):
-        trouble = no_log or _trouble(path, log_format, listing, totals)
-        if trouble:
-            terminal.line(f"tacholog: {path}: {trouble}", err=True)
+    for path, reason in _logs(paths):
+        failure = reason or _failure(path, log_format, listing, totals)
+        if failure:
+            terminal.line(f"tacholog: {path}: {failure}", err=True)
             unreadable = True
     totals.print(each=summary)
     if unreadable:
@@ -64,8 +63,8 @@ def parse(paths: tuple[str, ...], output: str, log_format: str | None, summary: 
         sys.exit(STRICT_FAILURE)
 
 
-def _trouble(path: str, log_format: str | None, listing: Listing | None, totals: Totals) -> str | None:
-    """Read one log; say why it could not be read, if it could not."""
+def _failure(path: str, log_format: str | None, listing: Listing | None, totals: Totals) -> str | None:
+    """Read one log. Return the reason if it could not be read."""
     try:
         _parse_one(path, log_format, listing, totals)
     except UnreadableInput as error:
@@ -74,18 +73,18 @@ def _trouble(path: str, log_format: str | None, listing: Listing | None, totals:
 
 
 def _logs(paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-    """Yield each log; and folders that have none or cannot be listed, each with what is the matter with it."""
+    """Yield each log, and each folder without logs or that cannot be listed, with the reason."""
     for path in paths:
         if path == STANDARD_INPUT or not Path(path).is_dir():
             yield path, None
             continue
         unlisted: list[OSError] = []
         files = [folder / name for folder, names in folders_below(Path(path), unlisted.append, regular=False) for name in names]
-        found = sorted(str(file) for file in files if file.suffix != ".toml")  # Manifests, hosts and campaigns, which no tool logs in.
+        logs = sorted(str(file) for file in files if file.suffix != ".toml")  # manifests, hosts and campaigns are not logs
         yield from ((str(error.filename), f"the folder cannot be listed: {error.strerror}") for error in unlisted)
-        if not found and not unlisted:
+        if not logs and not unlisted:
             yield path, "no log in this folder"
-        yield from ((log, None) for log in found)
+        yield from ((log, None) for log in logs)
 
 
 @contextmanager
@@ -98,16 +97,16 @@ def _opened(path: str) -> Iterator[LogText]:
 
 
 def _manifest(path: str) -> Manifest | None:
-    beside = Path(path).parent / RUN_FILE
-    return read_manifest(beside) if path != STANDARD_INPUT and is_there(beside.parent, RUN_FILE) else None
+    file = Path(path).parent / RUN_FILE
+    return read_manifest(file) if path != STANDARD_INPUT and is_there(file.parent, RUN_FILE) else None
 
 
 def _parse_one(path: str, log_format: str | None, listing: Listing | None, totals: Totals) -> None:
     manifest, name = _manifest(path), Path(path).name
     stated_format = {log.file: log.format for log in manifest.logs}.get(name) if manifest else None
     kinds: Counter[str] = Counter()
-    complaints = LogComplaints(path, shown=0 if isinstance(listing, LineListing) else COMPLAINTS_SHOWN)
-    held = HeldRecords()
+    complaints = LogComplaints(path, limit=0 if isinstance(listing, LineListing) else COMPLAINTS_SHOWN)
+    waiting = HeldRecords()
     with _opened(path) as text:
         asked = log_format or stated_format
         scan = Scan(text, asked)
@@ -117,16 +116,16 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
                 kinds[kind_of(event.like)] += len(event)
                 continue
             if isinstance(listing, LineListing):
-                listing.show(_place(path, scan, manifest, event.run), _completed(event, manifest, name))
+                listing.show(_context(path, scan, manifest, event.run), _completed(event, manifest, name))
             elif listing and isinstance(event.what, Record) and listing.wants(event.what):
-                held.add(event)
+                waiting.add(event)
             if isinstance(event.what, Record):
                 kinds[kind_of(event.what)] += 1
-            complaints.hear(event)
+            complaints.add(event)
     if listing:
-        places = [_place(path, scan, manifest, run) for run in range(max(1, len(scan.account.runs)))]
-        for event in held:  # Only now is known what stands behind the records, and holds of them too.
-            listing.show(places[event.run], _completed(event, manifest, name))
+        contexts = [_context(path, scan, manifest, run) for run in range(max(1, len(scan.account.runs)))]
+        for event in waiting:  # only now are the facts known that follow the records in the log
+            listing.show(contexts[event.run], _completed(event, manifest, name))
         listing.close()
     complaints.close(scan.account if listing else None)
     if (text.prefix or complaints.count) and (note := text.note):
@@ -137,28 +136,28 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
 
 
 def _hint(path: str, asked: str, head: str) -> None:
-    """Name the format that a log without any record is in, if it is another than was asked for."""
+    """Name the format of a log without any record, if it is not the requested one."""
     try:
-        found = detect(head)
+        name = detect(head)
     except UnreadableInput:
         return
-    if found != asked:
-        terminal.line(f"{path}: no record as {asked}; it looks like {found}", err=True)
+    if name != asked:
+        terminal.line(f"{path}: no record as {asked}; it looks like {name}", err=True)
 
 
-def _given(parameter: str) -> bool:
+def _is_given(parameter: str) -> bool:
     return click.get_current_context().get_parameter_source(parameter) is not ParameterSource.DEFAULT
 
 
-def _place(path: str, scan: Scan, manifest: Manifest | None, run: int) -> Place:
+def _context(path: str, scan: Scan, manifest: Manifest | None, run: int) -> LogContext:
     conditions, measured = scan.account.conditions(run), scan.account.facts_of(run).system
     if manifest is None:
-        return Place(path, measured or scan.system, conditions)
-    return Place(path, measured or manifest.system, conditions.over(stated_conditions(manifest)))
+        return LogContext(path, measured or scan.system, conditions)
+    return LogContext(path, measured or manifest.system, conditions.over(stated_conditions(manifest)))
 
 
 def _completed(event: Event, manifest: Manifest | None, name: str) -> Event:
-    """The event with what the manifest beside the log states and the log does not: size, side and participant, as on the pages."""
+    """Return the event with size, side and participant from the manifest, if the log does not state them. The site shows the same."""
     if manifest is None or not isinstance(event.what, Record):
         return event
     entry = next((entry for entry in manifest.logs if entry.file == name), None)

@@ -54,7 +54,7 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
 
 
 def _summarise(built: Path) -> None:
-    """Print what changed with the newest release, in one line for each system. In a GitHub job, the job summary gets the whole comparison."""
+    """Print the changes of the newest release, in one line for each system. In a GitHub job, the complete comparison goes into the job summary."""
     from tacholog.site.whole import LATEST_DIFF
 
     path = built / LATEST_DIFF

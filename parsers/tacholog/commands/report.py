@@ -6,7 +6,7 @@ Both are in the current folder, and so is build/site, where the site goes. In a 
 The site needs no server: open index.html in any browser.
 
 Exit code 2: a run, a log or a folder could not be read. The site is built without it, and names it.
-If no site can be built, as with a wrong site.toml, that of before stays as it is, and the message says so.
+If no site can be built, because of a wrong site.toml for example, the former site stays as it is, and the message says so.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import click
 
 from tacholog import terminal
 from tacholog.commands.shared.arguments import Folder, home, reading_options, work_of
-from tacholog.commands.shared.messages import Progress, mention_order, tally_words, tell
+from tacholog.commands.shared.messages import Progress, mention_order, print_complaints, tally_words
 from tacholog.errors import UnreadableInput
 from tacholog.folders import not_ours_alone
 from tacholog.installation import require
@@ -53,8 +53,8 @@ def report(
 
     site = (output or home() / "build" / "site").resolve()
     # With --output, the working folder is beside the site: two sites must not share one Sphinx cache.
-    beside = site.parent if output is None else site.with_name(f".{site.name}-build")
-    work = click.get_current_context().with_resource(_ours_alone(beside))
+    work_folder = site.parent if output is None else site.with_name(f".{site.name}-build")
+    work = click.get_current_context().with_resource(_private_folder(work_folder))
     with former_site_named(site):
         data = _data(folders, roots)
         if config is None and not (folders or roots) and (home() / "site.toml").is_file():
@@ -68,10 +68,10 @@ def report(
             if site.is_dir() and not (site / STAMP).is_file():
                 terminal.line(f"tacholog: {site} is not finished: run the same command again", err=True)
             raise
-    exit_code = tell([saved_complaints(work)])
+    exit_code = print_complaints([saved_complaints(work)])
     mention_order(saved_runs(work / "dataset"))
     if settings:
-        _tell_missing_labels(settings.pages, work / "dataset", config)
+        _mention_missing_labels(settings.pages, work / "dataset", config)
     if note := plotly_bundle().note:
         click.echo(note)
     if reading.tally.kept + reading.tally.read:
@@ -84,8 +84,8 @@ def report(
 
 
 @contextmanager
-def _ours_alone(work: Path) -> Iterator[Path]:
-    """Give a folder for what a build keeps: one of this build alone, if others could put something into the one that is wanted."""
+def _private_folder(work: Path) -> Iterator[Path]:
+    """Return the folder for files that a build keeps. If other users could write into it, it is replaced by a temporary folder."""
     reason = not_ours_alone(work)
     if reason is None:
         yield work
@@ -96,13 +96,13 @@ def _ours_alone(work: Path) -> Iterator[Path]:
 
 
 def _data(folders: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the folders of runs that the user named with and without ``--data``, or those of `default_roots`.
+    """Return the folders of runs that the user named, with or without ``--data``, or those of `default_roots`.
 
     Raises:
-        UnreadableInput: one of them is no folder, or there are only logs without a run in them.
+        UnreadableInput: one of them is not a folder, or there are only logs without a run in them.
     """
-    given = (*folders, *roots)
-    data = given or default_roots()
+    named = (*folders, *roots)
+    data = named or default_roots()
     for root in data:
         if root.is_file():
             raise UnreadableInput(
@@ -111,16 +111,16 @@ def _data(folders: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...
             )
         if not root.is_dir():
             raise UnreadableInput(f"{'--data ' if root in roots else ''}{root}: no such folder")
-    if given:
-        _refuse_bare_logs(given)
+    if named:
+        _refuse_bare_logs(named)
     return data
 
 
 def _refuse_bare_logs(folders: Sequence[Path]) -> None:
-    """Refuse folders of logs without any run, and say which command makes runs of them.
+    """Refuse folders of logs without any run. The message has the command that makes runs of them.
 
     Raises:
-        UnreadableInput: there are only such folders.
+        UnreadableInput: all folders are of this kind.
     """
     from tacholog.commands._import_listing import import_command
     from tacholog.store.load import run_folders
@@ -133,8 +133,8 @@ def _refuse_bare_logs(folders: Sequence[Path]) -> None:
         raise UnreadableInput(f"{names}: there are logs, but no run.toml. Make runs of them first, as in: {'; '.join(commands)}")
 
 
-def _tell_missing_labels(fields: Sequence[str], dataset: Path, config: Path | None) -> None:
-    """Name each label of ``pages`` that no run has: it may be mistyped, and all its results are on pages "not stated"."""
+def _mention_missing_labels(fields: Sequence[str], dataset: Path, config: Path | None) -> None:
+    """Print each label of ``pages`` that no run has. It may be mistyped, and all results are on its page "not stated"."""
     import difflib
 
     from tacholog.runs.labels import is_label, label_fields
@@ -144,15 +144,15 @@ def _tell_missing_labels(fields: Sequence[str], dataset: Path, config: Path | No
         return
     from tacholog.store.frames import saved_runs
 
-    there = label_fields(saved_runs(dataset)["labels"].dropna())
-    for field in (field for field in asked if field not in there):
-        near = difflib.get_close_matches(field, there, 1)
-        hint = f" (is {near[0]} meant?)" if near else f" (there are {', '.join(there)})" if there else ""
+    labels = label_fields(saved_runs(dataset)["labels"].dropna())
+    for field in (field for field in asked if field not in labels):
+        near = difflib.get_close_matches(field, labels, 1)
+        hint = f" (is {near[0]} meant?)" if near else f" (there are {', '.join(labels)})" if labels else ""
         terminal.line(f"tacholog: {config}: pages: no run has {field}{hint}, so its results are on pages called not stated", err=True)
 
 
 def default_roots() -> tuple[Path, ...]:
-    """Return ``data/`` and the newest folder in ``build/runs/`` that holds runs, see `home`. Print the name of the latter on standard error.
+    """Return ``data/`` and the newest folder in ``build/runs/`` that holds runs (see `home`). Print the name of the latter on standard error.
 
     Raises:
         UnreadableInput: neither folder exists.
@@ -163,7 +163,7 @@ def default_roots() -> tuple[Path, ...]:
     newest = campaign_folders(root / "build" / "runs")[-1:]
     for path in newest:
         click.echo(f"own runs: {path}", err=True)
-    found = tuple(path for path in (root / "data", *newest) if path.is_dir())
-    if not found:
+    roots = tuple(path for path in (root / "data", *newest) if path.is_dir())
+    if not roots:
         raise UnreadableInput(f"there is no data in {root / 'data'} and no run in {root / 'build' / 'runs'}: name a folder with --data")
-    return found
+    return roots

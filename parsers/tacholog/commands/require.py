@@ -1,7 +1,7 @@
 """Check that runs meet requirements, such as "p99 latency at 1 KiB stays under 5 us".
 
-RUNS is a release label, a folder of runs, a raw log, a folder of logs, or a saved dataset, as in tacholog diff. Of each system, the newest release
-in it is judged; --release chooses another one.
+RUNS is a release label, a folder of runs, a raw log, a folder of logs, or a saved dataset, as in tacholog diff. The newest release of each system
+is judged; --release chooses another one.
 
 Requirements are in a file (docs/requirements.md); default: requirements.toml in the current folder, else in data/. A requirement is judged by an
 interval over the runs, never by one number: it has passed if the whole interval is within the limit, and failed if the whole interval is beyond it.
@@ -12,9 +12,9 @@ Exit codes:
   2  wrong usage; or a run, log or folder could not be read: it is named, and
      the requirements were judged without it
   3  a requirement has failed
-  4  none has failed, but one cannot be told (its interval lies on both sides
-     of the limit, or there are too few runs or samples), or has no such row
-With --fail-on, only the verdicts that it names count for 3 and 4.
+  4  none has failed, but one cannot be told (its interval contains the limit,
+     or there are too few runs or samples), or has no such row
+With --fail-on, only the verdicts that it names lead to 3 and 4.
 """  # noqa: D301 - click takes the sign itself for "leave these lines as they are"
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import click
 from tacholog import terminal
 from tacholog.commands.diff import is_bare, known_roots, mention_releases
 from tacholog.commands.shared.arguments import Folder
-from tacholog.commands.shared.messages import mention_order, tell
+from tacholog.commands.shared.messages import mention_order, print_complaints
 from tacholog.commands.shared.output import write_output
 from tacholog.compare.requirements.result import VERDICTS
 from tacholog.errors import UnreadableInput
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
 
 FORMATS = ("text", "markdown", "json", "junit")
-_DATA = ("json", "junit")  # what programs read
+_DATA = ("json", "junit")  # formats for programs
 _FAIL_ON = tuple(verdict for verdict in VERDICTS if verdict != "passed")
 
 
@@ -70,7 +70,7 @@ def require(
     roots: tuple[Path, ...],
     fail_on: tuple[str, ...],
 ) -> None:
-    """Read the requirements and the runs, judge, print."""
+    """Read the requirements and the runs, judge them, and print the verdicts."""
     from tacholog.compare.requirements.file import read_requirements
     from tacholog.compare.requirements.judge import check_bases, exit_code, judge
     from tacholog.compare.sides import find, of_release
@@ -79,16 +79,16 @@ def require(
 
     requirements = read_requirements(file or _default_file(roots))
     check_bases(requirements, than)
-    places = roots or known_roots()
-    mention_releases([runs], places)
-    everything = find(runs, places)
-    lost = tell([complaints(with_copies(everything))], bare=is_bare(runs))
-    bases = {name for name in (than, *(one.requirement.than for one in requirements.requirements)) if name}
+    folders = roots or known_roots()
+    mention_releases([runs], folders)
+    everything = find(runs, folders)
+    lost = print_complaints([complaints(with_copies(everything))], bare=is_bare(runs))
+    bases = {name for name in (than, *(entry.requirement.than for entry in requirements.requirements)) if name}
     judged = of_release(everything, release) if release else newest(everything, bases)
     if not release:
         mention_order(everything.runs)
     _mention_unlabelled(everything, judged)
-    report = judge(judged, requirements, _base(everything, places), than)
+    report = judge(judged, requirements, _base(everything, folders), than)
     text = rendered(output, report, fail_on)
     if path is not None:
         write_output(path, text.encode())
@@ -100,38 +100,40 @@ def require(
 
 
 def _mention_unlabelled(everything: Dataset, judged: Dataset) -> None:
-    """Say how many runs are not judged because they state no release, and others of their system do: they may be newer than all of these."""
+    """Print how many runs are not judged because they state no release, although other runs of their system do. They may be the newest runs."""
     left = everything.runs[~everything.runs["run"].isin(judged.runs["run"]) & everything.runs["release"].isna()]
     for system, count in left["system"].astype(object).value_counts().sort_index().items():
         terminal.line(f"{count} runs of {system} state no release, and are not judged: other runs of {system} do", err=True)
 
 
 def _default_file(roots: Sequence[Path]) -> Path:
-    """Return the file of requirements that no option names.
+    """Return the default file of requirements.
 
     Raises:
-        UnreadableInput: there is none.
+        UnreadableInput: there is no such file.
     """
     from tacholog.commands.shared.arguments import home
     from tacholog.compare.requirements.file import FILE
 
-    places = [Path(FILE), *(root / FILE for root in roots or (home() / "data",))]
-    found = next((place for place in places if place.is_file()), None)
-    if found is None:
-        raise UnreadableInput(f"no {' and no '.join(map(str, places))}: name the file with --requirements (docs/requirements.md says what is in it)")
-    return found
+    candidates = [Path(FILE), *(root / FILE for root in roots or (home() / "data",))]
+    file = next((path for path in candidates if path.is_file()), None)
+    if file is None:
+        raise UnreadableInput(
+            f"no {' and no '.join(map(str, candidates))}: name the file with --requirements (docs/requirements.md says what is in it)"
+        )
+    return file
 
 
 def _base(everything: Dataset, roots: Sequence[Path]) -> Base:
-    """Return how the runs are found that a relative requirement compares with: among those that are judged, else as tacholog diff finds them."""
+    """Return a function that finds the runs of a baseline: first among the judged runs, then as ``tacholog diff`` does."""
     from tacholog.compare.sides import find, of_release
 
-    found: dict[str, Dataset] = {}
+    baselines: dict[str, Dataset] = {}
 
     def base(name: str) -> Dataset:
-        if name not in found:
-            found[name] = of_release(everything, name) if (everything.runs["release"] == name).any() else find(name, roots)
-        return found[name]
+        if name not in baselines:
+            baselines[name] = of_release(everything, name) if (everything.runs["release"] == name).any() else find(name, roots)
+        return baselines[name]
 
     return base
 

@@ -19,12 +19,12 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{1,39}")
 
 
 def _free_name(_: click.Context, __: click.Parameter, name: str) -> str:
-    """Return the name, if a module can have it and no installed format has it."""
+    """Return the name, if it can name a module and no installed format has it."""
     from tacholog.formats.registry import installed
 
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise click.BadParameter(f"{name!r} cannot be the name of a module: use 2 to 40 characters of a-z, 0-9 and _, and start with a letter")
-    if name in (taken := installed()).formats or name in taken.failures:
+    if name in (registry := installed()).formats or name in registry.failures:
         raise click.BadParameter(f"a format called {name!r} is already installed; 'tacholog formats' lists them all")
     return name
 
@@ -43,10 +43,10 @@ def scaffold(name: str, output: Path | None) -> None:
         raise UnreadableInput(f"{folder} exists already and is not an empty folder; nothing was written")
     example = templates_dir() / "format-package"
     for source in sorted(path for path in example.rglob("*") if path.is_file()):
-        within = source.relative_to(example)
-        if any(part.startswith((".", "__pycache__")) for part in within.parts):
+        path = source.relative_to(example)
+        if any(part.startswith((".", "__pycache__")) for part in path.parts):
             continue  # files that tools leave behind in a checkout
-        target = folder / str(within).replace(EXAMPLE, name)
+        target = folder / str(path).replace(EXAMPLE, name)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(source.read_text(encoding="utf-8").replace(EXAMPLE, name), encoding="utf-8")
         click.echo(target)

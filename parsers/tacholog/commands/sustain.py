@@ -6,17 +6,17 @@ COMMAND is a tool with an option for a rate. %rate% in it stands for the rate of
   tacholog sustain --latency-goal p99=100us --rate-range 1000,500000 -- \\
     sockperf under-load -i 192.0.2.1 --reply-every 5 --mps %rate% -t %seconds%
 
-sockperf measures only one message in a hundred, unless --reply-every says otherwise: too few for p99 in a trial of a second.
+By default, sockperf measures only one message in a hundred. For p99 in a trial of a second, these are too few: --reply-every changes it.
 
-A trial passes if the log of the tool says that latency and loss keep the goal, and that at least 99.9 % of the rate was sent (if it says how many
-were sent). The search is that of perftest --test sustain (RFC 9971, MLRsearch; docs/native-log.md). Its log, with every trial, goes to standard
-output. A campaign file may use this command as any other.
+A trial passes if, by the log of the tool, latency and loss keep the goal, and at least 99.9 % of the rate was sent (if the log states how many
+messages were sent). The search is that of perftest --test sustain (RFC 9971, MLRsearch; docs/native-log.md). Its log, with every trial, goes to
+standard output. A campaign file can use this command like any other.
 
 \b
 Exit codes:
   0  the search is complete
-  1  a trial could not be carried out, or its log does not say what the goal
-     needs; the log says which
+  1  a trial could not be done, or its log does not state what the goal
+     needs; the output names it
   2  wrong usage
 """  # noqa: D301 - click takes the sign itself for "leave these lines as they are"
 
@@ -29,6 +29,8 @@ from typing import NoReturn
 
 import click
 
+from tacholog.errors import TachologError
+
 _UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _LATENCY = re.compile(r"(?P<statistic>max|p\d{2}(?:\.\d{1,6})?)=(?P<number>\d{1,9}(?:\.\d{1,6})?)(?P<unit>ns|us|ms|s)")
 _RATES = re.compile(r"(?P<least>\d{1,10}(?:\.\d{1,3})?),(?P<most>\d{1,10}(?:\.\d{1,3})?)")
@@ -38,16 +40,18 @@ _SECONDS = click.FloatRange(0.1, 86400)
 
 @click.command(help=__doc__, context_settings={"ignore_unknown_options": True})
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-@click.option("--latency-goal", metavar="STAT=TIME", help="What latency has to keep, such as p99=100us.  [default: only loss counts]")
-@click.option("--loss-goal", type=_RATIO, default=0.0, show_default=True, help="Which share of the messages may be lost.")
+@click.option("--latency-goal", metavar="STAT=TIME", help="The largest latency, such as p99=100us.  [default: only loss counts]")
+@click.option("--loss-goal", type=_RATIO, default=0.0, show_default=True, help="The share of messages that may be lost.")
 @click.option("--rate-range", metavar="LOW,HIGH", default="1000,10000000", show_default=True, help="The rates to search in.")
 @click.option("--duration", "full_s", type=_SECONDS, default=5.0, show_default=True, help="Seconds of the trials that confirm the result.")
 @click.option("--trial-duration", "short_s", type=_SECONDS, default=1.0, show_default=True, help="Seconds of the trials that narrow the rates down.")
 @click.option(
-    "--goal-width", type=click.FloatRange(0.001, 1, max_open=True), default=0.01, show_default=True, help="How close both bounds have to be."
+    "--goal-width", type=click.FloatRange(0.001, 1, max_open=True), default=0.01, show_default=True, help="How close both bounds must be, as a share."
 )
-@click.option("--trials", type=click.IntRange(1, 1000), default=3, show_default=True, help="How many trials of full length decide on a rate.")
-@click.option("--exceed-ratio", type=_RATIO, default=0.5, show_default=True, help="Which share of a rate's trials may miss the goal.")
+@click.option(
+    "--trials", type=click.IntRange(1, 1000), default=3, show_default=True, help="The number of trials of full length that decide on a rate."
+)
+@click.option("--exceed-ratio", type=_RATIO, default=0.5, show_default=True, help="The share of the trials of a rate that may miss the goal.")
 @click.option("--format", "format_name", metavar="NAME", help="The format of the tool's log.  [default: found by its content]")
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Folder that gets the log of each trial.")
 def sustain(
@@ -67,7 +71,6 @@ def sustain(
     from importlib.metadata import version
 
     from tacholog.campaign.sustain import RATE, Goal, SearchPlan, TrialCommand, line_of, rounded, search
-    from tacholog.errors import TachologError
 
     rates = _RATES.fullmatch(rate_range)
     if rates is None or not 1 <= float(rates["least"]) < float(rates["most"]):

@@ -29,7 +29,7 @@ import click
 
 from tacholog import terminal
 from tacholog.commands.shared.arguments import reading_options, work_of
-from tacholog.commands.shared.messages import tell
+from tacholog.commands.shared.messages import print_complaints
 from tacholog.commands.shared.output import write_output
 from tacholog.errors import TachologError, UnreadableInput
 
@@ -67,24 +67,24 @@ def table(
     from tacholog.store.complaints import complaints
     from tacholog.store.load import open_paths
     from tacholog.view.chosen_questions import questions_for
+    from tacholog.view.factors import measured
     from tacholog.view.questions import Question, answer
-    from tacholog.view.views import summaries_of
 
     if subject is None and (over or by):
         raise UnreadableInput("--over and --by need a --subject: what is compared")
     data = open_paths(runs or default_roots(), work=work_of(jobs, cluster))
-    exit_code = tell([complaints(data)])
-    results, all_runs = summaries_of(data)
+    exit_code = print_complaints([complaints(data)])
+    numbers, all_runs = measured(data)
     chosen = dict(_pair(text) for text in where)
     if subject is None:
-        question = next(iter(questions_for(results)), None)
+        question = next(iter(questions_for(numbers)), None)
         if question is None:
             raise UnreadableInput("nothing varies in these runs, so there is no question that they answer by themselves: name a --subject")
         terminal.line(f"chosen by the data: {_as_options(question)}", err=True)
         question = Question(subject=question.subject, over=question.over, by=question.by, metric=metric or question.metric, where=chosen)
     else:
         question = Question(subject=subject, over=over, by=by, metric=metric, where=chosen)
-    text = rendered(answer(question, results, all_runs), output)
+    text = rendered(answer(question, numbers, all_runs), output)
     if path is not None:
         write_output(path, text.encode())
     else:

@@ -1,13 +1,14 @@
 """Verify that a site or a folder of runs is what its logs say.
 
-Nothing is fetched, and no number is taken from the build.
+Nothing is downloaded, and no number is taken from the build.
 
-Of a folder of runs, every log is read again, and its SHA-256 is compared with run.toml. Of a site (built or published), the raw logs that it offers
-are read again; every number of the Parquet file for download, with what stands beside it, and every number on a page that leads to a log line is
-compared with them. A published log may have been redacted: then its own SHA-256 counts, which the site states. A log that the site marks as not the
-one that was recorded is named too. All other files are compared with the list of files of a built site. A published site has no such list: its CSV
-and JSON lines are compared with the Parquet file, and results/latest.json with the logs. Of a published site, the newest version is checked; name
-the folder versions/LABEL in it to check another one.
+For a folder of runs, every log is read again, and its SHA-256 is compared with run.toml.
+
+For a site (built or published), the raw logs that it offers are read again. Every row of the Parquet file for download, and every number on a page
+that leads to a log line, is compared with them. If a published log was redacted, its SHA-256 is compared with that which the site states. Logs that
+the site marks as changed since they were recorded are named too. All other files of a built site are compared with its list of files. A published
+site has no such list: its CSV and JSON lines are compared with the Parquet file, and results/latest.json with the logs. The newest version of a
+published site is checked; to check another one, name its folder versions/LABEL.
 
 \b
 Exit codes:
@@ -34,7 +35,7 @@ _WRONG = 3
 @click.option("--format", "output", type=click.Choice(("text", "json")), default="text", show_default=True, help="How to print the receipt.")
 @click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="How many findings the text lists; 0: all.")
 def verify(folder: Path, output: str, limit: int) -> None:
-    """Find out what the folder is, verify it, and print the receipt."""
+    """Verify a site or a folder of runs, and print the receipt."""
     from tacholog.errors import UnreadableInput
     from tacholog.site.verification.receipt import reasons, text, verify_data
     from tacholog.site.verification.site import as_json, is_site, verify_site

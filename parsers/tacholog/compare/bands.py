@@ -69,18 +69,18 @@ class SameBuildBands(NamedTuple):
     bands: dict[RowKey, Band]
 
 
-def calibrations(report: Comparison, build: str) -> list[Calibration]:
+def calibrations(comparison: Comparison, build: str) -> list[Calibration]:
     """The entries that a comparison of one build with itself gives: one for each row of interleaved pairs.
 
     Rows that differ only in a label have one key in the file, and must not pass for one row: they give no entries.
     """
-    sessions = {run.session for run in report.runs if run.session}
-    times = [run.start_time for run in report.runs if run.start_time]
+    sessions = {run.session for run in comparison.runs if run.session}
+    times = [run.start_time for run in comparison.runs if run.start_time]
     if len(sessions) != 1:
         return []
-    rows = (row for row in report.rows if row.design == "paired" and row.p is not None and not _has_labels(row.key))
-    found = [_calibration(row, build, next(iter(sessions)), min(times, default=None)) for row in rows]
-    return [entry for entry in found if entry is not None]
+    rows = (row for row in comparison.rows if row.design == "paired" and row.p is not None and not _has_labels(row.key))
+    entries = [_calibration(row, build, next(iter(sessions)), min(times, default=None)) for row in rows]
+    return [entry for entry in entries if entry is not None]
 
 
 def _has_labels(key: RowKey) -> bool:
@@ -112,13 +112,13 @@ def _calibration(row: ComparisonRow, build: str, session: str, start: str | None
 def add(folder: Path, host: str, entries: Sequence[Calibration]) -> Path:
     """Add a session to ``same-build/<host>.csv`` below a folder, and return the file. A session that is there already is replaced."""
     path = folder / FOLDER / f"{host}.csv"
-    kept = [entry for entry in (read(path) if path.is_file() else ()) if entry.session not in {new.session for new in entries}]
+    old_entries = [entry for entry in (read(path) if path.is_file() else ()) if entry.session not in {new.session for new in entries}]
     path.parent.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
     names = [name for name in Calibration.__struct_fields__ if name != "key"]
     table = csv.writer(text, lineterminator="\n")
     table.writerow([*names[:4], *_KEY, *names[4:]])
-    for entry in (*kept, *entries):
+    for entry in (*old_entries, *entries):
         cells = [_cell(getattr(entry, name)) for name in names]
         table.writerow([*cells[:4], *(_cell(getattr(entry.key, name)) for name in _KEY), *cells[4:]])
     part = path.with_name(f".{path.name}.part")
@@ -144,24 +144,24 @@ def read(path: Path, *, named_by_user: bool = False) -> list[Calibration]:
         raise UnreadableInput(f"{path}: {error}") from error
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UnreadableInput(f"{path}: {error}") from error
-    found = []
+    entries = []
     for number, line in enumerate(lines, start=2):
         try:
-            found.append(_entry(line))
+            entries.append(_entry(line))
         except (msgspec.ValidationError, KeyError) as error:
             raise UnreadableInput(f"{path}:{number}: {error}") from error
-    return found
+    return entries
 
 
 def _entry(line: dict[str, str]) -> Calibration:
     cells: dict[str, Any] = {name: text or None for name, text in line.items()}
     key = {name: cells[name] for name in _KEY if cells[name] is not None}
     key |= {"keyed": key["keyed"] == "True"} if "keyed" in key else {}
-    rest = {name: cells[name] for name in Calibration.__struct_fields__ if name != "key"}
-    return msgspec.convert({**rest, "key": key}, Calibration, strict=False)
+    values = {name: cells[name] for name in Calibration.__struct_fields__ if name != "key"}
+    return msgspec.convert({**values, "key": key}, Calibration, strict=False)
 
 
-def known(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked: Path | None = None) -> SameBuildBands | None:
+def find_same_build(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked: Path | None = None) -> SameBuildBands | None:
     """Find the bands of the machine on which both sides were measured, if there are any.
 
     Args:
@@ -176,13 +176,13 @@ def known(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked: Path | No
     # Hundreds of runs lie in a few folders: one of each says what is above them. Nothing is above "." and "/".
     roots_of_runs = (str(root) for frame in runs if "root" in frame for root in frame["root"].dropna())
     of_folder = {os.path.dirname(root): root for root in roots_of_runs if root not in (".", "/")}  # noqa: PTH120 - as this: to make a `Path` of each
-    places = dict.fromkeys(above for root in of_folder.values() for above in Path(root).parents)
+    folders = dict.fromkeys(above for root in of_folder.values() for above in Path(root).parents)
     host = next(iter(hosts), "")
     name = f"{FOLDER}/{host}.csv"
     if asked:
         return same_build(asked, named_by_user=True)
-    found = next((place for place in (*places, *roots) if "/" not in host and is_there(place, name)), None)
-    return None if found is None else same_build(found / name)
+    folder_with_file = next((folder for folder in (*folders, *roots) if "/" not in host and is_there(folder, name)), None)
+    return None if folder_with_file is None else same_build(folder_with_file / name)
 
 
 def same_build(path: Path, *, named_by_user: bool = False) -> SameBuildBands:
@@ -192,7 +192,9 @@ def same_build(path: Path, *, named_by_user: bool = False) -> SameBuildBands:
     by_row: dict[RowKey, list[Calibration]] = defaultdict(list)
     for entry in entries:
         by_row[entry.key].append(entry)
-    return SameBuildBands(path, tuple(dict.fromkeys(entry.session for entry in entries)), {key: _band(found) for key, found in by_row.items()})
+    return SameBuildBands(
+        path, tuple(dict.fromkeys(entry.session for entry in entries)), {key: _band(entries_of_row) for key, entries_of_row in by_row.items()}
+    )
 
 
 def _band(sessions: Sequence[Calibration]) -> Band:
@@ -210,8 +212,8 @@ def _band(sessions: Sequence[Calibration]) -> Band:
     return Band(paired, sqrt(within**2 + between**2), across_sessions=True)
 
 
-def noise(found: SameBuildBands) -> Iterator[float]:
+def noise(same_build: SameBuildBands) -> Iterator[float]:
     """The run-to-run noise of each row with medians or means, as the standard deviation of logarithms."""
-    for entry in read(found.file, named_by_user=True):  # It was read before.
-        if entry.session == found.sessions[-1] and entry.key.statistic in ("p50", "mean"):
+    for entry in read(same_build.file, named_by_user=True):  # It was read before.
+        if entry.session == same_build.sessions[-1] and entry.key.statistic in ("p50", "mean"):
             yield entry.deviation

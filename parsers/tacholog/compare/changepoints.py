@@ -66,19 +66,21 @@ def changes(histories: Sequence[Sequence[Sequence[float]]], hidden: Sequence[flo
     """
     rounding = np.zeros(len(histories)) if hidden is None else np.asarray(hidden, float)
     by_length: dict[int, list[int]] = {}
-    for place, history in enumerate(histories):
-        if len(history) >= LEAST_RELEASES and np.isfinite(rounding[place]):
-            by_length.setdefault(len(history), []).append(place)
+    for index, history in enumerate(histories):
+        if len(history) >= LEAST_RELEASES and np.isfinite(rounding[index]):
+            by_length.setdefault(len(history), []).append(index)
     total = sum(map(len, by_length.values()))
-    found: list[Change] = []
-    for places in by_length.values():
-        runs = [[np.log(np.asarray(release, float)) for release in histories[place]] for place in places]
+    all_changes: list[Change] = []
+    for indices in by_length.values():
+        runs = [[np.log(np.asarray(release, float)) for release in histories[index]] for index in indices]
         levels = np.array([[release.mean() for release in history] for history in runs])
-        noise = np.maximum(_noise(levels, np.array([_within(*one) for one in zip(runs, levels, strict=True)])), rounding[places])
+        noise = np.maximum(_noise(levels, np.array([_within(*history) for history in zip(runs, levels, strict=True)])), rounding[indices])
         of_length = _of_one_length(_without_outliers(levels, noise), noise, total)
-        found += [change._replace(history=places[change.history]) for change in of_length]
-    found = [one for one in (_widened(change, float(rounding[change.history])) for change in found) if one.low > 0 or one.high < 0]
-    return sorted(found, key=lambda change: (change.p, change.history, change.first))
+        all_changes += [change._replace(history=indices[change.history]) for change in of_length]
+    all_changes = [
+        widened for widened in (_widened(change, float(rounding[change.history])) for change in all_changes) if widened.low > 0 or widened.high < 0
+    ]
+    return sorted(all_changes, key=lambda change: (change.p, change.history, change.first))
 
 
 def _widened(change: Change, hidden: float) -> Change:
@@ -112,20 +114,20 @@ def _of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
     p_drift = _trend_p(levels) * total / count
     penalty = step_penalty(releases, total)
     starts = _segmented(levels / noise[:, None], penalty)
-    found: list[Change] = []
-    for place in range(count):
-        drift = _drift(levels[place], float(noise[place]), penalty, starts[place]) if p_drift[place] <= LEVEL / 2 else None
+    changes: list[Change] = []
+    for index in range(count):
+        drift = _drift(levels[index], float(noise[index]), penalty, starts[index]) if p_drift[index] <= LEVEL / 2 else None
         if drift is not None:
-            found.append(Change(place, "drift", *drift, min(1.0, 2 * float(p_drift[place]))))
+            changes.append(Change(index, "drift", *drift, min(1.0, 2 * float(p_drift[index]))))
         else:
-            found += _steps(place, levels[place], float(noise[place]), starts[place], total)
-    return found
+            changes += _steps(index, levels[index], float(noise[index]), starts[index], total)
+    return changes
 
 
 def step_penalty(releases: int, histories: int) -> float:
     """What a step must at least gain, in squared units of the noise: the quantile of Student's t for all places in all histories together."""
-    places = (releases - 1) * histories
-    return float(student_t_two_sided_quantile(np.array([LEVEL / 2 / places]), releases - 1)[0]) ** 2
+    candidates = (releases - 1) * histories
+    return float(student_t_two_sided_quantile(np.array([LEVEL / 2 / candidates]), releases - 1)[0]) ** 2
 
 
 def _within(history: Sequence[Floats], levels: Floats) -> float:
@@ -139,17 +141,17 @@ def _within(history: Sequence[Floats], levels: Floats) -> float:
 def _noise(levels: Floats, within: Floats) -> Floats:
     """The standard deviation of the levels of each history without its steps."""
     squares = np.sort(np.diff(levels, axis=1) ** 2, axis=1)
-    kept = max(1, int(np.ceil(_KEPT * squares.shape[1])))
-    own = squares[:, :kept].mean(axis=1) * _trimmed(squares.shape[1], kept)
-    between = max(float(np.median(own - within)), 0.0)  # what histories of a page have in common: sessions
-    return np.asarray(np.sqrt(np.maximum(np.maximum(own, within + between), 1e-12)))
+    count = max(1, int(np.ceil(_KEPT * squares.shape[1])))
+    own_noise = squares[:, :count].mean(axis=1) * _trimmed(squares.shape[1], count)
+    between = max(float(np.median(own_noise - within)), 0.0)  # what histories of a page have in common: sessions
+    return np.asarray(np.sqrt(np.maximum(np.maximum(own_noise, within + between), 1e-12)))
 
 
 @functools.lru_cache(maxsize=256)
-def _trimmed(count: int, kept: int) -> float:
-    """What makes the mean of the smallest ``kept`` of so many squared differences a variance of one level."""
+def _trimmed(count: int, used: int) -> float:
+    """What makes the mean of the smallest ``used`` of so many squared differences a variance of one level."""
     noise = np.random.default_rng(1).standard_normal((_DRAWS // 4, count + 1))
-    return 1 / float(np.sort(np.diff(noise, axis=1) ** 2, axis=1)[:, :kept].mean())
+    return 1 / float(np.sort(np.diff(noise, axis=1) ** 2, axis=1)[:, :used].mean())
 
 
 def _segmented(scaled: Floats, penalty: float) -> list[list[int]]:
@@ -166,37 +168,37 @@ def _segmented(scaled: Floats, penalty: float) -> list[list[int]]:
         cost = best[:, starts] + distance + penalty
         before[:, end] = cost.argmin(axis=1)
         best[:, end] = cost.min(axis=1)
-    found: list[list[int]] = []
+    starts_of_histories: list[list[int]] = []
     for path in before.tolist():
-        places, end = [], releases
+        starts_backwards, end = [], releases
         while path[end]:
             end = path[end]
-            places.append(end)
-        found.append(places[::-1])
-    return found
+            starts_backwards.append(end)
+        starts_of_histories.append(starts_backwards[::-1])
+    return starts_of_histories
 
 
-def _steps(place: int, levels: Floats, noise: float, starts: Sequence[int], total: int) -> list[Change]:
+def _steps(history: int, levels: Floats, noise: float, starts: Sequence[int], total: int) -> list[Change]:
     """The steps of a history: how large, and how sure."""
     ends = [0, *starts, len(levels)]
-    found = []
-    for first, at, last in zip(ends, ends[1:], ends[2:], strict=False):
-        shift = float(levels[at:last].mean() - levels[first:at].mean())
-        error = noise * sqrt(1 / (at - first) + 1 / (last - at))
+    changes = []
+    for first, start, last in zip(ends, ends[1:], ends[2:], strict=False):
+        shift = float(levels[start:last].mean() - levels[first:start].mean())
+        error = noise * sqrt(1 / (start - first) + 1 / (last - start))
         freedom = len(levels) - 1
         width = error * float(student_t_two_sided_quantile(np.array([0.05]), freedom)[0])
         p = student_t_two_sided_p(abs(shift) / error, freedom) * freedom * total * 2
-        found.append(Change(place, "step", at, at, shift, shift - width, shift + width, min(1.0, p)))
-    return found
+        changes.append(Change(history, "step", start, start, shift, shift - width, shift + width, min(1.0, p)))
+    return changes
 
 
 def _trend_p(levels: Floats) -> Floats:
     """The p-value of each history by Kendall's trend, for all of them together: the releases are shuffled, in all histories at once."""
-    one, other = np.triu_indices(levels.shape[1], 1)
-    signs = np.sign(levels[:, other] - levels[:, one])
-    found = np.abs(signs @ _shuffled(levels.shape[1]).T)
-    largest = np.sort(found.max(axis=0))
-    return np.asarray(1 - np.searchsorted(largest, found[:, 0], side="left") / len(largest))
+    first, second = np.triu_indices(levels.shape[1], 1)
+    signs = np.sign(levels[:, second] - levels[:, first])
+    statistics = np.abs(signs @ _shuffled(levels.shape[1]).T)
+    largest = np.sort(statistics.max(axis=0))
+    return np.asarray(1 - np.searchsorted(largest, statistics[:, 0], side="left") / len(largest))
 
 
 @functools.lru_cache(maxsize=8)
@@ -204,8 +206,8 @@ def _shuffled(releases: int) -> Floats:
     """For each order of the releases, and each two of them, 1 if they are in the order of time and -1 if not; the first order is that of time."""
     generator = np.random.default_rng(1)
     orders = np.stack([np.arange(releases), *(generator.permutation(releases) for _ in range(_SHUFFLES))])
-    one, other = np.triu_indices(releases, 1)
-    return np.asarray(np.sign(orders[:, other] - orders[:, one]), np.float64)
+    first, second = np.triu_indices(releases, 1)
+    return np.asarray(np.sign(orders[:, second] - orders[:, first]), np.float64)
 
 
 def _drift(levels: Floats, noise: float, penalty: float, starts: Sequence[int]) -> tuple[int, int, float, float, float] | None:

@@ -28,11 +28,11 @@ _IN_MEMORY = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ip
 _NAMED_AS_LOCAL = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|uds|unix|loopback|pointer", re.IGNORECASE)
 
 
-def is_local(stated: Stated) -> bool:
+def is_local(conditions: Stated) -> bool:
     """Whether the transport stays within one machine, so that no network card takes part: by the reach that the log states, else by its name."""
-    if stated["reach"] is not None:
-        return bool(stated["reach"] != "network")
-    return _NAMED_AS_LOCAL.search(stated["transport"] or "") is not None
+    if conditions["reach"] is not None:
+        return bool(conditions["reach"] != "network")
+    return _NAMED_AS_LOCAL.search(conditions["transport"] or "") is not None
 
 
 Needed = Callable[[Stated, ComparisonKind], bool]
@@ -50,12 +50,12 @@ def _in_diff(_: Stated, comparison: ComparisonKind) -> bool:
     return comparison == "diff"
 
 
-def _of_latency(stated: Stated, _: ComparisonKind) -> bool:
-    return stated["metric"] in ("latency", "jitter")
+def _of_latency(conditions: Stated, _: ComparisonKind) -> bool:
+    return conditions["metric"] in ("latency", "jitter")
 
 
-def _on_network(stated: Stated, _: ComparisonKind) -> bool:
-    return not is_local(stated)
+def _on_network(conditions: Stated, _: ComparisonKind) -> bool:
+    return not is_local(conditions)
 
 
 _DIFF: tuple[ComparisonKind, ...] = ("diff",)
@@ -106,10 +106,10 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "payload_touched": Condition("payload_touched", _DIFF, lambda row, _: row["data_path"] in ("zero-copy", "pointer")),
         "latency_of": Condition("latency_of", _EVERYWHERE),
         "offered_rate_per_s": Condition(
-            "offered_rate", _LOAD, lambda row, of: of == "diff" and row["load_mode"] in ("open", "paced") and row["test"] != "sustain"
+            "offered_rate", _LOAD, lambda row, comparison: comparison == "diff" and row["load_mode"] in ("open", "paced") and row["test"] != "sustain"
         ),
         "goal": Condition("goal", _DIFF, lambda row, _: row["test"] == "sustain"),
-        "recovery_time_ns": Condition("recovery_time", _LOAD, lambda row, of: of == "diff" and row["test"] == "demand"),
+        "recovery_time_ns": Condition("recovery_time", _LOAD, lambda row, comparison: comparison == "diff" and row["test"] == "demand"),
         "instances": Condition("instances", _DIFF, lambda row, _: row["keyed"] is True),
         # A version that states one less had none, or one that another line states: its logs are compared as before.
         SETTINGS: Condition("settings", _DIFF),
@@ -175,7 +175,7 @@ def judge(old: Stated, new: Stated, across: Collection[str] = (), comparison: Co
     """
     same_host = old.get("host") is not None and old.get("host") == new.get("host")
     fields = [field for field in only or asked(comparison, old["metric"]) if not (field in across or (field in MACHINE and "host" in across))]
-    different = [found for field in fields for found in _differences(field, old, new, comparison, across)]
+    different = [difference for field in fields for difference in _differences(field, old, new, comparison, across)]
     open_fields = [field for field in fields if old[field] is None or new[field] is None]
     unverified = [
         CODES[field]
@@ -184,7 +184,7 @@ def judge(old: Stated, new: Stated, across: Collection[str] = (), comparison: Co
     ]
     if comparison == "diff":
         return Judgement(tuple(different), tuple(unverified), _machines(old["machine"], new["machine"]))
-    return Judgement(tuple(one for one in different if one.field not in unverified), tuple(unverified))
+    return Judgement(tuple(difference for difference in different if difference.field not in unverified), tuple(unverified))
 
 
 @lru_cache
@@ -193,19 +193,21 @@ def asked(comparison: ComparisonKind, metric: str) -> tuple[str, ...]:
     return tuple(name for name, condition in CONDITIONS.items() if condition.is_asked(comparison, metric))
 
 
-def unknown(stated: Stated, comparison: ComparisonKind) -> tuple[str, ...]:
+def unknown(conditions: Stated, comparison: ComparisonKind) -> tuple[str, ...]:
     """The codes of the conditions that one side alone would have to state: without them it is comparable with nothing."""
-    return tuple(CODES[name] for name in asked(comparison, stated["metric"]) if stated[name] is None and _is_needed(name, stated, comparison))
+    return tuple(
+        CODES[name] for name in asked(comparison, conditions["metric"]) if conditions[name] is None and _is_needed(name, conditions, comparison)
+    )
 
 
-def shared(stated: Stated, comparison: ComparisonKind) -> tuple[tuple[str, Any], ...]:
+def shared(conditions: Stated, comparison: ComparisonKind) -> tuple[tuple[str, Any], ...]:
     """The conditions that the members of a group share, with their values. `judge` refuses no two sides with the same ones, if none is `unknown`."""
-    return tuple((name, stated[name]) for name in asked(comparison, stated["metric"]))
+    return tuple((name, conditions[name]) for name in asked(comparison, conditions["metric"]))
 
 
-def is_ranked_nowhere(stated: Stated) -> bool:
+def is_ranked_nowhere(conditions: Stated) -> bool:
     """Whether no ranking takes this: a rate of bytes that nobody moved."""
-    return bool(stated["bytes_moved"] == NOT_MOVED)
+    return bool(conditions["bytes_moved"] == NOT_MOVED)
 
 
 def _differences(field: str, old: Stated, new: Stated, comparison: ComparisonKind, across: Collection[str]) -> Iterator[Difference]:
@@ -234,17 +236,17 @@ def _different_settings(old: Stated, new: Stated) -> Iterator[Difference]:
             yield Difference(f"{SETTING_PREFIX}{name.replace('_', '-')}", olds[name], news[name])
 
 
-def settings_of(stated: str | None) -> Mapping[str, str]:
+def settings_of(text: str | None) -> Mapping[str, str]:
     """The settings of a transport by name; none if they are not stated, or not as they should be."""
     try:
-        settings = msgspec.json.decode(stated or "{}", type=dict[str, Any])
+        settings = msgspec.json.decode(text or "{}", type=dict[str, Any])
     except msgspec.DecodeError:
-        return {"": stated or ""}
+        return {"": text or ""}
     return {name: str(value) for name, value in settings.items()}
 
 
-def _is_needed(field: str, stated: Stated, comparison: ComparisonKind) -> bool:
-    return CONDITIONS[field].needed(stated, comparison)
+def _is_needed(field: str, conditions: Stated, comparison: ComparisonKind) -> bool:
+    return CONDITIONS[field].needed(conditions, comparison)
 
 
 def _machines(old: str | None, new: str | None) -> tuple[Difference, ...]:
@@ -255,8 +257,8 @@ def _differ(field: str, old: object, new: object, comparison: ComparisonKind) ->
     """Whether two conditions are known to differ. What names a row or a series must be the same: a name and none are two."""
     if field in NETWORK:
         return (old or None) != (new or None)
-    known = (old is not None and new is not None) or field in _NAMING or comparison != "diff"
-    return known and old != new
+    is_decidable = (old is not None and new is not None) or field in _NAMING or comparison != "diff"
+    return is_decidable and old != new
 
 
 def as_text(value: object) -> str | None:

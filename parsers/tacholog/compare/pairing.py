@@ -93,7 +93,7 @@ def plan_warnings(roots: Iterable[str | None]) -> tuple[ComparisonWarning, ...]:
         return ()
     runs = list(dict.fromkeys(map(Path, named)))
     of_pairs = {folder: [run for run in runs if {folder / side for side in _SIDES} & {*run.parents}] for folder in folders}
-    return tuple(found for folder, compared in of_pairs.items() if compared for found in _warnings(read_record(folder), compared))
+    return tuple(warning for folder, compared in of_pairs.items() if compared for warning in _warnings(read_record(folder), compared))
 
 
 def _above(parent: Path) -> list[Path]:

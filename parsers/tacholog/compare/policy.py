@@ -75,8 +75,8 @@ class RowFilter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
 
     def wanted(self) -> dict[str, str | int]:
         """The properties, by name."""
-        stated = {name: getattr(self, name) for name in RowFilter.__struct_fields__}
-        return {name: value for name, value in stated.items() if value is not None}
+        properties = {name: getattr(self, name) for name in RowFilter.__struct_fields__}
+        return {name: value for name, value in properties.items() if value is not None}
 
 
 class Override(RowFilter, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -118,7 +118,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         for word in self.metrics:
             metric, _, statistic = word.partition(":")
             if metric not in METRICS or METRICS[metric].better is None:
-                raise TachologError(f"--metric {word}: choose from {', '.join(name for name, known in METRICS.items() if known.better)}")
+                raise TachologError(f"--metric {word}: choose from {', '.join(name for name, metric in METRICS.items() if metric.better)}")
             default = TESTED.get(metric, ("mean", "total"))
             chosen[metric] = (*chosen.get(metric, ()), *((statistic,) if statistic else default))
         return chosen

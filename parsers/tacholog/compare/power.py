@@ -189,13 +189,13 @@ def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random
     if pairs > _EVERY_SUBSET:
         of_one = generator.beta(flips - allowed, allowed, draws)  # the distribution of the one of the other flips that decides
         return np.asarray(spread * student_t_two_sided_quantile(-np.expm1(np.log(of_one) / rows), pairs - 1) - mean)
-    own = _by_own_flips(noise, allowed)
+    by_own_flips = _by_own_flips(noise, allowed)
     if rows == 1:
-        return own[:, -1]
+        return by_own_flips[:, -1]
     below = np.cumsum(np.log(generator.random((draws, allowed))) / (flips - 1.0 - np.arange(allowed)), axis=1)  # the largest ones first
     others = spread[:, None] * student_t_two_sided_quantile(-np.expm1(below / (rows - 1)), pairs - 1) - mean[:, None]
     # Some of the flips that are allowed to reach the row may be its own, the rest those of other rows.
-    return np.asarray(np.maximum(own, others[:, ::-1]).min(axis=1))
+    return np.asarray(np.maximum(by_own_flips, others[:, ::-1]).min(axis=1))
 
 
 def _by_own_flips(noise: Floats, allowed: int) -> Floats:

@@ -49,9 +49,9 @@ def machine_names(*sides: Dataset) -> dict[str, str]:
     Names say the processor, so machines of one kind share a name. Two machines then have their ids behind it: a reader must see that they are two.
     """
     hosts = {str(host) for side in sides for host in side.runs["host"].dropna()}
-    known = {host: side.hosts[host].name for side in sides for host in hosts if host in side.hosts}
-    shared = Counter(known.get(host, host) for host in hosts)
-    names = {host: known.get(host, host) for host in hosts}
+    name_of = {host: side.hosts[host].name for side in sides for host in hosts if host in side.hosts}
+    shared = Counter(name_of.get(host, host) for host in hosts)
+    names = {host: name_of.get(host, host) for host in hosts}
     return {host: f"{name} ({host})" if shared[name] > 1 else name for host, name in names.items()}
 
 
@@ -63,21 +63,21 @@ def profiles_of(dataset: Dataset, names: Mapping[str, str] | None = None) -> lis
 
 
 def _profile(run: Mapping[str, Any], hosts: Mapping[str, Host], names: Mapping[str, str]) -> Profile:
-    host, tool, version = (_known(run[name]) for name in ("host", "tool", "tool_version"))
-    found = hosts.get(host or "")
-    machine = dict(zip(MACHINE, _machine(found), strict=True)) if found else dict.fromkeys(MACHINE)
-    machine |= _link(_known(run["manifest"]))
+    host, tool, version = (_text_or_none(run[name]) for name in ("host", "tool", "tool_version"))
+    host_file = hosts.get(host or "")
+    machine = dict(zip(MACHINE, _machine(host_file), strict=True)) if host_file else dict.fromkeys(MACHINE)
+    machine |= _link(_text_or_none(run["manifest"]))
     # The options of a document only repeat its conditions; those of a campaign are settings.
-    stated = None if run["published"] is True else _with_machines(_known(run["options"]), hosts)
-    options, settings = split_options(stated)
+    option_text = None if run["published"] is True else _with_machines(_text_or_none(run["options"]), hosts)
+    options, settings = split_options(option_text)
     return Profile(
         host=host,
         machine=names.get(host or ""),
         tool=tool,
         harness_major=version.split(".")[0] if version else None,
-        options=options_words(options) if options else None if stated is None else "none",
+        options=options_words(options) if options else None if option_text is None else "none",
         run_settings=str(settings) if settings else None,
-        labels=_known(run["labels"]),
+        labels=_text_or_none(run["labels"]),
         **machine,
     )
 
@@ -89,11 +89,11 @@ def _with_machines(options: str | None, hosts: Mapping[str, Host]) -> str | None
     """
     if options is None:
         return None
-    known: dict[str, Any] = msgspec.json.decode(options)
-    for name, value in known.items():
+    values: dict[str, Any] = msgspec.json.decode(options)
+    for name, value in values.items():
         if is_of_machine(name) and isinstance(value, str) and value in hosts:
-            known[name] = ", ".join(text for text in _machine(hosts[value])[:3] if text) or value
-    return msgspec.json.encode(known).decode()
+            values[name] = ", ".join(text for text in _machine(hosts[value])[:3] if text) or value
+    return msgspec.json.encode(values).decode()
 
 
 def _machine(host: Host) -> tuple[str | None, ...]:
@@ -101,7 +101,7 @@ def _machine(host: Host) -> tuple[str | None, ...]:
     cores = [f"{host.cpu[name]} {name}" for name in ("sockets", "cores", "threads") if name in host.cpu]
     cards = [text for name, text in host.network.items() if name not in _NOT_A_CARD and not name.startswith("net.")]
     nic = "; ".join(_MTU.sub("", text).strip(", ") for text in cards)
-    mtu = host.network.get("mtu") or ", ".join(found[1] for text in cards if (found := _MTU.search(text)))
+    mtu = host.network.get("mtu") or ", ".join(match[1] for text in cards if (match := _MTU.search(text)))
     return host.cpu.get("model"), ", ".join(cores) or None, host.memory.get("size"), nic or None, mtu or None
 
 
@@ -113,7 +113,7 @@ def _link(manifest: str | None) -> dict[str, str]:
     return {name: environment[f"link_{name}"] for name in ("nic", "mtu") if f"link_{name}" in environment}
 
 
-def _known(value: Any) -> str | None:  # noqa: ANN401 - a cell of a frame
+def _text_or_none(value: Any) -> str | None:  # noqa: ANN401 - a cell of a frame
     return value if isinstance(value, str) else None
 
 
@@ -131,54 +131,54 @@ _OF_RUNS = (
 def soft_differences(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
     """The differences that forbid no comparison, but may explain a change."""
     before, after = _soft(old), _soft(new)
-    shown = ((name, _list(before.get(name)), _list(after.get(name))) for name in sorted(before.keys() & after.keys()))
-    changed = (Difference(name, first, second) for name, first, second in shown if first != second)
+    pairs = ((name, _list(before.get(name)), _list(after.get(name))) for name in sorted(before.keys() & after.keys()))
+    changed = (Difference(name, first, second) for name, first, second in pairs if first != second)
     return (*changed, *_settings_of_one_side(old, new), *_disturbance(old, new))
 
 
 def _settings_of_one_side(old: Dataset, new: Dataset) -> Iterator[Difference]:
     """The settings that a transport of both sides has on one side only, each once, with the transports. Their rows are compared all the same."""
     before, after = _settings(old), _settings(new)
-    found: dict[tuple[str, str | None, str | None], list[str]] = {}
+    transports_of: dict[tuple[str, str | None, str | None], list[str]] = {}
     for transport in sorted(before.keys() & after.keys()):
         olds, news = before[transport], after[transport]
         for name in olds.keys() ^ news.keys():
-            found.setdefault((name, _list(olds.get(name)), _list(news.get(name))), []).append(transport)
-    for (name, first, second), transports in sorted(found.items(), key=lambda item: (item[1], item[0][0])):
+            transports_of.setdefault((name, _list(olds.get(name)), _list(news.get(name))), []).append(transport)
+    for (name, first, second), transports in sorted(transports_of.items(), key=lambda item: (item[1], item[0][0])):
         yield Difference(f"setting {name.replace('_', '-')} of {', '.join(transports)}", first, second)
 
 
 def _settings(dataset: Dataset) -> dict[str, dict[str, set[str]]]:
     """The values of each setting of each transport."""
-    found: dict[str, dict[str, set[str]]] = {}
-    stated = dataset.results[["transport", "settings"]].drop_duplicates().dropna(subset=["transport"]).astype(object)
-    for transport, settings in stated.itertuples(index=False):
-        of_transport = found.setdefault(str(transport), {})
+    settings_of_transports: dict[str, dict[str, set[str]]] = {}
+    rows = dataset.results[["transport", "settings"]].drop_duplicates().dropna(subset=["transport"]).astype(object)
+    for transport, settings in rows.itertuples(index=False):
+        of_transport = settings_of_transports.setdefault(str(transport), {})
         for name, value in settings_of(settings if isinstance(settings, str) else None).items():
             of_transport.setdefault(name, set()).add(value)
-    return found
+    return settings_of_transports
 
 
 def _disturbance(old: Dataset, new: Dataset) -> Iterator[Difference]:
     """What differs from run to run, by the medians of both sides, where they differ by enough to matter."""
-    before, after = _stated(old), _stated(new)
+    before, after = _facts(old), _facts(new)
     for fact, name, enough in _OF_RUNS:
         sides = before[fact], after[fact]
         if all(sides) and abs(median(sides[0]) - median(sides[1])) >= enough:
             yield Difference(name, *(f"{median(values):.1f}" for values in sides))
 
 
-def _stated(dataset: Dataset) -> dict[str, list[float]]:
+def _facts(dataset: Dataset) -> dict[str, list[float]]:
     """What the runs state of each fact."""
-    found: dict[str, list[float]] = {fact: [] for fact, _, _ in _OF_RUNS}
+    values_of: dict[str, list[float]] = {fact: [] for fact, _, _ in _OF_RUNS}
     for manifest in dataset.runs["manifest"].dropna():
         environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
         for name, text in environment.items():
-            values = found.get(name.rpartition(".")[2])  # a run on several machines states it for each
+            values = values_of.get(name.rpartition(".")[2])  # a run on several machines states it for each
             if values is not None:
                 with contextlib.suppress(ValueError):
                     values.append(float(text))
-    return found
+    return values_of
 
 
 def _list(values: set[str] | None) -> str | None:
@@ -186,24 +186,24 @@ def _list(values: set[str] | None) -> str | None:
 
 
 def _soft(dataset: Dataset) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    values_of: dict[str, set[str]] = {}
     used = set(dataset.runs["host"].dropna())
     for host in (host for name, host in dataset.hosts.items() if name in used):
         for section in ("cpu", "memory", "network", "system"):
             for name, text in getattr(host, section).items():
                 if (section, name) not in _HARDWARE and section != "network":
-                    found.setdefault(f"{section} {name}", set()).add(text)
+                    values_of.setdefault(f"{section} {name}", set()).add(text)
     for name, text in (pair for manifest in dataset.runs["manifest"].dropna() for pair in _environment(manifest)):
-        found.setdefault(name, set()).add(text)
-    found["tool_version"] = set(dataset.runs["tool_version"].dropna())
-    found["build"] = set(dataset.runs["build"].dropna())
+        values_of.setdefault(name, set()).add(text)
+    values_of["tool_version"] = set(dataset.runs["tool_version"].dropna())
+    values_of["build"] = set(dataset.runs["build"].dropna())
     for name, text in (
         pair for options in dataset.runs.get("options", dataset.runs["run"][:0]).dropna().unique() for pair in split_options(options)[1].items()
     ):
-        found.setdefault(name, set()).add(text)
+        values_of.setdefault(name, set()).add(text)
     for name in SOFT_CONDITIONS:
-        found[name] = {str(value) for value in dataset.results[name].dropna().unique()}
-    return found
+        values_of[name] = {str(value) for value in dataset.results[name].dropna().unique()}
+    return values_of
 
 
 def _environment(manifest: str) -> list[tuple[str, str]]:
@@ -231,13 +231,13 @@ def _programs(dataset: Dataset, *, controls: bool = False) -> set[tuple[str, ...
 
     Either of the controls, or of all other runs.
     """
-    found: set[tuple[str, ...] | None] = set()
+    programs: set[tuple[str, ...] | None] = set()
     decoded = (msgspec.json.decode(text) for text in dataset.runs["manifest"].dropna())
-    for manifest in (one for one in decoded if (label_name(CONTROL) in one.get("labels", {})) == controls):
+    for manifest in (manifest for manifest in decoded if (label_name(CONTROL) in manifest.get("labels", {})) == controls):
         commands = manifest.get("commands", ())
         # A run of several processes names the program of each; a run that is one command names it in its environment.
         builds = [command.get("program_sha256") for command in commands if command.get("name")]
         build = " ".join(filter(None, builds)) if builds and all(builds) else manifest.get("environment", {}).get("program_sha256")
         words = [word for command in commands for word in command["argv"]]
-        found.add((build, *(",".join(sorted(word.split(","))) for word in words)) if build else None)
-    return found
+        programs.add((build, *(",".join(sorted(word.split(","))) for word in words)) if build else None)
+    return programs

@@ -2,7 +2,7 @@
 
 Ratios are new over old, whether higher or lower is better. Values have the units of `tacholog.schema.metrics.METRICS`; unknown is null.
 
-A report may have a million rows, and none of them refers back to another: ``gc=False`` keeps the garbage collector from searching them.
+A comparison may have a million rows, and none of them refers back to another: ``gc=False`` keeps the garbage collector from searching them.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     ``threshold`` is the smallest relative change that counts (0.03: 3 %), ``threshold_source`` where it comes from.
     ``flags``: ``two_modes``, the runs of a side fall into two groups; ``significant``, the adjusted p-value is below the false discovery rate,
     whatever the size of the change; ``gated``, it was adjusted among the rows of the gate alone; ``same_runs``, both sides are the same runs.
-    ``detectable`` is the smallest relative change that the report would have detected in four cases of five, if only this row had changed; null: no
-    change could be detected. ``attainable_p`` is the smallest adjusted p-value that this row could have had if only it had changed, and ``needed``
-    the number of pairs, or sessions on each side, that makes it significant. Both are present if ``verdict`` is ``too_few_pairs``.
+    ``detectable`` is the smallest relative change that the comparison would have detected in four cases of five, if only this row had changed; null:
+    no change could be detected. ``attainable_p`` is the smallest adjusted p-value that this row could have had if only it had changed, and
+    ``needed`` the number of pairs, or sessions on each side, that makes it significant. Both are present if ``verdict`` is ``too_few_pairs``.
     ``host_change`` is how much worse (positive) or better the controls became, if they show that the host changed. If ``reasons`` has
     ``host_changed``, the row would have been called better or worse, but the change of the host may explain it.
     """
@@ -227,7 +227,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
 
 class Controls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the controls show: rows that no release changes. They are not among the rows of the report.
+    """What the controls show: rows that no release changes. They are not among the rows of the comparison.
 
     ``other``: the controls of the two sides are not the same program, so they show nothing. ``moved`` says whether they show that the host changed;
     null: none of them could be judged. ``judged`` is how many could. ``change`` is how much worse (positive) or better these became on average, and
@@ -276,9 +276,9 @@ class InputProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One side of the comparison: its name, and what it holds.
 
-    ``systems`` and ``versions`` are of what was measured: controls, which no release changes, have versions of their own. ``hosts`` are the names of
-    its machines; where several machines of the report share a name, each has its id behind it. ``labels`` holds the values of each label that a run
-    of the side has.
+    ``systems`` and ``versions`` are those of what was measured: controls, which no release changes, have versions of their own. ``hosts`` are the
+    names of its machines; where several machines share a name, each has its id behind it. ``labels`` holds the values of each label that a run of
+    the side has.
     """
 
     name: str
@@ -375,11 +375,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "
         return any(warning.code == code for warning in self.warnings)
 
 
-def to_json(report: Comparison) -> bytes:
-    """The report as JSON with one row on each line: indented JSON would be twice as large."""
+def to_json(comparison: Comparison) -> bytes:
+    """The comparison as JSON with one row on each line: indented JSON would be twice as large."""
     encoder, fields = msgspec.json.Encoder(), []
     for name, key in zip(Comparison.__struct_fields__, Comparison.__struct_encode_fields__, strict=True):
-        value = [warning.text for warning in report.warnings] if name == "warnings" else getattr(report, name)
+        value = [warning.text for warning in comparison.warnings] if name == "warnings" else getattr(comparison, name)
         encoded = _lines(encoder, value) if isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct) else encoder.encode(value)
         fields.append(b' "%s": %s' % (key.encode(), encoded))
     return b"{\n%s\n}" % b",\n".join(fields)

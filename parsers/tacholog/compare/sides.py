@@ -62,12 +62,12 @@ def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = No
     """
     if "" in names:  # as an unset variable of a script gives it; a path without a name is the current folder
         raise UnreadableInput("a side has no name: give a release, a log or a folder (. is the current one)")
-    found = {name: open_path(Path(name), _UNUSED, work=work) for name in dict.fromkeys(names) if not_a_file(Path(name)) or Path(name).exists()}
-    labels = {name: one_form(name) for name in names if name not in found}
+    datasets = {name: open_path(Path(name), _UNUSED, work=work) for name in dict.fromkeys(names) if not_a_file(Path(name)) or Path(name).exists()}
+    labels = {name: one_form(name) for name in names if name not in datasets}
     if labels:
         releases = _releases(list(dict.fromkeys(labels.values())), roots, work)
-        found |= {name: releases[label] for name, label in labels.items()}
-    return [found[name] for name in names]
+        datasets |= {name: releases[label] for name, label in labels.items()}
+    return [datasets[name] for name in names]
 
 
 def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[str, Path]]:
@@ -76,16 +76,16 @@ def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[s
     Only manifests are read, and none if no name is both a word and a path.
     """
     words = {name for name in names if "/" not in name and name.strip(".") and Path(name).exists()}
-    found: dict[str, Path] = {}
+    root_of: dict[str, Path] = {}
 
     def noted(manifest: Manifest, root: Path) -> bool:
         if manifest.release in words:
-            found.setdefault(str(manifest.release), root)
+            root_of.setdefault(str(manifest.release), root)
         return False
 
     for root in roots if words else ():
         load([root], wanted=partial(noted, root=root))
-    return sorted(found.items())
+    return sorted(root_of.items())
 
 
 def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
@@ -98,8 +98,8 @@ def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
 
 def stated_of(runs: pd.DataFrame, names: Sequence[str]) -> list[dict[str, Any]]:
     """These columns of each run; ``None`` for what is not stated. Pandas takes milliseconds for this, and a site of few runs has many comparisons."""
-    given: Any = runs  # The types of pandas do not know that a missing value can become None.
-    columns = [given[name].to_numpy(dtype=object, na_value=None).tolist() if name in given else [None] * len(given) for name in names]
+    frame: Any = runs  # The types of pandas do not know that a missing value can become None.
+    columns = [frame[name].to_numpy(dtype=object, na_value=None).tolist() if name in frame else [None] * len(frame) for name in names]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
@@ -159,7 +159,7 @@ def _there(releases: set[str]) -> str:
 def _releases(labels: Sequence[str], roots: Sequence[Path], work: Work | None) -> dict[str, Dataset]:
     """Return the runs of each release, in the first of the roots that has some. Only their logs are read."""
     there: set[str] = set()
-    found: dict[str, Dataset] = {}
+    releases: dict[str, Dataset] = {}
 
     def wanted(manifest: Manifest) -> bool:
         if manifest.release is not None:
@@ -168,16 +168,16 @@ def _releases(labels: Sequence[str], roots: Sequence[Path], work: Work | None) -
         return manifest.release is not None and (manifest.release in missing or manifest.published)
 
     for root in roots:
-        missing = [label for label in labels if label not in found]
+        missing = [label for label in labels if label not in releases]
         if missing:
             dataset = load([root], work=work, wanted=wanted)
             in_root = set(dataset.runs["release"].dropna())
-            found |= {label: of_release(dataset, label) for label in missing if label in in_root}
+            releases |= {label: of_release(dataset, label) for label in missing if label in in_root}
     for label in labels:
-        if label not in found:
-            places = ", ".join(map(str, roots)) or "any folder"
-            raise UnreadableInput(f"{label}: no such file or folder, and no release with this name in {places} ({_there(there)})")
-    return found
+        if label not in releases:
+            folders = ", ".join(map(str, roots)) or "any folder"
+            raise UnreadableInput(f"{label}: no such file or folder, and no release with this name in {folders} ({_there(there)})")
+    return releases
 
 
 RENAMED_FIELDS = ("system", "transport", "type", "participant", "metric", "statistic")
@@ -193,12 +193,12 @@ def read_renames(path: Path) -> Renames:
     return _checked(path, read_toml(path, dict[str, dict[str, str]]))
 
 
-def _checked(path: Path, found: dict[str, dict[str, str]]) -> Renames:
-    if unknown := sorted(found.keys() - set(RENAMED_FIELDS)):
+def _checked(path: Path, renames: dict[str, dict[str, str]]) -> Renames:
+    if unknown := sorted(renames.keys() - set(RENAMED_FIELDS)):
         raise UnreadableInput(f"{path}: [{unknown[0]}]: only {', '.join(RENAMED_FIELDS)} can be renamed")
-    if unknown := sorted(set(found.get("metric", {}).values()) - METRICS.keys()):
+    if unknown := sorted(set(renames.get("metric", {}).values()) - METRICS.keys()):
         raise UnreadableInput(f"{path}: [metric]: there is no metric {unknown[0]!r}")
-    return found
+    return renames
 
 
 def folder_of_renames(roots: Sequence[Path]) -> Path | None:

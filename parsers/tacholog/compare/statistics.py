@@ -250,9 +250,9 @@ def _signed_rank_null(doubled_ranks: tuple[int, ...]) -> Floats:
     distribution = np.zeros(sum(doubled_ranks) + 1)
     distribution[0] = 1.0
     for rank in doubled_ranks:
-        moved = np.zeros_like(distribution)
-        moved[rank:] = distribution[: len(distribution) - rank]
-        distribution = (distribution + moved) / 2
+        with_rank = np.zeros_like(distribution)
+        with_rank[rank:] = distribution[: len(distribution) - rank]
+        distribution = (distribution + with_rank) / 2
     return distribution
 
 
@@ -261,12 +261,12 @@ def _rank_sum_null(doubled_ranks: tuple[int, ...], chosen: int) -> Floats:
     """The distribution of the sum of ``chosen`` of these ranks, drawn at random: index is the sum less its smallest value."""
     ordered = sorted(doubled_ranks)
     least, most = sum(ordered[:chosen]), sum(ordered[-chosen:])
-    ways = np.zeros((chosen + 1, most + 1))
-    ways[0, 0] = 1.0
+    counts = np.zeros((chosen + 1, most + 1))
+    counts[0, 0] = 1.0
     for rank in ordered:
         for count in range(chosen, 0, -1):
-            ways[count, rank:] += ways[count - 1, : most + 1 - rank]
-    distribution = ways[chosen, least:]
+            counts[count, rank:] += counts[count - 1, : most + 1 - rank]
+    distribution = counts[chosen, least:]
     result: Floats = distribution / distribution.sum()
     return result
 
@@ -301,8 +301,8 @@ def two_modes(values: Floats, least_gap: Floats) -> NDArray[np.bool_]:
     for cluster in (below, ~below):
         mean = np.where(cluster, ordered, 0).sum(axis=1) / cluster.sum(axis=1)
         spread += (np.where(cluster, ordered - mean[:, None], 0) ** 2).sum(axis=1)
-    apart: NDArray[np.bool_] = (widest > 3 * np.sqrt(spread / (runs - 2))) & (widest > least_gap)
-    return apart
+    are_apart: NDArray[np.bool_] = (widest > 3 * np.sqrt(spread / (runs - 2))) & (widest > least_gap)
+    return are_apart
 
 
 def modes(values: Sequence[float], least_gap: float) -> tuple[float, float] | None:
@@ -457,17 +457,17 @@ def by_largest_of_splits(batches: Sequence[SplitRows], olds: int, total: int) ->
     return _p_of_largest(_statistics(batches, numbers, _splits(olds, len(numbers) - olds), _of_splits), total)
 
 
-def _p_of_largest(found: Iterable[tuple[Integers, Floats]], total: int) -> Floats:
+def _p_of_largest(statistics_of_rows: Iterable[tuple[Integers, Floats]], total: int) -> Floats:
     """The p-values, from the places of rows and their statistics, shape (rows, relabellings), that of the true labels first."""
     p, largest = np.full(total, np.nan), np.zeros(0)
-    seen: list[tuple[Integers, Floats]] = []
-    for rows, statistics in found:
+    true_statistics: list[tuple[Integers, Floats]] = []
+    for rows, statistics in statistics_of_rows:
         highest = statistics.max(axis=0)
         largest = np.maximum(largest, highest) if len(largest) else highest
-        seen.append((rows, statistics[:, 0].copy()))
+        true_statistics.append((rows, statistics[:, 0].copy()))
     largest.sort()
-    for rows, own in seen:
-        p[rows] = 1 - np.searchsorted(largest, own, side="left") / len(largest)
+    for rows, true_statistic in true_statistics:
+        p[rows] = 1 - np.searchsorted(largest, true_statistic, side="left") / len(largest)
     return p
 
 
@@ -476,14 +476,14 @@ def _statistics(
 ) -> Iterator[tuple[Integers, Floats]]:
     """Yield for some rows at a time their places and the statistic under each relabelling of the pairs or runs, shape (rows, relabellings)."""
     step = max(1, _MOST_ELEMENTS // len(labels))
-    for places, values, runs in batches:
+    for rows, values, runs in batches:
         same_runs, which = np.unique(runs, axis=0, return_inverse=True)
         for index, shared in enumerate(same_runs):
             members = np.flatnonzero(which.reshape(-1) == index)
             labelled = labels[:, np.searchsorted(numbers, shared)].T
             for first in range(0, len(members), step):
                 part = members[first : first + step]
-                yield places[part], statistic(values[part], labelled)
+                yield rows[part], statistic(values[part], labelled)
 
 
 def _of_flips(differences: Floats, flips: Floats) -> Floats:
@@ -505,9 +505,9 @@ def _of_splits(values: Floats, is_new: Floats) -> Floats:
     return _comparable((centred @ is_new) ** 2, squares, runs - 2)
 
 
-def _comparable(part: Floats, whole: Floats, freedom: int) -> Floats:
+def _comparable(part: Floats, total: Floats, freedom: int) -> Floats:
     """Statistics on a scale that is the same for any number of runs: about that of a squared normal variable."""
-    share = np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+    share = np.divide(part, total, out=np.zeros_like(part), where=total > 0)
     np.minimum(np.round(share, _DIGITS), 1.0, out=share)
     with np.errstate(divide="ignore"):  # runs that all differ by the same amount: infinite, as it should be
         np.negative(np.log1p(-share), out=share)
@@ -530,10 +530,10 @@ def _splits(olds: int, news: int) -> Floats:
     runs = olds + news
     if splits_of(olds, news) < MOST_FLIPS:
         chosen = itertools.combinations(range(runs - 1, -1, -1), news)
-        found = np.zeros((splits_of(olds, news), runs))
-        for split, places in zip(found, chosen, strict=False):
-            split[list(places)] = 1.0
-        return found
+        splits = np.zeros((splits_of(olds, news), runs))
+        for split, new_runs in zip(splits, chosen, strict=False):
+            split[list(new_runs)] = 1.0
+        return splits
     drawn = np.random.default_rng(1).permuted(np.tile(np.arange(runs) >= olds, (MOST_FLIPS, 1)).astype(float), axis=1)
     drawn[0] = np.arange(runs) >= olds
     return np.asarray(drawn)

@@ -17,8 +17,8 @@ LineClass = Literal["record", "chatter", "broken", "unknown"]
 class Account(msgspec.Struct):
     """How many lines of each class a log has, and how its run ended.
 
-    ``runs`` are the facts of each run in the log. ``facts`` are those of the present run while the log is read, and at its end what all runs have in
-    common.
+    ``runs`` are the facts of each run in the log. ``facts`` are the facts of the current run while the log is read, and at its end the facts that all
+    runs share.
     """
 
     records: int = 0
@@ -28,17 +28,17 @@ class Account(msgspec.Struct):
     size_bytes: int = 0
     sha256: str = ""
     text_sha256: str = ""  # Of what a compressed log holds.
-    earlier_records: int = 0  # Those of the runs before the present one.
-    first_time: str | None = None  # The time before the first line of the present run.
+    earlier_records: int = 0  # Records of the runs before the current one.
+    first_time: str | None = None  # The time before the first line of the current run.
 
     @property
     def total(self) -> int:
-        """All lines: each is in exactly one class."""
+        """The number of lines. Each line is in exactly one class."""
         return self.lines.total()
 
     @property
     def status(self) -> Status | None:
-        """How the run ended: as the log says; otherwise ``empty`` if there is no record, and ``None`` (not stated) if there are some.
+        """How the run ended, as the log says; otherwise ``empty`` if there is no record, and ``None`` (not stated) if there are records.
 
         Many tools print nothing at their end: the log of a run that was stopped then looks like the log of a shorter one.
         """
@@ -50,47 +50,47 @@ class Account(msgspec.Struct):
         return self.facts.reason or (None if self.records else "no result in the log")
 
     def facts_of(self, run: int) -> Facts:
-        """Return what the log states of one of its runs. Complete only at the end of the log: in JSON, metadata may stand last."""
+        """Return the facts that the log states for one of its runs. Complete only at the end of the log: in JSON, metadata may stand last."""
         return self.runs[run] if run < len(self.runs) else self.facts
 
     def conditions(self, run: int) -> Conditions:
-        """Return the conditions that the log states for one of its runs, as `facts_of`."""
+        """Return the conditions that the log states for one of its runs; see `facts_of`."""
         return self.facts_of(run).conditions
 
     def learn(self, facts: Facts) -> None:
-        """Put newer facts over older ones. A second version after results means that the tool was run again."""
+        """Put newer facts over older facts. A second version after results means that the tool was started again."""
         if facts.tool_version and self.facts.tool_version and self.records > self.earlier_records:
             self.close_run()
         old = self.facts
-        known = {name: value for name in Facts.__struct_fields__ if (value := getattr(facts, name))}
+        changes = {name: value for name in Facts.__struct_fields__ if (value := getattr(facts, name))}
         if facts.status == "ok" and old.status:
-            known.pop("status")  # A bad ending stays, even if the tool closes as usual.
-        known["conditions"] = facts.conditions.over(old.conditions)
-        known["environment"] = old.environment | facts.environment
-        self.facts = msgspec.structs.replace(old, **known)
+            changes.pop("status")  # A bad ending stays, even if the tool then closes normally.
+        changes["conditions"] = facts.conditions.over(old.conditions)
+        changes["environment"] = old.environment | facts.environment
+        self.facts = msgspec.structs.replace(old, **changes)
 
     def close_run(self) -> None:
-        """Keep the facts of the present run. Where the log does not say when it began, it is the time before its first line."""
+        """Keep the facts of the current run. Where the log does not state its start time, take the time before its first line."""
         began = self.first_time if not self.facts.start_time else None
         self.runs.append(msgspec.structs.replace(self.facts, start_time=began) if began else self.facts)
         self.facts, self.earlier_records, self.first_time = Facts(), self.records, None
 
     def close(self) -> None:
-        """The log has ended: from now on, the facts are what all its runs have in common."""
+        """End the log: from now on, the facts are those that all its runs share."""
         self.close_run()
         self.facts = _common(self.runs)
 
 
 def _common(runs: Sequence[Facts]) -> Facts:
-    """Return the facts that all runs of a log have in common, and the worst ending."""
+    """Return the facts that all runs of a log share, and the worst ending."""
     first, *others = runs
     if not others:
         return first
     worst = max(runs, key=lambda run: SEVERITY[run.status])
-    told = ("tool_version", "system", "system_version", "build")
+    names = ("tool_version", "system", "system_version", "build")
     return Facts(
         conditions=Conditions(**_shared([msgspec.structs.asdict(run.conditions) for run in runs])),
-        **_shared([{name: getattr(run, name) for name in told} for run in runs]),
+        **_shared([{name: getattr(run, name) for name in names} for run in runs]),
         environment=_shared([run.environment for run in runs]),
         start_time=first.start_time,
         status=worst.status,
@@ -99,5 +99,4 @@ def _common(runs: Sequence[Facts]) -> Facts:
 
 
 def _shared(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what all of these say alike."""
     return {name: value for name, value in each[0].items() if all(other.get(name) == value for other in each)}

@@ -1,31 +1,39 @@
-"""Many records of a log at once, as columns: what a reader hands to the rest of the house where a log has thousands of results.
+"""Many records of a log at once, as columns: what makes a log of two million lines a matter of seconds.
 
-`Scan.batches` yields a `RecordBlock` for many records and an `Event` for one. Both become the same columns in `tacholog.store`.
+Where a log holds a run of lines of a shape that its format names (`tacholog.formats.kit.Bulk`), `RunCutter` cuts the run out whole
+(`tacholog.formats.kit.Lines`), and its numbers become arrays without an object for each line. Either ``parse`` reads the run itself, or the format
+has a rule or a function for its records: then ``parse`` reads the first and the last line of a run like any other line. The first gives the record
+that the others are like; the last leaves the format in the state that it would have after reading all of them. A line in doubt ends its run and is
+read like any other line, so that nothing is judged here that the format would judge differently.
+
+`Scan.batches` yields a `RecordBlock` for many records and an `Event` for a single one. Both become the same columns in `tacholog.store`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tacholog.formats.kit.bulk import Lines, NumberColumn, RecordColumns
+from tacholog.formats.kit.bulk import Bulk, Lines, NumberColumn, RecordColumns, first_false
 from tacholog.formats.kit.findings import Records
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
 
 class RecordBlock(NamedTuple):
-    """Records that are alike but for size, samples and numbers, one on each of some lines.
+    """Records that differ only in size, samples and numbers, each on a line of its own.
 
     Attributes:
-        like: one of these records: its scope, test, side, participant, conditions and upper end of the size are those of all. Its size, samples and
-            numbers are not used, except for samples if the columns have none.
+        like: one of these records: all have its scope, test, side, participant, conditions and upper end of the size. Its size, samples and numbers
+            are not used, except for its samples if the columns have none.
         columns: sizes, samples and numbers, n of each.
         run: lines among which the records stand.
         lines: the line of each record, shape (n,).
@@ -41,11 +49,10 @@ class RecordBlock(NamedTuple):
         """Return the records that were found on these lines."""
         import numpy as np
 
-        places = np.arange(run.count) if records.places is None else records.places
-        return cls(records.like, records.columns, run, run.number + places)
+        indices = np.arange(run.count) if records.places is None else records.places
+        return cls(records.like, records.columns, run, run.number + indices)
 
     def __len__(self) -> int:
-        """How many records these are."""
         return len(self.columns.payload_bytes)
 
     def records(self) -> Iterator[tuple[int, Record]]:
@@ -56,18 +63,18 @@ class RecordBlock(NamedTuple):
         spans = self.run.spans[self.lines - self.run.number] if is_placed else None
         numbers = zip(*(_numbers(column, spans) for column in self.columns.numbers), strict=True)
         for line, size, count, cells in zip(self.lines.tolist(), sizes, samples, numbers, strict=True):
-            yield line, msgspec.structs.replace(self.like, payload_bytes=_stated(size), samples=_stated(count), numbers=cells)
+            yield line, msgspec.structs.replace(self.like, payload_bytes=_count_or_none(size), samples=_count_or_none(count), numbers=cells)
 
 
 def _numbers(column: NumberColumn, spans: NDArray[np.int64] | None) -> Iterator[Number]:
     cells = zip(column.values.tolist(), column.resolutions.tolist(), column.below.tolist(), strict=True)
-    places = repeat((None, None)) if spans is None or column.cell is None else spans[:, column.cell].tolist()
-    for (value, resolution, below), (start, end) in zip(cells, places, strict=False):
+    positions = repeat((None, None)) if spans is None or column.cell is None else spans[:, column.cell].tolist()
+    for (value, resolution, below), (start, end) in zip(cells, positions, strict=False):
         yield Number(
             metric=column.metric,
             statistic=column.statistic,
-            value=_known(value),
-            resolution=_known(resolution),
+            value=_value_or_none(value),
+            resolution=_value_or_none(resolution),
             bound="<" if below else column.bound,
             marks=column.marks,
             value_start=start,
@@ -75,9 +82,59 @@ def _numbers(column: NumberColumn, spans: NDArray[np.int64] | None) -> Iterator[
         )
 
 
-def _stated(count: int | None) -> int | None:
+def _count_or_none(count: int | None) -> int | None:
     return None if count == -1 else count
 
 
-def _known(value: float) -> float | None:
+def _value_or_none(value: float) -> float | None:
     return value if value == value else None  # noqa: PLR0124 - NaN is what does not equal itself
+
+
+RUN_LINES = 24  # For a shorter run, setting up the arrays costs more than it saves.
+_LOOKED_AT = 1 << 14  # Bytes of a run: usually enough to see that it is long enough, without counting all its lines.
+_LEAST_LINES = 3  # ``parse`` reads the first and the last line.
+
+
+class RunCutter:
+    """Cuts the whole lines of a chunk into runs of these shapes, and the stretches between them."""
+
+    def __init__(self, bulks: Sequence[Bulk], least: int) -> None:
+        self._bulks = bulks
+        self._least = least
+        shapes = b"|".join(rb"((?:%b\r?+\n)++)" % bulk.line for bulk in bulks)
+        self._pattern = re.compile(b"(?m:^)(?:" + shapes + b")") if bulks else None
+
+    def cut(self, lines: bytes) -> Iterator[tuple[bytes, Bulk | None]]:
+        """Yield each run with its shape, and each stretch between runs with ``None``; every piece ends with a line end."""
+        end = 0
+        for match in self._pattern.finditer(lines) if self._pattern else ():
+            # Before Python 3.11.4, a match forgets where the last whole line ended if the next line begins alike.
+            run = match[0][: match[0].rfind(b"\n") + 1]
+            if run.count(b"\n", 0, _LOOKED_AT) < self._least and run.count(b"\n") < self._least:
+                continue
+            if match.start() > end:
+                yield lines[end : match.start()], None
+            end = match.start() + len(run)
+            yield run, self._bulks[(match.lastindex or 1) - 1]
+        if end < len(lines):
+            yield lines[end:], None
+
+
+def rows_of(run: Lines, like: Record) -> RecordBlock | None:
+    """Return the records of the lines after the first, up to the first line in doubt and without the last line before it; ``None`` if none.
+
+    ``like`` is the record of the first line, as the format read it.
+
+    Raises:
+        TypeError: the columns are not of one length, or not of the types that `RecordColumns` says.
+    """
+    if run.count < _LEAST_LINES:
+        return None
+    columns = run.bulk.rule.columns(run, like) if run.bulk.rule else run.bulk.read(run.cells, like) if run.bulk.read else None
+    if columns is None:
+        return None
+    columns.check(run.count)
+    if [(n.metric, n.statistic, n.marks) for n in columns.numbers] != [(n.metric, n.statistic, n.marks) for n in like.numbers]:
+        return None
+    end = first_false(columns.possible()[1:])  # of the lines after the first; ``parse`` reads the last line before the doubt
+    return RecordBlock.on(run.part(1, end), Records(like, columns.rows(slice(1, end)))) if end > 1 else None

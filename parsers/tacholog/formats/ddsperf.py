@@ -1,6 +1,6 @@
 """Eclipse Cyclone DDS ddsperf: a few lines a second while it runs, and no summary at its end.
 
-A line opens with the process and the seconds since its start::
+A line begins with the process and the seconds since its start::
 
     [31312] 2.002  size 1024 total 468199 lost 0 delta 200968 lost 0 rate 200.60 kS/s 1643.31 Mb/s (46.73 kS/s 382.84 Mb/s)
     [31348] 1.000  vm:31347 size 2048 mean 69.317us min 54.987us 50% 66.887us 90% 87.044us 99% 92.123us max 92.123us cnt 99
@@ -8,14 +8,14 @@ A line opens with the process and the seconds since its start::
     [31312] 2.002  rss:7.2MB vcsw:6034 ivcsw:1113 tev:0%+1% recvUC:14%+5%
 
 Each becomes an interval record. A summary for each size and peer is derived when a process starts anew or the log ends. Percentiles of the whole
-run cannot be had from those of its seconds, and the summary says so. A peer is named by its role, ``peer 1`` and so on in the order in which the
-process names them: its host and process number are others in each repetition. The rates in parentheses, said to be of ten seconds, are divided
-by ten in the first ten seconds too and are not read. A subscriber prints no line of a second in which nothing came: between two that it prints, such
-seconds count as nothing received. A report may come late, and is then of all the time since the one before.
+run cannot be computed from those of its seconds, and the summary says so. A peer is named ``peer 1`` and so on, in the order in which the process
+names them, because its host and process number differ in each repetition. The rates in parentheses are divided by ten even in the first ten seconds,
+and are not read. A subscriber prints no line for a second in which nothing came: such seconds between two lines count as nothing received. A late
+report covers all the time since the previous one.
 
 Conditions are the size and, by the definition, whether a latency is of pings or of data. ddsperf prints none of its options (topic, reliability,
-history, rate, burst, listeners or waitsets): they must be stated by the manifest. Lines of Cyclone DDS itself (``SECONDS.MICROS [DOMAIN] ddsperf:
-...``) and of iceoryx, such as the network interface that was chosen, are known and not kept.
+history, rate, burst, listeners or waitsets): the manifest must state them. Lines of Cyclone DDS itself (``SECONDS.MICROS [DOMAIN] ddsperf: ...``) and
+of iceoryx, such as the chosen network interface, are known and not kept.
 Source: src/tools/ddsperf of Cyclone DDS; samples in tests/formats/ddsperf/, recorded with 0.10.2.
 """
 
@@ -120,21 +120,21 @@ _HEAD = LineStart(
     r"|-?[0-9]{1,10}\.[0-9]{3} +[0-9.e+]{1,12}[kM]?/s +\w{1,40}+ [^|\n]{0,8}\|)"
 )
 _MEBIBYTE, _KIBIBYTE = 1048576, 1024
-_PROCESSES, _SERIES = 16, 64  # As many as a log that is a log can have; more would let a hostile one fill the memory.
+_PROCESSES, _SERIES = 16, 64  # More than any real log has, so that a hostile log cannot fill the memory.
 _REASONS = 5
-_LATE = 1.5  # Seconds between two reports, from which on one was late, or nothing came for a while: they are a second apart, give or take little.
-_RATE_ROUNDING = 5.0  # Of messages a second, printed as thousands with two places.
+_LATE = 1.5  # Reports are about a second apart. With a longer gap, a report was late, or nothing came for a while.
+_RATE_ROUNDING = 5.0  # Messages per second: rates are printed in thousands with two decimals.
 _COUNTED = (("message_rate", "mean"), ("messages_received", "total"))
 _PERCENTILES = frozenset({"p50", "p90", "p99"})
 
 
 def detect(head: str) -> Detected:
-    """Say whether the log has lines that open with a process in brackets and say what ddsperf says."""
+    """Return whether the log has lines that start with a process in brackets and continue as those of ddsperf."""
     return Detected(_HEAD.is_in(head), wants="a line '[PID] SECONDS  size N total ...', '... mean Nus min', 'rss:', or '[PID] participant'")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield an interval record a result line, and behind the last line of a process what its intervals come to."""
+    """Yield an interval record for each result line, and behind the last line of a process the summaries of its intervals."""
     processes: dict[str, _Process] = {}
     reasons: list[str] = []
     for line in lines:
@@ -154,7 +154,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _event(event: re.Match[str], processes: dict[str, _Process]) -> Iterator[Finding]:
-    """A participant came or went: the interval around it is not whole; a new process of that number starts from nothing."""
+    """Handle a participant that came or went: the interval around it is not whole. A new process with a known number starts anew."""
     pid = event["pid"]
     if event["event"] == "new (self)" and pid in processes:
         yield from processes.pop(pid).summaries()
@@ -163,11 +163,11 @@ def _event(event: re.Match[str], processes: dict[str, _Process]) -> Iterator[Fin
 
 
 def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) -> Iterator[Finding]:
-    rest = stamp["rest"]
-    if _CHATTER.fullmatch(rest):
+    report = stamp["rest"]
+    if _CHATTER.fullmatch(report):
         yield Finding(line, None)
         return
-    result = _result(line, rest)
+    result = _result(line, report)
     if result is None:
         return
     pid = stamp["pid"]
@@ -181,19 +181,19 @@ def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) 
     process = processes.setdefault(pid, _Process())
     record = replace(result, participant=process.role(result.participant))
     yield Finding(line, record)
-    yield from process.add(line, float(stamp["time"]), record, _totals(rest))
+    yield from process.add(line, float(stamp["time"]), record, _totals(report))
 
 
-def _result(line: Line, rest: str) -> Record | Broken | Literal["nothing yet"] | None:
-    """What a stamped line says; ``None`` if it is no result line."""
+def _result(line: Line, report: str) -> Record | Broken | Literal["nothing yet"] | None:
+    """Return the result on a stamped line; ``None`` if the line is no result."""
     for mark, pattern, read in _KINDS:
-        if mark.match(rest):
-            found = pattern.fullmatch(rest)
-            if found is None:
+        if mark.match(report):
+            match = pattern.fullmatch(report)
+            if match is None:
                 return Broken("the line is cut short or garbled")
             if not line.whole and read in (_latency, _process):
                 return Broken("the log ends within this line")
-            return read(Cell.named(found, len(line.text) - len(rest)))
+            return read(Cell.named(match, len(line.text) - len(report)))
     return None
 
 
@@ -219,10 +219,10 @@ def _subscriber(cells: Mapping[str, Cell]) -> Record | Broken | Literal["nothing
     return replace(_RECEIVED, payload_bytes=size, numbers=numbers, samples=delta if delta < COUNT_LIMIT else None)
 
 
-def _totals(rest: str) -> tuple[Number, ...]:
-    """The counters since the start that a subscriber's line holds."""
-    found = _SUBSCRIBER.fullmatch(rest)
-    return (counted("messages_received", int(found["total"])), counted("messages_lost", int(found["total_lost"]))) if found else ()
+def _totals(report: str) -> tuple[Number, ...]:
+    """Return the counters since the start on a subscriber's line."""
+    match = _SUBSCRIBER.fullmatch(report)
+    return (counted("messages_received", int(match["total"])), counted("messages_lost", int(match["total_lost"]))) if match else ()
 
 
 def _latency(cells: Mapping[str, Cell]) -> Record | Broken:
@@ -235,7 +235,7 @@ def _latency(cells: Mapping[str, Cell]) -> Record | Broken:
         _INTERVAL,
         test="latency",
         payload_bytes=size,
-        # Clocks that are not synchronised make a one-way latency negative: it is impossible.
+        # Clocks that are not synchronised can make a one-way latency negative, which is impossible.
         numbers=tuple(printed("latency", name, value, 1.0, cell=cells[name]) for name, value in values.items()),
         samples=samples,
         side="subscriber" if is_one_way else "publisher",
@@ -276,38 +276,38 @@ class _Process:
 
     def __init__(self) -> None:
         self._time = -1e12
-        self._whole = False
-        self._quiet = False  # Whether the interval that is under way began with everybody there: the first one did not.
+        self._is_whole = False
+        self._quiet = False  # Whether all participants were there when the current interval started; for the first interval they were not.
         self._totals: tuple[Number, ...] = ()
         self._series: dict[tuple[str | None, ...], Tally] = {}
         self._intervals: Counter[tuple[str | None, ...]] = Counter()
-        self._undisturbed: set[tuple[str | None, ...]] = set()  # The series since whose latest interval everybody was there.
+        self._undisturbed: set[tuple[str | None, ...]] = set()  # The series without a change of participants since their latest interval.
         self._roles: dict[str, str] = {}
         self.partial = False  #: whether a line of it was broken: what the others come to is not all
 
     def role(self, peer: str | None) -> str | None:
-        """What a peer is called, whichever host and process it is; ``None`` is the process itself."""
+        """Return the name of a peer, independent of its host and process number; ``None`` for the process itself."""
         if peer is None or len(self._roles) >= _SERIES:
             return peer and self._roles.get(peer, "another peer")
         return self._roles.setdefault(peer, f"peer {len(self._roles) + 1}")
 
     def disturbed(self) -> None:
-        """A participant came or went: the next interval is not whole."""
+        """Note that a participant came or went: the next interval is not whole."""
         self._quiet = False
         self._undisturbed.clear()
 
     def damaged(self) -> None:
-        """A line was broken: what there was in its second is not known."""
+        """Note a broken line: the numbers of its second are unknown."""
         self.partial = True
         self._undisturbed.clear()
 
     def add(self, line: Line, time: float, record: Record, totals: tuple[Number, ...]) -> Iterator[Finding]:
-        """Count an interval in; one of a time gone by was there before, or stands where it does not belong."""
+        """Count an interval in, unless its time has passed: then it is a repetition, or out of place."""
         if time < self._time:
             return
         key = (record.conditions.definition, record.participant, str(record.payload_bytes))
         if time > self._time:
-            self._time, self._whole, self._quiet = time, self._quiet, True
+            self._time, self._is_whole, self._quiet = time, self._quiet, True
         elif key in self._series and self._series[key].stamp == time:
             return
         if key not in self._series:
@@ -315,16 +315,16 @@ class _Process:
                 yield from self.summaries()
             self._series[key] = Tally(line, record)
         lasted, silent = self._times(record, time - self._series[key].stamp, totals) if key in self._undisturbed else (1.0, 0.0)
-        self._series[key].add(line, record, stamp=time, whole=self._whole, lasted=lasted, silent=silent)
+        self._series[key].add(line, record, stamp=time, whole=self._is_whole, lasted=lasted, silent=silent)
         self._undisturbed.add(key)
         self._intervals[key] += 1
         self._totals = totals or self._totals
 
     def _times(self, record: Record, since: float, totals: tuple[Number, ...]) -> tuple[float, float]:
-        """How long an interval lasted that ended so many seconds after the one before it, and for how long nothing came before it began.
+        """Return how long an interval lasted that ended ``since`` seconds after the previous one, and how long nothing was received before it.
 
-        A publisher reports each second. A subscriber's report is of as long as its samples take at its rate: of one second, or longer if it was
-        late. That nothing came before it is known only if its samples are all that its counter grew by: else, lines are missing.
+        A publisher reports each second. The report of a subscriber covers the time that its samples take at its rate: one second, or more if it was
+        late. That nothing came before it is certain only if its counter grew by exactly these samples; otherwise lines are missing.
         """
         if since < _LATE or record.side is None:
             return 1.0, 0.0
@@ -339,10 +339,10 @@ class _Process:
         return lasted, since - lasted
 
     def summaries(self) -> Iterator[Finding]:
-        """What the intervals of each size and peer come to, with what the process itself used. What its peers used is theirs to say."""
-        own = self._series.pop(("ddsperf-process", None, "None"), None)
-        used = own.numbers() if own else ()
-        # The counters run on over all sizes: with several, only the sums of the seconds are those of one size.
+        """Yield the summary of each size and peer, with the resources that the process itself used. Peers report their own."""
+        own_tally = self._series.pop(("ddsperf-process", None, "None"), None)
+        used = own_tally.numbers() if own_tally else ()
+        # The counters go on over all sizes: with several sizes, only sums of intervals belong to one size.
         alone = sum(definition == "ddsperf-subscriber" for definition, *_ in self._series) == 1
         for key, tally in self._series.items():
             if key[0] == "ddsperf-process":
@@ -355,7 +355,7 @@ class _Process:
         self._intervals.clear()
 
     def _percentiles(self, key: tuple[str | None, ...], first: Record) -> Iterator[Number]:
-        """The percentiles of the run: those of its only second. From those of several seconds they cannot be computed, and are unknown."""
+        """Yield the percentiles of the run if it has only one interval. From several intervals they cannot be computed, and are unknown."""
         for number in first.numbers:
             if number.statistic in _PERCENTILES and self._intervals[key] == 1:
                 yield number

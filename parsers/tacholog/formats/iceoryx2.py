@@ -6,10 +6,10 @@ The benchmarks of publish-subscribe, events, requests and queues print lines of 
     iceoryx2::service::ipc::Service ::: MaxEventId: 128, Iterations: 1000000, Time: 3.1 s, Latency: 1550 ns
     [REQUESTS] iceoryx2::service::local::Service ::: Iterations: 10000000, Time: 6.5 s, Latency: 325 ns
 
-Conditions are the kind of service, which is the transport, and the benchmark, which is the definition; the size where it is printed. Nothing else of
-how it was run is printed.
+Conditions are the kind of service, which is the transport, and the benchmark, which is the definition; the size where it is printed. No other options
+are printed.
 
-The latency is the time over twice the iterations, cut to whole nanoseconds; a line of which that is not true is not one of these.
+The latency is the time divided by twice the iterations, cut to whole nanoseconds; a line with another latency is broken.
 Source: benchmarks/ of iceoryx2, releases 0.3 to 0.9; samples in tests/formats/iceoryx2/.
 """
 
@@ -50,7 +50,7 @@ _RESULT = re.compile(
 )
 _SERVICE = re.compile(r"iceoryx2::service::(?P<kind>\w{1,60})::Service")
 _QUEUE = re.compile(r"iceoryx2_bb_[\w:]{1,150}::(?P<kind>\w{0,40}Queue(?:<[\w, ]{1,40}>)?)")
-# The logger of iceoryx2 (with -d, or for warnings): a counter and a level, then what it is about on a line of its own.
+# The logger of iceoryx2 (with -d, or for warnings): a counter and a level, then the subject on its own line.
 _CHATTER = re.compile(
     r"\s*"
     r"|[0-9]{1,12}(?:\.[0-9]{9})? \[[TDIWEF]\] .{0,4000}"
@@ -62,12 +62,12 @@ _HEAD = LineStart(r"(?:\[(?:REQUESTS|RESPONSE_STREAM)\] )?iceoryx2[\w:<>, ]{1,24
 
 
 def detect(head: str) -> Detected:
-    """Say whether a line opens with the type of a service and three colons."""
+    """Return whether a line starts with the type of a service and three colons."""
     return Detected(_HEAD.is_in(head), wants="a line 'iceoryx2::service::... ::: ... Latency: N ns'")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield a record a line; the rest is what its logger or cargo prints."""
+    """Yield a record for each result line; other lines are printed by its logger or cargo."""
     for line in lines:
         if " ::: " in line.text:
             yield Finding(line, _result(line))
@@ -76,26 +76,26 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _result(line: Line) -> Record | Broken:
-    found = _RESULT.fullmatch(line.text)
-    conditions = _conditions(found) if found else None
-    if found is None or conditions is None:
+    match = _RESULT.fullmatch(line.text)
+    conditions = _conditions(match) if match else None
+    if match is None or conditions is None:
         return Broken("result line is cut short or garbled")
     if not line.whole:
         return Broken("the log ends within this line")
-    duration_ns, latency_ns = round(Decimal(found["time"]) * 1_000_000_000), int(found["latency"])
-    iterations = int(found["iterations"]) if found["iterations"] else None
-    # The time went through a floating point number before it was printed: one nanosecond may have got lost.
+    duration_ns, latency_ns = round(Decimal(match["time"]) * 1_000_000_000), int(match["latency"])
+    iterations = int(match["iterations"]) if match["iterations"] else None
+    # The time passed through a floating-point number before it was printed: it may be a nanosecond off.
     if iterations is not None and (iterations == 0 or not _is_mean(latency_ns, duration_ns, iterations)):
         return Broken("the latency is not the time over twice the iterations")
-    if found["size"] == "0":
+    if match["size"] == "0":
         return Broken("a sample of 0 bytes")
-    if found["unit"] and not found["size"] and conditions.definition == "iceoryx2-publish-subscribe":
+    if match["unit"] and not match["size"] and conditions.definition == "iceoryx2-publish-subscribe":
         return Broken("a line without its sample size: it is cut short")
-    cells = Cell.named(found)
+    cells = Cell.named(match)
     duration = Number(metric="duration", statistic="total", value=float(duration_ns), value_start=cells["time"].start, value_end=cells["time"].end)
     return Record(
         test="latency",
-        payload_bytes=int(found["size"]) if found["size"] else None,
+        payload_bytes=int(match["size"]) if match["size"] else None,
         numbers=(printed("latency", "mean", float(latency_ns), 1.0, cell=cells["latency"]), duration),
         samples=iterations,
         side="both",
@@ -107,13 +107,13 @@ def _is_mean(latency_ns: int, duration_ns: int, iterations: int) -> bool:
     return latency_ns in ((duration_ns - 1) // (2 * iterations), duration_ns // (2 * iterations), (duration_ns + 1) // (2 * iterations))
 
 
-def _conditions(found: re.Match[str]) -> Conditions | None:
-    """What the names say: the kind of service is the way the data takes, and the benchmark is another definition each."""
-    service, queue = _SERVICE.fullmatch(found["type"]), _QUEUE.fullmatch(found["type"])
+def _conditions(match: re.Match[str]) -> Conditions | None:
+    """Return the conditions in the names: the kind of service is the transport, and each benchmark has its own definition."""
+    service, queue = _SERVICE.fullmatch(match["type"]), _QUEUE.fullmatch(match["type"])
     definition = "iceoryx2-queue" if queue else "iceoryx2-publish-subscribe"
-    if found["event"]:
+    if match["event"]:
         definition = "iceoryx2-event"
-    elif found["pattern"]:
-        definition = "iceoryx2-request" if found["pattern"] == "REQUESTS" else "iceoryx2-response-stream"
+    elif match["pattern"]:
+        definition = "iceoryx2-request" if match["pattern"] == "REQUESTS" else "iceoryx2-response-stream"
     named = service or queue
     return Conditions(transport=named["kind"], basis="rtt/2", load_mode="closed", definition=definition) if named else None

@@ -1,6 +1,6 @@
-"""iceperf, the benchmark among the examples of Eclipse iceoryx: one table of mean latencies for each way to hand over a message.
+"""iceperf, the benchmark among the examples of Eclipse iceoryx: one table of mean latencies for each transport.
 
-A section names the way; its table comes when all sizes have been measured::
+A section names the transport; its table follows when all sizes have been measured::
 
     ******      ICEORYX       ********
     #### Measurement Result ####
@@ -12,10 +12,10 @@ A section names the way; its table comes when all sizes have been measured::
     |              1024 |                1e+02 |
 
 (with a micro sign). Newer versions begin at 16 bytes and put the unit into the cell, as in ``16 [B]``. A kB is 1024 bytes. Two significant
-digits are printed, in the default notation of C++: ``63`` is known to a microsecond, ``1e+02`` to ten, ``0.6`` to ten nanoseconds.
+digits are printed, in the default notation of C++: ``63`` is exact to a microsecond, ``1e+02`` to ten, ``0.6`` to ten nanoseconds.
 
-Conditions are the size and the way that the heading names, which is the transport. The number of round trips is how many samples there are. Nothing
-else of how it was run is printed. What RouDi, iceoryx' daemon, prints is known and not kept.
+Conditions are the size and the transport, from the heading. The number of round trips is the number of samples. No other options are printed. Output
+of RouDi, the daemon of iceoryx, is known and not kept.
 Source: iceoryx_examples/iceperf of iceoryx, releases 0.16 to 2.95; samples in tests/formats/iceperf/.
 """
 
@@ -71,7 +71,7 @@ _HANDED_OVER = {"ICEORYX": "iceoryx", "ICEORYX C API": "iceoryx C API", "ICEORYX
 
 
 class _Stage(IntEnum):
-    """Where in a section the log is. Each stage follows the one before it; anything else and the place is lost until the next section."""
+    """The position within a section. Stages follow one another; after any other line, the position is lost until the next section."""
 
     LOST = 0
     SECTION = 1
@@ -85,15 +85,15 @@ class _Stage(IntEnum):
 class _Section(msgspec.Struct):
     name: str | None = None
     stage: _Stage = _Stage.LOST
-    measuring: str | None = None  # The last size that was begun.
+    measuring: str | None = None  # The last size whose measurement started.
     measured: int = 0
     rounds: int | None = None
     kilobytes: bool = False
     last_bytes: int = 0
-    trouble: str | None = None  # Why the rows of the table can be no records.
+    trouble: str | None = None  # Why the rows of the table cannot be records.
 
     def reach(self, stage: _Stage, *after: _Stage) -> None:
-        """Go on to a stage, if it comes after one of these; else the place is lost."""
+        """Go on to a stage, if it may follow the current stage; otherwise the position is lost."""
         self.stage = stage if self.stage in after else _Stage.LOST
 
 
@@ -103,7 +103,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield a record a row, and what the log says of how it ended."""
+    """Yield a record for each row, and how the run ended."""
     section = _Section()
     for line in lines:
         if line.text.lstrip(" ").startswith("|") and not (_HEADER.fullmatch(line.text) or _RULE.fullmatch(line.text)):
@@ -113,39 +113,39 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
                 yield Finding(line, unfinished)
             section = _Section(begun["name"], _Stage.SECTION)
             yield Finding(line, None)
-        elif _known(line.text, section):
+        elif _is_known(line.text, section):
             yield Finding(line, None)
     if unfinished := _unfinished(section):
         yield Finding(None, unfinished)
 
 
 def _unfinished(section: _Section) -> Facts | None:
-    """A leader that began to measure ends with a table; a follower prints none."""
+    """Return facts if a leader that started to measure printed no table; a follower never prints one."""
     if section.measuring is None:
         return None
     where = f"{section.name}: " if section.name else ""
     return Facts(status="truncated", reason=f"{where}the run stopped at {section.measuring}, before its table was complete")
 
 
-def _known(text: str, section: _Section) -> bool:
-    """Whether the line is one that the tool prints around its rows; it moves the section on."""
-    if found := _MEASURING.fullmatch(text):
+def _is_known(text: str, section: _Section) -> bool:
+    """Return whether the line is one that the tool prints around its rows, and move the section on."""
+    if match := _MEASURING.fullmatch(text):
         section.reach(_Stage.MEASURED, _Stage.SECTION)
-        section.measuring = found["sizes"].rpartition(", ")[2]
-    elif found := _MEASURED.fullmatch(text):
-        again = int(found["size"]) <= section.measured  # Another section's, whose heading is not there.
+        section.measuring = match["sizes"].rpartition(", ")[2]
+    elif match := _MEASURED.fullmatch(text):
+        again = int(match["size"]) <= section.measured  # It belongs to another section, whose heading is missing.
         section.reach(_Stage.MEASURED, *(() if again else (_Stage.SECTION, _Stage.MEASURED)))
-        section.measuring, section.measured = f"{found['size']} kB", int(found["size"])
-    elif _ONLY_WAY.fullmatch(text) and section.name is None:  # 0.16, which has no headings. Later versions wait below one.
+        section.measuring, section.measured = f"{match['size']} kB", int(match["size"])
+    elif _ONLY_WAY.fullmatch(text) and section.name is None:  # Version 0.16, which has no headings. Later versions wait below a heading.
         section.name, section.stage = "ICEORYX", _Stage.SECTION
     elif _RESULT.fullmatch(text):
         section.reach(_Stage.RESULT, _Stage.SECTION, _Stage.MEASURED)
-    elif found := _ROUNDS.fullmatch(text):
+    elif match := _ROUNDS.fullmatch(text):
         section.reach(_Stage.ROUNDS, _Stage.RESULT)
-        section.rounds = int(found["rounds"])
-    elif found := _HEADER.fullmatch(text):
+        section.rounds = int(match["rounds"])
+    elif match := _HEADER.fullmatch(text):
         section.reach(_Stage.HEADER, _Stage.ROUNDS)
-        section.kilobytes = found["kilo"] is not None
+        section.kilobytes = match["kilo"] is not None
     elif _RULE.fullmatch(text):
         section.reach(_Stage.ROWS, _Stage.HEADER)
     elif _FINISHED.fullmatch(text):
@@ -156,7 +156,7 @@ def _known(text: str, section: _Section) -> bool:
 
 
 def _finish(section: _Section) -> None:
-    """``Finished!`` ends a table; old versions say it before the table too, when the subscriber has gone."""
+    """End the table. Old versions print ``Finished!`` before the table too, when the subscriber has gone."""
     if section.stage == _Stage.ROWS:
         section.stage, section.measuring = _Stage.LOST, None
 
@@ -167,12 +167,12 @@ def _row(line: Line, section: _Section) -> Record | Broken:
         return Broken("row is cut short or garbled")
     payload_bytes = int(row["size"]) * _UNITS[row["unit"]]
     if section.measuring and payload_bytes == _bytes_of(section.measuring):
-        section.measuring = None  # Its table has come to the last size.
+        section.measuring = None  # The table has reached the last size.
     if section.stage != _Stage.ROWS or section.kilobytes != (row["unit"] is None):
         section.trouble = section.trouble or _why_lost(section)
         section.stage = _Stage.LOST
         return Broken(section.trouble)
-    # Each size is twice the one before; a broken row may have taken sizes away, but none can come again.
+    # Each size is twice the previous one. A broken row may leave sizes out, but no size comes twice.
     if payload_bytes <= section.last_bytes or payload_bytes & (payload_bytes - 1):
         section.stage = _Stage.LOST
         return Broken("a size out of order: the row is from another table")
@@ -196,13 +196,13 @@ def _why_lost(section: _Section) -> str:
 
 
 def _bytes_of(measuring: str) -> int:
-    """The bytes of a size as the tool says it before the table."""
+    """Return the bytes of a size as the tool prints it before the table."""
     count, unit = measuring.split(" ")
     return int(count) * _UNITS[unit.strip("[]")]
 
 
 def _mean(cell: Cell) -> Number:
-    """Microseconds in two significant digits, of which trailing zeros are not printed; it was whole nanoseconds before."""
+    """Return a mean in microseconds with two significant digits, without trailing zeros; it was in whole nanoseconds before."""
     value = Decimal(cell) * 1000
     return printed("latency", "mean", float(value), max(1.0, float(Decimal(10) ** (value.adjusted() - 1))) if value else 1.0, cell=cell)
 

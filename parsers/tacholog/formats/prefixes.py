@@ -1,9 +1,9 @@
-"""What stands before each line of a log: collectors of logs, launchers, mails and editors put it there, and no tool printed it.
+"""The prefix before each line of a log, which no tool printed: collectors of logs, launchers, mails and editors add it.
 
 A prefix is a row of parts, such as a time and the name of a service. It is found in the text alone: nine of ten lines that are not blank must begin
-with the same parts. Some parts are never what a tool prints, such as a date and time before each line. Others may be, such as a word and a colon:
-they are a prefix only if the formats know more lines of the log without them than with them. Each pattern is matched where a line begins, has an end
-that is in sight, and no two of its repeats can match the same text, so that no log can make it slow.
+with the same parts. No tool prints some of these parts, such as a date and time before each line. A tool may print others, such as a word and a
+colon: they count as a prefix only if the formats know more lines of the log without them than with them. Each pattern matches at the start of a line,
+has a bounded length, and no two of its repetitions can match the same text, so that no log can make matching slow.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from tacholog.formats.kit.times import DAYS, MONTHS
+from tacholog.formats.kit.lines import DAYS, MONTHS
 
 Surety = Literal["certain", "likely", "possible"]
 
-_LOOKED_AT = 4096  # Characters, for the first lines.
+_LOOKED_AT = 4096  # Characters, to judge the first lines.
 _FIRST_LINES = 12
-_SEEN_LINES = 2000  # Of more lines, these say what stands before each.
-_JUDGED, _JUDGED_LINES = 1 << 16, 400  # Characters, and lines, that formats are asked about.
+_SEEN_LINES = 2000  # With more lines than this, these decide which prefix the log has.
+_JUDGED, _JUDGED_LINES = 1 << 16, 400  # Characters and lines that are shown to the formats.
 _MOST_PARTS = 8
 _SHARE = 0.9  # Of the lines that are not blank.
-_NAMED_SHARE = 0.5  # From which on a prefix is named that too many lines lack.
-_LITERAL_LINES = 3  # In fewer lines, that a word stands before each of them says nothing.
+_NAMED_SHARE = 0.5  # From this share on, a prefix that too many lines lack is named in a message.
+_LITERAL_LINES = 3  # In fewer lines, a common first word means nothing.
 _MOST_WORDS = 4
 _EXAMPLE_CHARACTERS = 60
 
@@ -34,12 +34,12 @@ class Part(NamedTuple):
     """One part of a prefix.
 
     Attributes:
-        words: what it is.
-        pattern: what it matches.
-        sure: "certain": no tool prints it before each line. "likely": it is a prefix if as many lines are known without it as with it. "possible":
-            if more lines are.
+        words: a description for messages.
+        pattern: the text that it matches.
+        sure: "certain": no tool prints it before each line. "likely": it is a prefix if the formats know as many lines without it as with it.
+            "possible": it is a prefix if the formats know more lines without it.
         public: whether it can name neither a person nor a machine.
-        only_behind: the parts that it stands behind; empty: any, or none.
+        only_behind: the parts that it may follow; empty: any part, or none.
     """
 
     words: str
@@ -64,7 +64,7 @@ def _time(inner: str) -> str:
 _TIME = "a time"
 _ZONE = r"(?:Z| ?(?:UTC|[+-](?:0[0-9]|1[0-4]):?[0-9]{2}))?"
 _DATE_AND_TIME = rf"[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ]{_CLOCK}{_FRACTION}{_ZONE}"
-# Of RFC 5424: host, program, process, kind of message, and nothing or [ID NAME="VALUE" ...], up to four in a row.
+# RFC 5424: host, program, process, kind of message, and nothing or [ID NAME="VALUE" ...], up to four in a row.
 _SYSLOG = rf"<[0-9]{{1,3}}+>1 (?P<time>{_DATE_AND_TIME}) (?:[^ ]{{1,255}}+ ){{4}}(?:-|(?:\[[^]]{{1,500}}+\]){{1,4}}){_END}"
 _PARTS = (
     Part("a head of syslog", _SYSLOG, "certain", public=False),
@@ -90,7 +90,7 @@ _PARTS = (
     Part("a column", r"[^\t\n]{1,200}+\t", "possible", public=False, only_behind=("", "a column")),
 )
 _COMPILED = tuple(re.compile(part.pattern, re.ASCII) for part in _PARTS)
-# What a first part can be: for lines that begin with none, which are most, one look instead of one for each.
+# All patterns of a first part in one: most lines begin with none, and need one search instead of one for each part.
 _ANY = re.compile("|".join(part.pattern.replace("(?P<time>", "(?:") for part in _PARTS if not part.only_behind or "" in part.only_behind), re.ASCII)
 _INDENTATION = "an indentation"
 _LEADING = re.compile(r"[ \t]{0,200}+")
@@ -98,116 +98,117 @@ _FIRST_WORD = re.compile(r"(?P<word>[^\s\\\x00-\x1f\x7f]{1,200}+)(?P<blanks>[ \t
 
 
 class Prefix:
-    """What stands before each line of a log, from its first part to its last."""
+    """The text before each line of a log, from its first part to its last."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
-        """Take the parts in their order."""
         self.parts = tuple(parts)
-        # Only the first time is the line's: a later one may be of the program that it was handed by.
-        patterns = [part.pattern if at == self._timed else part.pattern.replace("(?P<time>", "(?:") for at, part in enumerate(parts)]
+        # Only the first time is that of the line: a later one may be of the program that passed the line on.
+        patterns = [part.pattern if index == self._timed else part.pattern.replace("(?P<time>", "(?:") for index, part in enumerate(parts)]
         self.pattern = re.compile("".join(f"(?:{pattern})" for pattern in patterns), re.ASCII)
         self.has_time = self._timed is not None
         self.example = ""
 
     @property
     def _timed(self) -> int | None:
-        return next((at for at, part in enumerate(self.parts) if "(?P<time>" in part.pattern), None)
+        return next((index for index, part in enumerate(self.parts) if "(?P<time>" in part.pattern), None)
 
     @property
     def words(self) -> str:
-        """What it is, without any text of the log."""
+        """A description of the prefix, without any text of the log."""
         *others, last = dict.fromkeys(part.words for part in self.parts)
         return f"{', '.join(others)} and {last}" if others else last
 
     @property
-    def said(self) -> str:
-        """What it is, with an example out of the log."""
+    def label(self) -> str:
+        """A description of the prefix, with an example from the log."""
         return f"{self.words} ({self.example[:_EXAMPLE_CHARACTERS]!r})"
 
     @property
     def command(self) -> str:
-        """The command that cuts it off."""
+        """A shell command that cuts the prefix off."""
         plain = re.sub(r"\(\?(?:P<time>|:)", "(", self.pattern.pattern.replace("}+", "}"))
-        plain = re.sub(r"\{([01]),[0-9]{3,}\}", lambda found: "*" if found[1] == "0" else "+", plain)  # sed writes each count out: gigabytes.
-        plain = re.sub(r"\(\?i:([^()]*)\)", lambda found: f"({found[1].lower()}|{found[1].upper()})", plain)
+        plain = re.sub(
+            r"\{([01]),[0-9]{3,}\}", lambda match: "*" if match[1] == "0" else "+", plain
+        )  # sed would write out each count, and need gigabytes.
+        plain = re.sub(r"\(\?i:([^()]*)\)", lambda match: f"({match[1].lower()}|{match[1].upper()})", plain)
         plain = plain.replace(r"[^\s:|\[\]]", "[^][:space:]:|[]").replace(r"[\w", "[[:alnum:]_")
         plain = plain.replace(r"\w", "[[:alnum:]_]").replace(r"[\[(]", "[[(]").replace(r"[\])]", "[])]")
         mark = next((mark for mark in "/;~!%@,#&=" if mark not in plain), None)
         return "sed -E " + shlex.quote(f"s{mark}^{plain}{mark}{mark}") if mark else "an editor"
 
-    def of(self, text: str) -> re.Match[str] | None:
-        """Find it before a line."""
+    def match(self, text: str) -> re.Match[str] | None:
+        """Find the prefix at the start of a line."""
         return self.pattern.match(text)
 
     def without_names(self, text: str, instead: str) -> str:
-        """Return the prefix of a line with a text instead of each part that can name a person or a machine."""
-        shown, at = [], 0
+        """Return the prefix of a line, with a text in place of each part that can name a person or a machine."""
+        pieces, position = [], 0
         for part in self.parts:
-            found = re.compile(part.pattern, re.ASCII).match(text, at)
-            if found is None:
+            match = re.compile(part.pattern, re.ASCII).match(text, position)
+            if match is None:
                 return instead
-            blanks = found[0][len(found[0].rstrip()) :]
-            shown.append(found[0] if part.public else f"{instead}{blanks}")
-            at = found.end()
-        return "".join(shown)
+            blanks = match[0][len(match[0].rstrip()) :]
+            pieces.append(match[0] if part.public else f"{instead}{blanks}")
+            position = match.end()
+        return "".join(pieces)
 
 
-class Judges(NamedTuple):
-    """What the formats say of the first lines of a log.
+class FormatQueries(NamedTuple):
+    """Questions to the formats about the first lines of a log.
 
     Attributes:
-        fit: says whether any format fits them.
-        claimed: says how many of them the formats know that fit; -1: none fits.
+        fit: whether any format fits the lines.
+        claimed: how many of the lines are known to the formats that fit; -1 if no format fits.
     """
 
     fit: Callable[[Sequence[str]], bool]
     claimed: Callable[[Sequence[str]], int]
 
 
-def prefix_of(head: str, judges: Judges) -> Prefix | None:
-    """Return what stands before each line of a log; ``None`` if it is nothing, or nothing that is sure.
+def prefix_of(head: str, queries: FormatQueries) -> Prefix | None:
+    """Return the prefix of the lines of a log; ``None`` if there is none, or none that is certain enough.
 
-    A log without a prefix costs a look at its first lines, or the question whether a format fits them without their first words.
+    For a log without a prefix, only its first lines are examined, or the formats are asked whether they fit these without their first words.
 
     Args:
         head: the start of the log, in whole lines.
-        judges: know the formats.
+        queries: the questions to the formats.
     """
     if not _may_be_prefixed(_lines(head[:_LOOKED_AT])[:_FIRST_LINES]):
         return None
-    found = _chosen(_lines(head), _first(head), judges)
-    if found is not None:
-        found.example = next(match[0] for line in _lines(head) if (match := found.of(line)))
-    return found
+    prefix = _chosen(_lines(head), _first(head), queries)
+    if prefix is not None:
+        prefix.example = next(match[0] for line in _lines(head) if (match := prefix.match(line)))
+    return prefix
 
 
-def lacking_prefix(head: str, judges: Judges) -> tuple[Prefix, int, int] | None:
-    """Return a prefix that many lines of a log have and too many lack, how many have it, and how many lines there are that are not blank.
+def lacking_prefix(head: str, queries: FormatQueries) -> tuple[Prefix, int, int] | None:
+    """Return a prefix that many lines of a log have and too many lack, the number of lines that have it, and the number of lines that are not blank.
 
-    What may be the tool's own, such as a word, is one only where no format fits the log with it and one does without it.
-    It is none if the formats know as many lines with it: then the tool prints it.
+    A part that the tool itself may print, such as a word, counts only where no format fits the log with it and one fits without it. A prefix does not
+    count if the formats know as many lines with it: then the tool prints it.
     """
     lines = _lines(head)
     parts, count = _common(lines, _NAMED_SHARE)
     if not any(part.sure != "possible" for part in parts):
         parts, count = _lacking_word(lines)
-        if not parts or judges.fit(lines) or not judges.fit([*_rests(parts, lines)]):
+        if not parts or queries.fit(lines) or not queries.fit([*_behind(parts, lines)]):
             return None
     if count >= _SHARE * len(lines):
         return None
-    found = Prefix(parts)
+    prefix = Prefix(parts)
     first = _first(head)
-    if (known := judges.claimed(first)) > 0 and judges.claimed(_without(found, first)) <= known:
+    if (claimed := queries.claimed(first)) > 0 and queries.claimed(_without(prefix, first)) <= claimed:
         return None
-    found.example = next(match[0] for line in lines if (match := found.of(line)))
-    return found, count, len(lines)
+    prefix.example = next(match[0] for line in lines if (match := prefix.match(line)))
+    return prefix, count, len(lines)
 
 
 def _lacking_word(lines: Sequence[str]) -> tuple[Sequence[Part], int]:
-    """Return the word that most lines begin with, if half of them do, and how many do."""
-    words = Counter(found["word"] for line in lines if (found := _FIRST_WORD.match(line)))
+    """Return the word with which at least half of the lines begin, and the number of these lines."""
+    words = Counter(match["word"] for line in lines if (match := _FIRST_WORD.match(line)))
     word, count = words.most_common(1)[0] if words else ("", 0)
-    having = [line for line in lines if (found := _FIRST_WORD.match(line)) and found["word"] == word]
+    having = [line for line in lines if (match := _FIRST_WORD.match(line)) and match["word"] == word]
     return next(_with_words((), having), ()) if count >= _NAMED_SHARE * len(lines) else (), count
 
 
@@ -225,37 +226,37 @@ def _may_be_prefixed(first: Sequence[str]) -> bool:
     enough = _NAMED_SHARE * len(first)
     if sum(line[0] in " \t" for line in first) >= enough:
         return True
-    words = Counter(found["word"] for line in first if (found := _FIRST_WORD.match(line)))
+    words = Counter(match["word"] for line in first if (match := _FIRST_WORD.match(line)))
     return len(first) >= _LITERAL_LINES and bool(words) and max(words.values()) >= enough
 
 
-def _chosen(lines: Sequence[str], first: Sequence[str], judges: Judges) -> Prefix | None:
-    """Return the prefix without which the formats know most of the first lines. One that is certain is a prefix also if they know none."""
+def _chosen(lines: Sequence[str], first: Sequence[str], queries: FormatQueries) -> Prefix | None:
+    """Return the prefix without which the formats know most of the first lines. A certain prefix counts even if they know none."""
     indentation = _with_indentation((), lines, every=True)
-    behind, _ = _common([*_rests(indentation, lines)], _SHARE)
+    behind, _ = _common([*_behind(indentation, lines)], _SHARE)
     parts = (*indentation, *behind) if behind else ()
-    sure = max((at for at, part in enumerate(parts, 1) if part.sure != "possible"), default=0)
-    certain = max((at for at, part in enumerate(parts, 1) if part.sure == "certain"), default=0)
-    found = {prefix.pattern.pattern: prefix for prefix in map(Prefix, _candidates(parts, sure, lines))}
-    if not sure and not any(judges.fit([*_rests(prefix.parts, first)]) for prefix in found.values() if prefix.parts):
+    sure = max((count for count, part in enumerate(parts, 1) if part.sure != "possible"), default=0)
+    certain = max((count for count, part in enumerate(parts, 1) if part.sure == "certain"), default=0)
+    prefixes = {prefix.pattern.pattern: prefix for prefix in map(Prefix, _candidates(parts, sure, lines))}
+    if not sure and not any(queries.fit([*_behind(prefix.parts, first)]) for prefix in prefixes.values() if prefix.parts):
         return None
     enough = _SHARE * sum(1 for line in first if line and not line.isspace())
     best, most = Prefix(parts[:certain]) if certain else None, -1
-    for prefix in found.values():
-        known = judges.claimed(_without(prefix, first))
-        if known > most:
-            best, most = prefix if prefix.parts else None, known
-        if known >= enough:
+    for prefix in prefixes.values():
+        claimed = queries.claimed(_without(prefix, first))
+        if claimed > most:
+            best, most = prefix if prefix.parts else None, claimed
+        if claimed >= enough:
             break
     return best
 
 
 def _without(prefix: Prefix, lines: Sequence[str]) -> list[str]:
-    return [line[match.end() :] if (match := prefix.of(line)) else line for line in lines]
+    return [line[match.end() :] if (match := prefix.match(line)) else line for line in lines]
 
 
 def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Iterator[Sequence[Part]]:
-    """Yield prefixes, the likeliest first. Of two without which as many lines are known, the first counts."""
+    """Yield possible prefixes, the likeliest first: of two without which equally many lines are known, the first one counts."""
     yield parts[:sure]
     yield ()
     for end in (*range(sure, len(parts) + 1), *range(sure - 1, -1, -1)):
@@ -266,8 +267,8 @@ def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Itera
 
 
 def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) -> Sequence[Part]:
-    """Add the indentation that all lines share behind these parts, or all but a few of them."""
-    widths = [len(_LEADING.match(rest)[0]) for rest in _rests(parts, lines) if rest.strip()]  # type: ignore[index]  # it matches always
+    """Add the indentation behind these parts that all lines share, or nearly all."""
+    widths = [len(_LEADING.match(behind)[0]) for behind in _behind(parts, lines) if behind.strip()]  # type: ignore[index]  # it always matches
     if not widths:
         return parts
     width = min(widths) if every else sorted(widths)[int((1 - _SHARE) * len(widths))]
@@ -275,60 +276,60 @@ def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) 
 
 
 def _with_words(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[Sequence[Part]]:
-    """Add the words that stand behind these parts in almost all lines, one after the other."""
+    """Add the words that follow these parts in nearly all lines, one after the other."""
     for _ in range(_MOST_WORDS):
-        found = [match for rest in _rests(parts, lines) if (match := _FIRST_WORD.match(rest))]
-        if len(lines) < _LITERAL_LINES or not found:
+        matches = [match for behind in _behind(parts, lines) if (match := _FIRST_WORD.match(behind))]
+        if len(lines) < _LITERAL_LINES or not matches:
             return
-        word, count = Counter(match["word"] for match in found).most_common(1)[0]
+        word, count = Counter(match["word"] for match in matches).most_common(1)[0]
         if count < _SHARE * len(lines):
             return
-        blanks = min((match["blanks"] for match in found if match["word"] == word and match.end() < len(match.string)), key=len, default="")
+        blanks = min((match["blanks"] for match in matches if match["word"] == word and match.end() < len(match.string)), key=len, default="")
         parts = (*parts, Part("a word", rf"{re.escape(word)}(?:{blanks}|[ \t]{{0,60}}+$)", "possible", public=False))
         yield parts
 
 
-def _rests(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[str]:
-    """Yield what stands behind these parts, in the lines that have them."""
+def _behind(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[str]:
+    """Yield the text behind these parts, for the lines that have them."""
     if not parts:
         yield from lines
         return
     prefix = Prefix(parts)
-    yield from (line[found.end() :] for line in lines if (found := prefix.of(line)))
+    yield from (line[match.end() :] for line in lines if (match := prefix.match(line)))
 
 
 def _common(lines: Sequence[str], share: float) -> tuple[Sequence[Part], int]:
-    """Return the parts that so many of the lines begin with, and how many lines begin with the first of them."""
+    """Return the parts with which at least this share of the lines begin, and the number of lines that begin with the first part."""
     chains = Counter(_chain(line) for line in lines)
-    found: tuple[int, ...] = ()
+    chosen: tuple[int, ...] = ()
     count, least = 0, share * len(lines)
     while True:
         following: Counter[int] = Counter()
         for chain, times in chains.items():
-            if len(chain) > len(found) and chain[: len(found)] == found:
-                following[chain[len(found)]] += times
+            if len(chain) > len(chosen) and chain[: len(chosen)] == chosen:
+                following[chain[len(chosen)]] += times
         if not following:
             break
         part, times = following.most_common(1)[0]
         if times < least:
             break
-        found, count, least = (*found, part), count or times, max(least, _SHARE * times)
-    return [_PARTS[at] for at in found], count
+        chosen, count, least = (*chosen, part), count or times, max(least, _SHARE * times)
+    return [_PARTS[index] for index in chosen], count
 
 
 def _chain(line: str) -> tuple[int, ...]:
-    """Return which parts a line begins with, by their places in the list of all."""
-    found: list[int] = []
-    at = 0
+    """Return the parts with which a line begins, as indices of `_PARTS`."""
+    parts: list[int] = []
+    position = 0
     if not _ANY.match(line):
         return ()
-    while len(found) < _MOST_PARTS and at < len(line):
-        before = _PARTS[found[-1]].words if found else ""
-        for place, (part, pattern) in enumerate(zip(_PARTS, _COMPILED, strict=True)):
-            if (not part.only_behind or before in part.only_behind) and (match := pattern.match(line, at)):
-                found.append(place)
-                at = match.end()
+    while len(parts) < _MOST_PARTS and position < len(line):
+        before = _PARTS[parts[-1]].words if parts else ""
+        for index, (part, pattern) in enumerate(zip(_PARTS, _COMPILED, strict=True)):
+            if (not part.only_behind or before in part.only_behind) and (match := pattern.match(line, position)):
+                parts.append(index)
+                position = match.end()
                 break
         else:
             break
-    return tuple(found)
+    return tuple(parts)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import heapq
 import io
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import IO, Any, Literal, NamedTuple, cast
 
 import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.account import Account, LineClass
-from tacholog.formats.blocks import RecordBlock
-from tacholog.formats.bulk import RUN_LINES, RunCutter, rows_of
+from tacholog.formats.blocks import RUN_LINES, RecordBlock, RunCutter, rows_of
 from tacholog.formats.kit.bulk import Lines
 from tacholog.formats.kit.findings import BulkFinding, Finding, Records
 from tacholog.formats.kit.lines import Broken, Line, PrefixedLine
-from tacholog.formats.places import placed
 from tacholog.formats.registry import (
     TABS,
     Format,
@@ -36,23 +35,23 @@ from tacholog.formats.registry import (
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
 from tacholog.formats.validity import defect_of, defect_of_records, out_of_range
 from tacholog.formats.waiting import WaitingLines
-from tacholog.schema.records import Facts, Histogram, Record
+from tacholog.schema.records import Facts, Histogram, Number, Record
 
 MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may ask for: a line is held in memory as a whole.
-LOOKS = 16  # After each line in doubt, the rest of its run is tried again as arrays; after so many tries it is read line by line.
+LOOKS = 16  # After each line in doubt, the rest of its run is tried again as arrays; after so many tries, it is read line by line.
 _CLASSES: dict[type, LineClass] = {Record: "record", Histogram: "record", Broken: "broken"}
-_OVER: Any = object()  # What `next` returns when the format has finished.
+_OVER: Any = object()  # Returned by `next` when the format has finished.
 
 
 class FormatFailure(UnreadableInput):
-    """The code of a format failed, or yielded what is no finding: the log cannot be read in that format."""
+    """The code of a format failed, or yielded something that is not a finding: the log cannot be read in that format."""
 
 
 class Event(NamedTuple):
     """A finding on the lines ``line`` to ``last_line`` (0: it was known only at the end of the log). ``text`` is the text of the first line.
 
-    ``lines`` are those that no event before has claimed: the second record on a row has none. ``run`` is the number of the run in the log; a log may
-    hold several runs, one after the other.
+    ``lines`` are the lines that no earlier event has claimed: the second record on a row has none. ``run`` is the index of the run in the log; a log
+    may hold several runs, one after the other.
     """
 
     line: int
@@ -65,21 +64,21 @@ class Event(NamedTuple):
 
 
 class ChatterEvent(Event):
-    """The event of many lines without meaning for results, or that were counted into a result that stands elsewhere."""
+    """The event of many lines without meaning for results, or whose numbers were counted into a result on another line."""
 
-    of: Lines
+    source: Lines
 
     def one_by_one(self) -> Iterator[Event]:
         """Yield an event for each line."""
         for number in self.lines:
-            yield Event(number, number, (number,), self.of.line(number - self.line).text, "chatter", None, self.run)
+            yield Event(number, number, (number,), self.source.line(number - self.line).text, "chatter", None, self.run)
 
 
 class Scan:
-    """One pass over a log. Iterate over it for the events, roughly in the order of their lines; after that, ``account`` is complete."""
+    """One pass over a log. Iterate over it for the events, roughly in the order of their lines; afterwards ``account`` is complete."""
 
     def __init__(self, text: LogText, name: str | None = None, run_lines: int = RUN_LINES) -> None:
-        """Prepare to read an open log, in the format of that name or in the one that is detected.
+        """Prepare to read an open log, in the format of that name or in the detected format.
 
         At least ``run_lines`` lines of one shape in a row are read as arrays; the findings do not depend on it.
 
@@ -89,32 +88,32 @@ class Scan:
         self._text = text
         self.format_name = name or _detected(text)
         self.format: Format = format_named(self.format_name)
-        self._ours = is_ours(self.format)  # Tests check what these yield; checking each record here would cost a quarter of the time.
+        self._ours = is_ours(self.format)  # Our own formats are checked by tests; checking each record here would be slow.
         self._expands = expands_tabs(self.format)
         self.account = Account()
-        self._unreadable: OSError | UnreadableInput | None = None  # Why the log itself could not be read on: not the format's fault.
+        self._unreadable: OSError | UnreadableInput | None = None  # Why the log could not be read to its end: not the fault of the format.
         self._runs: RunCutter = self._guarded(lambda: RunCutter(getattr(self.format, "BULK", ()), run_lines))
         self._waiting = WaitingLines()
         self._found_blocks: list[RecordBlock] = []
         self._latest: Finding | None = None
-        self._lines_claimed: Sequence[Line] = ()  # By the latest finding that claimed any; the next may stand on one of them too.
+        self._lines_claimed: Sequence[Line] = ()  # Claimed by the latest finding that claimed any; the next finding may stand on one of them too.
 
     @cached_property
     def system(self) -> str | None:
-        """What the log is of, unless its manifest or the log itself says otherwise; ``None`` if nothing says it."""
+        """The system that was measured, unless the manifest or the log itself states another; ``None`` if it is unknown."""
         return system_of(self.format, self._text.head)
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield every event. A line that the format did not claim in time is an event of kind ``unknown``."""
+        """Yield every event. A line that the format did not claim in time becomes an event of kind ``unknown``."""
         return cast("Iterator[Event]", self.events())
 
     def events(self, wanted: Callable[[Record], bool] | None = None) -> Iterator[Event | RecordBlock]:
-        """Yield every event, in the order of its lines as far as blocks of records stand on the same ones.
+        """Yield every event, sorted by line where blocks of records stand on the same lines.
 
-        Where ``wanted`` says of a record that it is not wanted, those that are like it come as the block that they were read in, and many lines of
-        chatter as one event.
+        Where ``wanted`` is false for a record, records like it are yielded as the block in which they were read, and many lines of chatter as one
+        event.
         """
-        blocks: list[Iterator[Event]] = []  # Several blocks may stand on the same lines in turn.
+        blocks: list[Iterator[Event]] = []  # Several blocks may take turns on the same lines.
         for batch in self.batches():
             if isinstance(batch, RecordBlock) and wanted and not wanted(batch.like):
                 yield batch
@@ -141,33 +140,33 @@ class Scan:
         lines = self._lines()
         findings: Any = self._guarded(lambda: iter(self.format.parse(lines)))
         while True:
-            try:  # Not through `_guarded`, which would cost two more calls for each finding.
-                found = next(findings, _OVER)
+            try:  # Not through `_guarded`, which would add two calls for each finding.
+                finding = next(findings, _OVER)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
                 raise self._failure(error) from error
-            if found is _OVER:
+            if finding is _OVER:
                 break
-            if not self._ours and (defect := defect_of(found, self._waiting.reached)):
+            if not self._ours and (defect := defect_of(finding, self._waiting.reached)):
                 raise self._distrust(defect)
             if self._found_blocks:
                 yield from self._blocks()
             if self._waiting.late or self._waiting.stretch:
-                yield from self._expired()
-            yield self._claimed(found) if type(found) is Finding else self._claimed_many(found)
-        while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not take are unknown.
-            yield from self._expired()
+                yield from self._late_events()
+            yield self._event_of_finding(finding) if type(finding) is Finding else self._event_of_many(finding)
+        while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not ask for are unknown.
+            yield from self._late_events()
         yield from self._blocks()
         if self._text.trouble:
             self.account.learn(Facts(status="truncated", reason=self._text.trouble))
         self._waiting.expire()
-        yield from self._expired()
+        yield from self._late_events()
         self.account.close()
         self.account.size_bytes, self.account.sha256, self.account.text_sha256 = self._text.identity()
 
     def _guarded(self, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever somebody's code returns
-        """Run a piece of the format's code. An error in it costs this log and no other; the message names the format's package."""
+        """Run a piece of the format's code. An error in it costs only this log; the message names the package of the format."""
         try:
             return step()
         except KeyboardInterrupt:
@@ -204,7 +203,7 @@ class Scan:
             for piece in pieces:
                 if not isinstance(piece, Lines):
                     waiting.give(piece)
-                    yield _as_seen(piece, self._expands)
+                    yield _as_formats_see(piece, self._expands)
                 elif piece.bulk.is_alone:
                     yield from self._lines_of_run(piece)
                 else:
@@ -216,88 +215,96 @@ class Scan:
 
     def _lines_of_run(self, run: Lines) -> Iterator[Line]:
         """Yield the lines of a run that the format must see. The others become records like the one before them."""
-        place, looks = 0, 0
-        while place < run.count:
-            line, self._latest = run.line(place), None
+        index, tries = 0, 0
+        while index < run.count:
+            line, self._latest = run.line(index), None
             self._waiting.give(line)
-            yield _as_seen(line, self._expands)
-            if looks < LOOKS and (like := self._record_on(line)):
-                looks += 1
-                if rows := rows_of(run.part(place), like):
+            yield _as_formats_see(line, self._expands)
+            if tries < LOOKS and (like := self._record_on(line)):
+                tries += 1
+                if rows := rows_of(run.part(index), like):
                     self._found_blocks.append(rows)
-                    place += len(rows)
-            place += 1
+                    index += len(rows)
+            index += 1
 
     def _record_on(self, line: Line) -> Record | None:
-        """Return the record that the format found on exactly this line, which it was given last."""
-        found = self._latest
-        return found.what if found and found.line and found.line.number == line.number and not found.also and isinstance(found.what, Record) else None
+        """Return the record that the format found on exactly this line, the latest that it was given."""
+        finding = self._latest
+        return (
+            finding.what
+            if finding and finding.line and finding.line.number == line.number and not finding.also and isinstance(finding.what, Record)
+            else None
+        )
 
-    def _expired(self) -> Iterator[Event]:
+    def _late_events(self) -> Iterator[Event]:
         for line in self._waiting.late:
-            yield self._unclaimed(line)
+            yield self._event_of_unclaimed(line)
         if self._waiting.stretch:
             first, last, count = self._waiting.stretch
             self.account.lines["unknown"] += count
             yield Event(first, last, range(first, last + 1), f"{count} more lines that no rule knows", "unknown", None, len(self.account.runs))
         self._waiting.reported()
 
-    def _unclaimed(self, line: Line) -> Event:
-        """Make the event of a line that the log's format did not claim: unknown, unless another tool prints it into logs of any format."""
-        found = next((found for read in readers_of_any_log() if (found := read(line))), None)
-        if found is None:
+    def _event_of_unclaimed(self, line: Line) -> Event:
+        """Return the event of a line that the format did not claim: unknown, unless another tool prints such lines into logs of any format."""
+        finding = next((finding for read in readers_of_any_log() if (finding := read(line))), None)
+        if finding is None:
             return self._event((line,), "unknown", None, (line.number,))
-        if isinstance(found.what, Facts):
-            self.account.learn(found.what)
-        return self._event((line,), _kind(found), found.what, (line.number,))
+        if isinstance(finding.what, Facts):
+            self.account.learn(finding.what)
+        return self._event((line,), _kind(finding), finding.what, (line.number,))
 
-    def _claimed(self, found: Finding) -> Event:
-        if fault := out_of_range(found.what):
-            found = found._replace(what=Broken(fault if self._ours else f"{self._format_words} says that {fault}"))
-        if self._expands and isinstance(found.what, Broken) and found.line and _has_tabs_for_blanks(self._waiting.text(found.line)):
-            found = found._replace(what=Broken(f"{found.what.reason}; {TABS}"))
-        self._latest = found
-        if isinstance(found.what, Facts):
-            self.account.learn(found.what)
-        lines: tuple[Line, ...] = (found.line,) if found.line else ()
-        if found.also:
-            if any(isinstance(line, Lines) for line in found.also):
-                return self._claimed_pieces(found)
-            lines = tuple(sorted((*lines, *(line for line in found.also if isinstance(line, Line)))))
-        given = tuple(own for line in lines if (own := self._waiting.claim(line.number)))
-        if len(given) == len(lines):
-            lines = given  # The text of a line is that of the log, even if the format changed it.
-        self._lines_claimed = given or self._lines_claimed
-        if isinstance(found.what, Record):
-            found = found._replace(what=placed(found.what, found, self._lines_claimed))
+    def _event_of_finding(self, finding: Finding) -> Event:
+        if fault := out_of_range(finding.what):
+            finding = finding._replace(what=Broken(fault if self._ours else f"{self._format_words} says that {fault}"))
+        if self._expands and isinstance(finding.what, Broken) and finding.line and _has_tabs_for_blanks(self._waiting.text(finding.line)):
+            finding = finding._replace(what=Broken(f"{finding.what.reason}; {TABS}"))
+        self._latest = finding
+        if isinstance(finding.what, Facts):
+            self.account.learn(finding.what)
+        lines: tuple[Line, ...] = (finding.line,) if finding.line else ()
+        if finding.also:
+            if any(isinstance(line, Lines) for line in finding.also):
+                return self._event_of_pieces(finding)
+            lines = tuple(sorted((*lines, *(line for line in finding.also if isinstance(line, Line)))))
+        claimed = tuple(claimed_line for line in lines if (claimed_line := self._waiting.claim(line.number)))
+        if len(claimed) == len(lines):
+            lines = claimed  # Events show the text of the log, even if the format changed the line.
+        self._lines_claimed = claimed or self._lines_claimed
+        if isinstance(finding.what, Record):
+            finding = finding._replace(what=with_positions_in_log(finding.what, finding, self._lines_claimed))
         if self._text.prefix:
-            found = self._of_prefixed(found, given)
-        event = self._event(lines, _kind(found), found.what, tuple(line.number for line in given))
-        if isinstance(found.what, Broken) and found.line and found.line.number != event.line:
-            at = next(line for line in lines if line.number == found.line.number)
-            return event._replace(line=at.number, text=at.shown)  # Not the first line of a broken result, but the one that is damaged.
+            finding = self._checked_for_prefix(finding, claimed)
+        event = self._event(lines, _kind(finding), finding.what, tuple(line.number for line in claimed))
+        if isinstance(finding.what, Broken) and finding.line and finding.line.number != event.line:
+            damaged = next(line for line in lines if line.number == finding.line.number)
+            return event._replace(line=damaged.number, text=damaged.shown)  # Show the damaged line of a broken result, not the first.
         return event
 
-    def _of_prefixed(self, found: Finding, given: Sequence[Line]) -> Finding:
-        """Judge a finding in a log in which something stands before each line: a line without it is not of the same run."""
-        self.account.first_time = self.account.first_time or next((time for line in given if (time := line.time)), None)
+    def _checked_for_prefix(self, finding: Finding, claimed: Sequence[Line]) -> Finding:
+        """Check a finding in a log with prefixes: a line without the prefix does not belong to the run."""
+        self.account.first_time = self.account.first_time or next((time for line in claimed if (time := line.time)), None)
         prefix = self._text.prefix
-        if prefix and isinstance(found.what, Record | Histogram) and not all(isinstance(line, PrefixedLine) for line in given if line.text.strip()):
-            self._latest = found = found._replace(what=Broken(f"the line does not begin with {prefix.words}, as the others do"))
-        return found
+        if (
+            prefix
+            and isinstance(finding.what, Record | Histogram)
+            and not all(isinstance(line, PrefixedLine) for line in claimed if line.text.strip())
+        ):
+            self._latest = finding = finding._replace(what=Broken(f"the line does not begin with {prefix.words}, as the others do"))
+        return finding
 
-    def _claimed_many(self, found: BulkFinding) -> Event | RecordBlock:
-        """Claim lines that were given at once."""
-        lines, what = found
+    def _event_of_many(self, finding: BulkFinding) -> Event | RecordBlock:
+        """Claim lines that were given to the format at once."""
+        lines, what = finding
         if what is not None:
-            return self._claimed_records(lines, what)
+            return self._block_of_records(lines, what)
         numbers = self._waiting.claim_all(lines)
         self.account.lines["chatter"] += len(numbers)
         event = ChatterEvent(lines.number, lines.number + lines.count - 1, numbers, "", "chatter", None, len(self.account.runs))
-        event.of = lines
+        event.source = lines
         return event
 
-    def _claimed_records(self, lines: Lines, records: Records) -> RecordBlock:
+    def _block_of_records(self, lines: Lines, records: Records) -> RecordBlock:
         if defect := defect_of_records(records, lines.count):
             raise self._distrust(defect)
         block = RecordBlock.on(lines, records)
@@ -307,13 +314,13 @@ class Scan:
         self.account.records += len(block)
         return block
 
-    def _claimed_pieces(self, found: Finding) -> Event:
-        """Claim the lines of one finding, of which some were given at once."""
-        pieces = sorted((piece for piece in (found.line, *found.also) if piece), key=lambda piece: piece.number)
+    def _event_of_pieces(self, finding: Finding) -> Event:
+        """Claim the lines of one finding, some of which were given at once."""
+        pieces = sorted((piece for piece in (finding.line, *finding.also) if piece), key=lambda piece: piece.number)
         numbers = tuple(chain.from_iterable(self._waiting.claim_all(piece) for piece in pieces))
-        first, last = (piece.line(place) if isinstance(piece, Lines) else piece for piece, place in ((pieces[0], 0), (pieces[-1], -1)))
-        self._latest = found
-        return self._event((first, last), _kind(found), found.what, numbers)
+        first, last = (piece.line(index) if isinstance(piece, Lines) else piece for piece, index in ((pieces[0], 0), (pieces[-1], -1)))
+        self._latest = finding
+        return self._event((first, last), _kind(finding), finding.what, numbers)
 
     def _event(self, lines: tuple[Line, ...], kind: LineClass, what: Record | Facts | Histogram | Broken | None, claimed: tuple[int, ...]) -> Event:
         self.account.lines[kind] += len(claimed)
@@ -325,12 +332,12 @@ class Scan:
 
 
 def _has_tabs_for_blanks(text: str) -> bool:
-    """Whether tabs stand between the words of a line that is no JSON, which may have any blanks."""
+    """Whether tabs stand between the words of a line. JSON may have any blanks."""
     return "\t" in text.strip() and text.lstrip()[:1] not in ('"', "{", "}")
 
 
-def _as_seen(line: Line, expand: bool) -> Line:
-    """The line as formats see it. Editors, terminals and web pages add and strip blanks at the ends of lines, and put tabs for blanks within them."""
+def _as_formats_see(line: Line, expand: bool) -> Line:
+    """Return the line as formats see it. Editors, terminals and web pages add and strip trailing blanks, and replace blanks by tabs."""
     if line.text[-1:] in (" ", "\t"):
         line = line._replace(text=line.text.rstrip(" \t"))
     return line._replace(text=line.text.expandtabs()) if expand and "\t" in line.text else line
@@ -353,18 +360,18 @@ def _detected(text: LogText) -> str:
         raise UnreadableInput(f"{text.trouble}{left}") from None
 
 
-def _kind(found: Finding) -> LineClass:
-    return _CLASSES.get(type(found.what), "chatter")
+def _kind(finding: Finding) -> LineClass:
+    return _CLASSES.get(type(finding.what), "chatter")
 
 
 def why_unknown(text: str) -> str:
-    """Say why a line is unknown."""
+    """Return the reason for an unknown line."""
     reason = "the format does not recognise this line"
     return f"{reason}; {TABS}" if "\t" in text.strip() else reason
 
 
 class LineProblem(NamedTuple):
-    """A line of a log that could not be used: ``broken``, because it is cut, garbled or impossible, or ``unknown`` to the format."""
+    """A line of a log that could not be used: ``broken`` (cut, garbled or impossible), or ``unknown`` to the format."""
 
     line: int
     kind: Literal["broken", "unknown"]
@@ -373,7 +380,7 @@ class LineProblem(NamedTuple):
 
 
 class Log(msgspec.Struct, frozen=True):
-    """A log that was read whole: for tests and small programs. Use `Scan` for logs of any size."""
+    """A log that was read as a whole: for tests and small programs. Use `Scan` for logs of any size."""
 
     name: str
     format: str
@@ -387,19 +394,19 @@ class Log(msgspec.Struct, frozen=True):
 
     @property
     def facts(self) -> Facts:
-        """What the log says of its whole run; of a log that holds several runs, what all of them have in common."""
+        """The facts about the run; for a log of several runs, the facts that all runs share."""
         return self.account.facts
 
     @property
     def problems(self) -> list[LineProblem]:
         """The lines that could not be used, in order."""
-        found = []
+        problems = []
         for event in self.events:
             if isinstance(event.what, Broken):
-                found.append(LineProblem(event.line, "broken", event.text, event.what.reason))
+                problems.append(LineProblem(event.line, "broken", event.text, event.what.reason))
             elif event.kind == "unknown":
-                found.append(LineProblem(event.line, "unknown", event.text, why_unknown(event.text)))
-        return found
+                problems.append(LineProblem(event.line, "unknown", event.text, why_unknown(event.text)))
+        return problems
 
     @property
     def broken(self) -> list[str]:
@@ -438,3 +445,79 @@ def _read(text: LogText, format_name: str | None, log_name: str) -> Log:
     scan = Scan(text, format_name)
     events = tuple(scan)
     return Log(log_name, scan.format_name, scan.account, events)
+
+
+_TAB = 8  # Columns.
+
+
+def with_positions_in_log(record: Record, finding: Finding, lines: Sequence[Line]) -> Record:
+    """Return the record with the positions of its numbers in the log: lines of the log may be longer than the format saw them."""
+    if all(number.value_start is None for number in record.numbers):
+        return record
+    in_log = {line.number: line for line in lines}
+    seen_lines = {line.number: line for line in (finding.line, *finding.also) if isinstance(line, Line)}
+    first = next(iter(seen_lines))
+    pairs = ((number, seen_lines.get(number.line or first)) for number in record.numbers)
+    return msgspec.structs.replace(
+        record, numbers=tuple(_number_in_log(number, line, in_log.get(line.number, line) if line else None) for number, line in pairs)
+    )
+
+
+def _number_in_log(number: Number, seen_line: Line | None, line: Line | None) -> Number:
+    """Return a number with its position on a line of the log. The format saw this line as ``seen_line``."""
+    start, end = number.value_start, number.value_end
+    if start is None or end is None or (seen_line is line and line and line.shown is line.text):
+        return number
+    start_in_log = _offset_in_log(start, seen_line.text, line) if seen_line and line else None
+    return (
+        number
+        if start_in_log == start
+        else msgspec.structs.replace(number, value_start=start_in_log, value_end=None if start_in_log is None else start_in_log + end - start)
+    )
+
+
+def _offset_in_log(offset: int, seen_text: str, line: Line) -> int | None:
+    """Return the offset on a line of the log for an offset in the text that the format saw; ``None`` if that text is another."""
+    before, text = len(line.shown) - len(line.text), line.text.rstrip(" \t")
+    if line.text.startswith(seen_text):
+        return before + offset
+    if text.endswith(seen_text):
+        return before + len(text) - len(seen_text) + offset
+    if text.expandtabs() != seen_text:
+        return None
+    for piece in text.split("\t"):
+        if offset < len(piece):
+            break
+        before += len(piece) + 1
+        offset -= len(piece) // _TAB * _TAB + _TAB
+    return before + offset
+
+
+class HeldRecords:
+    """Holds the records of a log until all facts about their runs are known. Beyond a limit, they wait in a file."""
+
+    def __init__(self, in_memory: int = 20_000) -> None:
+        """Hold up to ``in_memory`` records in memory."""
+        self._in_memory = in_memory
+        self._events: list[Event] = []
+        self._file: IO[bytes] | None = None
+
+    def add(self, event: Event) -> None:
+        """Hold the event of a record, without its text and its further lines."""
+        self._events.append(event)
+        if len(self._events) >= self._in_memory:
+            self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 - it is closed when it is forgotten, and has no name
+            rows = msgspec.msgpack.encode([(event.line, event.last_line, event.run, event.what) for event in self._events])
+            self._file.write(len(rows).to_bytes(8, "little") + rows)
+            self._events.clear()
+
+    def __iter__(self) -> Iterator[Event]:
+        """Yield the events in their order, once."""
+        if self._file:
+            decoder = msgspec.msgpack.Decoder(list[tuple[int, int, int, Record]])
+            with self._file as rows:
+                rows.seek(0)
+                while size := rows.read(8):
+                    for line, last_line, run, record in decoder.decode(rows.read(int.from_bytes(size, "little"))):
+                        yield Event(line, last_line, (), "", "record", record, run)
+        yield from self._events

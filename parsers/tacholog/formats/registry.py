@@ -1,4 +1,4 @@
-"""The installed formats, our own and those of other packages, and how to find the one that a log is in."""
+"""The installed formats, our own and those of other packages, and the detection of the format of a log."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
 _PACKED = {"BZh": "bzip2", "PK\x03\x04": "zip", "7z": "7-Zip", "Rar!": "rar", '\x04"M\x18': "lz4"}
 _SEEN_CHARACTERS = 4096
 _SAID_CHARACTERS = 300
-_LONGEST_GAP = 40  # Characters between two words of a log that are quoted; a hostile log can have thousands.
-_CANDIDATES = 3  # So many are named for a log that no format fits.
+_LONGEST_GAP = 40  # Characters between two quoted words of a log; a hostile log can have thousands.
+_CANDIDATES = 3  # The number of formats that are named for a log that no format fits.
 _WORD = re.compile(r"[A-Za-z0-9_/]+")
 _SPECIFIC = re.compile(r"[A-Za-z].{3}")
-_BINARY_SHARE = 0.1  # Of characters that no text has; a log with a few stray bytes has less.
+_BINARY_SHARE = 0.1  # Of characters that no text has. A log with a few stray bytes has fewer.
 
 
 TABS = "tabs stand between its words: if they are in place of blanks, restore them with 'expand', or copy the log anew"
@@ -34,15 +34,19 @@ TABS = "tabs stand between its words: if they are in place of blanks, restore th
 class Format(Protocol):
     """A format module.
 
-    ``parse`` claims every line it understands within 4096 lines, or 8 MiB of them, of having been given it; a line that it does not claim is
-    unknown and is reported. It opens nothing, reads no environment, and keeps no more than a bounded number of lines. A format whose tool prints
-    results by the hundred thousand may have a constant ``BULK`` besides: see `tacholog.formats.kit.bulk`; one whose tool prints lines of more than
-    64 KiB, their limit as ``LINE_BYTES``, of at most 4 MiB. With a constant ``STATES``, the plan of a campaign can tell which conditions neither log
-    nor campaign will state; see `tacholog.formats.kit.States`. A constant ``COMPUTED`` says how the format computes numbers that its tool does not
-    print; see `computed_of`. A format of Tacholog itself may have a function ``read_in_any_log``: it is asked about
-    each line that the log's own format does not know, for tools that print messages of their own into logs of other formats. A constant
-    ``EXPANDS_TABS = True`` says that the tool prints no tabs: where a log has some, they stand for blanks up to every eighth column. A function
-    ``system_of`` returns, for the start of a log, the system that was measured, or ``None`` if logs like it are of several and this one names none.
+    ``parse`` claims each line that it understands at most 4096 lines, or 8 MiB, after it was given the line; a line that it does not claim is unknown
+    and is reported. It opens nothing, reads no environment, and keeps a bounded number of lines.
+
+    Optional parts:
+
+    - ``BULK``: shapes of lines that the tool prints by the hundred thousand; see `tacholog.formats.kit.bulk`.
+    - ``LINE_BYTES``: the limit for lines of more than 64 KiB, at most 4 MiB.
+    - ``STATES``: which conditions the log states, so that the plan of a campaign can tell which are missing; see `tacholog.formats.kit.States`.
+    - ``COMPUTED``: how the format computes numbers that its tool does not print; see `computed_of`.
+    - ``EXPANDS_TABS = True``: the tool prints no tabs; tabs in a log stand for blanks up to every eighth column.
+    - ``system_of``, a function: the system that was measured, for the start of a log; ``None`` if the log may be of several and names none.
+    - ``read_in_any_log``, a function of Tacholog's own formats: it is asked about each line that the format of a log does not know, for tools that
+      print messages of their own into logs of other formats.
     """
 
     __doc__: str | None
@@ -52,18 +56,18 @@ class Format(Protocol):
     DEFINITIONS: Mapping[str, str]  #: metric definitions by name: a sentence each on what the number is
 
     def detect(self, head: str) -> Detected:
-        """Say whether the start of a log (up to 1 MiB of text) is of this format."""
+        """Return whether the start of a log (up to 1 MiB of text) is of this format."""
         ...
 
     def parse(self, lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
-        """Yield what is found, in order. Only a format with a ``BULK`` is given `Lines`."""
+        """Yield the findings, in order. Only a format with a ``BULK`` is given `Lines`."""
         ...
 
 
-class Installed(NamedTuple):
-    """The formats that could be loaded, and why the others could not. A broken package costs only its own format.
+class InstalledFormats(NamedTuple):
+    """The formats that could be loaded, and the reasons why others could not. A broken package costs only its own format.
 
-    ``packages`` names the package of each format, with its version.
+    ``packages`` holds the package of each format, with its version.
     """
 
     formats: Mapping[str, Format]
@@ -72,8 +76,8 @@ class Installed(NamedTuple):
 
 
 @functools.cache
-def installed() -> Installed:
-    """All formats that are installed, by name, sorted."""
+def installed() -> InstalledFormats:
+    """Return all installed formats, sorted by name."""
     loaded: dict[str, Format] = {}
     failures: dict[str, str] = {}
     packages: dict[str, str] = {}
@@ -89,22 +93,22 @@ def installed() -> Installed:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever somebody else's module does when it is imported, sys.exit() included
             failures[entry.name] = f"of {packages[entry.name]} cannot be loaded: {describe_error(error)}{_way_out(error)}"
-    return Installed(loaded, failures, packages)
+    return InstalledFormats(loaded, failures, packages)
 
 
 def _way_out(error: BaseException) -> str:
-    """Say what to import where a format, such as one for an older version, imports a module of Tacholog that is not there."""
+    """Return a hint for a format that imports a module that Tacholog does not have, such as a format for an older version."""
     is_moved = isinstance(error, ImportError) and (error.name or "").startswith("tacholog.")
     return "; all that formats need is in tacholog.formats.kit" if is_moved else ""
 
 
 def _package(entry: EntryPoint) -> str:
-    """The package that an entry point is of, with its version."""
+    """Return the package of an entry point, with its version."""
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
 
 
 def _missing_part(module: object) -> str | None:
-    """Say what a module lacks to be a format; ``None`` if it lacks nothing."""
+    """Return what a module lacks to be a format; ``None`` if it lacks nothing."""
     missing = [name for name in _PARTS if not hasattr(module, name)]
     if missing:
         return f"it lacks {', '.join(missing)}"
@@ -118,35 +122,35 @@ def _missing_part(module: object) -> str | None:
 def describe_error(error: BaseException) -> str:
     """Describe any exception in one line of printable text, of bounded length."""
     try:
-        said = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - an exception that cannot even say what it is
-        said = type(error).__name__
-    return "".join(char if char.isprintable() else " " for char in said[:_SAID_CHARACTERS])
+        text = type(error).__name__
+    return "".join(char if char.isprintable() else " " for char in text[:_SAID_CHARACTERS])
 
 
 def is_ours(module: Format) -> bool:
-    """Whether a format is one of this project, held by tests to what is asked of every format."""
+    """Whether a format is part of this project, whose tests check it."""
     return getattr(module, "__name__", "").startswith("tacholog.formats.")
 
 
 def package_of(name: str) -> str:
-    """The package that the format of that name came with, and its version."""
+    """Return the package and version that provides the format of that name."""
     return installed().packages.get(name, "an unknown package")
 
 
 def formats() -> Mapping[str, Format]:
-    """The formats that could be loaded, by name, sorted."""
+    """Return the formats that could be loaded, sorted by name."""
     return installed().formats
 
 
 @functools.cache
 def readers_of_any_log() -> Sequence[Callable[[Line], Finding | None]]:
-    """Return the functions ``read_in_any_log`` of our own formats. Those of other packages are not asked: they would change how all logs are read."""
+    """Return the functions ``read_in_any_log`` of our own formats. Other packages are not asked: they would change how all logs are read."""
     return [module.read_in_any_log for module in formats().values() if is_ours(module) and hasattr(module, "read_in_any_log")]
 
 
 def states_of(name: str) -> Mapping[str, States] | None:
-    """Return which conditions the logs of a format state, by test; None if the format does not declare it, or is not installed."""
+    """Return which conditions the logs of a format state, by test; ``None`` if the format does not declare it, or is not installed."""
     states = getattr(formats().get(name), "STATES", None)
     if not isinstance(states, Mapping) or not all(isinstance(test, str) and isinstance(value, States) for test, value in states.items()):
         return None
@@ -154,23 +158,27 @@ def states_of(name: str) -> Mapping[str, States] | None:
 
 
 def computed_of(name: str | None) -> Mapping[tuple[str, str], Sequence[str]]:
-    """Return how a format computes numbers from others on their line, by metric and statistic; nothing if it does not say.
+    """Return how a format computes numbers from others on their line, by metric and statistic; empty if it does not declare this.
 
-    Each has one formula or several, which differ in the fields that the line has: ``{("loss", "total"): ["lost / (received + lost)"]}``.
+    Each number has one formula or several for lines with different fields: ``{("loss", "total"): ["lost / (received + lost)"]}``.
     """
     computed = getattr(formats().get(name or ""), "COMPUTED", None)
     if not isinstance(computed, Mapping):
         return {}
-    return {key: found for key, found in computed.items() if isinstance(found, tuple | list) and all(isinstance(formula, str) for formula in found)}
+    return {
+        key: formulas
+        for key, formulas in computed.items()
+        if isinstance(formulas, tuple | list) and all(isinstance(formula, str) for formula in formulas)
+    }
 
 
 def formats_of_tool(tool: str) -> list[str]:
-    """Return the names of the formats whose tool has this name, in any case."""
+    """Return the formats whose tool has this name, in upper or lower case."""
     return [name for name, module in formats().items() if tool.casefold() in (module.TOOL.casefold(), name.casefold())]
 
 
 def format_named(name: str) -> Format:
-    """The format of that name.
+    """Return the format of that name.
 
     Raises:
         UnreadableInput: there is none.
@@ -183,7 +191,7 @@ def format_named(name: str) -> Format:
 
 
 def _near(name: str) -> str:
-    """Name the formats that were probably meant: those of a tool of that name, else those with a name like it."""
+    """Return a hint with the formats that were probably meant: those of a tool of that name, else those with a similar name."""
     near = formats_of_tool(name) or difflib.get_close_matches(name, formats(), 2)
     return f" (is {' or '.join(near)} meant?)" if near else ""
 
@@ -195,7 +203,7 @@ def any_fits(lines: Sequence[str]) -> bool:
 
 
 def lines_known(lines: Sequence[str]) -> int:
-    """Return how many of the first lines of a log the formats claim that fit them; -1 if no format fits."""
+    """Return how many of the first lines of a log are claimed by the formats that fit them; -1 if no format fits."""
     head = "\n".join(lines)
     return max((_claimed_by(module, lines) for module in formats().values() if _ask(module, head).fits), default=-1)
 
@@ -203,9 +211,9 @@ def lines_known(lines: Sequence[str]) -> int:
 def _claimed_by(module: Format, lines: Sequence[str]) -> int:
     claimed: set[int] = set()
     try:
-        for found in module.parse([Line(number, text) for number, text in enumerate(lines, 1)]):
-            if isinstance(found, Finding) and not isinstance(found.what, Broken):
-                claimed.update(line.number for line in (found.line, *found.also) if isinstance(line, Line) and line.text.strip())
+        for finding in module.parse([Line(number, text) for number, text in enumerate(lines, 1)]):
+            if isinstance(finding, Finding) and not isinstance(finding.what, Broken):
+                claimed.update(line.number for line in (finding.line, *finding.also) if isinstance(line, Line) and line.text.strip())
     except KeyboardInterrupt:
         raise
     except BaseException:  # noqa: BLE001 - it may be anybody's code, and is asked again, and named, when the log is read
@@ -214,7 +222,7 @@ def _claimed_by(module: Format, lines: Sequence[str]) -> int:
 
 
 def detect(head: str) -> str:
-    """Name the one format that the start of a log is in. A log whose first line names its format is in that one, whatever it quotes of others.
+    """Return the name of the one format that fits the start of a log. If the first line names a format, that one fits, whatever the log quotes.
 
     Raises:
         UnreadableInput: none fits, or several do; the message names the candidates and what each wants.
@@ -232,7 +240,7 @@ def detect(head: str) -> str:
         raise UnreadableInput(binary)
     if fitting:
         raise UnreadableInput(f"several formats fit: {', '.join(fitting)}; choose one with --as")
-    wants = [f"{name} wants {answers[name].wants} (the log has {found!r})" for name, found in _nearest(answers, head)]
+    wants = [f"{name} wants {answers[name].wants} (the log has {quote!r})" for name, quote in _nearest(answers, head)]
     failures = [f"{name} {reason}" for name, reason in installed().failures.items()]
     tried = f"none of the {len(answers)} is near it ('tacholog formats' lists them)"
     tabs = [TABS] if "\t" in plain else []
@@ -240,57 +248,57 @@ def detect(head: str) -> str:
 
 
 def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:
-    """Return the formats that are most like the log, each with two words next to each other that the log shares with it. The best come first.
+    """Return the formats that resemble the log most, the best first, each with two neighbouring words that the log shares with it.
 
-    A format's words are those that it quotes in ``wants``. One word alone says nothing: prose has it too.
+    The words of a format are those that it quotes in ``wants``. A single word is no evidence: prose has it too.
     """
-    own = {name: _pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in answers.items()}
-    shared = Counter(pair for pairs in own.values() for pair in pairs)
+    own_pairs = {name: _pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in answers.items()}
+    shared = Counter(pair for pairs in own_pairs.values() for pair in pairs)
     there = _pairs(head.splitlines())
-    found = {name: [there[pair] for pair in pairs if pair in there and shared[pair] == 1] for name, pairs in own.items()}
-    return [(name, found[name][0]) for name in sorted(found, key=lambda name: -len(found[name])) if found[name]][:_CANDIDATES]
+    quotes = {name: [there[pair] for pair in pairs if pair in there and shared[pair] == 1] for name, pairs in own_pairs.items()}
+    return [(name, quotes[name][0]) for name in sorted(quotes, key=lambda name: -len(quotes[name])) if quotes[name]][:_CANDIDATES]
 
 
 def _pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
-    """Return the pairs of neighbouring words that are long enough to be specific, each with the text where it stands first."""
-    found: dict[tuple[str, str], str] = {}
+    """Return the pairs of neighbouring words that are long enough to be specific, each with the text of its first occurrence."""
+    texts_of_pairs: dict[tuple[str, str], str] = {}
     for text in texts:
         for first, second in pairwise(_WORD.finditer(text)):
             if _SPECIFIC.match(first[0]) and _SPECIFIC.match(second[0]):
                 pair = (first[0].lower(), second[0].lower())
-                if pair not in found:
-                    found[pair] = _quoted(text, first, second)
-    return found
+                if pair not in texts_of_pairs:
+                    texts_of_pairs[pair] = _quoted(text, first, second)
+    return texts_of_pairs
 
 
 def _quoted(text: str, first: re.Match[str], second: re.Match[str]) -> str:
-    """Return the text from one word to the next as it stands in the log, without what is between them if that is long."""
+    """Return the text from one word to the next as it stands in the log; a long text between them is left out."""
     is_short = second.start() - first.end() <= _LONGEST_GAP
     return text[first.start() : second.end()] if is_short else f"{first[0]} ... {second[0]}"
 
 
 def _binary(head: str) -> str | None:
-    """Say what the bytes are if they are not text; ``None`` for text."""
-    seen = head[:_SEEN_CHARACTERS]
-    strange = sum(not char.isprintable() and not char.isspace() for char in seen) + seen.count("\ufffd")
-    if strange <= _BINARY_SHARE * len(seen):
+    """Return a message if the bytes are not text; ``None`` for text."""
+    start = head[:_SEEN_CHARACTERS]
+    strange = sum(not char.isprintable() and not char.isspace() for char in start) + start.count("\ufffd")
+    if strange <= _BINARY_SHARE * len(start):
         return None
     packer = next((name for start, name in _PACKED.items() if head.startswith(start)), None)
     return f"packed by {packer}, which is not read: unpack it first, or use gzip, xz or zstd" if packer else "binary data, not the text of a log"
 
 
 def system_of(module: Format, head: str) -> str | None:
-    """Return the system that logs with this start are of, unless a manifest says otherwise; ``None`` if nothing says it."""
+    """Return the system that logs with this start measure, unless a manifest states another; ``None`` if it is unknown."""
     return module.system_of(head) if is_ours(module) and hasattr(module, "system_of") else module.SYSTEM
 
 
 def expands_tabs(module: Format) -> bool:
-    """Whether tabs in logs of this format stand for blanks, for its tool prints none."""
+    """Whether tabs in logs of this format stand for blanks, because its tool prints no tabs."""
     return getattr(module, "EXPANDS_TABS", False) is True
 
 
 def _ask(module: Format, head: str) -> Detected:
-    """Ask a format whether it fits. One that raises an exception does not fit."""
+    """Ask a format whether it fits. A format that raises an exception does not fit."""
     try:
         fits, wants, *names_itself = module.detect(head)  # two values, or three
         return Detected(bool(fits), str(wants), any(names_itself))

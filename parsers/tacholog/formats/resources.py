@@ -73,8 +73,8 @@ _CPU_RESOLUTION_NS = 1000.0  # the kernel tells it in microseconds
 
 
 def detect(head: str) -> Detected:
-    """The log opens with a line that names its own dialect."""
-    return Detected(found := head.startswith(_HEAD), wants=f"a first line '{_HEAD}'", names_itself=found)
+    """Return whether the log opens with a line that names this dialect."""
+    return Detected(fits := head.startswith(_HEAD), wants=f"a first line '{_HEAD}'", names_itself=fits)
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
@@ -94,7 +94,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _record(line: Line) -> Record | Broken | None:
-    """Read one process. A line that names no test belongs to a run without results, so its numbers have nothing to stand beside."""
+    """Read one process. A line that names no test belongs to a run without results, and gives no record."""
     pairs = [(pair[1], Cell(pair[2], pair.start(2))) for pair in _PAIR.finditer(line.text)]
     fields = dict(pairs)
     if line.text != "used" + "".join(f" {name}={value}" for name, value in pairs) + " ." or len(fields) < len(pairs):

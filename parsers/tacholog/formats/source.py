@@ -1,54 +1,185 @@
-"""Bytes to lines, whatever the bytes are: bounded memory, no exception from hostile content."""
+"""Bytes to lines, whatever the bytes are: bounded memory, no exception from hostile content.
+
+Logs compressed by gzip, xz or Zstandard are expanded member by member, and a decompression bomb is never expanded to its end.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import lzma
 import re
 import stat
+import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple, Protocol
 
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
-from tacholog.formats.bulk import RunCutter
-from tacholog.formats.expand import CHUNK_BYTES, Damaged, Packing, expanded, packing_of
+from tacholog.formats.blocks import RunCutter
 from tacholog.formats.kit.bulk import Lines
 from tacholog.formats.kit.lines import Line, PrefixedLine
-from tacholog.formats.prefixes import Judges, Prefix, lacking_prefix, prefix_of
+from tacholog.formats.prefixes import FormatQueries, Prefix, lacking_prefix, prefix_of
 from tacholog.formats.registry import any_fits, lines_known
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+CHUNK_BYTES = 1 << 20
+EXPANDED_BYTES = 1 << 36  # Nobody reads a log above 64 GiB as text.
+# Real logs shrink to a tenth, the most monotonous to a hundredth. A stream that grows 900-fold, beyond 2 MiB, was made to do so.
+BOMB_RATIO, BOMB_BYTES = 900, 1 << 21
+_PIECE_BYTES = 1 << 13
+_MEMORY_BYTES = 1 << 28  # No packer makes a dictionary above 256 MiB by default.
+_WINDOW_LOG = 27
+
+
+class Damaged(Exception):
+    """The stream is damaged, ends early, or is a decompression bomb; the message says which."""
+
+
+class _Member(Protocol):
+    """One of several compressed streams in a file: the interface of `lzma.LZMADecompressor` and of its Zstandard counterpart."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = ..., /) -> bytes: ...
+
+
+class _Gzip:
+    """zlib's decompressor with the same interface."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._member.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._member.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._member.unused_data
+
+    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes:
+        return self._member.decompress(self._member.unconsumed_tail + data, max_length)
+
+
+class Compression(NamedTuple):
+    """A compression: its name in messages, the bytes with which it starts, and a function that starts a member."""
+
+    name: str
+    magic: bytes
+    member: Callable[[], _Member]
+
+
+COMPRESSIONS = (
+    Compression("gzip", b"\x1f\x8b", _Gzip),
+    Compression("xz", b"\xfd7zXZ\x00", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY_BYTES)),
+    Compression("zstd", b"\x28\xb5\x2f\xfd", lambda: zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _WINDOW_LOG})),
+)
+
+
+def compression_of(start: bytes) -> Compression | None:
+    """Return how a file that starts with these bytes is compressed; ``None`` if it is not."""
+    return next((compression for compression in COMPRESSIONS if start.startswith(compression.magic)), None)
+
+
+def expanded(compression: Compression, compressed: Iterator[bytes]) -> Iterator[bytes]:
+    """Expand a stream in chunks of at most 1 MiB.
+
+    Raises:
+        Damaged: the stream cannot be expanded any further; what was yielded before is good.
+    """
+    fed = grown = 0  # of the current member: earlier members do not hide a bomb
+    all_fed = all_grown = 0  # of all members: many small ones are a bomb too
+    member = compression.member()
+    for piece in _small(compressed):
+        fed += len(piece)
+        all_fed += len(piece)
+        remaining = piece
+        while remaining or not (member.eof or member.needs_input):
+            if member.eof:
+                remaining = remaining.lstrip(b"\x00")  # Padding between members, to a whole block.
+                if not remaining:
+                    break
+                member, fed, grown = compression.member(), len(remaining), 0
+            chunk = _step(compression, member, remaining)
+            grown += len(chunk)
+            all_grown += len(chunk)
+            _refuse_bomb(compression, fed, grown)
+            _refuse_bomb(compression, all_fed, all_grown)
+            if chunk:
+                yield chunk
+            remaining = member.unused_data if member.eof else b""
+    if not member.eof:
+        raise Damaged(f"the {compression.name} stream is damaged: it ends before its end mark")
+
+
+def _small(compressed: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the stream in pieces so small that their sizes can be compared with the sizes of the output."""
+    for piece in compressed:
+        for start in range(0, len(piece), _PIECE_BYTES):
+            yield piece[start : start + _PIECE_BYTES]
+
+
+def _step(compression: Compression, member: _Member, data: bytes) -> bytes:
+    try:
+        return member.decompress(data, CHUNK_BYTES)
+    except (zlib.error, lzma.LZMAError, zstd.ZstdError, EOFError, MemoryError) as error:
+        raise Damaged(f"the {compression.name} stream is damaged: {error}") from error
+
+
+def _refuse_bomb(compression: Compression, fed: int, grown: int) -> None:
+    if grown > EXPANDED_BYTES:
+        raise Damaged(f"the {compression.name} stream was left at {EXPANDED_BYTES >> 30} GiB of text: no log is that long")
+    if grown > BOMB_BYTES and grown > BOMB_RATIO * fed:
+        raise Damaged(
+            f"the {compression.name} stream was left at {grown >> 20} MiB, which came out of {max(1, fed >> 10)} KiB: it is taken "
+            "for a decompression bomb (expand it yourself if it is none)"
+        )
+
+
 HEAD_BYTES = 1 << 20
-LINE_BYTES = 1 << 16  # The longest line that most tools print is a histogram of a few KiB; a format may have a constant of its own.
-_LOOKED_AT = 4096  # Bytes, for the kind of text.
+LINE_BYTES = 1 << 16  # The longest line of most tools is a histogram of a few KiB; a format may have a limit of its own.
+_LOOKED_AT = 4096  # Bytes, to detect the encoding.
 _MOSTLY = 0.9
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-# Standard input, and what a shell passes for <(...): these are pipes too, but opening them does not block.
+# Standard input, and the files of <(...) in a shell: these are pipes too, but opening them does not block.
 _HANDED_OVER = re.compile(r"/dev/stdin|/(dev|proc/self)/fd/[0-9]+")
 _NO_FILES = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
-# What terminals are told: colours, moves of the cursor and modes; titles of windows; sets of characters; and to begin anew, which stands in no word.
-# ECMA-48 has more, such as two blanks and a digit. Where one byte of a log became an escape, those would take "  2" of "  27" along.
+# Control sequences of terminals: colours, cursor moves and modes; window titles; character sets; and reset, which stands in no word.
+# ECMA-48 has more, such as two blanks and a digit. Where one byte of a log became an escape, those would remove "  2" from "  27".
 _CONTROL = re.compile(
     r"\x1b(?:\[[0-?]{0,100}[ -/]{0,10}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[()*+][0AB]|#[3-68]|%[@G]| [FG]|[78](?![0-9.])|[=>])|(?<!\w)\x1bc",
 )
-# Of a mail: "=" and two digits stand for a character, "=" at the end of a line joins it with the next. A "=" of another kind is in no such text.
+# Of a mail: "=" and two digits stand for a character, "=" at the end of a line joins it with the next. Such a text has no other "=".
 _JOINED_LINE, _PLAIN_EQUALS = re.compile(r"[^=\n]=$", re.MULTILINE), re.compile(r"=(?!\n|[0-9A-F]{2})")
 _QUOTED_PRINTABLE = "the text is quoted-printable, as mails are sent: '=' joins lines, '=3D' stands for '='; decode it first (python3 -m quopri -d)"
 UTF16_REFUSED = "the text is UTF-16; convert it to UTF-8 first (iconv -f {} -t UTF-8)"
-_JUDGES = Judges(any_fits, lines_known)
+_QUERIES = FormatQueries(any_fits, lines_known)
 _TAR_HEADER = 512
 _TAR_SUM = slice(148, 156)
 
 
 class Digest:
-    """A binary stream that remembers the size and SHA-256 of all that was read through it."""
+    """A binary stream that computes the size and SHA-256 of all bytes that were read through it."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        """Wrap a stream opened for reading."""
         self._stream = stream
         self._hash = hashlib.sha256()
         self.size_bytes = 0
@@ -61,93 +192,93 @@ class Digest:
         return data
 
     def sha256(self) -> str:
-        """The SHA-256 of what was read, in hexadecimal."""
+        """Return the SHA-256 of the bytes that were read, in hexadecimal."""
         return self._hash.hexdigest()
 
 
 class LogText:
     """The text of an open log: its head for detection, then its lines, once.
 
-    A log may be compressed (gzip, xz, Zstandard). ``trouble`` says after reading why the bytes ended early, ``None`` if they did not.
+    A log may be compressed (gzip, xz, Zstandard). After reading, ``trouble`` says why the bytes ended early; ``None`` if they did not.
     """
 
-    def __init__(self, stream: BinaryIO, heard: Callable[[int], object] | None = None) -> None:
+    def __init__(self, stream: BinaryIO, on_chunk: Callable[[int], object] | None = None) -> None:
         """Wrap a stream opened for reading; only its first MiB is read now.
 
-        ``heard`` is told how many bytes of text each chunk holds before its lines are handed out. It may refuse more of them by raising
-        UnreadableInput: a compressed log may hold a hundred times the text that its size promises.
+        ``on_chunk`` is called with the size of each chunk of text before its lines are handed out. It may stop the reading by raising
+        UnreadableInput: a compressed log may hold a hundred times as much text as its size suggests.
 
         Raises:
             UnreadableInput: the text is UTF-16.
         """
         self.trouble: str | None = None
-        self._heard = heard
+        self._on_chunk = on_chunk
         self._digest = Digest(stream)
         self._expanded_hash: hashlib._Hash | None = None
         start = self._digest.read(CHUNK_BYTES)
-        packing = packing_of(start)
-        self._chunks = self._expanded(packing, start) if packing else self._plain(start)
+        compression = compression_of(start)
+        self._chunks = self._expanded(compression, start) if compression else self._plain(start)
         self._head = self._first_chunks().removeprefix(UTF8_MARK)
         if refusal := why_no_text(self._head):
             raise UnreadableInput(refusal)
-        self.prefix = prefix_of(self._whole_lines(), _JUDGES)
+        self.prefix = prefix_of(self._whole_lines(), _QUERIES)
         self._line = partial(_without_prefix, self.prefix) if self.prefix else _line
 
     @property
     def head(self) -> str:
-        """The start of the text, at most 1 MiB, without control sequences and what stands before each line; lines end as on Unix."""
-        text, found = self._raw_head(), self.prefix
-        return "\n".join(line[match.end() :] if (match := found.of(line)) else line for line in text.split("\n")) if found else text
+        """The start of the text, at most 1 MiB, without control sequences and prefixes; lines end as on Unix."""
+        text, prefix = self._raw_head(), self.prefix
+        return "\n".join(line[match.end() :] if (match := prefix.match(line)) else line for line in text.split("\n")) if prefix else text
 
     @property
     def note(self) -> str | None:
-        """What users are told of the prefix or the encoding of the lines; ``None`` if there is nothing to say."""
+        """A message about the prefix or the encoding of the lines; ``None`` if there is nothing to say."""
         if _JOINED_LINE.search(text := self._whole_lines()) and not _PLAIN_EQUALS.search(text):
             return _QUOTED_PRINTABLE
         if self.prefix:
-            return f"each line begins with {self.prefix.said}, which was taken off"
-        lacking = lacking_prefix(text, _JUDGES)
+            return f"each line begins with {self.prefix.label}, which was taken off"
+        lacking = lacking_prefix(text, _QUERIES)
         if lacking is None:
             return None
-        found, count, lines = lacking
-        return f"{count} of {lines} lines begin with {found.said} and the others do not, so it was not taken off: cut it off with {found.command}"
+        prefix, count, lines = lacking
+        return f"{count} of {lines} lines begin with {prefix.label} and the others do not, so it was not taken off: cut it off with {prefix.command}"
 
     def _raw_head(self) -> str:
         return _text(self._head[:HEAD_BYTES]).replace("\r\n", "\n")
 
     def _whole_lines(self) -> str:
-        """The lines of the head; the last one may be cut, so it says nothing of a log that is longer."""
+        """Return the whole lines of the head. The last one may be cut, so it is left out for a longer log."""
         head = self._raw_head()
         return head[: head.rfind("\n") + 1] if len(self._head) > HEAD_BYTES else head
 
     def identity(self) -> tuple[int, str, str]:
-        """Size in bytes and SHA-256 of the log as it is stored, and SHA-256 of its text, once it has been read to its end."""
+        """Return the size in bytes and SHA-256 of the stored log, and the SHA-256 of its text, after it was read to its end."""
         while self._digest.read(CHUNK_BYTES):
-            pass  # What a parser had no use for still belongs to the file.
+            pass  # Bytes that a parser did not need still belong to the file.
         stored = self._digest.sha256()
         return self._digest.size_bytes, stored, self._expanded_hash.hexdigest() if self._expanded_hash else stored
 
     def lines(self) -> Iterator[Line]:
-        """Yield each line without its end, without what only controls a terminal, and without what stands before each line of the log.
+        """Yield each line without its end, without control sequences of terminals, and without the prefix of the log.
 
-        Invalid UTF-8 becomes U+FFFD; a line over 64 KiB is cut there and not whole.
+        Invalid UTF-8 becomes U+FFFD. A line over 64 KiB is cut and marked as not whole.
         """
         return (piece for piece in self.pieces(RunCutter((), 1)) if isinstance(piece, Line))
 
     def pieces(self, runs: RunCutter, limit: int = LINE_BYTES) -> Iterator[Line | Lines]:
-        """Yield each line as `lines` does, and whole runs of lines as they stand in the log; a run ends where a chunk does.
+        """Yield each line as `lines` does, and whole runs of lines as they stand in the log. A run ends at the end of a chunk.
 
-        A line over ``limit`` bytes is cut there.
+        A line over ``limit`` bytes is cut.
         """
-        number, rest, whole, _line = 1, b"", True, self._line
+        number, carried, is_whole, _line = 1, b"", True, self._line
         if self.prefix:
-            runs = RunCutter((), 1)  # They are shapes of whole lines.
+            runs = RunCutter((), 1)  # Runs are shapes of whole lines.
         for chunk in self._all_chunks():
             begin, end = chunk.find(b"\n"), chunk.rfind(b"\n") + 1
             if begin < 0:
-                rest, whole = _clip(rest + chunk, limit, whole)
+                carried, is_whole = _clip(carried + chunk, limit, is_whole)
                 continue
-            yield _line(number, *_clip(rest + chunk[:begin], limit, whole))
+            yield _line(number, *_clip(carried + chunk[:begin], limit, is_whole))
             number += 1
             for text, bulk in runs.cut(chunk[begin + 1 : end]):
                 if bulk:
@@ -158,14 +289,14 @@ class LogText:
                 for raw in text[:-1].split(b"\n"):
                     yield _line(number, *_clip(raw, limit))
                     number += 1
-            rest, whole = _clip(chunk[end:], limit)
-        if rest or not whole:
-            yield _line(number, rest, False)
+            carried, is_whole = _clip(chunk[end:], limit)
+        if carried or not is_whole:
+            yield _line(number, carried, False)
 
     def _all_chunks(self) -> Iterator[bytes]:
         for chunk in itertools.chain((self._head,), self._chunks):
-            if self._heard:
-                self._heard(len(chunk))
+            if self._on_chunk:
+                self._on_chunk(len(chunk))
             yield chunk
 
     def _plain(self, start: bytes) -> Iterator[bytes]:
@@ -173,22 +304,22 @@ class LogText:
         while chunk := self._digest.read(CHUNK_BYTES):
             yield chunk
 
-    def _expanded(self, packing: Packing, start: bytes) -> Iterator[bytes]:
-        """Expand the stream; what came before any damage is kept."""
-        self._expanded_hash = found = hashlib.sha256()
+    def _expanded(self, compression: Compression, start: bytes) -> Iterator[bytes]:
+        """Expand the stream; the text before any damage is kept."""
+        self._expanded_hash = digest = hashlib.sha256()
         try:
-            for chunk in expanded(packing, self._plain(start)):
-                found.update(chunk)
+            for chunk in expanded(compression, self._plain(start)):
+                digest.update(chunk)
                 yield chunk
         except Damaged as damage:
             self.trouble = str(damage)
 
     def _first_chunks(self) -> bytes:
-        """As many chunks as it takes for the head: a compressed stream may come in small ones."""
-        found: list[bytes] = []
-        while sum(map(len, found)) < HEAD_BYTES and (chunk := next(self._chunks, b"")):
-            found.append(chunk)
-        return b"".join(found)
+        """Return as many chunks as the head needs: a compressed stream may yield small chunks."""
+        chunks: list[bytes] = []
+        while sum(map(len, chunks)) < HEAD_BYTES and (chunk := next(self._chunks, b"")):
+            chunks.append(chunk)
+        return b"".join(chunks)
 
 
 def _text(raw: bytes) -> str:
@@ -196,28 +327,28 @@ def _text(raw: bytes) -> str:
 
 
 def without_sequences(text: str) -> str:
-    """Return text without what is meant for a terminal: this is what formats read."""
+    """Return text without control sequences of terminals, as formats read it."""
     return _CONTROL.sub("", text) if "\x1b" in text else text
 
 
-def _line(number: int, raw: bytes, whole: bool) -> Line:
-    return Line(number, _text(raw.removesuffix(b"\r")), whole)
+def _line(number: int, raw: bytes, is_whole: bool) -> Line:
+    return Line(number, _text(raw.removesuffix(b"\r")), is_whole)
 
 
-def _without_prefix(prefix: Prefix, number: int, raw: bytes, whole: bool) -> Line:
+def _without_prefix(prefix: Prefix, number: int, raw: bytes, is_whole: bool) -> Line:
     text = _text(raw.removesuffix(b"\r"))
-    found = prefix.of(text)
-    if found is None:
-        return Line(number, text, whole)
-    line = PrefixedLine(number, text[found.end() :], whole)
-    line.prefix = found[0]
+    match = prefix.match(text)
+    if match is None:
+        return Line(number, text, is_whole)
+    line = PrefixedLine(number, text[match.end() :], is_whole)
+    line.prefix = match[0]
     if prefix.has_time:
-        line.stamp = found["time"]
+        line.stamp = match["time"]
     return line
 
 
 def why_no_text(head: bytes) -> str | None:
-    """Say why bytes are not the text of one log, and the way out; ``None`` if they may be."""
+    """Return why bytes are not the text of one log, with a remedy; ``None`` if they may be."""
     if encoding := utf16_of(head):
         return UTF16_REFUSED.format(encoding)
     if _is_tar(head):
@@ -226,11 +357,11 @@ def why_no_text(head: bytes) -> str | None:
 
 
 def utf16_of(head: bytes) -> str | None:
-    """Return what ``iconv`` calls the UTF-16 that bytes are; ``None`` if they are none. Without a mark, every second byte of a log is NUL."""
+    """Return the name in ``iconv`` of the UTF-16 encoding of bytes; ``None`` for others. Without a byte-order mark, every second byte is NUL."""
     if head.startswith(UTF16_MARKS):
         return "UTF-16"
-    seen = head[:_LOOKED_AT]
-    first, second = seen[0::2], seen[1::2]
+    start = head[:_LOOKED_AT]
+    first, second = start[0::2], start[1::2]
     for encoding, zero, other in (("UTF-16LE", second, first), ("UTF-16BE", first, second)):
         if len(zero) > 1 and zero.count(0) >= _MOSTLY * len(zero) and other.count(0) <= (1 - _MOSTLY) * len(other):
             return encoding
@@ -238,41 +369,41 @@ def utf16_of(head: bytes) -> str | None:
 
 
 def _is_tar(head: bytes) -> bool:
-    """Whether bytes begin as an archive does: with a header that holds the sum of its bytes, each of the sum's own counted as a blank."""
+    """Whether bytes begin like a tar archive: its header holds the sum of its bytes, with each byte of the sum counted as a blank."""
     header = head[:_TAR_HEADER]
-    said = header[_TAR_SUM].strip(b" \0")
-    if len(header) < _TAR_HEADER or not said.isdigit() or not header[0]:
+    checksum = header[_TAR_SUM].strip(b" \0")
+    if len(header) < _TAR_HEADER or not checksum.isdigit() or not header[0]:
         return False
     try:
-        return int(said, 8) == sum(header) - sum(header[_TAR_SUM]) + 8 * ord(" ")
+        return int(checksum, 8) == sum(header) - sum(header[_TAR_SUM]) + 8 * ord(" ")
     except ValueError:
         return False
 
 
-def _clip(raw: bytes, limit: int, whole: bool = True) -> tuple[bytes, bool]:
-    return (raw, whole) if len(raw) <= limit else (raw[:limit], False)
+def _clip(raw: bytes, limit: int, is_whole: bool = True) -> tuple[bytes, bool]:
+    return (raw, is_whole) if len(raw) <= limit else (raw[:limit], False)
 
 
 def not_a_file(path: Path) -> str | None:
-    """Say that a path is that of a named pipe, a socket or a device; ``None`` if it is not, or nothing is there."""
+    """Return a message if a path is a named pipe, a socket or a device; ``None`` if it is not, or does not exist."""
     try:
         kind = _NO_FILES.get(stat.S_IFMT(path.stat().st_mode))
     except OSError:
-        return None  # Opening it raises the error.
+        return None  # Opening it will raise the error.
     return f"not a file but a {kind}" if kind else None
 
 
 def would_wait(path: Path) -> str | None:
-    """Say what a path is, if to read it may wait for ever; ``None`` for a file, and for what a shell passes for ``<(...)``."""
+    """Return a message if reading a path may block for ever; ``None`` for a file, and for what a shell passes for ``<(...)``."""
     return None if _HANDED_OVER.fullmatch(str(path)) else not_a_file(path)
 
 
 @contextmanager
 def open_log(path: Path) -> Iterator[LogText]:
-    """Open a log file that the user names. One that a manifest or a folder names is opened by `open_log_in`.
+    """Open a log file that the user names. `open_log_in` opens logs that a manifest or a folder names.
 
     Raises:
-        UnreadableInput: it cannot be opened or read, is no file but a named pipe or the like, or is UTF-16.
+        UnreadableInput: it cannot be opened or read, is not a file but a named pipe or the like, or is UTF-16.
     """
     if wrong := would_wait(path):
         raise UnreadableInput(wrong)
@@ -288,7 +419,7 @@ def text_of(stream: BinaryIO) -> LogText:
     """Return the text of an open stream.
 
     Raises:
-        UnreadableInput: it cannot be read, as a disk that fails, or is UTF-16.
+        UnreadableInput: it cannot be read, for example from a failing disk, or is UTF-16.
     """
     try:
         return LogText(stream)
@@ -298,10 +429,10 @@ def text_of(stream: BinaryIO) -> LogText:
 
 @contextmanager
 def open_log_in(folder: Path, name: str) -> Iterator[LogText]:
-    """Open a log by its name in a folder, as evidence is opened: a regular file inside it, no link on the way.
+    """Open a log by its name in a folder, as evidence is opened: it must be a regular file inside the folder, reached without a link.
 
     Raises:
-        UnreadableInput: it is none, cannot be opened or read, or is UTF-16.
+        UnreadableInput: it is no such file, cannot be opened or read, or is UTF-16.
     """
     with open_evidence(folder, name) as stream:
         yield LogText(stream)

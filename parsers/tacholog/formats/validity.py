@@ -1,7 +1,7 @@
-"""Checks of what a format yields. An error in a format must neither look like a measurement nor break the code that uses the record.
+"""Checks of the findings of a format. An error in a format must neither look like a measurement nor break the code that uses the record.
 
-There are two kinds of error. A record with an impossible number (`out_of_range`) costs only its line, for that may be the log's fault. A finding
-of a wrong type (`defect_of`) is the format's fault and costs the whole log: a format that yields texts for sizes cannot be trusted with the rest.
+There are two kinds of errors. A record with an impossible number (`out_of_range`) costs only its line, because the log may be wrong. A finding of a
+wrong type (`defect_of`) is an error of the format and costs the whole log: a format that yields texts for sizes cannot be trusted elsewhere.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tacholog.schema.marks import FORMAT_MARKS
 from tacholog.schema.records import Bins, Facts, Histogram, Number, Record
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -31,23 +32,23 @@ _PLAIN = (Record, Broken, Facts, Histogram)
 
 
 def out_of_range(what: Record | Facts | Histogram | Broken | None) -> str | None:
-    """Name the first number of a finding that cannot be, or that no table has room for; ``None`` if all are in range.
+    """Name the first number of a finding that is impossible or too large for a table; ``None`` if all are in range.
 
-    This is the one place where ranges are checked, for formats of all packages: a log may print any number.
+    Only this function checks ranges, for formats of all packages, because a log may print any number.
     """
     if isinstance(what, Record):
         return _impossible_number(what)
     if isinstance(what, Facts):
         return _impossible_condition(what.conditions)
     if isinstance(what, Histogram) and what.payload_bytes is not None and not 0 <= what.payload_bytes < COUNT_LIMIT:
-        return f"the message size is {_shown(what.payload_bytes)}, which it cannot be"
+        return f"the message size is {_as_text(what.payload_bytes)}, which it cannot be"
     return None
 
 
 def _impossible_number(record: Record) -> str | None:
     for size, words in ((record.payload_bytes, "message size"), (record.payload_bytes_high, "message size"), (record.samples, "number of samples")):
         if size is not None and not 0 <= size < COUNT_LIMIT:
-            return f"the {words} is {_shown(size)}, which it cannot be"
+            return f"the {words} is {_as_text(size)}, which it cannot be"
     if condition := _impossible_condition(record.conditions):
         return condition
     for number in record.numbers:
@@ -63,33 +64,33 @@ def _impossible_number(record: Record) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _impossible_condition(conditions: Conditions) -> str | None:
-    """A log has few different conditions, and each of its records has some."""
+    """Cached, because a log has few different conditions, and each of its records has some."""
     for name in Conditions.__struct_fields__:
         value = getattr(conditions, name)
         if type(value) is int and not 0 <= value < COUNT_LIMIT:
-            return f"{name} is {_shown(value)}, which it cannot be"
+            return f"{name} is {_as_text(value)}, which it cannot be"
         if type(value) is float and not (isfinite(value) and 0 <= value <= VALUE_LIMIT):
             return f"{name} is {value:g}, which it cannot be"
     return None
 
 
-def _shown(count: int) -> str:
-    """A count in few characters; one with hundreds of digits is no float either."""
+def _as_text(count: int) -> str:
+    """Return a count in few characters. A count with hundreds of digits does not fit into a float."""
     return str(count) if abs(count) < VALUE_LIMIT else f"about 2^{count.bit_length()}"
 
 
 def _clocks_apart(record: Record, number: Number) -> bool:
-    """Between two clocks a one-way latency may be negative: it is shown as it is."""
+    """Whether a negative value is allowed: between two clocks, a one-way latency may be negative, and is shown as it is."""
     return number.metric == "latency" and record.conditions.basis in ("one-way", None)
 
 
-def defect_of(found: Finding | BulkFinding, reached: int) -> str | None:
-    """Say why this is not a valid finding in a log of which ``reached`` lines were handed out; ``None`` if it is valid."""
-    if type(found) is BulkFinding:
-        return _defect_of_many(found, reached)
-    if type(found) is not Finding:
-        return f"yields {type(found).__name__}, not Finding"
-    line, what, also = found
+def defect_of(finding: Finding | BulkFinding, reached: int) -> str | None:
+    """Return why this is not a valid finding in a log of which ``reached`` lines were handed out; ``None`` if it is valid."""
+    if type(finding) is BulkFinding:
+        return _defect_of_many(finding, reached)
+    if type(finding) is not Finding:
+        return f"yields {type(finding).__name__}, not Finding"
+    line, what, also = finding
     if type(also) is not tuple:
         return f"names other lines as {type(also).__name__}, not as a tuple"
     if line is not None and (defect := _defect_of_line(line, reached)):
@@ -106,12 +107,12 @@ def _defect_of_line(line: object, reached: int) -> str | None:
 def _defect_of_lines(lines: Line | Lines, reached: int) -> str | None:
     if type(lines) is not Lines:
         return _defect_of_line(lines, reached)
-    given = lines.number > 0 and 0 < lines.count <= reached - lines.number + 1
-    return None if given else f"names {lines.count} lines from {lines.number} on, of which it was not given all"
+    is_given = lines.number > 0 and 0 < lines.count <= reached - lines.number + 1
+    return None if is_given else f"names {lines.count} lines from {lines.number} on, of which it was not given all"
 
 
-def _defect_of_many(found: BulkFinding, reached: int) -> str | None:
-    lines, what = found
+def _defect_of_many(finding: BulkFinding, reached: int) -> str | None:
+    lines, what = finding
     if type(lines) is not Lines or (defect := _defect_of_lines(lines, reached)):
         return defect if type(lines) is Lines else f"finds many records on {type(lines).__name__}, not on Lines"
     if what is not None and type(what) is not Records:
@@ -120,12 +121,12 @@ def _defect_of_many(found: BulkFinding, reached: int) -> str | None:
 
 
 def defect_of_records(records: Records, count: int) -> str | None:
-    """Say why these are no records on that many lines; ``None`` if they are."""
-    columns, places = records.columns, records.places
-    if places is not None and not (places.dtype.kind == "i" and places.ndim == 1 and len(places) and _ascending(places, count)):
+    """Return why these are not records on that many lines; ``None`` if they are."""
+    columns, indices = records.columns, records.places
+    if indices is not None and not (indices.dtype.kind == "i" and indices.ndim == 1 and len(indices) and _ascending(indices, count)):
         return "finds Records on places that are not ascending, or not within their Lines"
     try:
-        columns.check(count if places is None else len(places))
+        columns.check(count if indices is None else len(indices))
         names = [Number(metric=c.metric, statistic=c.statistic, value=None, bound=c.bound, marks=c.marks) for c in columns.numbers]
     except (TypeError, ValueError) as error:
         return f"finds Records with columns that are none: {error}"
@@ -134,8 +135,8 @@ def defect_of_records(records: Records, count: int) -> str | None:
     return _defect_of_what(msgspec.structs.replace(records.like, numbers=tuple(names)))
 
 
-def _ascending(places: NDArray[np.int64], count: int) -> bool:
-    return bool(places[0] >= 0 and places[-1] < count and (places[1:] > places[:-1]).all())
+def _ascending(indices: NDArray[np.int64], count: int) -> bool:
+    return bool(indices[0] >= 0 and indices[-1] < count and (indices[1:] > indices[:-1]).all())
 
 
 def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | None:
@@ -146,7 +147,7 @@ def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | N
         return _defect_of_histogram(what)
     try:
         plain = msgspec.to_builtins(what)
-        msgspec.convert(plain, kind)  # Judges each field by the type that the schema declares for it.
+        msgspec.convert(plain, kind)  # This checks each field by the type that the schema declares for it.
     except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
         return f"has a {kind.__name__} that is none: {error}"
     if isinstance(what, Record | Facts):
@@ -160,7 +161,7 @@ def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | N
 
 
 def _defect_of_record(record: Record) -> str | None:
-    """Say what is wrong with a record beyond the types of its fields."""
+    """Return what is wrong with a record beyond the types of its fields."""
     for name, size, least in (("size", record.payload_bytes, 1), ("size", record.payload_bytes_high, 1), ("number of samples", record.samples, 0)):
         if size is not None and not least <= size < COUNT_LIMIT:
             return f"has a {name} of {size!r:.40}, which is none"
@@ -182,7 +183,7 @@ def _defect_of_number(number: Number) -> str | None:
 
 
 def _texts(plain: Any) -> Iterator[str]:  # noqa: ANN401 - a finding as plain values
-    """Yield the texts of a finding but for those of its numbers, which are words of the schema."""
+    """Yield the texts of a finding except those of its numbers, which are words of the schema."""
     if isinstance(plain, str):
         yield plain
     elif isinstance(plain, dict):
@@ -193,7 +194,7 @@ def _texts(plain: Any) -> Iterator[str]:  # noqa: ANN401 - a finding as plain va
 
 
 def _defect_of_text(text: str) -> str | None:
-    """Texts go into files in UTF-8, which has no halves of characters."""
+    """Check that a text can be written as UTF-8, which has no halves of characters, and is not too long."""
     if not text.isascii():
         try:
             text.encode()

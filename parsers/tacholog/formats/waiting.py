@@ -1,4 +1,4 @@
-"""The lines of a log that its format was given: each waits here for its class, and no line disappears."""
+"""The lines that a format was given: each waits here until it has a class, so that no line disappears."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from tacholog.formats.kit.bulk import Bulk, Lines
 from tacholog.formats.kit.lines import Line
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
 CLAIM_WINDOW_LINES = 4096
-HELD_CHARACTERS = 1 << 23  # Of lines that wait for their class, and again of those that wait to be reported, however many lines they are.
-UNKNOWN_IN_A_ROW = 10_000  # Longer stretches that no format knows are reported as one: a 2 GB file of noise must not fill the memory.
+HELD_CHARACTERS = 1 << 23  # Of lines that wait for their class, and the same again for lines that wait to be reported.
+UNKNOWN_IN_A_ROW = 10_000  # Longer unknown stretches are reported as one: a 2 GB file of noise must not fill the memory.
 _NO_RUN = Lines(0, b"", Bulk(b""))
 
 
@@ -24,18 +25,17 @@ class WaitingLines:
     Attributes:
         reached: the number of the last line that the format was given.
         late: lines that were not claimed in time, and wait to be reported.
-        stretch: of more such lines, the first and the last number, and how many they are.
+        stretch: the first and the last number of further late lines, and how many they are.
     """
 
     def __init__(self) -> None:
-        """Begin before the first line."""
         self.reached = 0
         self.late: list[Line] = []
         self.stretch: tuple[int, int, int] | None = None
         self._late_characters = 0
         self._lines: dict[int, Line] = {}
         self._characters = 0
-        self._run = _NO_RUN  # The one that was given last, and which of its lines were claimed.
+        self._run = _NO_RUN  # The run that was given last, and which of its lines were claimed.
         self._claimed = bytearray()
 
     def give(self, line: Line) -> None:
@@ -46,65 +46,65 @@ class WaitingLines:
         self.reached = line.number
 
     def give_run(self, run: Lines) -> None:
-        """Note that the format is given many lines at once. It may claim some of them later, as it may of other lines."""
+        """Note that the format is given many lines at once. It may claim some of them later, like other lines."""
         if self._claimed:
             self._settle()
         self._run, self._claimed = run, bytearray(run.count)
         self.reached = run.number + run.count - 1
 
     def text(self, line: Line) -> str:
-        """Return the text of a line as the log has it; that of the format, if something has claimed it."""
+        """Return the text of a line as it stands in the log; the text that the format saw, if the line was claimed before."""
         return self._lines.get(line.number, line).text
 
     def claim(self, number: int) -> Line | None:
-        """Claim a line; return it if nothing had claimed it before."""
-        place = number - self._run.number
-        if 0 <= place < len(self._claimed):
-            claimed, self._claimed[place] = self._claimed[place], 1
-            return None if claimed else self._run.line(place)
+        """Claim a line; return it, or ``None`` if it was claimed before."""
+        index = number - self._run.number
+        if 0 <= index < len(self._claimed):
+            claimed, self._claimed[index] = self._claimed[index], 1
+            return None if claimed else self._run.line(index)
         line = self._lines.pop(number, None)
         self._characters -= len(line.text) if line else 0
         return line
 
     def claim_all(self, lines: Line | Lines) -> Sequence[int]:
-        """Claim lines; return the numbers of those that nothing had claimed before."""
+        """Claim lines; return the numbers of those that were not claimed before."""
         if isinstance(lines, Line):
             return (lines.number,) if self.claim(lines.number) else ()
         start = lines.number - self._run.number
-        places = slice(start, start + lines.count)
-        if start >= 0 and self._claimed[places] == bytes(lines.count):
-            self._claimed[places] = b"\x01" * lines.count
+        part = slice(start, start + lines.count)
+        if start >= 0 and self._claimed[part] == bytes(lines.count):
+            self._claimed[part] = b"\x01" * lines.count
             return range(lines.number, lines.number + lines.count)
         return [number for number in range(lines.number, lines.number + lines.count) if self.claim(number)]
 
-    def claim_places(self, lines: Lines, places: NDArray[np.int64]) -> bool:
-        """Claim some lines of the run that was given last; return whether they are of it and nothing had claimed any of them before."""
+    def claim_places(self, lines: Lines, indices: NDArray[np.int64]) -> bool:
+        """Claim some lines of the latest run; return whether they belong to it and none was claimed before."""
         import numpy as np
 
         claimed = np.frombuffer(self._claimed, dtype=np.uint8)
         start = lines.number - self._run.number
-        if start < 0 or start + lines.count > len(claimed) or claimed[start + places].any():
+        if start < 0 or start + lines.count > len(claimed) or claimed[start + indices].any():
             return False
-        claimed[start + places] = 1
+        claimed[start + indices] = 1
         return True
 
     def expire(self) -> None:
-        """Give up all lines that still wait: the log has ended."""
+        """Give up all waiting lines: the log has ended."""
         self._settle()
         self._expire(0, 0)
 
     def reported(self) -> None:
-        """Forget the lines that were late."""
+        """Forget the late lines."""
         self.late, self.stretch, self._late_characters = [], None, 0
 
     def _settle(self) -> None:
-        """Let those lines of the run that were not claimed wait like any others."""
+        """Let the unclaimed lines of the run wait like any others."""
         run, claimed = self._run, self._claimed
         self._run, self._claimed = _NO_RUN, bytearray()
-        place = claimed.find(0)
-        while place >= 0:
-            self._hold(run.line(place))
-            place = claimed.find(0, place + 1)
+        index = claimed.find(0)
+        while index >= 0:
+            self._hold(run.line(index))
+            index = claimed.find(0, index + 1)
 
     def _hold(self, line: Line) -> None:
         self._lines[line.number] = line
@@ -113,7 +113,7 @@ class WaitingLines:
             self._expire(CLAIM_WINDOW_LINES, HELD_CHARACTERS)
 
     def _expire(self, lines: int, characters: int) -> None:
-        """Count the oldest waiting lines as late, until no more than so many lines and characters wait."""
+        """Move the oldest waiting lines to the late lines, until no more than so many lines and characters wait."""
         while len(self._lines) > lines or self._characters > characters:
             number = next(iter(self._lines))
             line = self.claim(number)

@@ -64,17 +64,17 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     Limits: _all("public", "steal_percent other_load"),
     StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
-# Fields that hold a version, and those that hold a digest. A version of four numbers is no address, and a digest is no secret.
+# Fields that hold a version, and fields that hold a digest. A version of four numbers is not an address, and a digest is not a secret.
 VERSIONS = frozenset(("program_version", "system_version", "tool_version", "build"))
 _DIGESTS = frozenset(("sha256", "program_sha256"))
-# Names that pages and their addresses are made of. Links to them must last, so only known names are replaced in them.
+# Names that become parts of addresses. Links to them must last, so only known names are replaced in them.
 IDENTIFIERS = frozenset(("run", "log", "file"))
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 LABELS = "labels"
-REPLACED = "replaced"  # where what is shown instead of a text cannot stand
+REPLACED = "replaced"  # the value of a field that cannot hold the redacted text
 _LABEL_NAME, _LABEL_VALUE = 64, 200  # characters, as in a manifest
-_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # where a number may follow
+_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # if a number may follow
 
 # The keys that our own harness and `tacholog host` write, and the options of this project's campaigns.
 OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
@@ -116,22 +116,22 @@ NESTED: Mapping[str, type[msgspec.Struct]] = {
 
 
 def published_manifest(manifest: Manifest, redactor: Redactor) -> Manifest:
-    """Return a manifest as its run's pages may show it."""
+    """Return a manifest in the form that the pages of its run may show."""
     return msgspec.convert(_struct(msgspec.to_builtins(manifest), Manifest, redactor), Manifest)
 
 
-def with_published_labels(shown: Manifest, labels: Mapping[str, str], redactor: Redactor) -> Manifest:
-    """Return a manifest that `published_manifest` made, with its labels as they are shown beside those of the other runs now."""
-    return msgspec.structs.replace(shown, labels=_labels(labels, redactor))
+def with_published_labels(published: Manifest, labels: Mapping[str, str], redactor: Redactor) -> Manifest:
+    """Return a result of `published_manifest` with its labels redacted anew, so that they differ from those of the other runs."""
+    return msgspec.structs.replace(published, labels=_labels(labels, redactor))
 
 
 def published_host(host: Host, redactor: Redactor) -> Host:
-    """Return a machine as its page may show it."""
+    """Return a machine in the form that its page may show."""
     return msgspec.convert(_struct(msgspec.to_builtins(host), Host, redactor), Host)
 
 
 def published_text(text: str, field: str, class_: PrivacyClass, redactor: Redactor) -> str | None:
-    """Return the text of a field as it may be shown; ``None`` if the field is never published."""
+    """Return the text of a field in the form that may be shown; ``None`` if the field is never published."""
     if class_ == "public":
         if field in _DIGESTS and _DIGEST.fullmatch(text):
             return text
@@ -148,62 +148,63 @@ def published_text(text: str, field: str, class_: PrivacyClass, redactor: Redact
     return _open_text(text, field, redactor) if class_ == "open" else None
 
 
-def is_shown_as_it_is(text: str, field: str, class_: PrivacyClass, redactor: Redactor) -> bool:
-    """Whether `published_text` returns a text as it is for every run, and learns nothing from it. ``False`` is always a right answer."""
+def is_unchanged(text: str, field: str, class_: PrivacyClass, redactor: Redactor) -> bool:
+    """Whether `published_text` returns a text unchanged for every run, and assigns no number for it. ``False`` is always a safe answer."""
     if class_ == "public":
         return bool(field in _DIGESTS and _DIGEST.fullmatch(text)) or (field not in IDENTIFIERS and redactor.is_harmless(text))
     return class_ == "free text" and (is_altered_reason(text) or redactor.is_harmless_free(text))
 
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:
-    """Return an open table in JSON as it may be shown. Two tables that differ still differ afterwards, because they set runs apart."""
+    """Return an open table (in JSON) in the form that may be shown. Tables that differ still differ afterwards, because they distinguish runs."""
     try:
         entries = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError:  # of a manifest, in which people may write anything
         return redactor.free(text)
     if table == LABELS:
         return labels_text(_labels(entries, redactor)) or text
-    shown = _apart(_entry(table, key, value, redactor) for key, value in entries.items())
-    if json.dumps(shown, ensure_ascii=False) == text:
+    published = _with_distinct_keys(_entry(table, key, value, redactor) for key, value in entries.items())
+    if json.dumps(published, ensure_ascii=False) == text:
         return text
-    return json.dumps(_apart([*shown.items(), ("variant", redactor.variant(text))]), ensure_ascii=False)
+    return json.dumps(_with_distinct_keys([*published.items(), ("variant", redactor.variant(text))]), ensure_ascii=False)
 
 
 def _labels(labels: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
-    """Return labels as they may be shown. Labels that differ still differ afterwards, because they set runs apart."""
-    found: dict[str, str] = {}
+    """Return labels in the form that may be shown. Labels that differ still differ afterwards, because they distinguish runs."""
+    published: dict[str, str] = {}
     numbered = _Numbering()
     for name, value in labels.items():
-        known = _valid(redactor.identifier(name)[:_LABEL_NAME], name, LabelName)
-        shown = redactor.text(value)
-        shown = value if shown == value else shown[:_LABEL_VALUE_KEPT]
-        key = known if known not in found else numbered.free(f"{known[:_LABEL_NAME_KEPT]}-", found)
-        found[key] = _valid(redactor.distinct(shown, value)[:_LABEL_VALUE], value, LabelValue)
-    return found
+        valid_name = _valid(redactor.identifier(name)[:_LABEL_NAME], name, LabelName)
+        text = redactor.text(value)
+        text = value if text == value else text[:_LABEL_VALUE_KEPT]
+        key = valid_name if valid_name not in published else numbered.free(f"{valid_name[:_LABEL_NAME_KEPT]}-", published)
+        published[key] = _valid(redactor.distinct(text, value)[:_LABEL_VALUE], value, LabelValue)
+    return published
 
 
 def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Redactor) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    published: dict[str, Any] = {}
     for name, value in fields.items():
         class_ = CLASSES[kind].get(name, "never")
         if class_ == "nested":
             inner = NESTED[name]
-            found[name] = [_struct(item, inner, redactor) for item in value] if isinstance(value, (list, tuple)) else _struct(value, inner, redactor)
+            is_list = isinstance(value, (list, tuple))
+            published[name] = [_struct(item, inner, redactor) for item in value] if is_list else _struct(value, inner, redactor)
         elif name == LABELS:
-            found[name] = _labels(value, redactor)
+            published[name] = _labels(value, redactor)
         elif class_ == "open" and isinstance(value, dict):
-            found[name] = _apart(_entry(name, str(key), entry, redactor) for key, entry in value.items())
+            published[name] = _with_distinct_keys(_entry(name, str(key), entry, redactor) for key, entry in value.items())
         elif name in ("argv", "prefix"):
-            found[name] = [_argument(word, redactor) for word in value]
+            published[name] = [_argument(word, redactor) for word in value]
         elif class_ != "never":
-            shown = _value(value, name, class_, redactor)
-            found[name] = shown if name not in _limited(kind) else _valid(shown, value, _limited(kind)[name])
-    return found
+            text = _value(value, name, class_, redactor)
+            published[name] = text if name not in _limited(kind) else _valid(text, value, _limited(kind)[name])
+    return published
 
 
 @lru_cache
 def _limited(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """Return the fields of a struct that cannot hold every text, and what they can hold."""
+    """Return the type hints of those fields of a struct that cannot hold every text."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hint for name, hint in hints.items() if any(isinstance(part, msgspec.Meta) or get_origin(part) is Literal for part in _parts(hint))}
 
@@ -216,49 +217,49 @@ def _parts(hint: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
             yield from _parts(part)
 
 
-def _valid(shown: Any, value: Any, hint: Any) -> Any:  # noqa: ANN401 - whatever the field holds
-    """Return what is shown instead of a value, if the field can hold it: what was redacted is no input, and must not be refused as one is."""
+def _valid(redacted_value: Any, value: Any, hint: Any) -> Any:  # noqa: ANN401 - whatever the field holds
+    """Return the redacted value if the field can hold it, or else a substitute: a redacted manifest must not be refused as invalid input."""
     try:
-        return msgspec.convert(shown, hint)
+        return msgspec.convert(redacted_value, hint)
     except msgspec.ValidationError:
-        is_word = any(get_origin(part) is Literal for part in _parts(hint))  # of the schema: it names nobody
+        is_word = any(get_origin(part) is Literal for part in _parts(hint))  # A word of the schema names nobody.
         return value if is_word else REPLACED
 
 
 def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str, Any]:
-    """Return an entry of an open table as it may be shown. An unknown key may be a name itself, so it is masked too.
+    """Return an entry of an open table in the form that may be shown. An unknown key may be a name itself, so it is masked too.
 
     ``b.governor`` of an environment is the governor of the machine that the campaign calls ``b``.
     """
-    machine, dot, rest = key.partition(".")
-    if table == "environment" and dot and rest in OPEN[table]:
-        shown, text = _entry(table, rest, value, redactor)
-        return f"{redactor.free(machine)}.{shown}", text
-    known = OPEN[table].get(key) or ("public" if table == "network" and _INTERFACE.fullmatch(key) else None)
-    # The value of an option is the campaign's own word, whatever the option is called.
-    class_: PrivacyClass = "free text" if known is None or table == "options" else known
-    return (key if known else redactor.free(key), _value(value, key, class_, redactor))
+    machine, dot, fact = key.partition(".")
+    if table == "environment" and dot and fact in OPEN[table]:
+        shown_fact, text = _entry(table, fact, value, redactor)
+        return f"{redactor.free(machine)}.{shown_fact}", text
+    known_class = OPEN[table].get(key) or ("public" if table == "network" and _INTERFACE.fullmatch(key) else None)
+    # The value of an option is free text of the campaign, for any name of the option.
+    class_: PrivacyClass = "free text" if known_class is None or table == "options" else known_class
+    return (key if known_class else redactor.free(key), _value(value, key, class_, redactor))
 
 
-def _apart(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def _with_distinct_keys(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return the entries as a table. Keys that became equal by masking are numbered, so that none is lost."""
-    found: dict[str, Any] = {}
+    table: dict[str, Any] = {}
     numbered = _Numbering()
     for key, value in entries:
-        found[key if key not in found else numbered.free(f"{key} ", found)] = value
-    return found
+        table[key if key not in table else numbered.free(f"{key} ", table)] = value
+    return table
 
 
 class _Numbering:
-    """Finds names that are free, by numbers from 2 on. Of names that all became equal, each would try the numbers of all before it."""
+    """Finds unused names by adding numbers from 2 on. It remembers the last number of each stem, so that it need not try all again."""
 
     def __init__(self) -> None:
         self._tried: dict[str, int] = {}
 
-    def free(self, stem: str, taken: Container[str]) -> str:
-        """Return the first free name that a stem begins. What was taken must stay so."""
+    def free(self, stem: str, used: Container[str]) -> str:
+        """Return the first unused name with this stem. Names in ``used`` must stay there."""
         number = self._tried.get(stem, 1) + 1
-        while f"{stem}{number}" in taken:
+        while f"{stem}{number}" in used:
             number += 1
         self._tried[stem] = number
         return f"{stem}{number}"
@@ -270,12 +271,12 @@ def _value(value: Any, field: str, class_: PrivacyClass, redactor: Redactor) -> 
     if isinstance(value, (list, tuple)):
         return [_value(inner, field, class_, redactor) for inner in value]
     if isinstance(value, dict):
-        return _apart((redactor.free(str(key)), _value(inner, field, class_, redactor)) for key, inner in value.items())
+        return _with_distinct_keys((redactor.free(str(key)), _value(inner, field, class_, redactor)) for key, inner in value.items())
     return value
 
 
 def _argument(word: str, redactor: Redactor) -> str:
-    """Return a word of a command line as it may be shown. A tool's option is public, its value is free text."""
+    """Return a word of a command line in the form that may be shown. The name of an option is public, its value is free text."""
     option, equals, value = word.partition("=")
     if not _OPTION.fullmatch(option):
         return redactor.free(word)

@@ -20,7 +20,7 @@ _FIGURES = re.compile(r"[\d.:+\-_/%]*")
 _KEYED = re.compile(r"(?<![\w.-])[-?&]{0,2}(?P<key>[A-Za-z_][\w.-]{0,40}?)(?P<sign>[=:])")
 _WORD = r"\w(?:[\w.-]{0,253}\w)?"
 NAME = re.compile(_WORD)
-_NAMED = re.compile(rf"[^\x00-\x7f\w]{{0,8}}(?P<name>{_WORD})")  # behind signs that no shell puts before a name
+_NAMED = re.compile(rf"[^\x00-\x7f\w]{{0,8}}(?P<name>{_WORD})")  # after signs that no shell puts before a name
 _PLAIN_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?%?")
 _BEHIND_PEER = re.compile(r" size \d")
 _PEER = re.compile(r"@?(?P<host>[^\W\d_](?:[\w.-]{0,253}\w)?):\d{1,9}:?")
@@ -34,7 +34,7 @@ _KEYS: Mapping[str, Kind] = {
     ),
     **dict.fromkeys(("serial", "serial_number", "serialnumber", "sn", "machine_id", "machineid", "boot_id", "uuid", "asset_tag", "asset"), "secret"),
 }
-# A key whose words say that its value is a secret: `API-KEY`, `PGPASSWORD`, `aws_secret_access_key`, `MYTOKEN`, `pw`. No list holds them all.
+# A key whose words show that its value is a secret: `API-KEY`, `PGPASSWORD`, `aws_secret_access_key`, `MYTOKEN`, `pw`. No list could be complete.
 _SECRET_KEY = re.compile(
     r"passw|passphrase|secret|token|credential|(?:key|pass|auth)s?\d{0,9}(?![a-z])|(?<![a-z])(?:pw|pwd)\d{0,9}(?![a-z])|authoriz|bearer|cookie"
 )
@@ -50,8 +50,8 @@ _NAMING_OPTIONS: Mapping[str, Kind] = {
 _VALUED_OPTIONS = frozenset(("-p", "-P", "-i", "-o", "-F", "-J", "-b", "-c", "-D", "-E", "-L", "-R", "-S", "-W", "-w"))
 _BARE = frozenset((*_KEYS, *_SHELLS, *_RUNS_AS, *_NAMING_OPTIONS, "-l", "-u", "connecting", "linux", "participant", "bearer"))
 _ALNUM = re.compile(r"[^\W_]")
-# Behind `Linux`, as `uname -a` prints it: the name of the host, then the version of the kernel. In the middle of a line, a distribution may be meant
-# (`Red Hat Enterprise Linux Server 9.3`), whose versions have two numbers.
+# After `Linux`, `uname -a` prints the name of the host, then the version of the kernel. In the middle of a line, the word may belong to a
+# distribution (`Red Hat Enterprise Linux Server 9.3`), whose versions have two numbers.
 _UNAME = re.compile(r"\s+\S{1,255}\s+[0-9]+\.[0-9]")
 _UNAME_WITHIN = re.compile(r"\s+(?P<host>\S{1,255})\s+[0-9]+\.[0-9]+\.[0-9]")
 _LONG_RUN = re.compile(r"(?=[a-z]{0,40}0)[a-z0-9]{20}")  # a serial number, a digest or a key
@@ -66,7 +66,7 @@ def _kind_of_key(key: str) -> Kind | None:
 
 
 class _Expected(NamedTuple):
-    """What the next token names, as announced by the tokens before it."""
+    """The kind of name that the next token is, as announced by earlier tokens."""
 
     kind: Kind
     is_other_host: bool = False
@@ -75,8 +75,7 @@ class _Expected(NamedTuple):
 def find_names(line: str, harmless: HarmlessTokens) -> Iterator[NameSpan]:
     """Yield the names in a line, in the order of its tokens.
 
-    At most `_MOST_EXAMINED` tokens are examined. If there are more, the rest of the line counts as one secret: no tool prints such lines, and
-    each examination costs time.
+    At most `_MOST_EXAMINED` tokens are examined. If there are more, the rest of the line counts as one secret, because no tool prints such lines.
     """
     context = LineContext()
     examined = 0
@@ -98,15 +97,15 @@ def find_names(line: str, harmless: HarmlessTokens) -> Iterator[NameSpan]:
 
 
 class LineContext:
-    """What the tokens read so far announce: ``user: NAME``, ``--password WORD``, ``ssh -l NAME HOST``, ``connecting to host NAME``."""
+    """The announcements of the tokens read so far: ``user: NAME``, ``--password WORD``, ``ssh -l NAME HOST``, ``connecting to host NAME``."""
 
     def __init__(self) -> None:
         self.before: list[str] = []
         self._expected: _Expected | None = None
         self._key: Kind | None = None  # of the last word, which a following sign makes a key
-        self._tool, self._tool_at = "", 0
+        self._tool, self._tool_position = "", 0
         self._host_due = False
-        self._at = 0
+        self._position = 0
 
     @property
     def is_idle(self) -> bool:
@@ -116,8 +115,8 @@ class LineContext:
     def skip(self, word: str) -> None:
         """Remember a token without looking for names in it."""
         self.before = [*self.before[-1:], word.lower()]
-        self._at += 1
-        if self._tool and self._at - self._tool_at > _COMMAND_WORDS:
+        self._position += 1
+        if self._tool and self._position - self._tool_position > _COMMAND_WORDS:
             self._tool, self._host_due = "", False
 
     def take(self, token: re.Match[str], line: str) -> Iterator[NameSpan]:
@@ -137,7 +136,7 @@ class LineContext:
         for name in _names_in_token(word, self.before, token, line):
             yield NameSpan(start + name.start, start + name.end, name.kind, name.is_other_host)
         if lower in _SHELLS or lower in _RUNS_AS:
-            self._tool, self._tool_at, self._host_due = lower, self._at, lower in _SHELLS
+            self._tool, self._tool_position, self._host_due = lower, self._position, lower in _SHELLS
         self._expected = _Expected(key) if key and word in ("=", ":") else self._announced(lower, line[token.end() :])
         self._key = "host" if lower == "participant" else _kind_of_key(lower)
         if self._expected is None and expected and is_filler and not word.startswith("-"):
@@ -166,36 +165,36 @@ class LineContext:
 def _is_uname(after: str, is_at_start: bool) -> bool:
     if is_at_start:
         return _UNAME.match(after) is not None
-    found = _UNAME_WITHIN.match(after)
-    return found is not None and not is_public(found["host"])
+    match = _UNAME_WITHIN.match(after)
+    return match is not None and not is_public(match["host"])
 
 
 def _name_span(word: str, kind: Kind) -> tuple[int, int] | None:
-    """Return where in a token the announced name stands, without a port; nothing if the token cannot be such a name."""
+    """Return the span of the announced name in a token, without a port; ``None`` if the token cannot be such a name."""
     if kind in ("secret", "path"):
         return (0, len(word)) if (word and kind == "secret") or "/" in word or "\\" in word else None
-    found = _NAMED.match(word)
+    match = _NAMED.match(word)
     if (
-        found is None
+        match is None
         or word.lower() in _SHELLS
-        or _PLAIN_NUMBER.fullmatch(found["name"])
+        or _PLAIN_NUMBER.fullmatch(match["name"])
         or (kind != "address" and "/" in word)
         or "@" in word
         or IPV4.match(word)
     ):
         return None
-    return found.span("name")
+    return match.span("name")
 
 
 def _names_in_token(word: str, before: list[str], token: re.Match[str], line: str) -> Iterator[NameSpan]:
     """Yield the names in one token: by its key, then by their look."""
     for key in _KEYED.finditer(word):
-        at = key.end()
+        value_start = key.end()
         named: Kind | None = "host" if key["key"] == "name" and before[-1:] == ["host"] else _kind_of_key(key["key"])
-        if named == "secret" and word[at:].lower() in _SCHEMES:
+        if named == "secret" and word[value_start:].lower() in _SCHEMES:
             return  # the secret comes next
-        if named and (name := _name_span(word[at:], named)):
-            yield NameSpan(at + name[0], at + name[1], named)
+        if named and (name := _name_span(word[value_start:], named)):
+            yield NameSpan(value_start + name[0], value_start + name[1], named)
             if named == "secret":
                 return
     if (peer := _PEER.fullmatch(word)) and _is_peer(word, before, line[token.end() :]):
@@ -210,7 +209,7 @@ def _is_peer(word: str, before: list[str], after: str) -> bool:
 
 
 def may_hold_name(shape: str) -> bool:
-    """Whether a token of this shape (every digit written as 0) may be a name or announce one. Cheap; it says yes too often rather than too rarely."""
+    """Whether a token of this shape (every digit written as 0) may be a name or announce one. It is cheap, and errs on the side of yes."""
     if len(shape) > LONGEST_TOKEN or "@" in shape or "\\" in shape or "~" in shape or "::" in shape:
         return not _FIGURES.fullmatch(shape)
     if shape.count(":") > 2 or shape.count("-") > 3 or shape.count(".") > 1 or "0x0" in shape:  # noqa: PLR2004
@@ -238,7 +237,7 @@ MAC = re.compile(
     r"(?<![\w:.-])(?:[0-9A-Fa-f]{2}(?:(?:[:-][0-9A-Fa-f]{2}){19}|(?:[:-][0-9A-Fa-f]{2}){7}|(?:[:-][0-9A-Fa-f]{2}){5})"
     r"|[0-9A-Fa-f]{4}(?:\.[0-9A-Fa-f]{4}){2}|[0-9A-Fa-f]{4}(?::[0-9A-Fa-f]{4}){3})(?![\w:-])"
 )
-_GUID = re.compile(r"(?<!\w)0x[0-9A-Fa-f]{16}(?!\w)")  # of InfiniBand; a pointer looks the same, and nobody misses it
+_GUID = re.compile(r"(?<!\w)0x[0-9A-Fa-f]{16}(?!\w)")  # of InfiniBand; a pointer looks the same, and is not needed either
 # The name that systemd or rdma-core gives to a network card after its address: enx00e04c680123, wlx..., rocex525400c0fe123455.
 ADDRESS_IN_NAME = re.compile(
     r"(?<![^\W_])(?:en|ib|sl|wl|ww|roce|iw|opa|hfi|usnic)x(?P<address>[0-9a-f]{12}(?:[0-9a-f]{4})?)(?![^\W_])", re.IGNORECASE
@@ -265,12 +264,12 @@ _SECRET = re.compile(
     r"|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[0-9A-Fa-f]{32}(?![0-9A-Fa-f]))"
 )
 _HOME = re.compile(r"(?:/(?:home|Users)/|:\\Users\\|(?<![\w.])~)(?P<user>[^\W\d][\w-]{0,63})", re.IGNORECASE)
-# Folders that every machine has, and the folder that a program runs in: a path in them is shown if each of its parts is a public word.
+# Folders that every machine has, and the working folder of a program: a path in them is shown if each of its parts is a public word.
 _COMMON = ("/dev/", "/proc/", "/sys/", "/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/")
 
 
 class NameSpan(NamedTuple):
-    """A name in a text: where it stands and what it names. ``is_other_host``: it names another machine than the one that wrote the text."""
+    """The span of a name in a text, and its kind. ``is_other_host``: it names another machine than the one that wrote the text."""
 
     start: int
     end: int
@@ -279,67 +278,67 @@ class NameSpan(NamedTuple):
 
 
 def names_by_look(word: str, before: list[str], token: re.Match[str], line: str) -> Iterator[NameSpan]:
-    """Yield the names in one token, placed within the token. ``before`` are the tokens before it on its line."""
+    """Yield the names in one token, with spans within the token. ``before`` are the tokens before it on its line."""
     if "@" in word:
-        for found in _AT.finditer(word):
-            yield NameSpan(*found.span("user"), "user")
-            yield NameSpan(*found.span("host"), "host")
+        for match in _AT.finditer(word):
+            yield NameSpan(*match.span("user"), "user")
+            yield NameSpan(*match.span("host"), "host")
     if "/" in word or "\\" in word or "~" in word:
         yield from _paths(word)
     for pattern in (MAC, _GUID, ADDRESS_IN_NAME):
-        yield from (NameSpan(*found.span(), "address") for found in pattern.finditer(word))
+        yield from (NameSpan(*match.span(), "address") for match in pattern.finditer(word))
     if word.count(":") > 1:
-        yield from (NameSpan(*found.span(), "address") for found in _IPV6.finditer(word) if "::" in found[0] or found[0].count(":") == 7)  # noqa: PLR2004
-    for found in IPV4.finditer(word):
+        yield from (NameSpan(*match.span(), "address") for match in _IPV6.finditer(word) if "::" in match[0] or match[0].count(":") == 7)  # noqa: PLR2004
+    for match in IPV4.finditer(word):
         # "1.4.1.1. UDPv4" at the start of a line is a numbered heading. "to 10.9.8.77." is an address at the end of a sentence.
-        if before or word != f"{found[0]}." or line[: token.start()].strip():
-            yield NameSpan(*found.span(), "address")
+        if before or word != f"{match[0]}." or line[: token.start()].strip():
+            yield NameSpan(*match.span(), "address")
     if "." in word and "@" not in word:
-        yield from (NameSpan(*found.span(), "host") for found in _DOMAIN.finditer(word) if _is_domain(found[0]))
-    yield from (NameSpan(*found.span(), "secret") for found in _SECRET.finditer(word))
+        yield from (NameSpan(*match.span(), "host") for match in _DOMAIN.finditer(word) if _is_domain(match[0]))
+    yield from (NameSpan(*match.span(), "secret") for match in _SECRET.finditer(word))
 
 
 def _paths(word: str) -> Iterator[NameSpan]:
-    yield from (NameSpan(*found.span("user"), "user") for found in _HOME.finditer(word))
-    at = 0
+    yield from (NameSpan(*match.span("user"), "user") for match in _HOME.finditer(word))
+    position = 0
     if scheme := _SCHEME.search(word):
-        rest = word[scheme.end() :]
+        address = word[scheme.end() :]
         if scheme["scheme"].lower() == "file":
             yield NameSpan(scheme.end(), len(word), "path")
-        elif not is_public(rest):
-            host = re.match(r"[\w.-]+", rest)
+        elif not is_public(address):
+            host = re.match(r"[\w.-]+", address)
             if host:
                 yield NameSpan(scheme.end(), scheme.end() + host.end(), "host")
             end = scheme.end() + (host.end() if host else 0)
             if "/" in word[end:]:
                 yield NameSpan(word.index("/", end) + 1, len(word), "path")
         return
-    while start := PATH_START.search(word, at):
+    while start := PATH_START.search(word, position):
         # A list of folders is separated by colons. The colon of a drive is part of the start.
         colon = word.find(":", start.end())
-        at = len(word) if colon < 0 else colon
+        position = len(word) if colon < 0 else colon
         begin = start.start("glued") if start["glued"] else start.start()
-        if not _is_common(word[begin:at]):
-            yield NameSpan(begin, at, "path")
-    if not at and re.search(r"\w\\\w", word):  # the rest of a Windows path that contains a blank
+        if not _is_common(word[begin:position]):
+            yield NameSpan(begin, position, "path")
+    if not position and re.search(r"\w\\\w", word):  # the rest of a Windows path that contains a blank
         yield NameSpan(0, len(word), "path")
 
 
 def _is_common(path: str) -> bool:
-    """Whether every machine has this path, or it is not a path at all: `/s` behind a unit, a lone slash."""
+    """Whether every machine has this path, or it is not a path: `/s` after a unit, a single slash."""
     if path.startswith("/") and "/" not in path[1:]:
         return path.rstrip(".:") in ("/dev", "/proc", "/sys", "/usr", "/bin", "/tmp", "/etc", "/var") or is_public(path)  # noqa: S108
     return path.startswith((".", *_COMMON)) and all(map(is_public, path.split("/")))
 
 
 def split_path(path: str) -> tuple[str, str]:
-    """Return the folder of a path, with its last slash, and the name of the file in it."""
+    """Split a path into its folder, with the last slash, and the name of the file."""
     end = max(path.rfind("/"), path.rfind("\\")) + 1
     return path[:end], path[end:]
 
 
 def _is_domain(text: str) -> bool:
-    """Whether a text is the name of a machine in a domain, and not one that is known to be public."""
+    """Whether a text is the name of a machine in a domain, and not a public name."""
     labels = text.lower().rstrip(".").split(".")
     if labels[-1] in _PRIVATE_ENDINGS:
         return True

@@ -1,4 +1,4 @@
-"""Free text, which somebody wrote in their own words: only numbers and words that are known to be public are shown of it.
+"""Free text, written by people: only numbers and words that are known to be public are shown.
 
 Public are the words of Tacholog's own texts (``public_words.txt``), numbers and measures. All other words are masked.
 """
@@ -14,9 +14,9 @@ from tacholog.privacy.settings import HOST_PSEUDONYM
 
 MASK = "[…]"
 WORDS_FILE = Path(__file__).with_name("public_words.txt")
-_LONGEST_GAP = 3  # blanks and a sign between two masked words, which are then masked as one
+_LONGEST_GAP = 3  # characters between two masked words that are masked as one
 _PSEUDONYM = re.compile(r"(?:host|session|participant)-[0-9a-f]{6}(?!\w)|(?:user|address|path|secret|hidden)-\d{1,9}(?!\w)")
-# A moment as tools print it: "Mon Nov 23 01:37:44", "Sat, 21 Nov 2026 01:53:10 GMT". "Jan" alone may be somebody.
+# A time as tools print it: "Mon Nov 23 01:37:44", "Sat, 21 Nov 2026 01:53:10 GMT". "Jan" alone may be a person.
 _WEEKDAY, _MONTH = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)", "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _MOMENT = re.compile(rf"\b{_WEEKDAY}(?: {_MONTH} {{1,2}}\d{{1,2}}|, \d{{1,2}} {_MONTH} \d{{4}}) \d{{2}}:\d\d:\d\d(?: GMT)?\b")
 _WORD = re.compile(rf"{_PSEUDONYM.pattern}|{_MOMENT.pattern}|\w+")  # the signs between words are shown
@@ -42,19 +42,19 @@ def is_public(text: str) -> bool:
 
 
 def masked(text: str, hides: Callable[[str], bool]) -> str:
-    """Return free text with its public words only. Words that are not public become one mark, together with what stands between them.
+    """Return free text with only its public words. Adjacent words that are not public become one mark.
 
-    ``hides`` says whether a word that is not public is masked at all.
+    ``hides`` tells whether a word that is not public is masked.
     """
     out: list[str] = []
-    at = 0
-    for found in _WORD.finditer(text):
-        between, word = text[at : found.start()], found[0]
-        at = found.end()
+    position = 0
+    for match in _WORD.finditer(text):
+        between, word = text[position : match.start()], match[0]
+        position = match.end()
         if is_public(word) or _PSEUDONYM.fullmatch(word) or _MOMENT.fullmatch(word) or not hides(word):
             out += [between, word]
         elif out and out[-1] == MASK and len(between) <= _LONGEST_GAP:
             continue
         else:
             out += [between, MASK]
-    return "".join([*out, text[at:]])
+    return "".join([*out, text[position:]])

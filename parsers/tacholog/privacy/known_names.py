@@ -1,4 +1,4 @@
-"""The names that occur anywhere in the data, collected before any text is redacted."""
+"""The names in all data. They are collected before any text is redacted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tacholog.privacy.find_names import NAME, find_names, may_hold_name
 from tacholog.privacy.settings import HOST_PSEUDONYM, Privacy, host_pseudonym
 from tacholog.privacy.tokens import PIECE, SHAPE, HarmlessTokens, WordFinder, folded, plain
 
-# Words that many machines are called, and that mean something else in a log. They are replaced only where the text calls them a name.
+# Common names of machines that have another meaning in a log. They are replaced only where the text marks them as a name.
 _EVERYDAY = frozenset(
     (
         *("localhost", "root", "user", "admin", "ubuntu", "debian", "fedora", "runner", "build", "test", "tests", "host", "node", "perf", "vm"),
@@ -17,14 +17,14 @@ _EVERYDAY = frozenset(
     )
 )
 _SHORTEST = 3
-NameList = list[tuple[str, str, bool]]  # kind, name, and whether it is the name of another machine than the one that wrote it
+NameList = list[tuple[str, str, bool]]  # kind, name, and whether it names another machine than the one that wrote the text
 
 
 class Screening:
-    """What finds known names in texts, and recognises texts that hold none. All runs share it: each of them would learn the same again."""
+    """Finds known names in texts, and recognises texts without names. All runs share it, so that each shape is examined once."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """``names`` are the names that are replaced wherever they stand, folded."""
+        """``names`` are the names that are replaced everywhere, in the form of `folded`."""
         self.find_known = WordFinder(names)
         self.harmless = HarmlessTokens(self._may_be_replaced)
         self._by_rule: dict[Callable[[str], bool], HarmlessTokens] = {}
@@ -40,19 +40,19 @@ class Screening:
 
 
 class KnownNames:
-    """The names found so far: machines with their pseudonyms, and users."""
+    """The names in the data so far: machines with their pseudonyms, and users."""
 
     def __init__(self, privacy: Privacy, hosts: Mapping[str, str]) -> None:
         """``hosts`` maps the names of machines that manifests and host files state to their pseudonyms."""
         self.privacy = privacy
         self._keep = {folded(word) for word in privacy.keep}
-        self.hosts = {folded(plain(name)): shown for name, shown in hosts.items()} if privacy.hosts == "pseudonym" else {}
-        self._stated = frozenset(self.hosts)
-        self.own: dict[str, set[str]] = {}  # by pseudonym, what the logs of that machine call it: many machines are called "vm"
-        self._full: dict[str, set[str]] = {}  # by name, the names as they were written, of which it may be the short form
+        self.hosts = {folded(plain(name)): pseudonym for name, pseudonym in hosts.items()} if privacy.hosts == "pseudonym" else {}
+        self._stated_hosts = frozenset(self.hosts)
+        self.own_names: dict[str, set[str]] = {}  # by pseudonym, the names of that machine in its own logs: many machines are called "vm"
+        self._full: dict[str, set[str]] = {}  # by name, the longer names of which it may be the short form
         self.users: set[str] = set()
         self.variants: dict[str, int] = {}  # the number of each masked table of options, in order of appearance
-        self.originals: dict[str, list[str]] = {}  # of each label that is shown, in order of appearance
+        self.originals: dict[str, list[str]] = {}  # of each published label, in order of appearance
         self.harmless = HarmlessTokens(may_hold_name)
         self._screening: tuple[int, Screening] | None = None
 
@@ -61,12 +61,12 @@ class KnownNames:
         self.add(self.found_in([line]), host)
 
     def found_in(self, lines: Iterable[str]) -> NameList:
-        """Return the names of machines and users in lines, each once and in order. They do not depend on the settings of a site."""
+        """Return the names of machines and users in lines, each once and in order. The result does not depend on the settings of a site."""
         names: dict[tuple[str, str, bool], None] = {}
         for line in lines:
             if not self.harmless(line):
-                found = (name for name in find_names(line, self.harmless) if name.kind in ("host", "user"))
-                names |= {(name.kind, line[name.start : name.end], name.is_other_host): None for name in found}
+                spans = (name for name in find_names(line, self.harmless) if name.kind in ("host", "user"))
+                names |= {(name.kind, line[name.start : name.end], name.is_other_host): None for name in spans}
         return list(names)
 
     def add(self, names: NameList, host: str | None = None) -> None:
@@ -78,47 +78,47 @@ class KnownNames:
                 self.users.add(folded(name))
 
     def screening(self) -> Screening:
-        """Return what finds the names that are known now."""
+        """Return the screening for all names that are known now."""
         count = len(self.hosts) + len(self.users)  # Both only grow.
         if self._screening is None or self._screening[0] != count:
             self._screening = count, Screening(self.everywhere())
         return self._screening[1]
 
     def state(self) -> list[object]:
-        """Return all names, for the key of what is redacted with them."""
-        own = {pseudonym: sorted(names) for pseudonym, names in self.own.items()}
-        return [self.hosts, sorted(self._stated), own, sorted(self.users), sorted(self._keep)]
+        """Return all names, for the cache key of texts that are redacted with them."""
+        own_names = {pseudonym: sorted(names) for pseudonym, names in self.own_names.items()}
+        return [self.hosts, sorted(self._stated_hosts), own_names, sorted(self.users), sorted(self._keep)]
 
     def add_host(self, name: str, pseudonym: str | None = None) -> None:
         """Add the name of a machine, and its short form."""
         for form in dict.fromkeys((folded(name), folded(name).split(".")[0])):
             is_name = self.hides(form) and not HOST_PSEUDONYM.match(form) and not _is_number(form) and NAME.fullmatch(form)
-            if is_name and form not in self._stated:
-                owned, full = self.own.setdefault(pseudonym, set()) if pseudonym else {form}, self._full.setdefault(form, set())
+            if is_name and form not in self._stated_hosts:
+                owned, full = self.own_names.setdefault(pseudonym, set()) if pseudonym else {form}, self._full.setdefault(form, set())
                 if form not in owned or folded(name) not in full:
                     owned.add(form)
                     full.add(folded(name))
-                    self.hosts[form] = self._shown(form)
+                    self.hosts[form] = self._pseudonym_of(form)
 
-    def _shown(self, form: str) -> str:
-        """Return the pseudonym that others see for a name. It depends on which machines have which names, and not on the order of their runs.
+    def _pseudonym_of(self, form: str) -> str:
+        """Return the pseudonym of a name. It depends on which machines have which names, and not on the order of their runs.
 
-        A name that several machines have is the name of none of them. Its pseudonym is made from theirs, so that nobody can guess the name from it.
+        A name that several machines have identifies none of them. Its pseudonym is made from theirs, so that nobody can guess the name from it.
         """
-        owners = sorted(pseudonym for pseudonym, names in self.own.items() if form in names)
+        owners = sorted(pseudonym for pseudonym, names in self.own_names.items() if form in names)
         if owners:
             return owners[0] if len(owners) == 1 else host_pseudonym(" ".join(owners))
         longer = self._full[form] - {form}
         return host_pseudonym(min(longer) if len(longer) == 1 else form)
 
     def hides(self, word: str) -> bool:
-        """Whether a name is replaced at all."""
+        """Whether a name is replaced."""
         return folded(word) not in self._keep and word.lower() != "localhost"
 
     def everywhere(self) -> set[str]:
-        """Return the names that are replaced wherever they stand. Everyday words are not among them."""
-        found = {word for word in (*self.hosts, *self.users) if len(word) >= _SHORTEST and word not in _EVERYDAY}
-        return found | {folded(plain(word)) for word in self.privacy.hide}
+        """Return the names that are replaced everywhere. Everyday words are not among them."""
+        names = {word for word in (*self.hosts, *self.users) if len(word) >= _SHORTEST and word not in _EVERYDAY}
+        return names | {folded(plain(word)) for word in self.privacy.hide}
 
 
 def _is_number(text: str) -> bool:

@@ -21,11 +21,10 @@ import msgspec
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence, read_evidence
 from tacholog.formats.account import LineClass
-from tacholog.formats.expand import CHUNK_BYTES, Damaged, expanded, packing_of
 from tacholog.formats.prefixes import Prefix
 from tacholog.formats.reading import Scan
 from tacholog.formats.registry import formats
-from tacholog.formats.source import LINE_BYTES, LogText, utf16_of, without_sequences
+from tacholog.formats.source import CHUNK_BYTES, LINE_BYTES, Damaged, LogText, compression_of, expanded, utf16_of, without_sequences
 from tacholog.privacy.native_log import native_line
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.tokens import has_look_alikes, plain
@@ -35,7 +34,7 @@ from tacholog.visible import INVISIBLE
 
 _HIDDEN = re.compile(f"[{INVISIBLE}]")
 _SEQUENCE = re.compile("\x1b\\[[0-9;]{0,100}[A-Za-z]")
-LINES = ".lines"  # at the end of the name of the folder that says which lines of redacted logs are of which class
+LINES = ".lines"  # suffix of the folder with the classes of the lines of redacted logs
 WITHHELD = "[withheld]"
 _HIDDEN_WITHHELD = "[withheld: hidden characters]"
 SHOW_UNKNOWN = 'unknown_lines = "show" under [privacy] in site.toml shows them'
@@ -46,7 +45,7 @@ Ranges = list[tuple[int, int]]
 
 
 class OriginalLog(NamedTuple):
-    """A log as it was written: the folder of its run, its name, and its format."""
+    """An original log: the folder of its run, its name, and its format."""
 
     root: Path
     name: str
@@ -54,9 +53,9 @@ class OriginalLog(NamedTuple):
 
 
 class LineClasses(msgspec.Struct, frozen=True):
-    """The lines of a redacted log: by class, as ranges of line numbers, and those that are withheld.
+    """The lines of a redacted log by class, as ranges of line numbers, and the withheld lines.
 
-    ``cut`` is the number of lines of which only the start is shown, and ``prefix`` says what was taken off each line before it was read.
+    ``cut`` is the number of lines of which only the start is shown. ``prefix`` names the prefix that was removed from each line before it was read.
     """
 
     lines: int
@@ -68,7 +67,7 @@ class LineClasses(msgspec.Struct, frozen=True):
 
 
 def plain_lines(folder: Path, name: str, on_bytes: OnBytes | None = None) -> Iterator[str]:
-    """Yield the lines of a log without control sequences, each cut to the length that may be shown. Yield nothing for a file that cannot be read."""
+    """Yield the lines of a log in the form of `plain`, each cut to the length that may be shown; nothing for an unreadable file."""
     try:
         with open_evidence(folder, name) as stream:
             yield from (plain(_text(line.removesuffix(b"\n"))) for line, _ in _lines(stream, LINE_BYTES, on_bytes))
@@ -90,13 +89,13 @@ def write_redacted(log: OriginalLog, redactor: Redactor, target: BinaryIO, on_by
         kinds, prefix = _kinds(stream, log.format_name)
         stream.seek(0)
         made = _LineRedactor(redactor, log.format_name, kinds, prefix)
-        target.writelines(made.line(line, whole) for line, whole in _lines(stream, _limit(log.format_name), on_bytes))
+        target.writelines(made.line(line, is_whole) for line, is_whole in _lines(stream, _limit(log.format_name), on_bytes))
     target.write(made.closing())
-    return made.shown()
+    return made.line_classes()
 
 
 class _LineRedactor:
-    """Redacts the lines of one log, one after the other, and keeps their classes."""
+    """Redacts the lines of one log, one after the other, and records their classes."""
 
     def __init__(self, redactor: Redactor, format_name: str | None, kinds: bytearray, prefix: Prefix | None) -> None:
         self._redactor, self._privacy = redactor, redactor.privacy
@@ -106,7 +105,7 @@ class _LineRedactor:
         self._by_kind: dict[LineClass, Ranges] = {}
         self._withheld: Ranges = []
 
-    def line(self, raw: bytes, whole: bool) -> bytes:
+    def line(self, raw: bytes, is_whole: bool) -> bytes:
         self._number += 1
         code = self._kinds[self._number] if self._number < len(self._kinds) else 0
         kind = _CODES[code]
@@ -117,23 +116,23 @@ class _LineRedactor:
         end = b"\n" if raw.endswith(b"\n") else b""
         written = raw[: len(raw) - len(end)].decode("utf-8", "surrogateescape")
         text = written.removesuffix("\r")
-        if not whole:
+        if not is_whole:
             self._cut += 1
-        more = "" if whole else " [the rest of this line is not shown]"
-        shown = self._redactor.redacted_as_seen(text, lambda seen: self._shown(seen, kind))
-        if shown != text and kind != "record" and (_HIDDEN.search(without_sequences(text)) or has_look_alikes(text)):
-            # Without a character that no format expects, or with one in its place, the line may read as a result that the original does not have.
+        more = "" if is_whole else " [the rest of this line is not shown]"
+        redacted = self._redactor.redacted_as_seen(text, lambda visible: self._redacted(visible, kind))
+        if redacted != text and kind != "record" and (_HIDDEN.search(without_sequences(text)) or has_look_alikes(text)):
+            # Without its hidden characters, the line could look like a result that the original log does not have.
             return f"{_HIDDEN_WITHHELD}\n".encode()
-        kept = written if shown == text else shown
-        return (kept + more).encode("utf-8", "surrogateescape") + end
+        published = written if redacted == text else redacted
+        return (published + more).encode("utf-8", "surrogateescape") + end
 
-    def _shown(self, text: str, kind: LineClass) -> str:
-        if self._prefix and (found := self._prefix.of(text)):
-            return f"{self._shown_prefix(self._prefix, found[0])}{self._shown_text(text[found.end() :], kind)}"
+    def _redacted(self, text: str, kind: LineClass) -> str:
+        if self._prefix and (match := self._prefix.match(text)):
+            return f"{self._shown_prefix(self._prefix, match[0])}{self._shown_text(text[match.end() :], kind)}"
         return self._shown_text(text, kind)
 
     def _shown_prefix(self, prefix: Prefix, text: str) -> str:
-        """What stands before the lines is not of the tool: it is shown as an unknown line would be. A time, a level and the like name nobody."""
+        """Redact the prefix of a line. The tool did not write it, so it is treated like an unknown line; a time or a log level names nobody."""
         if self._privacy.unknown_lines == "withhold":
             return prefix.without_names(text, WITHHELD)
         return self._redactor.text(text)
@@ -141,20 +140,20 @@ class _LineRedactor:
     def _shown_text(self, text: str, kind: LineClass) -> str:
         if kind in ("record", "chatter") and self._is_native:
             return native_line(text, self._redactor)
-        # A result line holds words and numbers of the tool. So does an unknown line that the owner wants shown. Any other line may say anything.
+        # A result line holds words and numbers of the tool. So does an unknown line that the owner wants to show. Any other line is free text.
         return self._redactor.text(text) if kind in ("record", "unknown") else self._redactor.free(text)
 
     def closing(self) -> bytes:
-        """Return a last line that says what was withheld. At the end it moves no line number."""
+        """Return a last line that names the withheld lines. At the end it changes no line number."""
         return f"[{withheld_words(self._withheld)}]\n".encode() if self._withheld else b""
 
-    def shown(self) -> LineClasses:
+    def line_classes(self) -> LineClasses:
         prefix = self._prefix.words if self._prefix else None
         return LineClasses(lines=self._number, kinds=self._by_kind, withheld=self._withheld, cut=self._cut, prefix=prefix)
 
 
 def is_withheld(text: str) -> bool:
-    """Whether a line of a redacted log stands for one that is withheld."""
+    """Whether a line of a redacted log stands for a withheld line."""
     return text in (WITHHELD, _HIDDEN_WITHHELD)
 
 
@@ -178,16 +177,16 @@ def lines_with_controls(folder: Path, log: str) -> int:
         return sum(b"\x1b" in line and bool(_SEQUENCE.search(_text(line))) for line, _ in _lines(stream, LINE_BYTES, None))
 
 
-def save_line_classes(folder: Path, log: str, shown: LineClasses) -> None:
+def save_line_classes(folder: Path, log: str, classes: LineClasses) -> None:
     """Save the classes of the lines of a redacted log, beside the folder of redacted logs."""
-    place, name = line_classes_path(folder, log)
-    content = msgspec.json.encode(shown)
-    there = sha256_of(place, name)
+    folder_of_classes, name = line_classes_path(folder, log)
+    content = msgspec.json.encode(classes)
+    there = sha256_of(folder_of_classes, name)
     if there == hashlib.sha256(content).hexdigest():
-        return  # To write a file takes ten times as long as to read it, and a build saves those of all logs.
-    path = place / name
+        return  # Reading is much faster than writing, and a build saves the classes of all logs.
+    path = folder_of_classes / name
     if there is None:
-        path.unlink(missing_ok=True)  # a link, or there is none
+        path.unlink(missing_ok=True)  # It may be a link.
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 
@@ -201,7 +200,7 @@ def saved_line_classes(folder: Path, log: str) -> LineClasses | None:
 
 
 def line_classes_file(folder: str, log: str) -> str:
-    """Return the file that `save_line_classes` writes. There are thousands, and to make a `Path` of each takes longer than to ask for it."""
+    """Return the path of the file that `save_line_classes` writes, as a text: a `Path` would be slow for thousands of logs."""
     return f"{folder}{LINES}/{_shown_name(log)}"
 
 
@@ -210,7 +209,7 @@ def line_classes_path(folder: Path, log: str) -> tuple[Path, str]:
     return Path(f"{folder}{LINES}"), _shown_name(log)
 
 
-@lru_cache(maxsize=1 << 10)  # most logs are called as those of other runs
+@lru_cache(maxsize=1 << 10)  # Many runs have logs of the same name.
 def _shown_name(log: str) -> str:
     return f"{hashlib.sha256(log.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
 
@@ -218,7 +217,7 @@ def _shown_name(log: str) -> str:
 def sha256_of(folder: Path, log: str) -> str | None:
     """Return the SHA-256 of a file; ``None`` if it cannot be read."""
     if "/" in log:
-        return _read_sha256(folder, log)  # Its folders must be no links, which only opening them tells.
+        return _read_sha256(folder, log)  # None of its folders may be a link, which is checked when they are opened.
     (digest,) = digests_in(open_cache()).all_sha256([f"{folder}/{log}"], lambda _path: _read_sha256(folder, log))
     return digest
 
@@ -232,13 +231,13 @@ def _read_sha256(folder: Path, log: str) -> str | None:
 
 
 def _kinds(stream: BinaryIO, format_name: str | None) -> tuple[bytearray, Prefix | None]:
-    """Return the code of each line's class by its number, and what stands before each line.
+    """Return the code of each line's class by its number (0: unknown), and the prefix of the lines.
 
-    The code is 0 for unknown. One byte each: a log may have millions of lines.
+    A code takes one byte, because a log may have millions of lines.
     """
-    found = bytearray(1)
+    codes = bytearray(1)
     if format_name is None:
-        return found, None
+        return codes, None
     try:
         text = LogText(stream)
         for event in Scan(text, format_name):
@@ -246,46 +245,46 @@ def _kinds(stream: BinaryIO, format_name: str | None) -> tuple[bytearray, Prefix
             if not code:
                 continue
             for number in event.lines:
-                if number >= len(found):
-                    found.extend(bytes(max(number + 1 - len(found), len(found))))
-                found[number] = code
+                if number >= len(codes):
+                    codes.extend(bytes(max(number + 1 - len(codes), len(codes))))
+                codes[number] = code
     except UnreadableInput:
-        return bytearray(1), None  # If a format fails in the middle of a log, its classes for the beginning are not trusted either.
-    return found, text.prefix
+        return bytearray(1), None  # If a format fails in the middle of a log, its classes for earlier lines are not trusted either.
+    return codes, text.prefix
 
 
 def _limit(format_name: str | None) -> int:
-    """Return the number of bytes of a line that are shown: as many as the format reads."""
+    """Return how many bytes of a line are shown: as many as the format reads."""
     limit: int = LINE_BYTES if format_name is None else getattr(formats().get(format_name), "LINE_BYTES", LINE_BYTES)
     return limit
 
 
 def _lines(stream: BinaryIO, limit: int, on_bytes: OnBytes | None) -> Iterator[tuple[bytes, bool]]:
-    """Yield each line with its line end, and whether it is whole. A line above the limit is cut, and keeps its line end."""
-    rest, whole = b"", True
+    """Yield each line with its line end, and whether it is whole. A longer line is cut, and keeps its line end."""
+    tail, is_whole = b"", True
     try:
         for chunk in _chunks(stream, on_bytes):
-            *lines, tail = chunk.split(b"\n")
+            *lines, last = chunk.split(b"\n")
             for line in lines:
-                cut, is_whole = _clipped(rest + line, limit, whole)
+                cut, is_whole = _clipped(tail + line, limit, is_whole)
                 yield cut + b"\n", is_whole
-                rest, whole = b"", True
-            rest, whole = _clipped(rest + tail, limit, whole)
+                tail, is_whole = b"", True
+            tail, is_whole = _clipped(tail + last, limit, is_whole)
     except Damaged:
         pass  # the lines before the damage count
-    if rest:
-        yield rest, whole
+    if tail:
+        yield tail, is_whole
 
 
-def _clipped(raw: bytes, limit: int, whole: bool) -> tuple[bytes, bool]:
-    return (raw, whole) if len(raw) <= limit else (raw[:limit], False)
+def _clipped(raw: bytes, limit: int, is_whole: bool) -> tuple[bytes, bool]:
+    return (raw, is_whole) if len(raw) <= limit else (raw[:limit], False)
 
 
 def _chunks(stream: BinaryIO, on_bytes: OnBytes | None) -> Iterator[bytes]:
     start = stream.read(CHUNK_BYTES)
-    packing = packing_of(start)
+    compression = compression_of(start)
     pieces: Iterable[bytes] = _with_rest(start, stream)
-    for chunk in expanded(packing, iter(pieces)) if packing else pieces:
+    for chunk in expanded(compression, iter(pieces)) if compression else pieces:
         if on_bytes:
             on_bytes(len(chunk))
         yield chunk
@@ -315,10 +314,10 @@ class LogFolder:
     """The folder of redacted logs while a build fills it."""
 
     def __init__(self, folder: Path) -> None:
-        """``folder`` may hold the logs of the last build."""
+        """``folder`` may hold the logs of the previous build."""
         self._folder = folder
         self._before = _noted(folder) or {}
-        _note(folder).unlink(missing_ok=True)  # A build that is stopped may leave other files.
+        _note(folder).unlink(missing_ok=True)  # A build that is interrupted may leave other files.
         self._now: _Names = {}
 
     def of_run(self, run: str) -> Path:
@@ -326,7 +325,7 @@ class LogFolder:
         return self._folder / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
     def keep(self, of_run: Path, logs: Collection[str]) -> None:
-        """Note that these logs of a run are shown, and delete what an earlier build showed besides them."""
+        """Note the published logs of a run, and delete other logs that an earlier build published."""
         names = sorted(logs)
         if self._before.get(of_run.name) != names:
             _delete_others(os.fspath(of_run), set(names))
@@ -334,8 +333,8 @@ class LogFolder:
         self._now[of_run.name] = names
 
     def close(self) -> None:
-        """Delete the logs of other runs, and note for the next build what is there."""
-        for name in os.listdir(self._folder) if self._folder.is_dir() else ():  # noqa: PTH208 - there are thousands, and none needs a `Path`
+        """Delete the logs of other runs, and note the files for the next build."""
+        for name in os.listdir(self._folder) if self._folder.is_dir() else ():  # noqa: PTH208 - there are thousands, and they need no `Path`
             if name.removesuffix(LINES) not in self._now:
                 shutil.rmtree(self._folder / name)
         self._folder.parent.mkdir(parents=True, exist_ok=True)
@@ -343,7 +342,7 @@ class LogFolder:
 
 
 def shown_log_files(folder: Path) -> Iterator[str]:
-    """Yield the redacted logs that the last build left, and the files with the classes of their lines; nothing if it did not come to its end."""
+    """Yield the redacted logs of the last build and the files with the classes of their lines; nothing if that build was not completed."""
     for name, logs in (_noted(folder) or {}).items():
         for log in logs:
             yield f"{folder}/{name}/{log}"
@@ -361,8 +360,8 @@ def _noted(folder: Path) -> _Names | None:
         return None
 
 
-def _delete_others(folder: str, kept: Collection[str]) -> None:
+def _delete_others(folder: str, names: Collection[str]) -> None:
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as files:
         for file in files:
-            if file.name not in kept:
+            if file.name not in names:
                 Path(file).unlink()

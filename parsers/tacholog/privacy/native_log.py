@@ -25,7 +25,7 @@ _PUBLIC_KEYS = """
     voluntary_switches involuntary_switches peak_memory_from peak_memory_bytes status latency throughput errors late answer_limit_ns answer_limit_s
     endpoints
 """
-# Settings of transports whose values are words of the transport's own, or numbers: no paths, no addresses.
+# Settings of transports whose values are the transport's own words, or numbers: no paths, no addresses.
 PUBLIC_SETTINGS = """
     congestion nagle faults capacity
     sockets high_water_mark io_threads
@@ -53,11 +53,11 @@ def native_line(text: str, redactor: Redactor) -> str:
     if redactor.harmless_by(_is_native)(text):
         return text
     kind = _KIND.match(text)
-    out, at = [], 0
+    out, position = [], 0
     for pair in _PAIR.finditer(text):
-        out += [redactor.free(text[at : pair.start()]), _pair(kind[0] if kind else "", pair["key"], pair["value"], redactor)]
-        at = pair.end()
-    return "".join([*out, redactor.free(text[at:])])
+        out += [redactor.free(text[position : pair.start()]), _pair(kind[0] if kind else "", pair["key"], pair["value"], redactor)]
+        position = pair.end()
+    return "".join([*out, redactor.free(text[position:])])
 
 
 def _is_native(shape: str) -> bool:

@@ -1,39 +1,33 @@
-"""Redact a dataset for a site: own runs by the class of each field and line. Published figures stay as they were published."""
+"""Redact a dataset for a site: own runs, by the class of each field and line. Published figures stay unchanged."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
+import pandas as pd
 
 from tacholog.errors import UnreadableInput
 from tacholog.privacy import logs as logtext
-from tacholog.privacy.classes import is_shown_as_it_is, published_manifest, published_text, with_published_labels
+from tacholog.privacy.classes import is_unchanged, published_host, published_manifest, published_text, with_published_labels
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.logs import LineClasses, LogFolder, Ranges
 from tacholog.privacy.redaction_cache import RedactedLog, RedactedRun, RedactionCache, manifest_names_key, names_key, run_key, settings_key
 from tacholog.privacy.redactor import Redactor
-from tacholog.privacy.settings import Privacy
+from tacholog.privacy.settings import HOST_PSEUDONYM, Privacy, host_pseudonym
 from tacholog.privacy.tokens import plain
-from tacholog.runs.manifest import Manifest
+from tacholog.runs.host import pseudonym
+from tacholog.runs.manifest import RENAMES_FILE, REQUIREMENTS_FILE, Host, Manifest
 from tacholog.runs.problems import problem
 from tacholog.schema.columns import PrivacyClass
 from tacholog.schema.tables import TABLES
 from tacholog.store.cache import open_cache
 from tacholog.store.frames import Dataset, Row
 from tacholog.store.logs import Progress
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-from tacholog.privacy.classes import published_host
-from tacholog.privacy.settings import HOST_PSEUDONYM, host_pseudonym
-from tacholog.runs.host import pseudonym
-from tacholog.runs.manifest import RENAMES_FILE, REQUIREMENTS_FILE, Host
 
 TEXT_BYTES = 64_000_000
 _NAMING = ("hostname", "nodename", "user", "username", "login", "logname")
@@ -56,15 +50,15 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
 def redacted_with_redactor(
     data: Dataset, privacy: Privacy, folder: Path, progress: Progress | None = None, text_bytes: int = TEXT_BYTES
 ) -> tuple[Dataset, Redactor]:
-    """Return the redacted dataset, and what redacts texts that belong to no run.
+    """Return the redacted dataset, and the redactor for texts that belong to no run.
 
-    The redacted logs of own runs are written to ``folder``, and the ``root`` of these runs points there. The SHA-256 of a log stays that of the
-    original, so that its owner can prove it. A log with more than ``text_bytes`` of text is not shown.
+    The redacted logs of own runs are written to ``folder``, and the ``root`` of these runs points there. The table keeps the SHA-256 of the original
+    log, so that the owner can prove it. A log with more than ``text_bytes`` of text is not shown.
     """
     ids = host_ids(data, privacy)
     names = KnownNames(privacy, ids)
-    own = data.runs[~data.runs["published"].fillna(value=False)]
-    rows = _rows(own)
+    own_runs = data.runs[~data.runs["published"].fillna(value=False)]
+    rows = _rows(own_runs)
     tables = {name: getattr(data, name) for name in TABLES}
     logs: dict[str, list[Row]] = {}
     for log in _rows(tables["logs"]):
@@ -72,52 +66,52 @@ def redacted_with_redactor(
     redaction = _Redaction(privacy, LogFolder(folder), progress, text_bytes, RedactionCache(open_cache()), names)
     _learn(rows, logs, ids, redaction)
     redactors = {str(row["run"]): Redactor(names, shown_host(str(row["host"]), ids)) for row in rows}
-    shown = _shown_runs(rows, logs, redactors, redaction)
+    published_runs = _published_runs(rows, logs, redactors, redaction)
     redaction.cache.flush()
-    redaction.shown.close()
+    redaction.log_folder.close()
     everyone = Redactor(names)
-    tables["problems"] = _problems(tables["problems"], shown, privacy)
+    tables["problems"] = _problems(tables["problems"], published_runs, privacy)
     published = frozenset(map(str, data.runs["run"])) - redactors.keys()
     fresh = {name: _table(name, table, published, redactors, everyone) for name, table in tables.items()}
-    fresh["runs"] = _runs(fresh["runs"], tables["runs"], shown)
+    fresh["runs"] = _runs(fresh["runs"], tables["runs"], published_runs)
     return Dataset(**fresh, hosts=published_hosts(data.hosts, ids, privacy, everyone)), everyone
 
 
 def _rows(table: pd.DataFrame) -> list[Row]:
-    """Return the rows of a table; what is missing is ``None``.
+    """Return the rows of a table, with ``None`` for missing values.
 
-    The texts of a column are taken out of it together: one by one, that took as long as to redact them.
+    Whole columns are converted: to take the values out one by one took as long as redacting them.
     """
     names = [str(name) for name in table.columns]
-    columns: list[Any] = [table[name] for name in names]  # The types of pandas do not know that a missing value can become None.
+    columns: list[Any] = [table[name] for name in names]  # According to the type hints of pandas, a missing value cannot become None.
     cells = (column.to_numpy(dtype=object, na_value=None).tolist() for column in columns)
     return [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]
 
 
 def _learn(rows: list[Row], logs: Mapping[str, list[Row]], ids: Mapping[str, str], redaction: _Redaction) -> None:
-    """Learn the names in all texts: the lines of the logs, and the strings of the manifests. Strings under naming keys also come as ``key=value``."""
+    """Collect the names in the lines of all logs and in the strings of all manifests. Strings under naming keys are read as ``key=value`` too."""
     names, host = redaction.names, {str(row["run"]): shown_host(str(row["host"]), ids) for row in rows}
-    keys = {(run, str(log["log"])): names_key(log, redaction.text_bytes) for run, found in logs.items() if run in host for log in found}
+    keys = {(run, str(log["log"])): names_key(log, redaction.text_bytes) for run, run_logs in logs.items() if run in host for log in run_logs}
     of_manifests = {str(row["run"]): manifest_names_key(str(row["manifest"])) for row in rows}
-    known = redaction.cache.names([*(key for key in keys.values() if key), *of_manifests.values()])
+    cached = redaction.cache.names([*(key for key in keys.values() if key), *of_manifests.values()])
     for row in rows:
         run = str(row["run"])
         for log in logs.get(run, ()):
             if not _may_be_shown(log, redaction.privacy):
                 continue
             key = keys[run, str(log["log"])]
-            found = known.get(key) if key else None
-            if found is None:
+            log_names = cached.get(key) if key else None
+            if log_names is None:
                 root, count_bytes = Path(str(row["root"])), redaction.byte_counter(f"{run}/{log['log']}")
-                found = names.found_in(logtext.plain_lines(root, str(log["log"]), count_bytes))
+                log_names = names.found_in(logtext.plain_lines(root, str(log["log"]), count_bytes))
                 if key:
-                    redaction.cache.keep(key, found)
-            names.add(found, host[run])
-        found = known.get(of_manifests[run])
-        if found is None:
-            found = names.found_in(_strings(msgspec.json.decode(str(row["manifest"]))))
-            redaction.cache.keep(of_manifests[run], found)
-        names.add(found, host[run])
+                    redaction.cache.keep(key, log_names)
+            names.add(log_names, host[run])
+        log_names = cached.get(of_manifests[run])
+        if log_names is None:
+            log_names = names.found_in(_strings(msgspec.json.decode(str(row["manifest"]))))
+            redaction.cache.keep(of_manifests[run], log_names)
+        names.add(log_names, host[run])
 
 
 def _strings(value: object, key: str = "") -> Iterator[str]:
@@ -126,7 +120,7 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
             yield from _strings(inner, str(name))
     elif isinstance(value, list):
         if all(isinstance(inner, str) for inner in value):
-            yield " ".join(value)  # `ssh`, `-l`, `NAME` belong to one command
+            yield " ".join(value)  # One command, such as `ssh`, `-l`, `NAME`.
         for inner in value:
             yield from _strings(inner, key)
     elif isinstance(value, str):
@@ -136,10 +130,10 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
 
 
 class _Redaction(NamedTuple):
-    """The settings for all logs of a site."""
+    """The settings and helpers that the redaction of all logs of a site shares."""
 
     privacy: Privacy
-    shown: LogFolder
+    log_folder: LogFolder
     progress: Progress | None
     text_bytes: int
     cache: RedactionCache
@@ -160,50 +154,52 @@ class _Redaction(NamedTuple):
         return count_bytes
 
 
-def _shown_runs(
+def _published_runs(
     rows: Sequence[Row], logs: Mapping[str, list[Row]], redactors: Mapping[str, Redactor], redaction: _Redaction
 ) -> dict[str, _PublishedRun]:
-    """Return each run as it is shown. What was redacted before is taken out of the cache while the runs are gone through."""
+    """Return each run as it is published. Runs that were redacted before are read from the cache."""
     settings = settings_key(redaction.names, redaction.text_bytes)
     parts = [(row, logs.get(str(row["run"]), []), redactors[str(row["run"])]) for row in rows]
-    keys = [run_key(str(row["manifest"]), found, settings, redactor.machine) for row, found, redactor in parts]
-    kept = zip(parts, keys, redaction.cache.runs(keys), strict=True)
-    return {str(part[0]["run"]): _shown_run(*part, redaction, key, known) for part, key, known in kept}
+    keys = [run_key(str(row["manifest"]), run_logs, settings, redactor.machine) for row, run_logs, redactor in parts]
+    cached_runs = zip(parts, keys, redaction.cache.runs(keys), strict=True)
+    return {str(part[0]["run"]): _published_run(*part, redaction, key, cached) for part, key, cached in cached_runs}
 
 
-def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redaction, key: bytes | None, kept: RedactedRun | None) -> _PublishedRun:
-    """Write the redacted logs of a run. A log that could not be read is not shown, because nobody knows what it is."""
+def _published_run(
+    row: Row, logs: list[Row], redactor: Redactor, redaction: _Redaction, key: bytes | None, cached: RedactedRun | None
+) -> _PublishedRun:
+    """Write the redacted logs of a run. A log that could not be read is not shown, because its content is not known."""
     run, root = str(row["run"]), Path(str(row["root"]))
-    target = redaction.shown.of_run(run)
-    known = _known(root, logs, kept)
-    if known is not None and _restored(known, target, redaction.cache):
-        shown, unshown = {name: (log.name, log.shown) for name, log in known.logs.items()}, dict[str, str]()
-        redactor.continue_from(known.numbers)
-        text, without_results = known.manifest, known.without_results
-        if known.has_labels:
+    target = redaction.log_folder.of_run(run)
+    current = _still_current(root, logs, cached)
+    if current is not None and _restored(current, target, redaction.cache):
+        published, unshown = {name: (log.name, log.classes) for name, log in current.logs.items()}, dict[str, str]()
+        redactor.continue_from(current.numbers)
+        text, without_results = current.manifest, current.without_results
+        if current.has_labels:
             labels = msgspec.json.decode(str(row["manifest"]), type=Manifest).labels
             text = msgspec.json.encode(with_published_labels(msgspec.json.decode(text, type=Manifest), labels, redactor))
     else:
         manifest = msgspec.json.decode(str(row["manifest"]), type=Manifest)
-        without_results = {entry.file for entry in manifest.logs if not entry.results}  # that no format knows their lines is no problem
-        shown, unshown = _written(root, logs, target, redactor, redaction)
+        without_results = {entry.file for entry in manifest.logs if not entry.results}  # Their unknown lines are no problem.
+        published, unshown = _written(root, logs, target, redactor, redaction)
         text = msgspec.json.encode(published_manifest(manifest, redactor))
         if key and not unshown:
             logs_kept = {
-                log: RedactedLog(name, redaction.cache.keep_text((target / name).read_bytes()), lines) for log, (name, lines) in shown.items()
+                log: RedactedLog(name, redaction.cache.keep_text((target / name).read_bytes()), lines) for log, (name, lines) in published.items()
             }
             redaction.cache.keep(key, RedactedRun(logs_kept, text, redactor.numbers, without_results, has_labels=bool(manifest.labels)))
-    redaction.shown.keep(target, {name for name, _ in shown.values()})
-    withheld = {name: lines.withheld for name, (_, lines) in shown.items() if lines.withheld and name not in without_results}
+    redaction.log_folder.keep(target, {name for name, _ in published.values()})
+    withheld = {name: lines.withheld for name, (_, lines) in published.items() if lines.withheld and name not in without_results}
     return _PublishedRun(target, text.decode(), withheld, unshown)
 
 
-_Shown = dict[str, tuple[str, LineClasses]]  # by the name of a log, the name that is shown and the lines by class
+_PublishedLogs = dict[str, tuple[str, LineClasses]]  # by the name of a log, its published name and its lines by class
 
 
-def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, redaction: _Redaction) -> tuple[_Shown, dict[str, str]]:
-    """Redact the logs of a run and write them. Return what is shown of each, and why others are not shown."""
-    shown: _Shown = {}
+def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, redaction: _Redaction) -> tuple[_PublishedLogs, dict[str, str]]:
+    """Redact the logs of a run and write them. Return the published logs, and why others are not shown."""
+    published: _PublishedLogs = {}
     unshown: dict[str, str] = {}
     for log in logs:
         name, shown_name = str(log["log"]), redactor.identifier(str(log["log"]))
@@ -214,26 +210,26 @@ def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, reda
             continue
         except (MemoryError, OSError):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a stranger's log makes us fail with, it costs this log and no other
-            unshown[name] = f"it is not shown, because Tacholog failed: {type(error).__name__}"  # The words of an error may quote the log.
+        except Exception as error:  # noqa: BLE001 - any failure on a stranger's log affects only this log
+            unshown[name] = f"it is not shown, because Tacholog failed: {type(error).__name__}"  # The text of the error may quote the log.
             continue
         if lines is not None:
-            shown[name] = shown_name, lines
-    return shown, unshown
+            published[name] = shown_name, lines
+    return published, unshown
 
 
-def _known(root: Path, logs: list[Row], kept: RedactedRun | None) -> RedactedRun | None:
-    """Return a run that was redacted before, if its logs are still those that were redacted, and nothing if not."""
-    if kept is None or kept.logs.keys() != {str(log["log"]) for log in logs}:
+def _still_current(root: Path, logs: list[Row], cached: RedactedRun | None) -> RedactedRun | None:
+    """Return a run from the cache if its logs have not changed since, or else ``None``."""
+    if cached is None or cached.logs.keys() != {str(log["log"]) for log in logs}:
         return None
-    return kept if all(logtext.sha256_of(root, str(log["log"])) == log["sha256"] for log in logs) else None
+    return cached if all(logtext.sha256_of(root, str(log["log"])) == log["sha256"] for log in logs) else None
 
 
-def _restored(kept: RedactedRun, target: Path, cache: RedactionCache) -> bool:
-    """Write the logs of a run as they were redacted before, and return whether all texts were kept. A file that is there already is not written."""
-    if not os.path.isdir(target):  # noqa: PTH112 - there are thousands, and `Path` takes longer to ask
+def _restored(cached: RedactedRun, target: Path, cache: RedactionCache) -> bool:
+    """Write the redacted logs of a run from the cache, except files that exist already. Return whether the cache had all texts."""
+    if not os.path.isdir(target):  # noqa: PTH112 - faster than `Path` for thousands of folders
         target.mkdir(parents=True, exist_ok=True)
-    for log in kept.logs.values():
+    for log in cached.logs.values():
         if logtext.sha256_of(target, log.name) != log.sha256:
             text = cache.text(log.sha256)
             if text is None:
@@ -241,12 +237,12 @@ def _restored(kept: RedactedRun, target: Path, cache: RedactionCache) -> bool:
             part = target / ".part"
             part.write_bytes(text)
             part.replace(target / log.name)
-        logtext.save_line_classes(target, log.name, log.shown)
+        logtext.save_line_classes(target, log.name, log.classes)
     return True
 
 
 def _may_be_shown(log: Row, privacy: Privacy) -> bool:
-    """Whether anything of a log can be shown: of one that no format reads each line would be withheld; and it may be no file of its folder."""
+    """Whether a log can be shown. If no format reads it, each line would be withheld, and it may not even be a file of its folder."""
     return isinstance(log["sha256"], str) or privacy.unknown_lines == "show"
 
 
@@ -255,11 +251,11 @@ def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redact
         return None
     target.mkdir(parents=True, exist_ok=True)
     part = target / ".part"
-    heard = redaction.byte_counter(f"{log['run']}/{log['log']}")
+    count_bytes = redaction.byte_counter(f"{log['run']}/{log['log']}")
     try:
         with part.open("wb") as stream:
             original = logtext.OriginalLog(root, str(log["log"]), log["format"] if isinstance(log["sha256"], str) else None)
-            made = logtext.write_redacted(original, redactor, stream, heard)
+            made = logtext.write_redacted(original, redactor, stream, count_bytes)
         if isinstance(log["sha256"], str) and logtext.sha256_of(root, str(log["log"])) != log["sha256"]:
             raise UnreadableInput("the log changed while the site was built: it is not shown")
         # Pages depend on these files, so a file that has not changed keeps its modification time.
@@ -271,54 +267,49 @@ def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redact
     return made
 
 
-def _problems(table: pd.DataFrame, shown: Mapping[str, _PublishedRun], privacy: Privacy) -> pd.DataFrame:
-    """Return the table of problems, with one row for all withheld lines of a log, and one for each log that cannot be shown."""
-    import pandas as pd
-
+def _problems(table: pd.DataFrame, published_runs: Mapping[str, _PublishedRun], privacy: Privacy) -> pd.DataFrame:
+    """Return the table of problems, with one row for all withheld lines of a log, and one row for each log that cannot be shown."""
     rows = _rows(table)
     if privacy.unknown_lines == "withhold":
-        rows = [row for row in rows if not (row["kind"] == "unknown" and row["run"] in shown)]
-    for run, one in shown.items():
-        for log, ranges in one.withheld.items():
+        rows = [row for row in rows if not (row["kind"] == "unknown" and row["run"] in published_runs)]
+    for run, published in published_runs.items():
+        for log, ranges in published.withheld.items():
             if privacy.unknown_lines == "withhold":
                 rows.append(problem(run, log, ranges[0][0], "unknown", "", f"the format does not know them; {logtext.withheld_words(ranges)}"))
-        known = {str(row["reason"]) for row in rows if row["run"] == run}
-        rows += [problem(run, log, 0, "unreadable", "", reason) for log, reason in one.unshown.items() if reason not in known]
+        reasons = {str(row["reason"]) for row in rows if row["run"] == run}
+        rows += [problem(run, log, 0, "unreadable", "", reason) for log, reason in published.unshown.items() if reason not in reasons]
     return pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=table[name].dtype) for name in table.columns})
 
 
 def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors: Mapping[str, Redactor], everyone: Redactor) -> pd.DataFrame:
     """Return a redacted table. Each text is redacted by its class and for its run; a text without a run is redacted with all known names."""
-    fresh = table.copy(deep=False)  # Columns are replaced as a whole, and those that are not need no second copy.
+    fresh = table.copy(deep=False)  # Columns are replaced as a whole, so the others need no copy.
     for column in [column for column in table.columns if column not in TABLES[name] or TABLES[name][column].kind == "text"]:
         class_ = TABLES[name][column].privacy if column in TABLES[name] else "never"
         if class_ == "never":
             continue  # `_runs` replaces `root` and `manifest`
 
         def is_plain(text: str, column: str = column, class_: PrivacyClass = class_) -> bool:
-            return is_shown_as_it_is(text, column, class_, everyone)
+            return is_unchanged(text, column, class_, everyone)
 
-        def shown(run: str, text: str, column: str = column, class_: PrivacyClass = class_) -> str | None:
+        def redacted_text(run: str, text: str, column: str = column, class_: PrivacyClass = class_) -> str | None:
             if run in published:  # A run whose manifest cannot be read may be an own run.
                 return text
             return published_text(text, column, class_, redactors.get(run, everyone))
 
-        fresh[column] = _replaced_texts(table["run"], table[column], is_plain, shown)
+        fresh[column] = _replaced_texts(table["run"], table[column], is_plain, redacted_text)
     return fresh
 
 
-def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str], bool], shown: Callable[[str, str], str | None]) -> pd.Series:
+def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str], bool], redact: Callable[[str, str], str | None]) -> pd.Series:
     """Return a column with other texts.
 
     Args:
         runs: the run of each text.
         texts: the column.
         is_plain: whether a text stays as it is in every run. Most do, and are looked at once.
-        shown: what is shown of any other text of a run. Each pair of them is looked at once.
+        redact: returns what is shown of any other text of a run. Each pair of them is looked at once.
     """
-    import numpy as np
-    import pandas as pd
-
     words = texts.astype("category").cat.remove_unused_categories()  # Words of other runs may be among the categories.
     words = words.cat.set_categories(sorted(words.cat.categories))  # Files must not depend on the order in which runs were read.
     rows = words.isin([word for word in words.cat.categories if not is_plain(str(word))]).to_numpy()
@@ -326,7 +317,7 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
         names = runs[rows].astype("string").fillna("").astype("category").cat
         count = len(words.cat.categories)
         pairs, numbers = np.unique(names.codes.to_numpy(np.int64) * count + words.cat.codes.to_numpy()[rows], return_inverse=True)
-        texts_of_pairs = [shown(str(names.categories[pair // count]), str(words.cat.categories[pair % count])) for pair in pairs]
+        texts_of_pairs = [redact(str(names.categories[pair // count]), str(words.cat.categories[pair % count])) for pair in pairs]
         # No text that is replaced may stay among the words of the column, which are saved with it.
         words = words.where(~rows).cat.remove_unused_categories()
         every = pd.Index(sorted({*words.cat.categories, *(text for text in texts_of_pairs if text is not None)}), dtype="str")
@@ -336,22 +327,22 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
     return words if isinstance(texts.dtype, pd.CategoricalDtype) else words.astype(texts.dtype)
 
 
-def _runs(fresh: pd.DataFrame, given: pd.DataFrame, shown: Mapping[str, _PublishedRun]) -> pd.DataFrame:
+def _runs(fresh: pd.DataFrame, original: pd.DataFrame, published_runs: Mapping[str, _PublishedRun]) -> pd.DataFrame:
     """Replace the folders of the logs and the manifests by the redacted ones."""
-    places = [shown.get(str(run)) for run in given["run"]]
-    roots = [os.fspath(place.root) if place else root for place, root in zip(places, given["root"], strict=True)]
-    manifests = [place.manifest if place else manifest for place, manifest in zip(places, given["manifest"], strict=True)]
+    published = [published_runs.get(str(run)) for run in original["run"]]
+    roots = [os.fspath(run.root) if run else root for run, root in zip(published, original["root"], strict=True)]
+    manifests = [run.manifest if run else manifest for run, manifest in zip(published, original["manifest"], strict=True)]
     return fresh.assign(root=roots, manifest=manifests).astype({"root": "string", "manifest": "string"})
 
 
 def host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
-    """Return the pseudonym of each own machine: made from its properties if a host file states them and no other machine has the same."""
+    """Return the pseudonym of each own machine. It is made from the properties in its host file, if no other machine has the same properties."""
     if privacy.hosts == "show":
         return {}
-    own = data.runs[~data.runs["published"].fillna(value=False)]["host"].dropna().unique()
+    own_hosts = data.runs[~data.runs["published"].fillna(value=False)]["host"].dropna().unique()
     published = {name for name, host in data.hosts.items() if host.published}
     ids: dict[str, str] = {}
-    for name in sorted({*map(str, own), *data.hosts, *_unread(data)} - published - set(privacy.keep)):
+    for name in sorted({*map(str, own_hosts), *data.hosts, *_unread(data)} - published - set(privacy.keep)):
         host = data.hosts.get(name)
         made = name if HOST_PSEUDONYM.match(name) else pseudonym(host) if host and host.cpu else host_pseudonym(name)
         ids[name] = made if made not in ids.values() else host_pseudonym(name)
@@ -359,26 +350,26 @@ def host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
 
 
 def shown_host(name: str, ids: Mapping[str, str]) -> str | None:
-    """Return the pseudonym of the machine of a run. Its name in the manifest may be a pseudonym already."""
+    """Return the pseudonym of the machine of a run. The manifest may hold a pseudonym already."""
     return ids.get(name) or (name if HOST_PSEUDONYM.match(name) else None)
 
 
 def _unread(data: Dataset) -> set[str]:
-    """Return the names of host files that cannot be read: they name machines, too. A problem of no run with any other TOML file is one with them."""
+    """Return the names of unreadable host files, because they are names of machines too: TOML files with a problem that belongs to no run."""
     files = {*map(str, data.problems[data.problems["run"] == ""]["log"].unique())} - {RENAMES_FILE, REQUIREMENTS_FILE}
     return {file.removesuffix(".toml") for file in files if file.endswith(".toml")}
 
 
 def published_hosts(hosts: Mapping[str, Host], ids: Mapping[str, str], privacy: Privacy, redactor: Redactor) -> dict[str, Host]:
-    """Return the machines by their pseudonyms, as their pages may show them."""
+    """Return the machines in the form that their pages may show, by their pseudonyms."""
     return {ids.get(name, name): host if host.published else _host(ids.get(name, name), host, privacy, redactor) for name, host in hosts.items()}
 
 
 def _host(name: str, host: Host, privacy: Privacy, redactor: Redactor) -> Host:
     """Return a machine named after its processor, because people often call it by its name in their network."""
-    shown = published_host(host, redactor)
+    published = published_host(host, redactor)
     if privacy.hosts == "show" or name in privacy.keep:
-        return shown
-    model, threads = shown.cpu.get("model"), shown.cpu.get("threads")
+        return published
+    model, threads = published.cpu.get("model"), published.cpu.get("threads")
     described = ", ".join(filter(None, [model, f"{threads} thread{'s' if threads != '1' else ''}" if threads else None])) if model else name
-    return msgspec.structs.replace(shown, name=described)
+    return msgspec.structs.replace(published, name=described)

@@ -1,7 +1,7 @@
-"""What was redacted before, from the cache: the names that a log holds, and what pages show of the logs of a run.
+"""The cache of redaction: the names in each log, and the redacted logs and manifests of runs.
 
-A key holds everything that the value depends on: the logs, the privacy settings, the names that were found in all data, and the version of the code.
-So text that was redacted without knowing a name is never shown after that name was found.
+A key covers everything that its value depends on: the logs, the privacy settings, the names in all data, and the version of the code. So a text that
+was redacted before a name was known is never shown after that.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from tacholog.store.frames import Row
 
 _CODE = (
     *("tacholog.privacy", "tacholog.schema", "tacholog.evidence", "tacholog.runs", "tacholog.visible"),
-    *("tacholog.formats.kit", "tacholog.formats.expand", "tacholog.formats.source"),
+    *("tacholog.formats.kit", "tacholog.formats.source", "tacholog.formats.source"),
 )
-_AT_ONCE = 4_000_000  # bytes that wait until they are written together
+_AT_ONCE = 4_000_000  # bytes that are collected before they are written together
 _RUNS_AT_ONCE = 100
 _Value = TypeVar("_Value")
 
 
 class RedactedLog(msgspec.Struct, frozen=True):
-    """A redacted log: the name that is shown for it, the SHA-256 of its redacted text, and its lines by class.
+    """A redacted log: its published name, the SHA-256 of its redacted text, and its lines by class.
 
-    The text is kept apart: nearly always, it lies in the folder of redacted logs already, and it is most of what is kept.
+    The text has an entry of its own: it is large, and usually it lies in the folder of redacted logs already.
     """
 
     name: str
     sha256: str
-    shown: LineClasses
+    classes: LineClasses
 
 
 class RedactedRun(msgspec.Struct, frozen=True):
-    """What is shown of a run.
+    """A redacted run.
 
     Attributes:
         logs: the redacted logs by their names.
-        manifest: the redacted manifest as JSON. Its labels may be others in the next build, because they are told apart from those of all runs.
-        numbers: the numbers that names have got in the logs and the manifest: the texts of the tables go on counting.
+        manifest: the redacted manifest as JSON. Its labels may change in the next build, because they must differ from those of all other runs.
+        numbers: the numbers of the names in the logs and the manifest. The texts of the tables continue the numbering.
         without_results: the logs that hold no results, by the manifest.
         has_labels: whether there are labels in the manifest.
     """
@@ -60,26 +60,26 @@ class RedactedRun(msgspec.Struct, frozen=True):
 
 
 class RedactionCache:
-    """The part of the cache that is about redaction."""
+    """The entries of the cache for redaction."""
 
     def __init__(self, cache: Cache) -> None:
-        """Nothing is read or written yet."""
+        """Make the object without reading or writing anything."""
         self._cache = cache
         self._new: dict[bytes, bytes] = {}
         self._waiting = 0
 
     def names(self, keys: Iterable[bytes]) -> dict[bytes, NameList]:
-        """Return the names of logs and manifests that are kept under these keys."""
-        found = self._cache.get(Kind.PUBLISHED, keys)
-        return {key: names for key, value in found.items() if (names := _decoded(value, NameList)) is not None}
+        """Return the names in logs and manifests, for those keys that the cache has."""
+        values = self._cache.get(Kind.PUBLISHED, keys)
+        return {key: names for key, value in values.items() if (names := _decoded(value, NameList)) is not None}
 
     def runs(self, keys: Sequence[bytes | None]) -> Iterator[RedactedRun | None]:
-        """Yield the redacted run that is kept under each key, in order. They are taken out in groups: to ask for each by itself takes longer."""
+        """Yield the redacted run of each key, in order; ``None`` if the cache does not have it. The cache is read in groups, which is faster."""
         for start in range(0, len(keys), _RUNS_AT_ONCE):
             some = keys[start : start + _RUNS_AT_ONCE]
-            found = self._cache.get(Kind.PUBLISHED, dict.fromkeys(key for key in some if key))
+            values = self._cache.get(Kind.PUBLISHED, dict.fromkeys(key for key in some if key))
             for key in some:
-                value = found.get(key) if key else None
+                value = values.get(key) if key else None
                 yield None if value is None else _decoded(value, RedactedRun)
 
     def text(self, sha256: str) -> bytes | None:
@@ -88,13 +88,13 @@ class RedactionCache:
         return value if value is not None and hashlib.sha256(value).hexdigest() == sha256 else None
 
     def keep_text(self, text: bytes) -> str:
-        """Keep a redacted text as `keep` does. Return its SHA-256."""
+        """Store a redacted text as `keep` does. Return its SHA-256."""
         sha256 = hashlib.sha256(text).hexdigest()
         self._keep(_text_key(sha256), text)
         return sha256
 
     def keep(self, key: bytes, value: object) -> None:
-        """Keep a value, at the latest when `flush` is called."""
+        """Store a value now or when `flush` is called."""
         self._keep(key, msgspec.msgpack.encode(value))
 
     def _keep(self, key: bytes, value: bytes) -> None:
@@ -104,7 +104,7 @@ class RedactionCache:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write all values that are not written yet."""
         self._cache.put(Kind.PUBLISHED, self._new)
         self._new, self._waiting = {}, 0
 
@@ -121,7 +121,7 @@ def _decoded(value: bytes, type_: type[_Value]) -> _Value | None:
 
 
 def names_key(log: Row, text_bytes: int) -> bytes | None:
-    """Return the key of the names in a log; nothing for a log whose content is not known."""
+    """Return the key of the names in a log; ``None`` for a log whose content is not known."""
     sha256 = log["sha256"]
     return key_of("names of a log", code_digest(*_CODE), str(text_bytes), sha256) if isinstance(sha256, str) else None
 
@@ -132,19 +132,19 @@ def manifest_names_key(manifest: str) -> bytes:
 
 
 def settings_key(names: KnownNames, text_bytes: int) -> bytes:
-    """Return the key of all that the redaction of every run depends on. All names must have been collected before."""
+    """Return the key of everything that the redaction of all runs depends on. All names must have been collected before."""
     words = hashlib.sha256(WORDS_FILE.read_bytes()).hexdigest()
     settings = [names.privacy, names.state(), text_bytes, os.environ.get(KEY_VARIABLE)]
     return key_of("redaction", code_digest(*_CODE), words, msgspec.msgpack.encode(settings, order="deterministic"))
 
 
 def run_key(manifest: str, logs: Sequence[Row], settings: bytes, machine: str | None) -> bytes | None:
-    """Return the key of what is shown of a run; nothing if the content of one of its logs is not known.
+    """Return the key of a redacted run; ``None`` if the content of one of its logs is not known.
 
     Args:
-        manifest: its manifest as JSON.
-        logs: the rows of its logs.
-        settings: what `settings_key` returned.
+        manifest: the manifest as JSON.
+        logs: the rows of the logs.
+        settings: the result of `settings_key`.
         machine: the pseudonym of its machine.
     """
     parts = []

@@ -1,10 +1,10 @@
 """Replace the names in the texts of one run.
 
-There are two safety nets, one behind the other:
+There are two levels of protection:
 
 - Free text (`Redactor.free`): only numbers and the words of ``public_words.txt`` are shown.
 - Public text (`Redactor.text`), such as a field of the schema or a result line: names that were found anywhere in the data, addresses, folders
-  and secrets are replaced, although there should be none.
+  and secrets are replaced, although such text should hold none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tacholog.privacy.settings import HOST_PSEUDONYM, Kind, host_pseudonym
 from tacholog.privacy.tokens import HarmlessTokens, WordFinder, folded, plain
 
 _VERSION_BEFORE = re.compile(r"(?:\bv|version|release|\bver)\W{0,3}$", re.IGNORECASE)
-_LOOK_BACK = 12  # characters before an address that may say that it is a version
+_LOOK_BACK = 12  # characters before an address that may show that it is a version
 
 
 class Redactor:
@@ -37,59 +37,59 @@ class Redactor:
 
     @property
     def numbers(self) -> dict[str, dict[str, int]]:
-        """The numbers that the names in this run have got so far, by their kind."""
+        """The numbers of the names in this run so far, by the kind of name."""
         return self._numbers
 
     def continue_from(self, numbers: dict[str, dict[str, int]]) -> None:
-        """Go on after texts that were redacted before, and in which names got these numbers."""
+        """Continue the numbering of texts that were redacted earlier."""
         self._numbers = numbers
 
     def variant(self, text: str) -> int:
-        """Return the number of a masked text. The same text of any run has the same number, and nobody can guess the text from it, as from a hash."""
+        """Return the number of a masked text: the same number in all runs. Unlike a hash, it cannot be used to check a guess of the text."""
         return self._names.variants.setdefault(text, len(self._names.variants) + 1)
 
-    def distinct(self, shown: str, original: str) -> str:
-        """Return the text that is shown for an original, with a number if the same text is shown for another original of any run."""
-        originals = self._names.originals.setdefault(shown, [])
+    def distinct(self, text: str, original: str) -> str:
+        """Return the text that replaces an original, with a number if it also replaces another original of any run."""
+        originals = self._names.originals.setdefault(text, [])
         if original not in originals:
             originals.append(original)
-        place = originals.index(original)
-        return f"{shown} ({place + 1})" if place else shown
+        index = originals.index(original)
+        return f"{text} ({index + 1})" if index else text
 
     def is_harmless(self, text: str) -> bool:
-        """Whether `text` returns this text as it is, whatever run it is of."""
+        """Whether `text` returns this text unchanged in every run."""
         return self._screening.harmless(text) and plain(text) == text
 
     def redacted_as_seen(self, text: str, redact: Callable[[str], str]) -> str:
-        """Return what ``redact`` makes of a text without invisible characters. If it replaces nothing, these stay.
+        """Redact a text without its invisible characters. If nothing is replaced, the text stays unchanged.
 
-        They may hide a name in two ways: they may cut it, or part it from what would else be one word with it.
+        Invisible characters can hide a name in two ways: inside it, or between it and a word that it would otherwise be a part of.
         """
-        seen = plain(text)
-        if seen == text:
+        visible = plain(text)
+        if visible == text:
             return redact(text)
-        shown = redact(plain(self._without_known(text)))
-        # The title of a window is inside a control sequence, so it was not searched.
-        return text if shown == seen and "\x1b]" not in text else shown
+        redacted = redact(plain(self._without_known(text)))
+        # The title of a terminal window is inside a control sequence, so it was not searched.
+        return text if redacted == visible and "\x1b]" not in text else redacted
 
     def text(self, text: str) -> str:
         """Return public text without names."""
         return text if self.is_harmless(text) else self.redacted_as_seen(text, self._text)
 
     def version(self, text: str) -> str:
-        """Return a public text that begins with a version: four numbers there are no address. Everything else is searched, as in `text`."""
+        """Return a public text that begins with a version: four numbers at its start are not an address. The rest is redacted as in `text`."""
         four = IPV4.match(text)
         return f"{four[0]}{self.text(text[four.end() :])}" if four and self._without_known(four[0]) == four[0] else self.text(text)
 
     def _text(self, text: str) -> str:
-        out, at = [], 0
-        for found in _without_overlaps([*self._to_replace(text), *self._hidden_words(text)]):
-            out += [self._without_known(text[at : found.start]), self._replacement(found, text)]
-            at = found.end
-        return "".join([*out, self._without_known(text[at:])])
+        out, position = [], 0
+        for span in _without_overlaps([*self._to_replace(text), *self._hidden_words(text)]):
+            out += [self._without_known(text[position : span.start]), self._replacement(span, text)]
+            position = span.end
+        return "".join([*out, self._without_known(text[position:])])
 
     def is_harmless_free(self, text: str) -> bool:
-        """Whether `free` returns this text as it is, whatever run it is of."""
+        """Whether `free` returns this text unchanged in every run."""
         return self.is_harmless(text) if self.privacy.free_text == "show" else self.harmless_by(is_public)(text) and plain(text) == text
 
     def free(self, text: str) -> str:
@@ -97,11 +97,11 @@ class Redactor:
         return text if self.is_harmless_free(text) else self.redacted_as_seen(text, self._free)
 
     def _free(self, text: str) -> str:
-        shown = self.text(text)
-        return shown if self.privacy.free_text == "show" else masked(shown, self._names.hides)
+        without_names = self.text(text)
+        return without_names if self.privacy.free_text == "show" else masked(without_names, self._names.hides)
 
     def harmless_by(self, rule: Callable[[str], bool]) -> HarmlessTokens:
-        """Return what recognises texts that may be shown as they are: each token is public by ``rule``, and none is a name."""
+        """Return a recogniser for texts that may be shown unchanged: each token is public by ``rule``, and none is a name."""
         return self._screening.harmless_by(rule)
 
     def identifier(self, text: str) -> str:
@@ -109,11 +109,11 @@ class Redactor:
         return self.redacted_as_seen(text, self._identifier)
 
     def _identifier(self, text: str) -> str:
-        shown = self._without_known(text)
+        redacted = self._without_known(text)
         if self.privacy.hides("address"):
             for pattern in (MAC, ADDRESS_IN_NAME, IPV4):
-                shown = pattern.sub(lambda found: self._address(found[0], ""), shown)
-        return shown
+                redacted = pattern.sub(lambda match: self._address(match[0], ""), redacted)
+        return redacted
 
     def name(self, text: str, kind: Kind | Literal["session", "participant"]) -> str:
         """Return the pseudonym of a text that is a name as a whole."""
@@ -122,21 +122,21 @@ class Redactor:
         return self._replaced(text, kind)  # type: ignore[arg-type]
 
     def _to_replace(self, text: str) -> Iterator[NameSpan]:
-        """Yield the names of the kinds that the owner wants hidden."""
-        for found in find_names(text, self._names.harmless):
-            if self.privacy.hides(found.kind) and self._names.hides(text[found.start : found.end]):
-                yield found
+        """Yield the names of the kinds that the owner wants to hide."""
+        for span in find_names(text, self._names.harmless):
+            if self.privacy.hides(span.kind) and self._names.hides(text[span.start : span.end]):
+                yield span
 
     def _hidden_words(self, text: str) -> Iterator[NameSpan]:
         return (NameSpan(start, end, "secret") for start, end in self._find_hidden.spans(text))
 
-    def _replacement(self, found: NameSpan, text: str) -> str:
-        original = text[found.start : found.end]
+    def _replacement(self, span: NameSpan, text: str) -> str:
+        original = text[span.start : span.end]
         if folded(original) in self._hidden:
             return self._numbered("hidden", folded(original))
-        if found.kind == "address":
-            return self._address(original, text[max(0, found.start - _LOOK_BACK) : found.start])
-        return self._replaced(original, found.kind)
+        if span.kind == "address":
+            return self._address(original, text[max(0, span.start - _LOOK_BACK) : span.start])
+        return self._replaced(original, span.kind)
 
     def _replaced(self, original: str, kind: Kind) -> str:
         if not self.privacy.hides(kind) or not self._names.hides(original):
@@ -152,30 +152,30 @@ class Redactor:
     def _host(self, word: str) -> str:
         if HOST_PSEUDONYM.match(word):
             return word
-        known = self._known_name(word)
-        return known if known is not None else host_pseudonym(word)
+        pseudonym = self._known_name(word)
+        return pseudonym if pseudonym is not None else host_pseudonym(word)
 
     def _known_name(self, word: str) -> str | None:
-        """Return the pseudonym of a word that was found to be a name anywhere."""
+        """Return the pseudonym of a word that is a name anywhere in the data; ``None`` for other words."""
         lower = folded(word)
         if lower in self._hidden:
             return self._numbered("hidden", lower)
-        if self.machine is not None and lower in self._names.own.get(self.machine, ()):
+        if self.machine is not None and lower in self._names.own_names.get(self.machine, ()):
             return self.machine
-        known = self._names.hosts.get(lower) if self._names.hides(word) else None
-        if known is not None:
-            return known
+        pseudonym = self._names.hosts.get(lower) if self._names.hides(word) else None
+        if pseudonym is not None:
+            return pseudonym
         return self._numbered("user", lower) if lower in self._names.users else None
 
     def _without_known(self, text: str) -> str:
-        """Replace the names that were found anywhere."""
-        out, at = [], 0
+        """Replace the names that were found anywhere in the data."""
+        out, position = [], 0
         for start, end in self._screening.find_known.spans(text):
-            known = self._known_name(text[start:end])
-            if known is not None:
-                out += [text[at:start], known]
-                at = end
-        return "".join([*out, text[at:]]) if out else text
+            pseudonym = self._known_name(text[start:end])
+            if pseudonym is not None:
+                out += [text[position:start], pseudonym]
+                position = end
+        return "".join([*out, text[position:]]) if out else text
 
     def _address(self, text: str, before: str) -> str:
         if not self._names.hides(text) or not identifies(text) or _VERSION_BEFORE.search(before):
@@ -183,20 +183,20 @@ class Redactor:
         return self._numbered("address", text.lower())
 
     def _path(self, text: str) -> str:
-        """Number the folder. The file in it keeps its name if that consists of public words."""
+        """Replace a folder by its number. The name of the file stays if it consists of public words."""
         folder, last = split_path(text)
         if not self._names.hides(folder.rstrip("/\\")):
             return text
-        shown = last if last and all(map(is_public, re.split(r"[.\-+@~%]+", last))) else ""
-        return f"{self._numbered('path', folder)}/{shown}" if shown or not last else self._numbered("path", text)
+        file_name = last if last and all(map(is_public, re.split(r"[.\-+@~%]+", last))) else ""
+        return f"{self._numbered('path', folder)}/{file_name}" if file_name or not last else self._numbered("path", text)
 
     def _numbered(self, kind: str, original: str) -> str:
-        known = self._numbers.setdefault(kind, {})
-        return f"{kind}-{known.setdefault(original, len(known) + 1)}"
+        numbers = self._numbers.setdefault(kind, {})
+        return f"{kind}-{numbers.setdefault(original, len(numbers) + 1)}"
 
 
 def _without_overlaps(names: Iterable[NameSpan]) -> Iterator[NameSpan]:
-    """Yield the names in order. Of names that overlap, the one that starts first counts, and of these the longest."""
+    """Yield the names in order. If names overlap, the first one counts; if they start at the same place, the longest one."""
     end = 0
     for name in sorted(names, key=lambda name: (name.start, -name.end)):
         if name.start >= end:

@@ -1,8 +1,8 @@
-"""How a text is cut into tokens, and how tokens that hold no name are recognised at once.
+"""Split a text into tokens, and recognise tokens without names quickly.
 
-A text is cut once, at characters that no name can contain. Each token is then examined alone, with patterns that are anchored and limited in
-length, so the work grows linearly with the text. Most tokens of a log differ only in their digits. `HarmlessTokens` remembers each shape (the
-token with every digit written as 0) that was found harmless, and such tokens are not examined again.
+A text is split once, at characters that no name can contain. Each token is then examined alone, with patterns that are anchored and limited in
+length, so the work grows linearly with the text. Most tokens of a log differ only in their digits. `HarmlessTokens` remembers the shape (the token
+with every digit written as 0) of each harmless token, and does not examine tokens of that shape again.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tacholog.visible import ACCENTS, UNSEEN
 # Quotes and brackets stand around names, a comma or a semicolon between them.
 DELIMITERS = " \t\r\n\v\f\"'`<>()[]{},;|"
 TOKEN = re.compile(rf"[^\s{re.escape(DELIMITERS.strip())}]+")
-LONGEST_TOKEN = 512  # A longer token is not a word. It is shown if it holds digits and signs only, else masked.
+LONGEST_TOKEN = 512  # A longer token is not a word. It is masked unless it consists of digits and signs.
 PIECE = re.compile(r"[^\W_]+")
 SHAPE = str.maketrans({**dict.fromkeys("123456789", "0"), **dict.fromkeys(DELIMITERS, " ")})
 _MOST_SHAPES = 50_000
-# A byte of a log that is no UTF-8, as Python holds it. In Latin-1, most such bytes are letters.
+# Bytes that are not valid UTF-8, as Python represents them. In Latin-1, most such bytes are letters.
 _RAW_BYTES = {0xDC00 + byte: byte for byte in range(0x80, 0x100)}
 
-# Characters that look like one of ASCII: letterlike symbols, letters in circles, full-width and mathematical ones. Not small raised digits, which are
-# others in a number.
+# Characters that look like ASCII characters: letterlike symbols, letters in circles, full-width and mathematical letters. Superscript digits are not
+# among them, because they change a number.
 _LOOK_ALIKES = {
     code: form
     for first, last in ((0x2100, 0x214F), (0x24B6, 0x24E9), (0xFF01, 0xFF5E), (0x1D400, 0x1D7FF))
@@ -37,9 +37,9 @@ _LOOKS = re.compile(f"[{re.escape(''.join(map(chr, _LOOK_ALIKES)))}]")
 
 
 def plain(text: str) -> str:
-    """Return a text as it is searched: without control sequences and invisible characters, each letter in one form, and each byte a character.
+    """Return a text in the form that is searched: without control sequences and invisible characters, and with each letter in one form.
 
-    What looks like a character of ASCII is that character, and accents are left out that are no part of a letter.
+    Characters that look like ASCII become ASCII. Accents that do not combine with a letter are removed. Invalid bytes become characters.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -47,45 +47,45 @@ def plain(text: str) -> str:
 
 
 def has_look_alikes(text: str) -> bool:
-    """Return whether `plain` would show other characters than this text does, or leave an accent out."""
+    """Return whether `plain` would replace a look-alike character or remove an accent."""
     return not text.isascii() and bool(_LOOKS.search(text) or ACCENTS.search(unicodedata.normalize("NFC", text)))
 
 
 def folded(text: str) -> str:
-    """Return a text of the same length in which letters are equal that differ only in case or in accents."""
+    """Return a text of the same length without upper case and accents, for comparisons."""
     return text.lower() if text.isascii() else "".join(map(_folded, text))
 
 
 @lru_cache(1 << 12)
 def _folded(char: str) -> str:
-    """Return a letter without accents and in lower case, unless that takes two characters."""
+    """Return a letter without accents and in lower case, unless that would be two characters."""
     parts = unicodedata.normalize("NFD", char)
     letter = parts[0] if len(parts) == 1 or ACCENTS.fullmatch(parts, 1) else char
     return next((form for form in (letter.casefold(), letter.lower()) if len(form) == 1), letter)
 
 
 class HarmlessTokens:
-    """Recognises texts that need no closer look, because every token has a shape that was found harmless before."""
+    """Recognises texts that need no examination, because every token has a shape that is known to be harmless."""
 
     def __init__(self, may_matter: Callable[[str], bool]) -> None:
-        """``may_matter`` says whether a token of this shape may be a part of something that is replaced."""
+        """``may_matter`` tells whether a token of a given shape may be a part of a text that is replaced."""
         self._may_matter = may_matter
         self._harmless: set[str] = set()
         self._suspicious: set[str] = set()
 
     def knows(self, token: str) -> bool:
-        """Whether a token was found harmless before."""
+        """Whether a token is known to be harmless."""
         return token.translate(SHAPE) in self._harmless
 
     def __call__(self, text: str) -> bool:
-        """Whether nothing in the text can be replaced."""
+        """Whether the text holds nothing that is replaced."""
         shapes = text.translate(SHAPE).split()
         if self._harmless.issuperset(shapes):
             return True
         unknown = set(shapes) - self._harmless
-        for known in (self._harmless, self._suspicious):
-            if len(known) > _MOST_SHAPES:
-                known.clear()  # A log of noise has new words on each line. The memory for them is limited.
+        for memory in (self._harmless, self._suspicious):
+            if len(memory) > _MOST_SHAPES:
+                memory.clear()  # A log of noise has new words on each line. The memory for them is limited.
         fresh = unknown - self._suspicious
         suspicious = {shape for shape in fresh if self._may_matter(shape)}
         self._suspicious |= {shape for shape in suspicious if len(shape) <= LONGEST_TOKEN}
@@ -94,7 +94,7 @@ class HarmlessTokens:
 
 
 class WordFinder:
-    """Finds given names in texts, as whole words and in any case. A text is read once, however many names there are."""
+    """Finds given names in texts, as whole words and in any case. A text is read once, for any number of names."""
 
     def __init__(self, words: Iterable[str]) -> None:
         """``words`` are folded. Each has a letter or a digit."""

@@ -13,15 +13,14 @@ import msgspec
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.render.figures.axes import Axis, number_axis, share_axis, size_axis
 from tacholog.render.figures.figures import Figure, PlotPoint, Trace
-from tacholog.render.html import NOTHING, Html, tag
 from tacholog.render.inline import number_anchor
-from tacholog.render.table import Cell, Column, Row, Table, empty, exact, head
+from tacholog.render.table import Cell, Column, Row, Table, empty, exact, head, words_table
 from tacholog.render.tables.tables import Links
 from tacholog.schema.metrics import METRICS
 from tacholog.view.factors import Factor, Value
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import in_full, quantity, rounded
-from tacholog.view.questions import Answer, AnswerCell, Case, Question
+from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue, Question
 
 _STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest"}
 _MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that go without saying, but for latencies
@@ -29,6 +28,7 @@ _CLEAR_RISE = 2.0  # a step of the axis over which one subject changes this many
 _LOG_FROM = 20  # an axis whose ends are this far apart has equal distances for equal ratios
 _CLOSE = 1.05  # ratios below are not worth a word
 _SEVERAL = 2
+_SMALL_P = 0.0001
 _SHORT_REASONS = ("not measured", "nothing arrived")
 
 
@@ -205,17 +205,21 @@ def panel_title(answer: Answer, panel: tuple[Value, ...]) -> str:
     return ", ".join(_panel_words(answer, panel))
 
 
+def choice_words(choice: ChosenValue) -> str:
+    """Return in which field the data hold more than the answer, and which of its values are shown."""
+    others = [f"{choice.field.short(value)} ({_runs(runs)})" for value, runs in choice.runs.items() if value != choice.value]
+    shown = f"{choice.field.short(choice.value)} ({_runs(choice.runs[choice.value])})"
+    return f"These runs differ in {choice.field.title}. Shown: {shown}. Not shown: {_listed(others)}."
+
+
 def choice_sentences(answer: Answer) -> list[str]:
     """Return once for each field what else the data hold, and what a reader can do about it."""
-    found = []
-    for choice in answer.choices:
-        others = [f"{choice.field.short(value)} ({runs})" for value, runs in choice.runs.items() if value != choice.value]
-        what = f"These runs differ in {choice.field.title}. Shown: {choice.field.short(choice.value)}"
-        ways = (
-            "put it on the axis, divide by it, or choose another value" if choice.field.kind == "number" else "divide by it, or choose another value"
-        )
-        found.append(f"{what} ({choice.runs[choice.value]} runs). Not shown: {_listed(others)}. To see them, {ways}.")
-    return found
+    axis = {"number": "put it on the axis, divide by it", "text": "divide by it"}
+    return [f"{choice_words(choice)} To see them, {axis[choice.field.kind]}, or choose another value." for choice in answer.choices]
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'s' if count != 1 else ''}"
 
 
 def following_words(answer: Answer) -> str:
@@ -255,12 +259,12 @@ def answer_table(answer: Answer, links: Links | None = None, *, ranges_in_text: 
         for subject in answer.subject.values:
             cases = [Case(panel if of_panel is None else of_panel, subject, point) for of_panel, point in points]
             if any(case in answer.cells for case in cases):
-                names = [head(field.short(value)) for field, value in zip(divisions, panel, strict=True)]
+                names = [head(field.short(value), "tl-text stat-label") for field, value in zip(divisions, panel, strict=True)]
                 cells = [_with_range(cell) if ranges_in_text else cell for cell in (_table_cell(answer, case, links) for case in cases)]
-                rows.append(Row([*names, head(answer.subject.short(subject)), *cells]))
-    heads = [Column(field.title) for field in (*divisions, answer.subject)]
+                rows.append(Row([*names, head(answer.subject.short(subject), "tl-text stat-label"), *cells]))
+    heads = [Column(field.title, class_="tl-text") for field in (*divisions, answer.subject)]
     label = metric_words(answer.metric, answer.statistic)
-    numbers = [Column(heading, unit=answer.unit if answer.unit != "ratio" else "", align="right") for heading in headings]
+    numbers = [Column(heading, class_="stat-label", align="right") for heading in headings]
     return Table(label, [*heads, *numbers], [rows], "tl-table tl-answer")
 
 
@@ -297,7 +301,7 @@ def _runs_words(cell: AnswerCell, unit: str) -> str:
 def figures(answer: Answer) -> list[Figure]:
     """Return a figure for each panel: a line for each subject, a dot for each run. Without an axis, one figure with a place for each panel."""
     if answer.over is None:
-        return [_places(answer)]
+        return [_without_axis(answer)]
     return [figure for panel in answer.panels if (figure := _over_axis(answer, panel, answer.over))]
 
 
@@ -314,7 +318,7 @@ def _over_axis(answer: Answer, panel: tuple[Value, ...], axis: Factor) -> Figure
     return _figure(panel_title(answer, panel), answer, traces, x)
 
 
-def _places(answer: Answer) -> Figure:
+def _without_axis(answer: Answer) -> Figure:
     """Return one figure of an answer without an axis: a place for each panel, or for each subject if there is one panel."""
     traces: list[Trace] = []
     is_divided = len(answer.panels) > 1
@@ -352,16 +356,23 @@ def _traces(answer: Answer, subject: Value, slot: int, cells: Sequence[tuple[flo
 
 
 def _figure(title: str, answer: Answer, traces: Sequence[Trace], x: Axis) -> Figure:
-    values = [point.y for trace in traces for point in trace.points]
     name = metric_words(answer.metric, answer.statistic)
     words = f"{name[:1].upper()}{name[1:]}"
-    bases = {cell.median.conditions.basis for cell in answer.cells.values()}
-    basis = BASIS_WORDS.get(str(next(iter(bases)))) if len(bases) == 1 else None
-    y_title = f"{words}, {basis}" if basis and answer.metric == "latency" else words
-    y = share_axis(values, y_title) if answer.unit == "ratio" else number_axis(values, y_title, answer.unit)
     lines = [f"{trace.name}: {'; '.join(point.words for point in trace.points)}." for trace in traces if trace.shape != "runs"]
     has_dots = any(trace.shape == "runs" for trace in traces)
-    return Figure(title or words, " ".join(lines), x, y, tuple(traces), "Each dot is a run; lines join the medians." if has_dots and x.scale else "")
+    joined = "; lines join the medians" if any(trace.shape == "line" for trace in traces) else ""
+    note = f"Each small dot is a run{joined}." if has_dots else ""
+    return Figure(title or words, " ".join(lines), x, _values_axis(answer, words), tuple(traces), note)
+
+
+def _values_axis(answer: Answer, words: str) -> Axis:
+    """Return the axis of the values. All panels have the same, so that they can be compared by eye."""
+    least = -1.0 if answer.unit == "ratio" else 0.0  # a logarithmic axis has no zero
+    values = [result.value for cell in answer.cells.values() for result in cell.results if result.value is not None and result.value > least]
+    bases = {cell.median.conditions.basis for cell in answer.cells.values()}
+    basis = BASIS_WORDS.get(str(next(iter(bases)))) if len(bases) == 1 and answer.metric == "latency" else None
+    title = f"{words}, {basis}" if basis else words
+    return share_axis(values or [0.0], title) if answer.unit == "ratio" else number_axis(values or [1.0], title, answer.unit)
 
 
 def _measured_axis(measured: Sequence[tuple[float, str]], axis: Factor) -> Axis:
@@ -399,7 +410,7 @@ def as_json(answer: Answer) -> str:
                 "runs": cell.run_count,
                 "shown_best": case in answer.shown_best,
                 "log": f"{cell.median.run.run}/{cell.median.log}",
-                "line": cell.median.place,
+                "line": cell.median.number_line,
             }
             for case, cell in answer.cells.items()
         ],
@@ -408,10 +419,17 @@ def as_json(answer: Answer) -> str:
     return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
 
 
-def certainty(sentence: Sentence) -> Html:
-    """Return a sentence as a paragraph of a page; a class says whether tests carry it."""
-    class_ = "tl-answer-sure" if sentence.is_sure else "tl-answer-unsure" if sentence.is_sure is False else "tl-answer-words"
-    return tag("p", sentence.text, class_=class_) if sentence.text else NOTHING
+def tests_table(answer: Answer) -> Table:
+    """Return the tests: in each case the best subject, the next one, their ratio with its interval, and the adjusted p-value."""
+    rows = []
+    for test in answer.tests:
+        case = [*_panel_words(answer, test.panel), *([answer.over.words(test.point)] if answer.over else [])]
+        ratio = f"x{rounded(test.ratio)} ({rounded(test.low)} to {rounded(test.high)})"
+        p = "p < 0.0001" if test.p < _SMALL_P else f"p = {rounded(test.p)}"
+        words = (", ".join(case) or "all runs", answer.subject.short(test.first), answer.subject.short(test.second), ratio, p)
+        rows.append((*words, "shown" if test.is_shown else "not shown"))
+    heads = ("case", "best", "next", "ratio, with its 95 % interval", "chance of this or more, adjusted", "the best one is")
+    return words_table("Tests of the best against the next", heads, rows, "tl-tests")
 
 
 def _listed(words: Sequence[str]) -> str:

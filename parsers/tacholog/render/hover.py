@@ -34,11 +34,11 @@ def _further(series: Series) -> Iterator[str]:
 
 def more_of(cell: Cell, result: ResultRow | None = None) -> tuple[str, ...]:
     """Return the details of one point: its runs and samples, its marks, and its log line. ``result`` is given for a point of one group of runs."""
-    result = result or cell.shown
+    result = result or cell.result
     runs = f"{cell.run_count} run{'s' if cell.run_count != 1 else ''}"
     samples = _samples([one.samples for one in cell.results] if cell.run_count > 1 else [result.samples])
     marks = [f"marked: {mark_of(name).title}" for name in in_order(cell.marks)]
-    place = f"{result.run.run}/{result.log}" + (f", line {result.place}" if result.place else "")
+    place = f"{result.run.run}/{result.log}" + (f", line {result.number_line}" if result.number_line else "")
     return (f"{runs}, {samples}", *marks, place)
 
 

@@ -42,8 +42,8 @@ def by_line(results: Iterable[ResultRow]) -> dict[int, dict[str, ResultRow]]:
     found: dict[int, dict[str, ResultRow]] = {}
     for result in results:
         anchor = number_anchor(result)
-        if anchor is not None and result.place is not None:
-            found.setdefault(result.place, {})[anchor] = result
+        if anchor is not None and result.number_line is not None:
+            found.setdefault(result.number_line, {})[anchor] = result
     return found
 
 

@@ -44,6 +44,12 @@ STATISTICS: Mapping[str, Statistic] = MappingProxyType(
             "The basis of a verdict: change in percent, pairs and runs, p-value, threshold, smallest detectable change, and conditions that differ.",
         ),
         "stat-percentile": Statistic("percentile", "Which percentile a number is: 99 % of the messages took at most this long."),
+        "tl-answer": Statistic("answer", "The answer to a question in words. Its numbers are those of the table below it, or follow from them."),
+        "tl-answer-notes": Statistic("what an answer leaves out", "Values of conditions that an answer does not show, and how many runs have them."),
+        "tl-tests": Statistic(
+            "test of an answer",
+            "The best of a case against the next one: the ratio of their medians with its 95 % interval, and the p-value, adjusted over the answer.",
+        ),
         "stat-limit": Statistic("limit", "A fixed limit in a rule, such as the highest loss at which a rate still counts."),
         "stat-size": Statistic("size", "The message size of a measurement."),
         "stat-label": Statistic("conditions", "A name or a condition of a measurement: version, machine, offered rate."),

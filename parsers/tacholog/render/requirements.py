@@ -55,7 +55,7 @@ _NAMED = 3
 
 
 class RequirementLine(NamedTuple):
-    """A row of a requirement, or a requirement without rows, as one line of a table. ``found`` is the row itself."""
+    """A row of a requirement, or a requirement without rows, as one line of a table. ``result_row`` is the row itself."""
 
     verdict: RequirementVerdict
     requirement: str
@@ -64,17 +64,19 @@ class RequirementLine(NamedTuple):
     value: str
     interval: str
     remark: str
-    found: RequirementRow | None = None
+    result_row: RequirementRow | None = None
 
 
-def lines_table(found: Sequence[RequirementLine], label: str = "", lead: Callable[[RequirementLine], str | None] = lambda _line: None) -> Table:
+def lines_table(
+    requirement_lines: Sequence[RequirementLine], label: str = "", lead: Callable[[RequirementLine], str | None] = lambda _line: None
+) -> Table:
     """Return lines as a table. ``lead`` gives the link to a median, which is the value of a run."""
     columns = [Column(name) for name in ("verdict", "requirement", "row", "limit")]
     columns += [Column("median", align="right"), Column("interval"), Column()]
     rows = []
-    for line in found:
+    for line in requirement_lines:
         link = lead(line)
-        is_median = line.found is not None and line.found.value is not None and line.found.worse is None
+        is_median = line.result_row is not None and line.result_row.value is not None and line.result_row.worse is None
         cells = [
             Cell(TITLES[line.verdict], class_=f"{CLASSES[line.verdict]} stat-evidence"),
             head(line.requirement, "stat-label"),
@@ -96,8 +98,8 @@ def headline(report: RequirementReport) -> str:
 
 def lines(report: RequirementReport) -> list[RequirementLine]:
     """Return all rows of all requirements, worst first."""
-    found = [line for result in report.results for line in lines_of(result)]
-    return sorted(found, key=lambda line: VERDICTS.index(line.verdict))
+    requirement_lines = [line for result in report.results for line in lines_of(result)]
+    return sorted(requirement_lines, key=lambda line: VERDICTS.index(line.verdict))
 
 
 def lines_of(result: RequirementResult) -> list[RequirementLine]:
@@ -147,10 +149,10 @@ def _evidence(row: RequirementRow) -> list[str]:
     if row.over == "pairs":
         return [f"{row.runs} pairs"]
     count = row.sessions if row.over == "sessions" and row.sessions else row.runs
-    of = f"medians of {_counted(count, 'session')}" if row.over == "sessions" else _counted(count, "run")
+    medians = f"medians of {_counted(count, 'session')}" if row.over == "sessions" else _counted(count, "run")
     days = f" in {_counted(row.sessions, 'session')}" if row.over == "runs" and row.sessions else ""
     confidence = f", {row.confidence:.1%} interval".replace("%", "\u00a0%") if row.confidence and row.interval else ""
-    return [f"{of}{days}{confidence}"]
+    return [f"{medians}{days}{confidence}"]
 
 
 def reason(result: RequirementResult, row: RequirementRow, code: str) -> str:
@@ -165,8 +167,8 @@ def reason(result: RequirementResult, row: RequirementRow, code: str) -> str:
         return f"too few samples: {row.key.statistic} needs {wanted}"
     if code in MARKS:
         return MARKS[code].title.lower()
-    if known := _REASONS.get(code) or DIFF_REASONS.get(code):
-        return known
+    if words := _REASONS.get(code) or DIFF_REASONS.get(code):
+        return words
     return f"not comparable: {CONDITION_TITLES.get(code, code.replace('_', ' '))}"
 
 
@@ -202,12 +204,12 @@ def _text(report: RequirementReport) -> Iterator[str]:
     yield f"{report.file}: {headline(report)} ({about(report)})"
     if lost := lost_words(report):
         yield f"! {lost}"
-    for verdict, found in groupby(lines(report), key=lambda line: line.verdict):
+    for verdict, members in groupby(lines(report), key=lambda line: line.verdict):
         yield ""
         yield TITLES[verdict].upper()
-        table = lines_table(list(found))
-        shown = table._replace(columns=table.columns[1:], bodies=[[row._replace(cells=row.cells[1:]) for row in table.rows]])
-        yield from (f"  {line}" for line in terminal(shown))
+        table = lines_table(list(members))
+        without_verdict = table._replace(columns=table.columns[1:], bodies=[[row._replace(cells=row.cells[1:]) for row in table.rows]])
+        yield from (f"  {line}" for line in terminal(without_verdict))
 
 
 def markdown(report: RequirementReport, most_lines: int = MOST_LINES) -> str:
@@ -217,15 +219,15 @@ def markdown(report: RequirementReport, most_lines: int = MOST_LINES) -> str:
         report: the verdicts.
         most_lines: how long it may be, 14 or more.
     """
-    found = lines(report)
-    open_rows = [line for line in found if line.verdict != "passed"]
-    passed = [line for line in found if line.verdict == "passed"]
+    requirement_lines = lines(report)
+    open_rows = [line for line in requirement_lines if line.verdict != "passed"]
+    passed = [line for line in requirement_lines if line.verdict == "passed"]
     head = [f"### Requirements: {headline(report)}", "", f"{escape(about(report))}."]
     head += ["", f"> **Note** {escape(lost)}."] if (lost := lost_words(report)) else []
     room = most_lines - len(head) - (4 if open_rows else 0) - (7 if passed else 0)
-    shown = open_rows[: room if len(open_rows) <= room else room - 1]
-    folded = passed[: max(0, room - len(shown) - 1)]
-    body = [*head, *(["", *_markdown_rows(shown, len(open_rows) - len(shown))] if open_rows else [])]
+    listed = open_rows[: room if len(open_rows) <= room else room - 1]
+    folded = passed[: max(0, room - len(listed) - 1)]
+    body = [*head, *(["", *_markdown_rows(listed, len(open_rows) - len(listed))] if open_rows else [])]
     if passed:
         body += [
             "",
@@ -238,11 +240,11 @@ def markdown(report: RequirementReport, most_lines: int = MOST_LINES) -> str:
     return "\n".join(body) + "\n"
 
 
-def _markdown_rows(found: Sequence[RequirementLine], hidden: int) -> list[str]:
-    table = lines_table(found)
+def _markdown_rows(requirement_lines: Sequence[RequirementLine], hidden: int) -> list[str]:
+    table = lines_table(requirement_lines)
     rows = [
         row._replace(cells=[row.cells[0]._replace(best=line.verdict != "passed"), *row.cells[1:]])
-        for row, line in zip(table.rows, found, strict=True)
+        for row, line in zip(table.rows, requirement_lines, strict=True)
     ]
     table = table._replace(columns=[Column(), *table.columns[1:]], bodies=[rows])
     return markdown_table(table.with_rest(f"and {hidden} more rows" if hidden else ""))
@@ -260,8 +262,8 @@ def junit(report: RequirementReport, fail_on: Collection[str] = ()) -> str:
     totals = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
     for result in report.results:
         suite = SubElement(root, "testsuite", name=drawn(result.name), file=drawn(result.place))
-        found = _suite(suite, result, counted)
-        for name, count in found.items():
+        suite_counts = _suite(suite, result, counted)
+        for name, count in suite_counts.items():
             suite.set(name, str(count))
             totals[name] += count
     for name, count in totals.items():
@@ -286,8 +288,8 @@ def _suite(suite: Element, result: RequirementResult, counted: Collection[str]) 
 
 
 def _message(line: RequirementLine) -> str:
-    found = f"{line.value} ({line.interval})" if line.interval else line.value
-    return "; ".join(part for part in (line.limit, found, line.remark) if part)
+    value = f"{line.value} ({line.interval})" if line.interval else line.value
+    return "; ".join(part for part in (line.limit, value, line.remark) if part)
 
 
 # White text on these has a contrast of 4.5 or more.
@@ -303,22 +305,22 @@ _LONGEST = 80
 def badges(report: RequirementReport) -> dict[str, str]:
     """Return a badge for each requirement and one for all of them, ``requirements``, by the names of their files without ``.svg``."""
     worst = report.results[0].verdict if report.results else "missing"  # they are sorted
-    found = {"requirements": badge("requirements", headline(report), worst)}
+    images = {"requirements": badge("requirements", headline(report), worst)}
     for result in report.results:
         name = slug(result.name)
-        while name in found:  # two requirements may have one name
+        while name in images:  # two requirements may have one name
             name += "-2"
-        found[name] = badge(result.name, _said(result), result.verdict)
-    return found
+        images[name] = badge(result.name, _verdict_text(result), result.verdict)
+    return images
 
 
-def _said(result: RequirementResult) -> str:
+def _verdict_text(result: RequirementResult) -> str:
     return f"{result.stated}: {TITLES[result.verdict].lower()}"
 
 
-def badge(label: str, said: str, verdict: RequirementVerdict) -> str:
+def badge(label: str, message: str, verdict: RequirementVerdict) -> str:
     """Return a badge: the label on grey, what is said on the colour of a verdict. It also says so in words, for those who see no colours."""
-    texts = [_shortened(label), _shortened(said)]
+    texts = [_shortened(label), _shortened(message)]
     widths = [_width(text) + 2 * _PAD for text in texts]
     total = sum(widths)
     boxes = [
@@ -326,9 +328,9 @@ def badge(label: str, said: str, verdict: RequirementVerdict) -> str:
         tag("rect", x=widths[0], width=widths[1], height=_HEIGHT, fill=_COLOURS[verdict]),
     ]
     placed = [_badge_text(texts[0], 0, widths[0]), _badge_text(texts[1], widths[0], widths[1])]
-    head = {"xmlns": "http://www.w3.org/2000/svg", "width": total, "height": _HEIGHT, "role": "img", "aria_label": f"{label}: {said}"}
+    head = {"xmlns": "http://www.w3.org/2000/svg", "width": total, "height": _HEIGHT, "role": "img", "aria_label": f"{label}: {message}"}
     font = tag("g", *placed, fill="#fff", text_anchor="middle", font_family="Verdana,DejaVu Sans,sans-serif", font_size="11")
-    return str(tag("svg", tag("title", f"{label}: {said}"), *boxes, font, **head)) + "\n"
+    return str(tag("svg", tag("title", f"{label}: {message}"), *boxes, font, **head)) + "\n"
 
 
 def _badge_text(text: str, left: int, width: int) -> Html:
@@ -352,8 +354,8 @@ def requirements_html(judged: Iterable[JudgedRelease], find: Find) -> Html:
         find: says where a value stands, which is that of a run.
     """
     parts: list[object] = []
-    found = sections(judged)
-    for releases in found.systems:
+    judged_sections = sections(judged)
+    for releases in judged_sections.systems:
         last, system = releases[-1], releases[-1].system
         parts += [tag("h2", f"{system} {last.release}"), tag("p", f"{_requirement_counts(last.report)}.", class_="lead stat-count")]
         if lost := lost_words(last.report):
@@ -361,8 +363,8 @@ def requirements_html(judged: Iterable[JudgedRelease], find: Find) -> Html:
         parts.append(_page_rows(last, find))
         if len(releases) > 1:
             parts += [tag("h3", "History"), _history(releases, f"History of the requirements of {system}")]
-    if found.nowhere:
-        rows = [tag("li", f"{result.name} ({result.stated})", class_="stat-evidence") for result in found.nowhere]
+    if judged_sections.nowhere:
+        rows = [tag("li", f"{result.name} ({result.stated})", class_="stat-evidence") for result in judged_sections.nowhere]
         parts += [tag("h2", "No such row in any release"), tag("ul", *rows)]
     parts.append(
         tag("p", "For dashboards: ", tag("a", "the newest values and verdicts as JSON", href="root:results/latest.json"), ".", class_="says")
@@ -372,13 +374,13 @@ def requirements_html(judged: Iterable[JudgedRelease], find: Find) -> Html:
 
 def _requirement_counts(report: RequirementReport) -> str:
     """Return how many requirements got each verdict, and of how many rows they speak if that is another number."""
-    found = sum(len(result.rows) for result in report.results)
-    return headline(report) if found in (0, len(report.results)) else f"{headline(report)} (requirements, with {found} rows together)"
+    count = sum(len(result.rows) for result in report.results)
+    return headline(report) if count in (0, len(report.results)) else f"{headline(report)} (requirements, with {count} rows together)"
 
 
 def _page_rows(judged: JudgedRelease, find: Find) -> Html:
     def lead(line: RequirementLine) -> str | None:
-        row = line.found
+        row = line.result_row
         return None if row is None or row.value is None or row.worse is not None else find(judged.system, judged.release, row.key, row.value)
 
     table = lines_table(lines(judged.report), f"Requirements of {judged.system} {judged.release}", lead)
@@ -390,24 +392,24 @@ def _page_rows(judged: JudgedRelease, find: Find) -> Html:
 
 def _history(releases: Sequence[JudgedRelease], label: str) -> Html:
     """Return a row for each requirement, in the order of the file, and a column for each release."""
-    by_place = [{result.place: result for result in one.report.results} for one in releases]
-    places = sorted(by_place[-1], key=lambda place: (len(place), place))
+    by_place = [{result.place: result for result in release.report.results} for release in releases]
+    entry_names = sorted(by_place[-1], key=lambda entry_name: (len(entry_name), entry_name))
     rows = []
-    for place in places:
-        result = by_place[-1][place]
+    for entry_name in entry_names:
+        result = by_place[-1][entry_name]
         first = [head(result.name, "stat-label"), Cell(result.stated, class_="stat-evidence")]
-        rows.append(Row([*first, *(_cell(one[place]) for one in by_place)]))
-    heads = [Column("Requirement"), Column("Limit"), *(Column(one.release, class_="n") for one in releases)]
+        rows.append(Row([*first, *(_cell(results[entry_name]) for results in by_place)]))
+    heads = [Column("Requirement"), Column("Limit"), *(Column(release.release, class_="n") for release in releases)]
     return scroller(Table(label, heads, [rows], "required"), "scroll", tools=False)
 
 
 def _cell(result: RequirementResult) -> Cell:
     """Return the verdict of a requirement in a release; with its value, if it has one row."""
-    found = lines_of(result)
-    shown: list[object] = [TITLES[result.verdict].lower()]
-    if len(result.rows) == 1 and found[0].value:
-        shown += [tag("br"), found[0].value]
+    requirement_lines = lines_of(result)
+    parts: list[object] = [TITLES[result.verdict].lower()]
+    if len(result.rows) == 1 and requirement_lines[0].value:
+        parts += [tag("br"), requirement_lines[0].value]
     elif len(result.rows) > 1:
         bad = sum(row.verdict != "passed" for row in result.rows)
-        shown += [tag("br"), f"{len(result.rows)} rows" if not bad else f"{bad} of {len(result.rows)} rows"]
-    return Cell(join(shown), class_=f"n {CLASSES[result.verdict]} stat-evidence")
+        parts += [tag("br"), f"{len(result.rows)} rows" if not bad else f"{bad} of {len(result.rows)} rows"]
+    return Cell(join(parts), class_=f"n {CLASSES[result.verdict]} stat-evidence")

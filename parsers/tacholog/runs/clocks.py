@@ -1,7 +1,7 @@
 """``clock.log``: what the clocks of a run's hosts report of themselves, before and after the run.
 
-Without such a witness, a one-way latency between two machines says as much about their clocks as about the messages. ``tacholog bench`` writes the
-log for runs on several machines. After the name of the host and the time, each line is what the tool printed there, unchanged::
+Without such reports, a one-way latency between two machines says as much about their clocks as about the messages. ``tacholog bench`` writes the
+log for runs on several machines. Each line begins with the name of the host and the time; the rest is the unchanged output of the tool::
 
     clock reports log=clock/1
     a before address 10.0.0.1
@@ -9,11 +9,11 @@ log for runs on several machines. After the name of the host and the time, each 
     b before chronyc 0A000001,10.0.0.1,9,1795393171.186408233,0.000000758,...
     end
 
-Each line ``address`` holds one address of the host, to recognise a host that is the reference of another one. The tools are ``chronyc`` (chronyc -c
+Each line ``address`` holds one address of the host, to recognise a host that another one follows. The tools are ``chronyc`` (chronyc -c
 tracking) and ``pmc`` (pmc -u -b 0 'GET CURRENT_DATA_SET' 'GET PARENT_DATA_SET' 'GET PORT_PROPERTIES_NP').
 
-Source: the bound of a clock's error that the manual of chronyc gives for ``tracking``: |system time| + root dispersion + root delay / 2. For PTP the
-same is computed from what ptp4l reports: |offset from master| + mean path delay, which is half of the round trip.
+Source: the bound of a clock's error that the manual of chronyc gives for ``tracking``: |system time| + root dispersion + root delay / 2. For PTP it
+is computed from the report of ptp4l: |offset from master| + mean path delay, which is half of the round trip.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class NoWitness(Exception):
 
 
 class _Report(NamedTuple):
-    """What the clock of a host says at one time.
+    """The report on the clock of a host at one time.
 
     Attributes:
-        error_ns: how far it may be from its reference.
+        error_ns: how far the clock may be from its reference.
         kind: ``ntp`` or ``ptp``.
-        reference: what it follows: an address, or the identity of a grandmaster.
-        is_reference: whether it follows none.
+        reference: the reference: an address, or the identity of a grandmaster.
+        is_reference: whether the clock follows no other clock.
     """
 
     error_ns: float
@@ -58,24 +58,24 @@ def clock_error_ns(text: str, hosts: Iterable[str] = ()) -> float:
     """Return how far the clocks of the hosts may be apart, in nanoseconds: the largest error before and after the run.
 
     Args:
-        text: a ``clock.log``.
-        hosts: hosts that must be in it.
+        text: the text of a ``clock.log``.
+        hosts: hosts that it must cover.
 
     Raises:
-        NoWitness: it does not tell; the message says why.
+        NoWitness: the error cannot be computed; the message says why.
     """
     lines = text.splitlines()
     if lines[:1] != [HEAD] or lines[-1:] != [END]:
         raise NoWitness(f"{CLOCK_FILE} is cut short or of another version")
-    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    reports: dict[tuple[str, str], dict[str, list[str]]] = {}
     for line in lines[1:-1]:
         match = _LINE.fullmatch(line)
         if match:
-            found.setdefault((match["host"], match["when"]), {}).setdefault(match["tool"], []).append(match["text"])
-    names = sorted({host for host, _ in found} | set(hosts))
+            reports.setdefault((match["host"], match["when"]), {}).setdefault(match["tool"], []).append(match["text"])
+    names = sorted({host for host, _ in reports} | set(hosts))
     if len(names) < len(TIMES):
         raise NoWitness(f"{CLOCK_FILE} holds fewer than two hosts")
-    return max(_error_at({name: found.get((name, when), {}) for name in names}, when) for when in TIMES)
+    return max(_error_at({name: reports.get((name, when), {}) for name in names}, when) for when in TIMES)
 
 
 def _error_at(tools: Mapping[str, Mapping[str, Sequence[str]]], when: str) -> float:
@@ -99,7 +99,7 @@ def _have_one_reference(first: _Report, first_addresses: Sequence[str], second: 
         return second.reference in first_addresses
     if second.is_reference:
         return first.reference in second_addresses
-    return True  # Both follow servers elsewhere; chrony's bound is against true time.
+    return True  # Both follow other servers; chrony's bound is against true time.
 
 
 def _report(host: str, tools: Mapping[str, Sequence[str]], when: str) -> _Report:
@@ -112,11 +112,11 @@ def _report(host: str, tools: Mapping[str, Sequence[str]], when: str) -> _Report
 
 def _chrony(host: str, lines: Sequence[str], when: str) -> _Report:
     fields = lines[0].split(",")
-    if len(fields) != _CHRONY_FIELDS or not all(_NUMBER.fullmatch(fields[place]) for place in (4, 10, 11)):
+    if len(fields) != _CHRONY_FIELDS or not all(_NUMBER.fullmatch(fields[index]) for index in (4, 10, 11)):
         raise NoWitness(f"chronyc's report on {host} cannot be read ({when} the run)")
     if fields[13] not in ("Normal", "Insert second", "Delete second"):
         raise NoWitness(f"the clock of {host} is not synchronised ({when} the run), says chrony: {fields[13]}")
-    system_s, delay_s, dispersion_s = (float(fields[place]) for place in (4, 10, 11))
+    system_s, delay_s, dispersion_s = (float(fields[index]) for index in (4, 10, 11))
     error_ns = (abs(system_s) + dispersion_s + delay_s / 2) * 1e9
     return _Report(error_ns, "ntp", fields[1], fields[0] == _LOCAL_REFERENCE)
 
@@ -130,6 +130,6 @@ def _ptp(host: str, lines: Sequence[str], when: str) -> _Report:
     if fields.get("portState") != "SLAVE" and not is_reference:
         raise NoWitness(f"the clock of {host} is not synchronised ({when} the run), says ptp4l: {fields.get('portState')}")
     if fields.get("timestamping") != "SOFTWARE":
-        # Then ptp4l steers the clock of the network card, and its report says nothing of the system clock.
+        # Then ptp4l steers the clock of the network card, and its report does not cover the system clock.
         raise NoWitness(f"ptp4l steers the network card of {host}, not its system clock; let chrony follow the card, and report")
     return _Report(abs(float(offset)) + float(delay), "ptp", grandmaster, is_reference)

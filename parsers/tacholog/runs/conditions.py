@@ -1,8 +1,8 @@
 """The conditions that a manifest states, compared with those that the run's logs state.
 
-The log comes first. A condition that it leaves open is taken from the manifest: from its ``[conditions]``, then from those of its ``[options]``
-that mean a condition. Where the two disagree, nobody can know which is right: the log's value is kept, and the contradiction is reported. Options
-that mean no condition change what is measured too, so they set runs apart.
+The log has priority. A condition that it does not state is taken from the manifest: from its ``[conditions]``, then from those of its ``[options]``
+that mean a condition. If log and manifest disagree, nobody can know which is right: the log's value is used, and the contradiction is reported.
+Options that mean no condition change what is measured too, so they distinguish runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tacholog.schema.records import Record
 
 SIZE = "payload_bytes"
 FIELDS = StatedConditions.__struct_fields__
-#: The conditions that options of other names mean. An option that has the name of a condition means that condition.
+#: The condition that an option of another name means. An option with the name of a condition means that condition.
 CONDITION_OF_OPTION = {
     "touch": "payload_touched",
     "duration_s": "planned_duration_s",
@@ -30,14 +30,13 @@ CONDITION_OF_OPTION = {
     "sizes_bytes": SIZE,
     "size_bytes": SIZE,
 }
-#: Conditions that an option may set without setting its run apart, such as how long and with which warm-up a campaign measures. A comparison names
-#: them where they differ.
+#: Conditions that may differ between runs that are compared, such as the duration and the warm-up of a campaign. A comparison names the differences.
 SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
-# Options that do not change what is measured. They say which run it is, or where its files and endpoints are.
+# Options that do not change what is measured: they identify the run, or name its files and endpoints.
 _ASIDE = {"seed", "port", "ports", "path", "paths", "file", "files", "folder", "dir", "directory", "output", "log", "logs"}
 _ASIDE |= {"repetition", "repetitions", "order", "index", "session", "label", "release"}
-_ON = " on"  # behind the name of a process that ran on another machine than the run's host
-_NEVER_COMPARED = ("definition",)  # A word of the format, which no manifest can know better.
+_ON = " on"  # follows the name of a process that ran on another machine than the run's host
+_NEVER_COMPARED = ("definition",)  # The format defines it; a manifest cannot know it better.
 
 
 class Contradiction(msgspec.Struct, frozen=True):
@@ -54,17 +53,17 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 def stated_conditions(manifest: Manifest) -> StatedConditions:
     """Return the conditions that a manifest states: its ``[conditions]``, completed by the options that mean a condition."""
-    found: dict[str, Any] = {}
+    from_options: dict[str, Any] = {}
     for name, value in manifest.options.items():
         field = CONDITION_OF_OPTION.get(name, name)
         if field not in FIELDS or isinstance(value, list):
             continue
         try:
-            found[field] = getattr(msgspec.convert({field: value}, StatedConditions), field)
+            from_options[field] = getattr(msgspec.convert({field: value}, StatedConditions), field)
         except msgspec.ValidationError:
-            continue  # The option means something else, or has its own words for it. It still sets its run apart.
-    known = {name: value for name in FIELDS if (value := getattr(manifest.conditions, name)) is not None}
-    return StatedConditions(**{**found, **known})
+            continue  # The option means something else, or has other words for it. It still distinguishes its run.
+    in_conditions = {name: value for name in FIELDS if (value := getattr(manifest.conditions, name)) is not None}
+    return StatedConditions(**{**from_options, **in_conditions})
 
 
 def with_stated_size(record: Record, conditions: StatedConditions) -> Record:
@@ -76,80 +75,80 @@ def with_stated_size(record: Record, conditions: StatedConditions) -> Record:
 
 
 def with_stated_side(record: Record, log: LogFile) -> Record:
-    """Return the record with the side and the participant that the manifest states of its log, as far as the log itself does not.
+    """Return the record with the side and the participant that the manifest states for its log, unless the log states them itself.
 
-    Otherwise, the results of two publishers of one run would count as two values of one result.
+    Without them, the results of two publishers of one run would count as two values of one result.
     """
-    known = {name: value for name in ("side", "participant") if (value := getattr(log, name)) and getattr(record, name) is None}
-    return msgspec.structs.replace(record, **known) if known else record
+    missing = {name: value for name in ("side", "participant") if (value := getattr(log, name)) and getattr(record, name) is None}
+    return msgspec.structs.replace(record, **missing) if missing else record
 
 
 def contradictions(record: Record, log: Conditions, manifest: StatedConditions) -> list[Contradiction]:
     """Return the conditions that the manifest and the log state differently.
 
     Args:
-        record: as the log prints it.
+        record: the record as the log states it.
         log: the conditions that the log states for the record's run.
         manifest: the conditions that the manifest states.
     """
     in_log = msgspec.structs.asdict(record.conditions.over(log)) | {SIZE: None if record.scope == "resources" else record.payload_bytes}
     pairs = ((name, getattr(manifest, name), in_log[name]) for name in FIELDS if name not in _NEVER_COMPARED)
-    known = ((name, stated, logged) for name, stated, logged in pairs if stated is not None and logged is not None)
-    return [Contradiction(name, stated, logged) for name, stated, logged in known if not _same(stated, logged)]
+    in_both = ((name, in_manifest, logged) for name, in_manifest, logged in pairs if in_manifest is not None and logged is not None)
+    return [Contradiction(name, in_manifest, logged) for name, in_manifest, logged in in_both if not _same(in_manifest, logged)]
 
 
-def options_apart(manifest: Manifest, measured: Iterable[tuple[int | None, Conditions]]) -> str | None:
-    """Return the options that set this run apart from others and are not in its conditions already, as a JSON object.
+def distinguishing_options(manifest: Manifest, measured: Iterable[tuple[int | None, Conditions]]) -> str | None:
+    """Return the options that distinguish this run from others and are not among its conditions, as a JSON object.
 
-    The machines of processes that ran elsewhere than the run's host are among them: a server on another machine is another measurement.
+    The machines of processes that did not run on the run's host are included: a server on another machine is another measurement.
 
     Args:
-        manifest: of the run.
-        measured: the size and the conditions of every result, as they stand in the results; without those of scope ``resources``.
+        manifest: the manifest of the run.
+        measured: the size and the conditions of every result, except results of scope ``resources``.
 
     Returns:
-        ``{}`` if the conditions cover all options; ``None`` if the manifest has no options, so that nobody knows what was set.
+        ``{}`` if the conditions cover all options; ``None`` if the manifest has no options, so that the settings are not known.
     """
-    found = list(measured)
-    apart = {}
+    results = list(measured)
+    differing = {}
     for name, value in sorted(manifest.options.items()):
         if not _changes_what_is_measured(name, value):
             continue
         field = CONDITION_OF_OPTION.get(name, name)
-        in_results = {size if field == SIZE else getattr(conditions, field) for size, conditions in found} if field in FIELDS else set()
+        in_results = {size if field == SIZE else getattr(conditions, field) for size, conditions in results} if field in FIELDS else set()
         wanted = value if isinstance(value, list) else [value]
-        # Most are among them as they are. To compare each with each took a tenth of the time of a load.
-        if in_results and all(known is not None and (known in wanted or any(_same(known, option) for option in wanted)) for known in in_results):
-            continue  # It is among the conditions already.
-        apart[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order does not change what is measured.
-    elsewhere = {f"{command.name or command.role}{_ON}": command.host for command in manifest.commands if command.host is not None}
-    return json.dumps(apart | elsewhere, ensure_ascii=False) if manifest.options or elsewhere else None
+        # Most values are equal without conversion, so the cheap test comes first.
+        if in_results and all(result is not None and (result in wanted or any(_same(result, option) for option in wanted)) for result in in_results):
+            continue  # The conditions say it already.
+        differing[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order does not change what is measured.
+    hosts = {f"{command.name or command.role}{_ON}": command.host for command in manifest.commands if command.host is not None}
+    return json.dumps(differing | hosts, ensure_ascii=False) if manifest.options or hosts else None
 
 
 def is_of_machine(option: str) -> bool:
-    """Return whether an entry that `options_apart` found names the host of a process, and not an option."""
+    """Return whether an entry of `distinguishing_options` names the host of a process, and not an option."""
     return option.endswith(_ON)
 
 
 def options_words(text: str, title: Callable[[str], tuple[str, str]] = lambda name: (name, "")) -> str:
-    """Return the options that `options_apart` found in words, for a label. ``title`` gives an option's words and the unit behind its value."""
+    """Return the result of `distinguishing_options` in words, for a label. ``title`` gives the words of an option and the unit of its value."""
     named = ((*title(name), value) for name, value in json.loads(text).items())
     return ", ".join(f"{words} {', '.join(map(str, value)) if isinstance(value, list) else value}{unit}" for words, unit, value in named)
 
 
 def split_options(text: str | None, soft: Iterable[str] = SOFT_CONDITIONS) -> tuple[str | None, Mapping[str, str]]:
-    """Split the options that `options_apart` found.
+    """Split the result of `distinguishing_options`.
 
     Args:
         text: the options, as JSON.
-        soft: conditions in which sides may differ.
+        soft: conditions in which compared sides may differ.
 
     Returns:
-        The options in which sides must not differ, as JSON, and the values of those that mean a soft condition, by the option's name.
+        The options in which sides must not differ, as JSON, and the values of the options that mean a soft condition, by the option's name.
     """
-    known: dict[str, Any] = json.loads(text) if text else {}
-    may_differ = {name: value for name, value in known.items() if CONDITION_OF_OPTION.get(name, name) in soft}
-    must_agree = {name: value for name, value in known.items() if name not in may_differ}
+    options: dict[str, Any] = json.loads(text) if text else {}
+    may_differ = {name: value for name, value in options.items() if CONDITION_OF_OPTION.get(name, name) in soft}
+    must_agree = {name: value for name, value in options.items() if name not in may_differ}
     return json.dumps(must_agree, ensure_ascii=False) if must_agree else None, {name: str(value) for name, value in may_differ.items()}
 
 
@@ -164,7 +163,7 @@ def _is_aside(option: str) -> bool:
 
 
 def _same(first: object, second: object) -> bool:
-    """Return whether two values mean the same. Texts may differ in upper and lower case, numbers in what a float rounds."""
+    """Return whether two values mean the same. Texts may differ in upper and lower case, numbers by rounding errors of floats."""
     if isinstance(first, str) and isinstance(second, str):
         return first.casefold() == second.casefold()
     if isinstance(first, int | float) and isinstance(second, int | float) and not isinstance(first, bool) and not isinstance(second, bool):

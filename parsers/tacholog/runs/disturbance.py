@@ -1,10 +1,10 @@
-"""How much other programs and the host took of a machine's processor time, and whether that was more than a campaign allows.
+"""How much processor time other programs and the host took from a run, and whether a campaign allows that much.
 
-The kernel counts the time of all processors in ``/proc/stat``. What is neither idle time nor that of the run's own processes was taken by other
-programs. Unlike a load average, that holds for the moment of the run and leaves out the run itself. Interrupts count for nobody, because most of them
-are the run's own network traffic. Steal is what the host of a virtual machine gave to others.
+The kernel counts the time of all processors in ``/proc/stat``. Time that is neither idle nor used by the run's own processes was used by other
+programs. Unlike a load average, this figure covers exactly the run and excludes the run itself. Interrupts are attributed to nobody, because most of
+them are the run's own network traffic. Steal is the time that the host of a virtual machine gave to others.
 
-Steal and load of others are recorded before the run, while nothing of the campaign runs, during the run, and behind the last run of a campaign.
+Steal and load of others are recorded before the run (while no process of the campaign runs), during the run, and after the last run of a campaign.
 
 Source: proc_stat(5): user, nice, system, idle, iowait, irq, softirq and steal, in ticks; user holds the time of guests too.
 """
@@ -38,13 +38,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 class ProcessorTime(NamedTuple):
-    """What the kernel has counted since the machine started, in ticks, and the number of processors.
+    """The processor time that the kernel has counted since the machine started, in ticks, and the number of processors.
 
     Attributes:
-        programs: what programs and the kernel on their behalf took.
-        interrupts: what interrupts took.
-        idle: nothing ran, also while waiting for a disk.
-        steal: the host ran others.
+        processors: how many processors there are.
+        programs: time of programs, and of the kernel on their behalf.
+        interrupts: time of interrupts.
+        idle: time in which nothing ran, also while waiting for a disk.
+        steal: time in which the host ran other virtual machines.
     """
 
     processors: int
@@ -55,14 +56,14 @@ class ProcessorTime(NamedTuple):
 
 
 class Disturbance(NamedTuple):
-    """What others took between two readings. ``other_load`` is ``None`` if nobody knows what the run itself took."""
+    """The processor time that others took between two readings. ``other_load`` is ``None`` if the run's own time is not known."""
 
     steal_percent: float
     other_load: float | None
 
 
 def processor_time(text: str) -> ProcessorTime | None:
-    """Return what ``/proc/stat`` states; ``None`` if it does not state it."""
+    """Return the times in the text of ``/proc/stat``; ``None`` if they are missing."""
     total, processors = _ALL.search(text), len(_EACH.findall(text))
     if total is None or not processors:
         return None
@@ -71,7 +72,7 @@ def processor_time(text: str) -> ProcessorTime | None:
 
 
 def disturbance(before: ProcessorTime, after: ProcessorTime, own_s: float | None) -> Disturbance | None:
-    """Return what others took between two readings; ``None`` if no time passed, or if processors came or went.
+    """Return the time that others took between two readings; ``None`` if no time passed, or if the number of processors changed.
 
     Args:
         before: the first reading.
@@ -83,21 +84,21 @@ def disturbance(before: ProcessorTime, after: ProcessorTime, own_s: float | None
     if total <= 0 or before.processors != after.processors:
         return None
     seconds = total / TICKS_PER_S / before.processors
-    # The kernel attributes whole ticks by sampling: a little less than the run's own time is no negative load.
+    # The kernel attributes whole ticks by sampling, so the sum can be slightly below the run's own time. That is not a negative load.
     others = None if own_s is None else max(0.0, programs / TICKS_PER_S - own_s) / seconds
     return Disturbance(100 * max(0, steal) / total, others)
 
 
-def as_environment(found: Disturbance | None, moment: str) -> dict[str, str]:
-    """Return what others took as facts of a run: ``steal_percent_before``."""
-    if found is None:
+def as_environment(disturbed: Disturbance | None, moment: str) -> dict[str, str]:
+    """Return the disturbance as facts of a run's environment, such as ``steal_percent_before``."""
+    if disturbed is None:
         return {}
-    stated = {STEAL: f"{found.steal_percent:.2f}", OTHERS: None if found.other_load is None else f"{found.other_load:.2f}"}
-    return {f"{name}_{moment}": text for name, text in stated.items() if text is not None}
+    texts = {STEAL: f"{disturbed.steal_percent:.2f}", OTHERS: None if disturbed.other_load is None else f"{disturbed.other_load:.2f}"}
+    return {f"{name}_{moment}": text for name, text in texts.items() if text is not None}
 
 
 def exceeded(environment: Mapping[str, str], limits: Limits | None) -> Iterator[str]:
-    """Yield in words each limit that a run did not hold, on any of its machines. What is not known holds no limit and breaks none."""
+    """Yield, in words, each limit that a run exceeded on any of its machines. Unknown values exceed no limit."""
     if limits is None:
         return
     for name, text in environment.items():

@@ -1,8 +1,8 @@
 """The properties of a machine, read from the machine itself.
 
-A property that cannot be read is left out; there is no zero and no dash for "unknown". Nothing that is read identifies a person, a network or the
-machine to outsiders: no host name, no address, no serial number, no kernel command line.
-Everything is read below ``root``, so that a copy of another machine's ``/proc`` and ``/sys`` can be read too.
+A property that cannot be read is left out; no zero and no dash stands for "unknown". No property identifies a person, a network or the machine to
+outsiders: no host name, no address, no serial number, no kernel command line.
+All files are read below ``root``, so that a copy of another machine's ``/proc`` and ``/sys`` can be read too.
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ from tacholog.runs.manifest import Host
 ROOT = Path("/")
 Properties = dict[str, str]
 _CPU = "sys/devices/system/cpu"
-# What makes two machines "the same host" for comparisons; the governor, for one, may change between two runs.
+# Two machines with equal values here are "the same host" for comparisons. The governor is left out, because it may change between two runs.
 _IDENTITY = (("cpu", "model"), ("cpu", "threads"), ("memory", "size"), ("system", "kernel"), ("system", "distribution"), ("system", "virtualisation"))
 
 
-def this_host(root: Path = ROOT, stated: Mapping[str, str] | None = None) -> Host:
+def this_host(root: Path = ROOT, printed: Mapping[str, str] | None = None) -> Host:
     """Return this machine as a host file describes it, read below ``root``.
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.
-        stated: of another machine, what programs there print (`tacholog.campaign.machines.remote_facts`). Of this machine, nothing.
+        printed: for another machine, the output of programs there (`tacholog.campaign.machines.remote_facts`); ``None`` for this machine.
     """
-    programs = stated if stated is not None else _stated_here(root)
+    programs = printed if printed is not None else _printed_here(root)
     cpu = _cpu(root)
     name = _name(cpu.get("model"), cpu.get("threads"))
     memory, system = _memory(root, programs), _system(root, programs)
     return Host(name=name, source="read by tacholog host", cpu=cpu, memory=memory, network=_network(root), system=system)
 
 
-def _stated_here(root: Path) -> Properties:
-    """Return what no file says: only programs and system calls of this machine. A copy of another machine's files says nothing of it."""
+def _printed_here(root: Path) -> Properties:
+    """Return the properties that only programs and system calls of this machine know; nothing for a copy of another machine's files."""
     if root != ROOT:
         return {}
-    stated = os.statvfs("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - the size of shared memory
+    file_system = os.statvfs("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - the size of shared memory
     properties = {
-        "shared_memory_kib": str(stated.f_blocks * stated.f_frsize // 1024) if stated else None,
+        "shared_memory_kib": str(file_system.f_blocks * file_system.f_frsize // 1024) if file_system else None,
         "architecture": platform.machine(),
         "libc": os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None,
         "compiler": _first_line("c++", "--version"),
     }
-    return _known(properties)
+    return _without_missing(properties)
 
 
 def stated_host(environment: Properties) -> dict[str, Host]:
     """Return the machine that a log describes, by an id made of everything that the log states about it; nothing if it describes none.
 
-    The number of processors is only in the name. The log does not say how many sockets and cores they make, and a part of the processor's properties
-    would not equal all of them in a host file.
+    The number of processors is only in the name. The log does not state the sockets and cores, and a part of the processor's properties would not
+    equal the full set in a host file.
 
     Args:
         environment: the environment that the log states, with the keys of `tacholog.schema.records.ENVIRONMENT`.
@@ -68,15 +68,15 @@ def stated_host(environment: Properties) -> dict[str, Host]:
     model, threads, size = (environment.get(f"host_{name}") for name in ("cpu_model", "cpus_online", "memory_bytes"))
     if model is None and size is None:
         return {}
-    found = Host(
+    host = Host(
         name=_name(model, threads),
         source="the host line of a log",
-        cpu=_known({"model": model}),
-        memory=_known({"size": _bytes(int(size)) if size and re.fullmatch("[0-9]{1,18}", size) else None}),
-        system=_known({name: environment.get(f"host_{name}") for name in ("kernel", "distribution", "clocksource")}),
+        cpu=_without_missing({"model": model}),
+        memory=_without_missing({"size": _bytes(int(size)) if size and re.fullmatch("[0-9]{1,18}", size) else None}),
+        system=_without_missing({name: environment.get(f"host_{name}") for name in ("kernel", "distribution", "clocksource")}),
     )
-    stated = "\n".join(f"{name} {text}" for name, text in sorted(environment.items()) if name.startswith("host_"))
-    return {"log-" + hashlib.sha256(stated.encode()).hexdigest()[:6]: found}
+    host_lines = "\n".join(f"{name} {text}" for name, text in sorted(environment.items()) if name.startswith("host_"))
+    return {"log-" + hashlib.sha256(host_lines.encode()).hexdigest()[:6]: host}
 
 
 def _name(model: str | None, threads: str | None) -> str:
@@ -84,7 +84,7 @@ def _name(model: str | None, threads: str | None) -> str:
 
 
 def pseudonym(host: Host) -> str:
-    """Return a name for a machine that is made of its properties, ``host-3fa94c``. The same machine always gets the same name."""
+    """Return a name made from the properties of a machine: ``host-3fa94c``. The same machine always gets the same name."""
     identity = "\n".join(getattr(host, section).get(key, "") for section, key in _IDENTITY)
     return "host-" + hashlib.sha256(identity.encode()).hexdigest()[:6]
 
@@ -94,8 +94,8 @@ def environment(root: Path = ROOT, checkout: Path | None = None, affinity: str |
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.
-        checkout: the repository whose revision belongs to them.
-        affinity: of another machine, the processors on which its programs may run.
+        checkout: the repository whose revision is recorded with them.
+        affinity: for another machine, the processors on which its programs may run.
     """
     properties = {
         "governor": _distinct(_per_cpu(root, "cpufreq/scaling_governor")),
@@ -106,18 +106,18 @@ def environment(root: Path = ROOT, checkout: Path | None = None, affinity: str |
         "tacholog_python": platform.python_version(),
         "harness_affinity": ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))) if root == ROOT else affinity,
     }
-    return _known(properties) | (_revision(checkout) if checkout else {})
+    return _without_missing(properties) | (_revision(checkout) if checkout else {})
 
 
 class Moment(NamedTuple):
-    """What changes from second to second: load, clock rate and throttling, and what the processors have done so far."""
+    """Properties that change from second to second: load, clock rate and throttling, and the processor time counted so far."""
 
     properties: Properties
     processor_time: ProcessorTime | None
 
 
 def moment(root: Path = ROOT) -> Moment:
-    """Return what changes from second to second. It is read before and after each run."""
+    """Read the properties that change from second to second. This happens before and after each run."""
     load = (_text(root, "proc/loadavg") or "").split()
     throttled = [int(count) for count in _per_cpu(root, "thermal_throttle/package_throttle_count") if count.isdigit()]
     mhz = [float(text) for text in _cpuinfo(root, "cpu MHz")]
@@ -126,7 +126,7 @@ def moment(root: Path = ROOT) -> Moment:
         "throttled": str(max(throttled)) if throttled else None,
     }
     loads = dict(zip(("load1", "load5", "load15"), load, strict=False))
-    return Moment(loads | _known(properties), processor_time(_text(root, "proc/stat") or ""))
+    return Moment(loads | _without_missing(properties), processor_time(_text(root, "proc/stat") or ""))
 
 
 def _cpu(root: Path) -> Properties:
@@ -147,7 +147,7 @@ def _cpu(root: Path) -> Properties:
         "idle_states": _idle_states(root),
         "isolated": _isolated(root),
     }
-    return _known(properties)
+    return _without_missing(properties)
 
 
 def _topology(root: Path) -> tuple[int, int, int]:
@@ -164,12 +164,12 @@ def _topology(root: Path) -> tuple[int, int, int]:
 
 def _caches(root: Path) -> Properties:
     kinds = {"Data": "d", "Instruction": "i", "Unified": ""}
-    found = {}
+    sizes = {}
     for cache in sorted(root.glob(f"{_CPU}/cpu0/cache/index[0-9]*")):
         level, kind, size = (_text(cache, name) for name in ("level", "type", "size"))
         if level and kind in kinds and size:
-            found[f"cache_l{level}{kinds[kind]}"] = _bytes(int(size[:-1]) * {"K": 1024, "M": 1024**2}[size[-1]])
-    return found
+            sizes[f"cache_l{level}{kinds[kind]}"] = _bytes(int(size[:-1]) * {"K": 1024, "M": 1024**2}[size[-1]])
+    return sizes
 
 
 def _turbo(root: Path) -> str | None:
@@ -185,7 +185,7 @@ def _idle_states(root: Path) -> str | None:
 
 
 def _isolated(root: Path) -> str | None:
-    """Return the processors that the scheduler leaves alone, ``none`` if there are none; ``None`` if the kernel does not say."""
+    """Return the processors that the scheduler does not use, ``none`` if it uses all; ``None`` if the kernel does not say."""
     return _text(root, f"{_CPU}/isolated") or ("none" if (root / _CPU / "isolated").is_file() else None)
 
 
@@ -194,32 +194,32 @@ def _transparent_huge_pages(root: Path) -> str | None:
     return chosen[1] if chosen else None
 
 
-def _memory(root: Path, stated: Mapping[str, str]) -> Properties:
+def _memory(root: Path, printed: Mapping[str, str]) -> Properties:
     meminfo = dict(re.findall(r"^(\w+):\s+(\d+)", _text(root, "proc/meminfo") or "", re.MULTILINE))
     properties = {
         "size": _bytes(int(meminfo["MemTotal"]) * 1024) if "MemTotal" in meminfo else None,
         "huge_pages": f"{meminfo['HugePages_Total']} of {_bytes(int(meminfo['Hugepagesize']) * 1024)}" if "Hugepagesize" in meminfo else None,
         "transparent_huge_pages": _transparent_huge_pages(root),
-        "dev_shm": _shared_memory(root, stated),
+        "dev_shm": _shared_memory(root, printed),
     }
-    return _known(properties)
+    return _without_missing(properties)
 
 
-def _shared_memory(root: Path, stated: Mapping[str, str]) -> str | None:
+def _shared_memory(root: Path, printed: Mapping[str, str]) -> str | None:
     mounted = re.search(r"^\S+ /dev/shm tmpfs (\S+)", _text(root, "proc/mounts") or "", re.MULTILINE)
     if mounted is None:
         return None
     size = re.search(r"\bsize=(\d+)k\b", mounted[1])
     if size:
         return _bytes(int(size[1]) * 1024)
-    kib = stated.get("shared_memory_kib", "")
+    kib = printed.get("shared_memory_kib", "")
     return _bytes(int(kib) * 1024) if re.fullmatch("[0-9]{1,15}", kib) else None
 
 
 def _network(root: Path) -> Properties:
     interfaces = {folder.name: _interface(folder) for folder in sorted(root.glob("sys/class/net/*")) if (folder / "device").exists()}
     sysctls = {f"net.core.{name}": _text(root, f"proc/sys/net/core/{name}") for name in ("rmem_max", "wmem_max", "rmem_default", "wmem_default")}
-    return _known({**interfaces, "loopback_mtu": _text(root, "sys/class/net/lo/mtu"), **sysctls})
+    return _without_missing({**interfaces, "loopback_mtu": _text(root, "sys/class/net/lo/mtu"), **sysctls})
 
 
 def _interface(folder: Path) -> str | None:
@@ -235,24 +235,24 @@ def _interface(folder: Path) -> str | None:
     return ", ".join(word for word in words if word) or None
 
 
-def _system(root: Path, stated: Mapping[str, str]) -> Properties:
+def _system(root: Path, printed: Mapping[str, str]) -> Properties:
     release = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', _text(root, "etc/os-release") or "", re.MULTILINE))
     properties = {
         "kernel": _text(root, "proc/sys/kernel/osrelease"),
         "distribution": release.get("PRETTY_NAME"),
-        "architecture": stated.get("architecture"),
+        "architecture": printed.get("architecture"),
         "virtualisation": _virtualisation(root),
         "cgroup_cpus": _cgroup_cpus(root),
         "mitigations": _mitigations(root),
         "clocksource": _text(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "libc": stated.get("libc"),
-        "compiler": stated.get("compiler"),
+        "libc": printed.get("libc"),
+        "compiler": printed.get("compiler"),
     }
-    return _known(properties)
+    return _without_missing(properties)
 
 
 def _virtualisation(root: Path) -> str | None:
-    """Return what the machine runs in, such as ``container in a virtual machine (QEMU)``; ``None`` if the CPU's flags cannot be read."""
+    """Return the kinds of virtualisation around the machine, such as ``container in a virtual machine (QEMU)``; ``None`` if they are not known."""
     flags = next(iter(_cpuinfo(root, "flags")), None)
     if flags is None:
         return None
@@ -278,9 +278,9 @@ def _mitigations(root: Path) -> str | None:
 
 
 def _cgroup_cpus(root: Path) -> str | None:
-    """Return the CPU time that the control group allows, in CPUs, or ``unlimited``; ``None`` if no file says."""
-    own = re.search(r"^0::/(.*)$", _text(root, "proc/self/cgroup") or "", re.MULTILINE)
-    for group in dict.fromkeys([own[1] if own else "", ""]):
+    """Return the CPU time that the control group allows, in CPUs, or ``unlimited``; ``None`` if no file states it."""
+    own_group = re.search(r"^0::/(.*)$", _text(root, "proc/self/cgroup") or "", re.MULTILINE)
+    for group in dict.fromkeys([own_group[1] if own_group else "", ""]):
         quota = (_text(root, f"sys/fs/cgroup/{group}/cpu.max") or "").split()
         if len(quota) == 2:  # noqa: PLR2004 - quota and period
             return "unlimited" if quota[0] == "max" else f"{int(quota[0]) / int(quota[1]):g}"
@@ -343,5 +343,5 @@ def _text(folder: Path, file: str) -> str | None:
     return None
 
 
-def _known(properties: dict[str, str | None]) -> Properties:
+def _without_missing(properties: dict[str, str | None]) -> Properties:
     return {name: text for name, text in properties.items() if text is not None}

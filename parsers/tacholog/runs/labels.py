@@ -1,7 +1,7 @@
-"""Labels: words of the user's own that set runs apart, such as the network plugin or the kernel.
+"""Labels: the user's own words that distinguish runs, such as the network plugin or the kernel.
 
-A manifest has them as a table (``[labels]``), a dataset as one JSON object a run (the column ``labels`` of ``runs``). Everywhere else a label is a
-field ``label.NAME``, as in ``--across label.plugin``. A run without a label differs from every run that has it.
+A manifest holds them in a table (``[labels]``), a dataset in one JSON object for each run (the column ``labels`` of ``runs``). Everywhere else a
+label is a field ``label.NAME``, as in ``--across label.plugin``. A run without a label differs from every run that has it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tacholog.visible import one_form
 
 #: The value that selects runs without a label.
 NOT_STATED = "not stated"
-#: What the name of a label begins with where it is a field beside others.
+#: The prefix of a label's name where it is a field among others.
 PREFIX = "label."
-#: The label of runs that no release changes; its value does not matter.
+#: The label of control runs, which no release changes. Its value does not matter.
 CONTROL = f"{PREFIX}control"
 _FIELD = re.compile(rf"{re.escape(PREFIX)}[A-Za-z][A-Za-z0-9_-]{{0,63}}")
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -52,26 +52,26 @@ def label_fields(texts: Iterable[str | None]) -> tuple[str, ...]:
 
 
 def labels_asked(words: Iterable[str], option: str) -> tuple[tuple[str, str], ...]:
-    """Return the labels that a user selects runs by, as pairs of field and value, sorted.
+    """Parse the labels by which a user selects runs. Return pairs of field and value, sorted.
 
     Args:
         words: ``plugin=flannel``, or ``label.plugin=flannel``.
-        option: what the words were given to, for the message.
+        option: the option that the words belong to, for the message.
 
     Raises:
         TachologError: a word is not NAME=VALUE.
     """
-    found = []
+    labels = []
     for word in words:
         name, equals, value = word.partition("=")
         field = f"{PREFIX}{name.removeprefix(PREFIX)}"
         if not equals or not is_label(field):
             raise TachologError(f"{option} {word}: write NAME=VALUE, as in plugin=flannel")
-        found.append((field, one_form(value)))
-    return tuple(sorted(found))
+        labels.append((field, one_form(value)))
+    return tuple(sorted(labels))
 
 
 def has_labels(text: str | None, asked: Iterable[tuple[str, str]]) -> bool:
-    """Return whether the labels of a run (as in the column ``labels``) are those asked for. ``not stated`` asks for runs without that label."""
-    given = labels_of(text)
-    return all(given.get(field, NOT_STATED) == value for field, value in asked)
+    """Return whether a run (its text in the column ``labels``) has the requested labels. ``not stated`` requests runs without that label."""
+    labels = labels_of(text)
+    return all(labels.get(field, NOT_STATED) == value for field, value in asked)

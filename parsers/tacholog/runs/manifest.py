@@ -1,4 +1,4 @@
-"""``run.toml`` and ``hosts/*.toml``: descriptions of a run and of a machine that people can read and write."""
+"""Manifests (``run.toml``) and host files (``hosts/*.toml``): descriptions of a run and of a machine that people can read and write."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from tacholog.visible import is_blank, one_form
 RUN_FILE = "run.toml"
 PLAN_FILE = "plan.toml"
 HOSTS_FOLDER = "hosts"
-RENAMES_FILE = "renames.toml"  # This and the next stand beside the runs.
+RENAMES_FILE = "renames.toml"  # This file and the next one lie beside the folders of runs.
 REQUIREMENTS_FILE = "requirements.toml"
-#: The perftest of the controls (`tacholog.campaign.floor`), in commands. It is not the build that is measured, which may be another perftest.
+#: The name of perftest for control runs (`tacholog.campaign.floor`) in commands. The measured program may be another build of perftest.
 FLOOR = "perftest-floor"
 
 _SHA256 = r"^[0-9a-f]{64}\Z"
 Sha256 = Annotated[str, msgspec.Meta(pattern=_SHA256)]
 Content = TypeVar("Content")
-# A log lies beside its manifest: no name leads out of the folder, and none holds characters that change how it is displayed.
+# A log lies beside its manifest: its name must not lead out of the folder, nor hold characters that change how it is displayed.
 _FILE_NAME = r"^(?!\.{1,2}\Z)[^/\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+\Z"
 FileName = Annotated[str, msgspec.Meta(pattern=_FILE_NAME, max_length=255)]
 _NAME = r"\S"
-Name = Annotated[str, msgspec.Meta(pattern=_NAME)]  # The name of a system is read and clicked, so it is not blank.
+Name = Annotated[str, msgspec.Meta(pattern=_NAME)]  # People read and click the name of a system, so it must not be blank.
 _LABEL = r"^[A-Za-z][A-Za-z0-9_-]*\Z"
 LabelName = Annotated[str, msgspec.Meta(pattern=_LABEL, max_length=64)]
 LabelValue = Annotated[str, msgspec.Meta(pattern=_NAME, max_length=200)]
@@ -52,11 +52,11 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         file: its name beside the manifest.
         sha256: the SHA-256 of its bytes.
         format: its format, if the content does not show it.
-        side: whose log it is, if the content does not show it.
+        side: which side wrote it, if the content does not show it.
         participant: which of several publishers or subscribers wrote it, if the content does not show it.
         process: the name of the process that wrote it, as in ``commands``.
-        results: false if it is kept, but holds no results: the output of a server that only says that it listens.
-        path: where it was when it was imported, relative to the folder that was imported.
+        results: false for a log without results, such as the output of a server that only says that it listens.
+        path: its path at the time of the import, relative to the imported folder.
     """
 
     file: FileName
@@ -70,12 +70,12 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """When a process was ready, so that the next one was started: exactly one of these.
+    """When a process counted as ready, so that the next one was started. Exactly one attribute is set.
 
     Attributes:
-        output: it had printed this text.
-        port: something listened on this port, TCP or UDP.
-        seconds: so long after its start.
+        output: when it had printed this text.
+        port: when a process listened on this port, TCP or UDP.
+        seconds: this long after its start.
     """
 
     output: str | None = None
@@ -88,20 +88,20 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
     Attributes:
         role: what the process does, such as ``publisher``.
-        argv: the program and its arguments, as no shell changes them. ``{payload_bytes}`` stands for each size in turn.
+        argv: the program and its arguments; no shell is involved. ``{payload_bytes}`` stands for each size in turn.
         result: the number of the result that the command belongs to, if the document numbers its results.
         machine: the machine that it ran on, if the document names several.
-        each: the values of placeholders, one table for each time that the command ran.
+        each: the values of placeholders: one table for each run of the command.
         name: the name of the process in its campaign.
         host: the id of the host that it ran on, if it is not the host of the run.
-        program: the word of ``argv`` that names the measured program, if words such as ``env`` or ``taskset`` stand before it.
+        program: the word of ``argv`` that names the measured program, if it follows words such as ``env`` or ``taskset``.
         program_sha256: the SHA-256 of the measured program.
         program_version: its version.
-        exit_status: 0 to 255; below zero the number of the signal that ended it.
+        exit_status: 0 to 255; a negative number is the signal that ended it.
         log: the log that holds its output.
-        prefix: words before the command, which lead to where it ran.
+        prefix: words before the command that start it in another place, such as a container.
         ready: when the next process was started; ``None``: at once.
-        ends: ``stopped`` if the harness ended it, once all others had ended.
+        ends: ``stopped`` if the harness ended it after all other processes had ended.
     """
 
     role: str
@@ -122,7 +122,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The published document that a log was taken from, and which of its lines."""
+    """The published document that a log was taken from, and its lines there."""
 
     document: str
     title: str
@@ -137,8 +137,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     """``run.toml``: one measurement. Only the system and the logs are required.
 
     Attributes:
-        limits: how much others may have disturbed the run, by its campaign; ``environment`` says how much it was.
-        clocks: ``several`` if the processes ran on machines with clocks of their own; ``None`` if they shared one, or if nobody says.
+        limits: how much others may disturb the run, by its campaign; ``environment`` states how much they did.
+        clocks: ``several`` if the processes ran on machines with separate clocks; ``None`` if they shared a clock, or if nobody states it.
     """
 
     schema: int = 1
@@ -170,7 +170,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """``hosts/<id>.toml``: a machine. Each property is a text in the words of the person or program that states it. A missing one is not stated."""
+    """``hosts/<id>.toml``: a machine. Each property is a text in the words of the person or program that states it. Any of them may be missing."""
 
     name: str
     kind: str | None = None
@@ -194,10 +194,10 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def manifest_of(path: Path, content: bytes) -> Manifest:
-    """Return the manifest that these bytes of a ``run.toml`` are.
+    """Decode the bytes of a ``run.toml``.
 
     Raises:
-        UnreadableInput: they are no TOML, or not of this schema; the message names file and key.
+        UnreadableInput: they are not TOML, or not of this schema; the message names file and key.
     """
     manifest = _decoded(path, content, Manifest)
     manifest = msgspec.structs.replace(
@@ -216,24 +216,24 @@ def manifest_of(path: Path, content: bytes) -> Manifest:
     return manifest
 
 
-_NAMES = ("system", "release", "tool", "session", "campaign")  # A host has a file that is called like it, in whatever form.
+_NAMES = ("system", "release", "tool", "session", "campaign")  # Not the host: its file has the same name, in any Unicode form.
 
 
 def _names_in(manifest: Manifest) -> Iterator[tuple[str, str | None]]:
-    """Yield what pages and comparisons call a run by, each with its field."""
+    """Yield the names by which pages and comparisons call a run, each with its field."""
     yield from ((field, getattr(manifest, field)) for field in (*_NAMES, "host"))
     yield from ((f"labels.{name}", value) for name, value in manifest.labels.items())
-    yield from ((f"logs[{place}].{field}", getattr(log, field)) for place, log in enumerate(manifest.logs) for field in ("file", "participant"))
+    yield from ((f"logs[{index}].{field}", getattr(log, field)) for index, log in enumerate(manifest.logs) for field in ("file", "participant"))
 
 
 def _in_json(value: object) -> object:
-    """Return a value of TOML as JSON can hold it. A value that JSON does not have (a date, ``nan``, ``inf``) becomes a text."""
+    """Convert a value of TOML to one of JSON. A value that JSON does not have (a date, ``nan``, ``inf``) becomes a text."""
     if isinstance(value, dict):
         return {key: _in_json(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_in_json(inner) for inner in value]
-    known = isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
-    return value if known else str(value)
+    is_json = isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
+    return value if is_json else str(value)
 
 
 def read_host(path: Path) -> Host:
@@ -246,7 +246,7 @@ def read_host(path: Path) -> Host:
 
 
 def check_release_name(release: str) -> None:
-    """Refuse the label of a release if it cannot be the name of a folder and a part of an address."""
+    """Refuse the name of a release that cannot be the name of a folder and a part of an address."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", release):
         raise UnreadableInput(f"--release {release!r}: letters, digits and . _ + - only, because it becomes a part of addresses")
 
@@ -258,7 +258,7 @@ def write(path: Path, content: Manifest | Host) -> None:
         part.write_text(as_toml(content), encoding="utf-8")
         part.replace(path)
     except OSError as error:
-        raise TachologError(f"{path}: {error.strerror}") from error  # Name the file that the user asked for, not the temporary one.
+        raise TachologError(f"{path}: {error.strerror}") from error  # The message names the requested file, not the temporary one.
 
 
 def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: None, *, regular: bool = True) -> Iterator[tuple[Path, list[str]]]:
@@ -267,7 +267,7 @@ def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: N
     Args:
         root: where to begin.
         trouble: is called for each folder that cannot be listed.
-        regular: whether to leave out named pipes, sockets and devices. Without it, the caller must expect them.
+        regular: whether to leave out named pipes, sockets and devices. If not, the caller must be prepared for them.
     """
     for listed in listed_below(root, trouble):
         names = listed.files if regular or not listed.others else listed.names()
@@ -287,7 +287,7 @@ class ListedFolder(NamedTuple):
 
 
 def listed_below(root: Path, trouble: Callable[[OSError], object]) -> Iterator[ListedFolder]:
-    """Yield every folder below ``root`` as `folders_below` does, with files apart from what cannot be read.
+    """Yield every folder below ``root`` as `folders_below` does, with regular files and other entries in separate lists.
 
     Args:
         root: where to begin.
@@ -307,7 +307,7 @@ def listed_below(root: Path, trouble: Callable[[OSError], object]) -> Iterator[L
         others: list[str] = []
         folders: list[os.DirEntry[str]] = []
         for entry in entries:
-            if entry.is_file(follow_symlinks=False):  # as nearly all
+            if entry.is_file(follow_symlinks=False):  # the usual case
                 files.append(entry.name)
             elif _is_folder(entry):
                 folders.append(entry)
@@ -328,9 +328,9 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _may_be_read(entry: os.DirEntry[str]) -> bool:
-    """Return whether opening a file cannot block. A link that leads nowhere counts, so that opening it reports the error."""
+    """Return whether a file can be opened without waiting. A broken link counts, so that opening it reports the error."""
     try:
-        if entry.is_file():  # The folder's list says so; a question to the file itself would cost as much as the list.
+        if entry.is_file():  # Known from the listing of the folder, without a further system call.
             return True
         entry.stat()
     except OSError:
@@ -342,7 +342,7 @@ def as_toml(content: Manifest | Host) -> str:
     """Return a manifest or a host file as the text of its file."""
     fields: dict[str, Any] = msgspec.to_builtins(content)
     if isinstance(content, Manifest):
-        fields = {"schema": content.schema, **fields}  # Written although it is the default: a later version must know what it reads.
+        fields = {"schema": content.schema, **fields}  # Written although it is the default: a later version must know the schema of the file.
     return tomli_w.dumps(fields, multiline_strings=True)
 
 
@@ -385,7 +385,7 @@ def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
     if encoding := utf16_of(content):
         raise UnreadableInput(f"{path}: {UTF16_REFUSED.format(encoding)}")
     content = content.removeprefix(UTF8_MARK)
-    # A folder has thousands of manifests: to count dots takes a hundredth of what the expression takes.
+    # Counting dots is much cheaper than the expression, and a folder has thousands of manifests.
     crowded = content.count(b".") >= _DEEPEST and any(line.count(b".") >= _DEEPEST for line in content.split(b"\n"))
     if crowded and (long := _LONG_KEY.search(content)):
         line = content.count(b"\n", 0, long.end()) + 1
@@ -402,14 +402,14 @@ def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
 
 
 def _unfit(value: object, depth: int = 0) -> str | None:
-    """Return why a value of a TOML file cannot be used, if so: it is nested too deeply, or a whole number that needs more than 64 bits."""
+    """Return why a value of a TOML file cannot be used: it is nested too deeply, or needs more than 64 bits; ``None`` if it can be used."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return f"the whole number {str(value)[:_DIGITS_SHOWN]}... {_TOO_LARGE}" if value.bit_length() < _MOST_BITS else f"a whole number {_TOO_LARGE}"
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if inner and depth >= _DEEPEST:
         return _TOO_DEEP
     for item in inner:
-        # Most values are texts, and a folder has thousands of manifests of a hundred values each.
+        # Most values are texts, which need no check.
         if not isinstance(item, str) and (trouble := _unfit(item, depth + 1)):
             return trouble
     return None
@@ -417,14 +417,14 @@ def _unfit(value: object, depth: int = 0) -> str | None:
 
 _DEEPEST = 32
 _TOO_DEEP = f"tables and lists are nested more than {_DEEPEST} deep"
-# A key of more parts (``a.b.c``), where a key may stand. Python keeps all beginnings of a key: one of 60 kB takes 4 GB.
+# A key with too many parts (``a.b.c``) where a key may stand. The decoder stores every prefix of a key: a key of 60 kB would take 4 GB of memory.
 _KEY_PART = rb"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*"""
 _LONG_KEY = re.compile(rb"(?:^|[\[{,])[ \t]*" + _KEY_PART + rb"(?:\.[ \t]*" + _KEY_PART + rb"){%d}" % _DEEPEST, re.MULTILINE)
 _DIGITS_SHOWN = 24
-_MOST_BITS = 10_000  # Python refuses to write more as digits, and to read so many digits.
+_MOST_BITS = 10_000  # Python refuses to convert longer numbers to or from digits.
 _TOO_LARGE = "does not fit into 64 bits"
 _TOO_MANY_DIGITS = "Exceeds the limit"
-_PLACE = re.compile(r" - at `\$\.?(?P<keys>[^`]*)`$")
+_LOCATION = re.compile(r" - at `\$\.?(?P<keys>[^`]*)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
 _CHOICE = re.compile(r"Invalid enum value (?P<value>.*?)(?: - at `.*)?")
 _TYPES = {
@@ -440,7 +440,7 @@ _TYPES = {
 
 
 def in_words(error: Exception, kind: type) -> str:
-    """Return the message of a TOML decoder in words that the author of the file knows.
+    """Return the message of a TOML decoder in the words of the author of the file.
 
     Args:
         error: what the decoder raised.
@@ -456,12 +456,12 @@ def in_words(error: Exception, kind: type) -> str:
         (f"`str` matching regex {_LABEL!r}", "the name of a label (a letter, then letters, digits, _ and -),"),
     ):
         message = message.replace(pattern, words)
-    place = _PLACE.search(message)
+    location = _LOCATION.search(message)
     if unknown := _UNKNOWN.match(message):
-        message = message.replace(unknown[0], f"{unknown[0]}{_nearest(kind, place['keys'] if place else '', unknown[1])}", 1)
-    if place and (choice := _CHOICE.fullmatch(message)):
-        return f"{place['keys']}: {choice['value']} is none of {', '.join(_choices(kind, place['keys']))}"
-    return re.sub(rf"`((?:{'|'.join(_TYPES)})(?: \| \w+)*)`", lambda found: _type_words(found[1]), message)
+        message = message.replace(unknown[0], f"{unknown[0]}{_nearest(kind, location['keys'] if location else '', unknown[1])}", 1)
+    if location and (choice := _CHOICE.fullmatch(message)):
+        return f"{location['keys']}: {choice['value']} is none of {', '.join(_choices(kind, location['keys']))}"
+    return re.sub(rf"`((?:{'|'.join(_TYPES)})(?: \| \w+)*)`", lambda match: _type_words(match[1]), message)
 
 
 def _type_words(types: str) -> str:
@@ -469,22 +469,22 @@ def _type_words(types: str) -> str:
 
 
 def _nearest(kind: Any, keys: str, word: str) -> str:  # noqa: ANN401 - any annotation
-    """Return the field that an unknown one was probably meant for, or all fields."""
-    struct = _struct(_at(kind, keys))
-    known = list(msgspec.structs.fields(struct)) if struct else []
-    near = difflib.get_close_matches(word, [field.encode_name for field in known], 1)
+    """Return the field that was probably meant instead of an unknown one, or all fields."""
+    struct = _struct(_annotation_at(kind, keys))
+    fields = list(msgspec.structs.fields(struct)) if struct else []
+    near = difflib.get_close_matches(word, [field.encode_name for field in fields], 1)
     if near:
         return f" (is {near[0]} meant?)"
-    return f" (there are {', '.join(field.encode_name for field in known)})" if known else ""
+    return f" (there are {', '.join(field.encode_name for field in fields)})" if fields else ""
 
 
 def _choices(kind: Any, keys: str) -> list[str]:  # noqa: ANN401 - any annotation
-    """Return the words that are allowed at a place such as ``logs[0].side`` of a struct."""
-    return [str(part) for part in _parts(_at(kind, keys)) if isinstance(part, str)]
+    """Return the allowed words of a field such as ``logs[0].side`` of a struct."""
+    return [str(part) for part in _parts(_annotation_at(kind, keys)) if isinstance(part, str)]
 
 
-def _at(kind: Any, keys: str) -> Any:  # noqa: ANN401 - any annotation
-    """Return the annotation at a place such as ``logs[0].side`` of a struct."""
+def _annotation_at(kind: Any, keys: str) -> Any:  # noqa: ANN401 - any annotation
+    """Return the annotation of a field such as ``logs[0].side`` of a struct."""
     for key in re.findall(r"\w+", re.sub(r"\[[^]]*\]", "", keys)):
         struct = _struct(kind)
         kind = get_type_hints(struct).get(key) if struct else None

@@ -1,4 +1,4 @@
-"""When a run was made: the times that people and logs write."""
+"""Times in manifests and logs: which texts are times, and how they are ordered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 
-# Python reads more, such as 20260901 and 2026-W36-2. Pages show and order the beginning of the text, so that it has to be a day.
+# Python accepts more forms, such as 20260901 and 2026-W36-2. Pages show and sort by the first ten characters, so they must be a day.
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})?)?", re.ASCII)
 _ZONE = re.compile(r"(?:Z|[+-]\d{2}:\d{2})\Z", re.ASCII)
 _DIRECTIVES = {
@@ -24,17 +24,17 @@ _DIRECTIVES = {
 
 
 def is_moment(text: str) -> bool:
-    """Return whether a text is a day, or a day and a time, as ISO 8601 writes it. Anything else would be sorted and shown as a time."""
+    """Return whether a text is a day, or a day and a time, in the form of ISO 8601 that pages can sort and show."""
     return _MOMENT.fullmatch(text) is not None and in_utc(text) is not None
 
 
 def has_zone(text: str) -> bool:
-    """Return whether a time says which zone it is in. A day alone does not say when in it something was, so it needs none."""
+    """Return whether a time states its zone. A day without a time needs none."""
     return "T" not in text.replace(" ", "T") or _ZONE.search(text) is not None
 
 
 def form_pattern(form: str) -> re.Pattern[str]:
-    """Return what a time in this form looks like. Each directive takes a fixed number of digits.
+    """Return the pattern of a time in this form. Each directive stands for a fixed number of digits.
 
     Args:
         form: as for ``strptime``, such as ``%d-%m-%Y_%H-%M-%S``, or ``%s`` for seconds since 1970.
@@ -51,11 +51,11 @@ def form_pattern(form: str) -> re.Pattern[str]:
 
 
 def in_form(text: str, form: str) -> str | None:
-    """Return a time that was written in some form as ISO 8601 writes it; ``None`` if it is none. It has no zone if the form states none."""
-    found = form_pattern(form).fullmatch(text)
-    if found is None:
+    """Convert a time from another form to ISO 8601; ``None`` if the text does not have that form. Without a zone if the form states none."""
+    match = form_pattern(form).fullmatch(text)
+    if match is None:
         return None
-    part = found.groupdict()
+    part = match.groupdict()
     if part.get("epoch"):
         return datetime.fromtimestamp(int(part["epoch"]), UTC).isoformat().replace("+00:00", "Z")
     clock = ":".join(part.get(name) or "00" for name in ("hour", "minute", "second")) if part.get("hour") else ""
@@ -66,7 +66,7 @@ def in_form(text: str, form: str) -> str | None:
 
 
 def in_utc(text: str) -> datetime | None:
-    """Return a time in UTC, which one without a zone is in; ``None`` if it is no time, or has none there (``0001-01-01T00:00+14:00``)."""
+    """Parse a time as UTC; a time without a zone is taken as UTC. ``None``: it is not a time, or out of range (``0001-01-01T00:00+14:00``)."""
     try:
         when = datetime.fromisoformat(text)
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC)
@@ -76,7 +76,7 @@ def in_utc(text: str) -> datetime | None:
 
 @lru_cache(maxsize=1 << 15)
 def instant(text: str | None) -> float | None:
-    """Return the instant of a time in seconds since 1970, by which times of several zones can be ordered; ``None`` if there is none."""
+    """Return a time in seconds since 1970, so that times of several zones can be compared; ``None`` if there is no time."""
     when = None if text is None else in_utc(text)
     return None if when is None else when.timestamp()
 
@@ -87,6 +87,6 @@ def latest_instant(texts: Iterable[str | None]) -> float:
 
 
 def last_day(texts: Iterable[str | None]) -> str:
-    """Return the day of the latest of these times, as it is stated; nothing if there is none."""
-    stated = [(when, text) for text in texts if text is not None and (when := instant(text)) is not None]
-    return max(stated, default=(0.0, ""))[1][:10]
+    """Return the day of the latest of these times, as it is written; an empty text if there is no time."""
+    dated = [(when, text) for text in texts if text is not None and (when := instant(text)) is not None]
+    return max(dated, default=(0.0, ""))[1][:10]

@@ -19,7 +19,7 @@ CONTRADICTED = "contradicted"  # A condition that the manifest and the log state
 CLOCKS = "clocks"  # One-way latencies between machines whose clocks have no witness.
 COPIED = "copied"  # A log of an own run that is also in another run: one measurement would count as two.
 FORGOTTEN = "forgotten"  # A folder of logs without a manifest.
-LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # With one of these, the dataset lacks something that the user asked for.
+LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # A problem of these kinds means that the dataset lacks something that the user asked for.
 _ALTERED_REASON = re.compile(r"the log's SHA-256 is [0-9a-f]{64}, run\.toml says [0-9a-f]{64}")
 _NO_LOGS = (".toml", ".md")
 _TEXT_SHOWN = 200
@@ -31,23 +31,23 @@ def problem(run: str, log: str, line: int, kind: str, text: str, reason: str) ->
     return {"run": utf8(run), "log": utf8(log), "line": line, "kind": kind, "text": text_shown(text), "reason": utf8(reason)}
 
 
-def altered_reason(sha256: str, stated: str) -> str:
-    """Return what is wrong with a log that is not the one that its manifest names."""
-    return f"the log's SHA-256 is {sha256}, {RUN_FILE} says {stated}"
+def altered_reason(sha256: str, in_manifest: str) -> str:
+    """Return why a log is marked as altered: its SHA-256 is not the one in its manifest."""
+    return f"the log's SHA-256 is {sha256}, {RUN_FILE} says {in_manifest}"
 
 
 def is_altered_reason(text: str) -> bool:
-    """Whether `altered_reason` returned this text: it holds two checksums, and no word of anybody."""
+    """Whether `altered_reason` returned this text. It holds only two checksums, so it names nobody."""
     return _ALTERED_REASON.fullmatch(text) is not None
 
 
 def text_shown(text: str) -> str:
-    """Return as much of a line as a table holds."""
+    """Return the part of a line that a table holds."""
     return text[:_TEXT_SHOWN]
 
 
 def utf8(name: str) -> str:
-    """Return a file's name as tables and pages can hold it: bytes that are no UTF-8 become escape sequences."""
+    """Return a file's name for tables and pages: bytes that are not valid UTF-8 become escape sequences."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -59,17 +59,17 @@ def add_unlisted_folder(root: Path, problems: list[dict[str, Any]], error: OSErr
 
 
 def unlisted_files(run: str, folder: Path, names: Iterable[str], manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """Yield a problem for each file that lies beside a manifest and is not listed in it.
+    """Yield a problem for each file in the folder of a run that its manifest does not list.
 
     Args:
-        run: its id.
-        folder: where it is.
-        names: of all that lies there and is no folder, sorted, without hidden entries.
-        manifest: of the run.
+        run: the id of the run.
+        folder: its folder.
+        names: the names of everything in the folder except folders, sorted, without hidden entries.
+        manifest: the manifest of the run.
     """
-    known = {RUN_FILE, *(entry.file for entry in manifest.logs)}
+    listed = {RUN_FILE, *(entry.file for entry in manifest.logs)}
     for name in names:
-        if name in known:
+        if name in listed:
             continue
         wrong = not_a_file(folder / name)
         reason = f"{wrong}, and was not read" if wrong else f"the file is not listed in {RUN_FILE} and was not read"
@@ -77,7 +77,7 @@ def unlisted_files(run: str, folder: Path, names: Iterable[str], manifest: Manif
 
 
 def special_files(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield a problem for each named pipe, socket and device among the logs of a folder. Opening one could wait for ever."""
+    """Yield a problem for each named pipe, socket and device in a folder of logs. Opening one could wait forever."""
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries if not entry.name.startswith(".") and not _is_plain(entry))
     for name in names:
@@ -86,14 +86,14 @@ def special_files(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _is_plain(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a file or a folder, and no link to something. The folder's list says so without a look at the entry."""
+    """Return whether an entry is a file or a folder, and not a link. The listing of the folder says so without a further system call."""
     return entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
 
 
 def folder_without_manifest(root: Path, folder: Path, files: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield a problem for a folder that holds logs and no manifest. Otherwise its logs would be left out in silence.
+    """Yield a problem for a folder that holds logs and no manifest. Without it, the logs would be skipped without a message.
 
-    A folder below a ``plan.toml`` is a run that is still to be done, and no problem.
+    A folder below a ``plan.toml`` belongs to a run that is still planned. It is not a problem.
     """
     if RUN_FILE in files or folder.name == HOSTS_FOLDER:
         return

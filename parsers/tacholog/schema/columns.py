@@ -25,12 +25,12 @@ class SchemaColumn(msgspec.Struct, frozen=True, kw_only=True):
         privacy: what may happen to a value when a dataset is published.
         unit: the unit of every value in this column, as in `tacholog.schema.metrics.METRICS`; ``None`` if it has none, or if another column says it.
         title: what the column is called in running text; ``None``: its name, with blanks for underscores.
-        allowed: the only words that may stand there; empty if any may.
+        allowed: the only allowed words; empty if any word is allowed.
         required: whether every row has a value. Otherwise ``<NA>`` stands for "not stated".
         unique: whether no two rows have the same value.
         at_least: the smallest value that is possible.
-        above: a bound that every value exceeds.
-        offered: of the table ``runs``: whether the column is joined to the results in the files for other tools (CSV, JSON, Parquet).
+        above: a lower limit that every value exceeds.
+        offered: for columns of the table ``runs``: whether the files for other tools (CSV, JSON, Parquet) join it to the results.
     """
 
     kind: Kind

@@ -28,7 +28,7 @@ Share = Annotated[float, msgspec.Meta(ge=0)]
 
 
 def _about(privacy: PrivacyClass, meaning: str, *, unit: str | None = None, title: str | None = None) -> msgspec.Meta:
-    """Declare what a condition is; see `SchemaColumn` for the words. The privacy class has no default: a condition without one could leak."""
+    """Describe a condition; the arguments are those of `SchemaColumn`. The privacy class has no default: a condition without one could leak."""
     return msgspec.Meta(title=title, description=meaning, extra={"privacy": privacy, "unit": unit})
 
 
@@ -126,9 +126,9 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     ] = None
 
     def over(self, other: Conditions) -> Conditions:
-        """Return these conditions, with those that are unknown taken from ``other``."""
-        known = {name: value for name, value in zip(self.__struct_fields__, msgspec.structs.astuple(self), strict=True) if value is not None}
-        return msgspec.structs.replace(other, **known) if known else other
+        """Return these conditions, completed by ``other`` where they are unknown."""
+        stated_values = {name: value for name, value in zip(self.__struct_fields__, msgspec.structs.astuple(self), strict=True) if value is not None}
+        return msgspec.structs.replace(other, **stated_values) if stated_values else other
 
 
 class StatedConditions(Conditions, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

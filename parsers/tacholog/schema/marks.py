@@ -12,9 +12,9 @@ class Mark(msgspec.Struct, frozen=True):
     """A quality mark.
 
     Attributes:
-        sign: the footnote sign that stands at the number.
-        title: what was found, in a few words.
-        sentence: what it means for a reader.
+        sign: the footnote sign after the number.
+        title: the mark in a few words.
+        sentence: what the mark means for a reader.
         by_formats: whether a format may set it, because only the log shows it. All other marks are set by the rules in `tacholog.store.quality`.
     """
 
@@ -211,8 +211,8 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
 #: The marks that a format may set on a number.
 FORMAT_MARKS = frozenset(name for name, mark in MARKS.items() if mark.by_formats)
 
-#: The bit of each mark, where the marks of a number are one integer.
-MARK_BITS: Mapping[str, int] = MappingProxyType({name: 1 << place for place, name in enumerate(sorted(MARKS))})
+#: The bit of each mark, for code that holds the marks of a number as one integer.
+MARK_BITS: Mapping[str, int] = MappingProxyType({name: 1 << position for position, name in enumerate(sorted(MARKS))})
 
 
 def mark_bits(marks: Iterable[str]) -> int:

@@ -76,14 +76,14 @@ METRICS: dict[str, Metric] = {
 
 
 def median_place(values: Sequence[float], metric: str) -> int:
-    """Return the index of the median in ``values``. Of two in the middle it is the worse one, by the metric's direction.
+    """Return the index of the median in ``values``. If two values are in the middle, the worse one counts, by the metric's direction.
 
     Args:
-        values: one value a run, shape (n,), n >= 1, in the metric's unit, in any order.
+        values: one value for each run, shape (n,), n >= 1, in the metric's unit, in any order.
         metric: a name of `tacholog.schema.metrics.METRICS`.
 
     Returns:
-        An index into ``values``. Of equal values it is the first, so that the same input gives the same run.
+        An index into ``values``. Among equal values the first counts, so that the same input gives the same run.
     """
     ordered = sorted(values)
     lower_of_two, upper_of_two = (len(ordered) - 1) // 2, len(ordered) // 2
@@ -91,7 +91,7 @@ def median_place(values: Sequence[float], metric: str) -> int:
 
 
 def upper_of_two_counts(metric: str) -> bool:
-    """Return whether the upper one of two values in the middle is the median. For code that computes many medians as arrays."""
+    """Return whether the upper of two middle values counts as the median. For code that computes many medians as arrays."""
     better, unit = METRICS[metric].better, METRICS[metric].unit
     return better == "lower" or (better is None and unit == "ns")
 

@@ -1,7 +1,7 @@
 """The records: what one result of a log holds, and what a log says about its whole run.
 
-A record has the conditions that the log states for it, and its numbers. The table ``results`` holds the same, one row a number. Every metric has one
-unit (`tacholog.schema.metrics.METRICS`). ``None`` means unknown everywhere; it is never replaced by zero or by a guess.
+A record has the conditions that the log states for it, and its numbers. The table ``results`` holds the same, one row for each number. Every metric
+has one unit (`tacholog.schema.metrics.METRICS`). ``None`` means unknown everywhere; it is never replaced by zero or by a guess.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_KNOWN = 4096  # Real logs have a few hundred. A hostile one could name its
 class Number(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One number of a record.
 
-    Numbers are equal that say the same, wherever on their lines they stand.
+    Two numbers with the same content are equal, wherever they stand on their lines.
 
     Attributes:
         metric: one of `METRICS`.
@@ -47,9 +47,9 @@ class Number(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             ``~`` about this; ``range-low`` and ``range-high`` the ends of a range.
         marks: names of `tacholog.schema.marks.MARKS`.
         line: the line that the number stands on, if its record spans several lines.
-        value_start: where on its line what is printed of the value begins: how many characters stand before it in the line as the log has it,
-            without what only controls a terminal. ``None`` if it is not known, or the value was computed and stands nowhere.
-        value_end: where it ends.
+        value_start: where the printed value begins on its line: the number of characters before it, without control sequences of terminals.
+            ``None`` if that is not known, or if the value was computed.
+        value_end: where the printed value ends.
 
     Raises:
         ValueError: there is no such metric, statistic or bound.
@@ -66,14 +66,14 @@ class Number(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     value_end: int | None = None
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other number says the same."""
-        return self._said() == other._said() if isinstance(other, Number) else NotImplemented
+        """Whether the other number has the same content."""
+        return self._content() == other._content() if isinstance(other, Number) else NotImplemented
 
     def __hash__(self) -> int:
-        """Return a hash of what it says."""
-        return hash(self._said())
+        """Return a hash of the content."""
+        return hash(self._content())
 
-    def _said(self) -> tuple[object, ...]:
+    def _content(self) -> tuple[object, ...]:
         return self.metric, self.statistic, self.value, self.resolution, self.bound, self.marks, self.line
 
     def __post_init__(self) -> None:
@@ -103,8 +103,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         test: what kind of test it was.
-        payload_bytes: the size of a message, as the tool was asked for it; of a range of sizes the lower end.
-        payload_bytes_high: the upper end, if the result stands for a range of sizes.
+        payload_bytes: the size of a message, as it was requested from the tool; for a range of sizes its lower end.
+        payload_bytes_high: the upper end of the range of sizes, if there is one.
         numbers: the numbers.
         samples: how many messages are behind the statistics.
         scope: ``summary`` for a whole measurement, ``interval`` for a part of one, ``resources`` for what it cost.
@@ -129,7 +129,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bins(Sequence[tuple[int, int, int]]):
-    """The bins of a histogram in a tenth of the memory of a tuple of tuples. NumPy makes an array of shape (n, 3) of them without a copy."""
+    """The bins of a histogram, in far less memory than a tuple of tuples. NumPy makes an array of shape (n, 3) of them without a copy."""
 
     def __init__(self, numbers: Iterable[int]) -> None:
         """Take the lower end, the upper end and the count of each bin, one after another.
@@ -147,15 +147,15 @@ class Bins(Sequence[tuple[int, int, int]]):
         return len(self._numbers) // 3
 
     @overload
-    def __getitem__(self, place: int) -> tuple[int, int, int]: ...
+    def __getitem__(self, index: int) -> tuple[int, int, int]: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[tuple[int, int, int], ...]: ...
-    def __getitem__(self, place: int | slice) -> tuple[int, int, int] | tuple[tuple[int, int, int], ...]:
+    def __getitem__(self, index: slice) -> tuple[tuple[int, int, int], ...]: ...
+    def __getitem__(self, index: int | slice) -> tuple[int, int, int] | tuple[tuple[int, int, int], ...]:
         """Return one bin, or some."""
-        if isinstance(place, slice):
-            return tuple(self)[place]
-        at = 3 * range(len(self))[place]
-        lower, upper, count = self._numbers[at : at + 3]
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        start = 3 * range(len(self))[index]
+        lower, upper, count = self._numbers[start : start + 3]
         return lower, upper, count
 
     def __iter__(self) -> Iterator[tuple[int, int, int]]:
@@ -164,7 +164,7 @@ class Bins(Sequence[tuple[int, int, int]]):
         return zip(numbers, numbers, numbers, strict=True)
 
     def __eq__(self, other: object) -> bool:
-        """Whether these are the same bins, however they are kept."""
+        """Whether these are the same bins, as `Bins` or as a tuple."""
         return tuple(self) == tuple(other) if isinstance(other, Bins | tuple) else NotImplemented
 
     def __hash__(self) -> int:
@@ -177,7 +177,7 @@ class Bins(Sequence[tuple[int, int, int]]):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: ANN401 - NumPy's types, which the schema does without
         """Return the bins as an array."""
-        import numpy as np
+        import numpy as np  # Not at the top: `tacholog parse` needs no NumPy.
 
         return np.array(np.frombuffer(self._numbers, dtype=np.int64).reshape(-1, 3), dtype=dtype, copy=copy)
 
@@ -198,7 +198,7 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
     bins: Sequence[tuple[int, int, int]]
 
 
-#: Keys of `Facts.environment` that mean the same whichever tool states them. All other keys are the tool's own, and are only kept.
+#: Keys of `Facts.environment` that have the same meaning for every tool. All other keys are the tool's own; Tacholog stores them without using them.
 ENVIRONMENT: Mapping[str, str] = MappingProxyType(
     {
         "clock_overhead_ns": "how long one reading of the tool's clock took, in nanoseconds",
@@ -229,10 +229,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         conditions: those that hold for every record of the run, unless a record states others.
         tool_version: the version of the tool that measured.
-        system: what was measured, where the log names it; else it is what the tool always measures.
+        system: the measured system, if the log names it; otherwise it is the one that the tool always measures.
         system_version: the version of what was measured.
         build: the commit that the measured program was built from.
-        start_time: when the run began, as ISO 8601, whatever the log writes. Without a zone if the log states none.
+        start_time: when the run began, in ISO 8601, whatever form the log uses. Without a time zone if the log states none.
         environment: what else is known about the machine and the run; `ENVIRONMENT` lists the keys that Tacholog uses.
         status: how the run ended; ``None`` if the log does not say.
         reason: why it ended so.

@@ -1,7 +1,7 @@
 """The schema for readers: as tables of Markdown for the pages in ``docs/``, and as a JSON Schema of the results.
 
-A page marks the place of a table by ``<!-- table: NAME -->`` and ``<!-- end of table -->``. ``python docs/make_tables.py`` writes what stands between
-them, and a test compares.
+A page marks where a table belongs by ``<!-- table: NAME -->`` and ``<!-- end of table -->``. ``python docs/make_tables.py`` writes what stands
+between them, and a test compares.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def with_tables(page: str) -> str:
     Raises:
         KeyError: there is no table of that name.
     """
-    return _PLACE.sub(lambda place: f"<!-- table: {place['name']} -->\n\n{TABLES_OF_DOCS[place['name']]()}\n<!-- end of table -->", page)
+    return _PLACE.sub(lambda marker: f"<!-- table: {marker['name']} -->\n\n{TABLES_OF_DOCS[marker['name']]()}\n<!-- end of table -->", page)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -62,7 +62,7 @@ def _limits(column: SchemaColumn) -> str:
 
 
 def _meaning(column: SchemaColumn) -> str:
-    """Return what a column means, and the words that may stand in it unless the meaning names them itself."""
+    """Return the meaning of a column and its allowed words, unless the meaning names them already."""
     words = [] if len(column.allowed) > _WORDS_SHOWN or all(f"`{word}`" in column.meaning for word in column.allowed) else column.allowed
     return column.meaning + (f" One of {', '.join(f'`{word}`' for word in words)}." if words else "")
 
@@ -115,13 +115,13 @@ def results_schema() -> dict[str, Any]:
 
 def _property(column: SchemaColumn) -> dict[str, Any]:
     type_ = _TYPES[column.kind]
-    found: dict[str, Any] = {"description": column.meaning, "type": type_ if column.required else [type_, "null"]}
+    schema: dict[str, Any] = {"description": column.meaning, "type": type_ if column.required else [type_, "null"]}
     if column.allowed:
-        found["enum"] = [*column.allowed] if column.required else [*column.allowed, None]
+        schema["enum"] = [*column.allowed] if column.required else [*column.allowed, None]
     if column.at_least is not None:
-        found["minimum"] = column.at_least
+        schema["minimum"] = column.at_least
     if column.above is not None:
-        found["exclusiveMinimum"] = column.above
+        schema["exclusiveMinimum"] = column.above
     if column.unit is not None:
-        found["x-unit"] = column.unit
-    return found
+        schema["x-unit"] = column.unit
+    return schema

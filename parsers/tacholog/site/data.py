@@ -11,7 +11,7 @@ from typing import Any
 import tomli_w
 
 from tacholog.compare.bands import FOLDER as BANDS
-from tacholog.compare.bands import known
+from tacholog.compare.bands import find_same_build
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.requirements.file import FILE, RequirementFile, read_requirements
@@ -59,7 +59,7 @@ class SiteData:
         if key not in self._comparisons:
             system, *releases = which
             old, new = (of_labels(of_release(self.renamed, release, system), labels) for release in releases)
-            measured = known((old, new), (self.folder,))
+            measured = find_same_build((old, new), (self.folder,))
             self._comparisons[key] = compare(old, new, policy, (releases[0], releases[1]), everything=False, measured=measured)
         return self._comparisons[key]
 

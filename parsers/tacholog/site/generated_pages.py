@@ -26,7 +26,7 @@ from tacholog.installation import site_dir
 from tacholog.render.addresses import address_from, pages_linked, with_addresses
 from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.templates import rendered
-from tacholog.site import blocks
+from tacholog.site import blocks, blocks_of_questions
 from tacholog.site.data import SiteData
 from tacholog.site.for_programs import Feed, description, newest_change
 from tacholog.site.log_pages import LogPage, log_bodies
@@ -78,6 +78,14 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "history": blocks.history,
     "changes": blocks.changes,
     "requirements": blocks.requirements,
+    "answer_words": blocks_of_questions.answer_words,
+    "answer_figures": blocks_of_questions.answer_figures,
+    "answer_numbers": blocks_of_questions.answer_numbers,
+    "answer_tests": blocks_of_questions.answer_tests,
+    "answer_notes": blocks_of_questions.answer_notes,
+    "answer_link": blocks_of_questions.answer_link,
+    "question_as_toml": blocks_of_questions.question_as_toml,
+    "question_as_command": blocks_of_questions.question_as_command,
 }
 _BODY = '<article class="bd-article">'
 _END = "</article>"

@@ -165,7 +165,7 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results
 
 def linked_lines(results: Iterable[ResultRow], problems: Iterable[ProblemRow]) -> set[int]:
     """Return the numbers of the lines that something on the site links to."""
-    lines = [*(line for result in results for line in (result.line, result.place)), *(problem.line for problem in problems)]
+    lines = [*(line for result in results for line in (result.line, result.number_line)), *(problem.line for problem in problems)]
     return {line for line in lines if line}
 
 

@@ -20,11 +20,12 @@ from tacholog.runs.manifest import Source
 from tacholog.runs.problems import ALTERED
 from tacholog.schema.metrics import METRICS
 from tacholog.site.data import DOCUMENT as REQUIREMENTS
+from tacholog.site.questions import DOCUMENT as QUESTIONS
+from tacholog.site.questions import AskedQuestion, questions_of
 from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_title, page_groups
 from tacholog.site.script import is_perftest
 from tacholog.site.settings import SiteSettings
 from tacholog.store.export import number_id
-from tacholog.view.beside import session_of_several
 from tacholog.view.history import diff_documents, history_document, latest, metrics_in, neighbours, news, since
 from tacholog.view.names import SHOWN_CONDITIONS, joined, words
 from tacholog.view.numerals import NOT_STATED, size
@@ -32,6 +33,7 @@ from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.portions import Portion, portions
 from tacholog.view.results import conditions_among
 from tacholog.view.series import LOSS
+from tacholog.view.side_by_side import session_of_several
 from tacholog.view.views import TESTS, Selection, View, marked_of
 from tacholog.visible import drawn
 
@@ -49,7 +51,7 @@ _TITLES = {
 }
 #: The pages of the menu, in order; those that a site does not have are left out.
 MENU = (
-    *("systems", _BESIDE, "rankings", "compare", "releases", "hosts", "quality"),
+    *(QUESTIONS, "systems", _BESIDE, "rankings", "compare", "releases", "hosts", "quality"),
     *("methodology", "fairness", "definitions", "downloads", "about"),
 )
 _OWN_FORMAT = "native"
@@ -89,9 +91,11 @@ class SitePage(msgspec.Struct, frozen=True):
 def plan(view: View, settings: SiteSettings, *, has_requirements: bool = False) -> list[SitePage]:
     """Return all pages that the data give, except those of logs."""
     groups = page_groups(view, settings.pages)
-    shared = _of_site(view, groups)
+    asked = questions_of(view, settings.questions)
+    shared = {**_of_site(view, groups), "questions": [each for each in asked if each.is_listed], "is_by_size": _is_by_size(view)}
     keywords = ", ".join(_size_words(view))
     pages = [SitePage("index", "index.html.jinja", settings.title, shared, keywords=keywords)]
+    pages += _question_pages(asked, shared)
     pages += _group_pages(view, groups, shared["diffs"])
     pages += [_result_page(view, page, group) for group in groups for page in group.pages]
     for name, (title, has_contents) in _TITLES.items():
@@ -103,6 +107,21 @@ def plan(view: View, settings: SiteSettings, *, has_requirements: bool = False) 
             pages.append(SitePage(name, template, title, shared, parents, anchor, keywords=of_search, has_contents=has_contents))
     pages += [_hosts_page(view), _about(view), *_with_transports(_diff_pages(view), groups)]
     return pages
+
+
+def _is_by_size(view: View) -> bool:
+    """Whether several systems or transports were measured at several message sizes: only then is a figure of all of them over sizes of use."""
+    results = [result for results in view.by_run.values() for result in results]
+    measured = {(result.run.system, result.conditions.transport) for result in results}
+    return len(measured) > 1 and len({result.payload_bytes for result in results}) > 1
+
+
+def _question_pages(asked: Sequence[AskedQuestion], shared: dict[str, Any]) -> Iterator[SitePage]:
+    """Yield the page of each question, and one that lists those that the site asks."""
+    if asked:
+        yield SitePage(QUESTIONS, "questions.html.jinja", "Questions", shared)
+    for each in asked:
+        yield SitePage(each.document, "question.html.jinja", each.title, {"asked": each}, (QUESTIONS,), has_contents=True)
 
 
 def _result_page(view: View, page: ResultPage, group: PageGroup) -> SitePage:

@@ -17,6 +17,7 @@ from tacholog.runs.labels import is_label
 from tacholog.runs.manifest import read_toml
 from tacholog.site.result_pages import DEFAULT, FIELDS
 from tacholog.store.logs import Limits
+from tacholog.view.questions import Question
 
 _MAIL = re.compile(r"mailto:[\w.+@%?=&,-]+")
 _PICTURES = (".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico")
@@ -85,6 +86,7 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     systems: tuple[str, ...] | None = None
     campaigns_left_out: tuple[str | CampaignOfRelease, ...] = ()
     pages: tuple[str, ...] = DEFAULT
+    questions: tuple[Question, ...] = ()
     privacy: Privacy = Privacy()
     limits: LimitSettings = LimitSettings()
 

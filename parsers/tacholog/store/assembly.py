@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from tacholog.errors import UnreadableInput
-from tacholog.runs.conditions import options_apart
+from tacholog.runs.conditions import distinguishing_options
 from tacholog.runs.disturbance import exceeded
 from tacholog.runs.host import stated_host
 from tacholog.runs.labels import labels_text
@@ -131,7 +131,7 @@ class _Assembly:
         clocks = clocks_of(manifest, task.open)
         ending = run_ending(manifest, logs, has_results=any(shape.scope != "resources" for log in logs for shape in log.columns.shapes))
         of_results = [log for log in logs if log.head.format != _RESOURCES]
-        options = options_apart(manifest, _measured(logs) if manifest.options else ())
+        options = distinguishing_options(manifest, _measured(logs) if manifest.options else ())
         for log in logs:
             if log.head.format == _RESOURCES:
                 shared = _shared({shape.conditions for other in of_results for shape in other.columns.shapes})

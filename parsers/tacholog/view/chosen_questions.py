@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacholog.runs.labels import CONTROL, is_label
-from tacholog.view.factors import Factor, Observation, observations, varying
+from tacholog.view.factors import Factor, Observation, varying
 from tacholog.view.questions import NEVER_CHOSEN, Question, default_metric
-from tacholog.view.results import ResultRow
 
 #: Fields that may be a subject, the preferred one first. The labels of the user stand where ``label.`` stands.
 SUBJECTS = ("system", "transport", "label.", "type", "data_path", "reliability", "keyed", "waiting", "tuning", "payload_touched", "release")
@@ -49,13 +48,9 @@ class Crossing(NamedTuple):
         return self.filled * (self.filled / self.cases) * (1.2 if self.least_runs >= _LEAST else 1.0)
 
 
-def questions_for(results: Iterable[ResultRow]) -> list[Question]:
-    """Return the questions that these numbers can answer, the best first: one on latency, one on rates.
-
-    Args:
-        results: the numbers of whole measurements.
-    """
-    numbers = [each for each in observations(results) if CONTROL not in each.fields and each.result.value is not None]
+def questions_for(numbers: Iterable[Observation]) -> list[Question]:
+    """Return the questions that these numbers of whole measurements can answer, the best first: one on latency, one on rates."""
+    numbers = [each for each in numbers if CONTROL not in each.fields and each.result.value is not None]
     scored = [_question([each for each in numbers if each.result.metric in metrics]) for metrics in (_LATENCY, _RATES)]
     latency, rate = scored
     is_latency_first = latency is None or rate is None or latency[0] * _LEAST >= rate[0]  # of two questions that are about as good

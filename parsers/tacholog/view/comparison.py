@@ -1,6 +1,6 @@
-"""Everything that the page that compares offers: series with their numbers, and the verdicts on which of them may stand side by side.
+"""The content of the comparison page: series with their numbers, and the verdicts on which of them may be compared.
 
-The page's script decides nothing. It looks verdicts up (`ConditionVerdicts`), filters, sorts, and computes ratios and means.
+The page's script decides nothing. It looks up verdicts (`ConditionVerdicts`), filters, sorts, and computes ratios and means.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tacholog.view.refusals import refusals
 from tacholog.view.series import Cell
 from tacholog.view.views import View
 
-# What is offered, in the order of asking.
+# The offered numbers, in the order of the page.
 METRICS_SHOWN = (
     *(
         ("latency", name, label)
@@ -33,14 +33,14 @@ METRICS_SHOWN = (
     ("message_rate", "mean", ""),
     ("loss", "total", ""),
 )
-_ELSEWHERE = ("host", "basis", "definition", "load_mode", "published", "run", "transport")  # what the page shows of a series in another place
+_ELSEWHERE = ("host", "basis", "definition", "load_mode", "published", "run", "transport")  # shown in another place of the page
 _SAYS_VERSION = ("release", "tool_version")
 _PUBLISHED = "published figures"
 _REPUBLISHED = "republished"  # the mark of figures that a document took over from an older one
 LEFT_OUT = frozenset(
     {"loss", "undersampled", "run_failed", "altered", "out_of_order", "impossible"}
 )  # marks under which a diff gives no verdict either
-# What a number may be used for, and why not for more: for a ratio that counts in the mean, for a ratio, for none.
+# How a number may be used, with the reason for a restriction: in a ratio that counts in the mean, in a ratio, in none.
 COUNTED, UNCOUNTED, ZERO, BOUND = range(4)
 USES = (
     "",
@@ -51,18 +51,18 @@ USES = (
 
 
 class ConditionVerdicts(msgspec.Struct, frozen=True):
-    """What one condition means for the ratio of two series: ``reasons[baseline][other]``, by the places of their values; null: it allows it.
+    """The effect of one condition on the ratio of two series: ``reasons[baseline][other]``, by the indices of their values; null: it is allowed.
 
-    ``places`` holds the place of each series' value among all values of the condition; null for a series without the metric.
+    ``value_indices`` holds the index of each series' value among all values of the condition; null for a series without the metric.
     """
 
     condition: str
-    places: tuple[int | None, ...]
+    value_indices: tuple[int | None, ...]
     reasons: tuple[tuple[str | None, ...], ...]
 
 
 class OfferedSeries(msgspec.Struct, frozen=True):
-    """A series that the page offers: its numbers by metric (``latency.p50``), and whether it is the newest and its release's main campaign."""
+    """A series on the page: its numbers by metric (``latency.p50``), and whether it is of the newest release and of its main campaign."""
 
     system_series: SystemSeries
     cells: dict[str, list[tuple[int, Cell]]]
@@ -70,10 +70,10 @@ class OfferedSeries(msgspec.Struct, frozen=True):
     is_main: bool
 
     def absent(self, metric: str, statistic: str) -> dict[int, str]:
-        """Return, by size, why there is no such number, for those sizes that were measured."""
-        numbers = {at for at, _ in self.cells.get(f"{metric}.{statistic}", ())}
+        """Return, for each measured size without this number, the reason."""
+        numbers = {size for size, _ in self.cells.get(f"{metric}.{statistic}", ())}
         series = self.system_series.series
-        return {at: series.absent(metric, statistic, at) for at in series.sizes() if at is not None and at not in numbers}
+        return {size: series.absent(metric, statistic, size) for size in series.sizes() if size is not None and size not in numbers}
 
 
 class SeriesComparison(msgspec.Struct, frozen=True):
@@ -88,12 +88,12 @@ class SeriesComparison(msgspec.Struct, frozen=True):
 
 
 def comparison(view: View, pages: PageIndex) -> SeriesComparison:
-    """Return what can be compared of a view. Controls are left out: the comparisons of releases show them."""
-    everything = [one for one in system_series(view, pages) if not one.is_control]
-    last, main = {one.id for one in of_last_releases(everything)}, main_campaigns(everything)
-    offered = tuple(OfferedSeries(one, cells, one.id in last, one.id in main) for one in everything if (cells := _cells(one)))
+    """Return the series of a view that can be compared. Controls are left out: the comparisons of releases show them."""
+    everything = [member for member in system_series(view, pages) if not member.is_control]
+    last, main = {member.id for member in of_last_releases(everything)}, main_campaigns(everything)
+    offered = tuple(OfferedSeries(member, cells, member.id in last, member.id in main) for member in everything if (cells := _cells(member)))
     names = [(f"{metric}.{statistic}", metric) for metric, statistic, _ in METRICS_SHOWN]
-    measured = [(name, metric) for name, metric in names if any(name in one.cells for one in offered)]
+    measured = [(name, metric) for name, metric in names if any(name in member.cells for member in offered)]
     return SeriesComparison(
         offered,
         {name: tuple(verdicts_on(offered, name, metric)) for name, metric in measured},
@@ -101,25 +101,25 @@ def comparison(view: View, pages: PageIndex) -> SeriesComparison:
     )
 
 
-def _cells(one: SystemSeries) -> dict[str, list[tuple[int, Cell]]]:
-    found = {f"{metric}.{statistic}": list(_sized(one.series.cells(metric, statistic))) for metric, statistic, _ in METRICS_SHOWN}
-    return {name: cells for name, cells in found.items() if cells}
+def _cells(member: SystemSeries) -> dict[str, list[tuple[int, Cell]]]:
+    by_metric = {f"{metric}.{statistic}": list(_sized(member.series.cells(metric, statistic))) for metric, statistic, _ in METRICS_SHOWN}
+    return {name: cells for name, cells in by_metric.items() if cells}
 
 
 def _sized(cells: Mapping[int | None, Cell]) -> Iterator[tuple[int, Cell]]:
-    for at, cell in sorted(cells.items(), key=lambda item: item[0] or 0):
-        if at is not None and cell.value is not None and cell.sizes_high is None:
-            yield at, cell
+    for size_bytes, cell in sorted(cells.items(), key=lambda item: item[0] or 0):
+        if size_bytes is not None and cell.value is not None and cell.sizes_high is None:
+            yield size_bytes, cell
 
 
 def verdicts_on(offered: Sequence[OfferedSeries], name: str, metric: str) -> Iterator[ConditionVerdicts]:
-    """Yield for each condition what it means for the ratios of a metric; nothing for conditions that allow every ratio."""
-    stated = [conditions_of(one.system_series.series, metric) if name in one.cells else None for one in offered]
+    """Yield the verdicts of each condition on the ratios of a metric, except conditions that allow every ratio."""
+    conditions = [conditions_of(series.system_series.series, metric) if name in series.cells else None for series in offered]
     for condition in asked("ratio", metric):
-        values = list(dict.fromkeys(one[condition] for one in stated if one is not None))
+        values = list(dict.fromkeys(series[condition] for series in conditions if series is not None))
         reasons = tuple(tuple(_reason(condition, base, other, metric) for other in values) for base in values)
         if any(reason is not None for row in reasons for reason in row):
-            yield ConditionVerdicts(condition, tuple(None if one is None else values.index(one[condition]) for one in stated), reasons)
+            yield ConditionVerdicts(condition, tuple(None if series is None else values.index(series[condition]) for series in conditions), reasons)
 
 
 def _reason(condition: str, base: object, other: object, metric: str) -> str | None:
@@ -128,12 +128,13 @@ def _reason(condition: str, base: object, other: object, metric: str) -> str | N
 
 
 def _repeats(offered: Sequence[OfferedSeries], name: str) -> tuple[tuple[int, ...], ...]:
-    """Return for each series which others have the same figures: a document that prints those of an older one has not measured them anew."""
-    again = [(place, dict(one.cells[name])) for place, one in enumerate(offered) if name in one.cells and _has_republished(one.cells[name])]
-    found: dict[int, tuple[int, ...]] = {}
-    for place, cells in again:
-        found[place] = tuple(other for other, theirs in again if other != place and _is_repeat(cells, theirs))
-    return tuple(found.get(place, ()) for place in range(len(offered)))
+    """Return, for each series, the others with the same figures: a document may print figures of an older one without measuring again."""
+    cells_of = [series.cells.get(name, ()) for series in offered]
+    again = [(index, dict(cells)) for index, cells in enumerate(cells_of) if _has_republished(cells)]
+    repeats: dict[int, tuple[int, ...]] = {}
+    for index, cells in again:
+        repeats[index] = tuple(other for other, theirs in again if other != index and _is_repeat(cells, theirs))
+    return tuple(repeats.get(index, ()) for index in range(len(offered)))
 
 
 def _has_republished(cells: Sequence[tuple[int, Cell]]) -> bool:
@@ -141,36 +142,36 @@ def _has_republished(cells: Sequence[tuple[int, Cell]]) -> bool:
 
 
 def _is_repeat(mine: Mapping[int, Cell], theirs: Mapping[int, Cell]) -> bool:
-    both = [(mine[at], theirs[at]) for at in mine.keys() & theirs.keys()]
-    return bool(both) and all(one.value == other.value and _REPUBLISHED in one.marks and _REPUBLISHED in other.marks for one, other in both)
+    both = [(mine[size_bytes], theirs[size_bytes]) for size_bytes in mine.keys() & theirs.keys()]
+    return bool(both) and all(number.value == other.value and _REPUBLISHED in number.marks and _REPUBLISHED in other.marks for number, other in both)
 
 
 def use_of(cell: Cell, metric: str) -> int:
-    """Return what a number may be used for: an index into `USES`. In a comparison of losses, loss is what is asked for."""
+    """Return how a number may be used: an index into `USES`. In a comparison of losses, loss is no restriction."""
     if not cell.value or cell.value < 0:
         return ZERO
-    if cell.shown.bound != "=":
+    if cell.result.bound != "=":
         return BOUND
     return UNCOUNTED if any(mark in LEFT_OUT and not (mark == metric == "loss") for mark in cell.marks) else COUNTED
 
 
-def campaign_words(one: SystemSeries) -> str:
-    """Return how long each size was measured, and how often: two campaigns of one release differ in nothing else."""
-    if one.series.published:
+def campaign_words(member: SystemSeries) -> str:
+    """Return how long each size was measured, and how often. Two campaigns of one release may differ only in this."""
+    if member.series.published:
         return _PUBLISHED
-    duration = words("planned_duration_s", dict(one.series.key)["planned_duration_s"])
-    runs = max(cell.run_count for metric, statistic, _ in METRICS_SHOWN for cell in one.series.cells(metric, statistic).values())
+    duration = words("planned_duration_s", dict(member.series.key)["planned_duration_s"])
+    runs = max(cell.run_count for metric, statistic, _ in METRICS_SHOWN for cell in member.series.cells(metric, statistic).values())
     return ", ".join(filter(None, (duration, f"{runs} run{'s' if runs > 1 else ''}")))
 
 
-def version_of(one: SystemSeries) -> str:
+def version_of(member: SystemSeries) -> str:
     """Return the release of a series, or the version of its system."""
-    key = dict(one.series.key)
+    key = dict(member.series.key)
     return str(key["release"] or key["system_version"] or NOT_STATED)
 
 
 def other_conditions(key: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what each condition is called and its value; of release, version and tool version only what the others do not say."""
+    """Yield the name and the value of each condition. Release and tool version are left out if they are equal to the version."""
     versions = {key["system_version"]}
     key = with_each_label([key])[0]
     for name in (name for name in key if name not in _ELSEWHERE and key[name] is not None):
@@ -182,5 +183,5 @@ def other_conditions(key: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def metric_words(metric: str, label: str) -> str:
-    """Return what a metric with a statistic is called."""
+    """Return the name of a metric with a statistic."""
     return ", ".join(filter(None, (METRICS[metric].words, label)))

@@ -9,16 +9,20 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 from tacholog.errors import TachologError
 from tacholog.runs.labels import CONTROL, PREFIX, is_label, labels_of
 from tacholog.schema.conditions import CONDITIONS
+from tacholog.view import results as results_of
 from tacholog.view.names import condition_name, words
 from tacholog.view.numerals import NOT_STATED, by_version, natural, quantity, size
 from tacholog.view.results import ResultRow, RunRow
+
+if TYPE_CHECKING:
+    from tacholog.store.frames import Dataset
 
 #: A value of a field: text, a number or a truth value as the schema has it; a label as it was written; ``None``: not stated.
 Value = str | int | float | bool | None
@@ -108,6 +112,13 @@ def observations(results: Iterable[ResultRow]) -> list[Observation]:
     """Return numbers with the values of their fields. Numbers that were measured alike share a mapping."""
     made: dict[tuple[object, ...], Mapping[str, Value]] = {}
     return [Observation(result, _fields_of(result, made)) for result in results]
+
+
+def measured(data: Dataset) -> tuple[list[Observation], list[RunRow]]:
+    """Return the numbers of whole measurements of a dataset with their fields, and its runs."""
+    runs = results_of.runs(data)
+    whole = msgspec.structs.replace(data, results=data.results[data.results["scope"] == "summary"])
+    return observations(results_of.results(whole, runs)), list(runs.values())
 
 
 def _fields_of(result: ResultRow, made: dict[tuple[object, ...], Mapping[str, Value]]) -> Mapping[str, Value]:

@@ -29,23 +29,23 @@ from tacholog.view.series import Series, labelled_among
 from tacholog.view.views import TESTS, Selection, View, manifest_of
 
 MOST_SERIES = 12  # of a test in a portion
-# What the tables with all numbers of a page hold at most, in elements. A number has about five (with its link, range and marks), and a series has
-# heads and lines too.
+# Limit for the tables with all numbers of a page, in HTML elements. A number takes about five elements (with its link, range and marks), and a series
+# has headings and lines too.
 MOST_ELEMENTS = 2400
 _OF_NUMBER, _OF_SERIES = 5, 100
 SeriesName = tuple[str, int]  # test and slot
 
 
 class Portion(msgspec.Struct, frozen=True):
-    """A part of what a selection shows.
+    """A part of the numbers of a selection.
 
     Attributes:
-        title: its release, or its campaign and machine, in words; empty for what the page shows at once.
+        title: its release, or its campaign and machine, in words; empty for the portion that the page shows at once.
         runs: the names of its runs.
-        series: the series in it, in order.
-        evidence: what it consists of, the best first.
-        is_first: whether it is the first portion of its runs, to which those without numbers belong.
-        is_release: whether its title is that of an older release.
+        series: its series in order.
+        evidence: its sets of runs, the best first.
+        is_first: whether it is the first portion of its runs. Runs without numbers belong to the first portion.
+        is_release: whether its title names an older release.
     """
 
     title: str
@@ -56,31 +56,31 @@ class Portion(msgspec.Struct, frozen=True):
     is_release: bool = False
 
     def has(self, test: str, series: Series) -> bool:
-        """Whether a series of a test is in it."""
+        """Whether the portion has a series of a test."""
         return (test, series.slot) in self.series
 
     def series_of(self, test: str, series: Iterable[Series]) -> list[Series]:
-        """Return those series of a test that are in it. Their labels tell them apart; what they share is said of the evidence."""
+        """Return the series of a test that belong to the portion. Their labels name only the differences between them."""
         return labelled_among([member for member in series if self.has(test, member)])
 
     @property
     def tests(self) -> int:
-        """How many tests it has series of."""
+        """The number of tests in the portion."""
         return len({test for test, _ in self.series})
 
     def has_run(self, run: RunRow) -> bool:
-        """Whether a run belongs to it."""
+        """Whether a run belongs to the portion."""
         return run.run in self.runs
 
     def only(self, view: View) -> View:
-        """Return the part of a view with its runs. The series of that part have other slots than those of the view."""
+        """Return the part of a view with the runs of the portion. Its series have other slots than those of the view."""
         return view.only_runs(name for name in view.runs if name in self.runs)
 
 
 def portions(view: View) -> Sequence[Portion]:
     """Return the portions of a selection.
 
-    The first is what a page shows at once: the best evidence of each system. Then follow the other campaigns and machines of the newest release, and
+    The page shows the first portion at once: the best evidence of each system. The other campaigns and machines of the newest release follow, and
     then the older releases, the newest first.
     """
     return view.once("portions", partial(_portions, view))
@@ -89,20 +89,24 @@ def portions(view: View) -> Sequence[Portion]:
 def _portions(view: View) -> list[Portion]:
     weighed = _weighed(view)
     sets: dict[str | None, list[Evidence]] = {}
-    for one in evidence(view):
-        sets.setdefault(one.system, []).append(one)
-    best = tuple(found[0] for found in sets.values())
-    beside = [one for found in sets.values() for one in found[1:] if one.age == found[0].age]
-    older: dict[tuple[int, str | None], list[Evidence]] = {}
-    for one in sorted((one for found in sets.values() for one in found if one.age != found[0].age), key=lambda one: (one.age, str(one.system))):
-        older.setdefault((one.age, one.system), []).append(one)
-    found = _split("", best, weighed, most=None)  # a page takes the end of its tables out
-    found += [part for one in beside for part in _split(_title(one), (one,), weighed)]
-    return found + [part for of_age in older.values() for part in _split(_release(of_age[0], len(sets) > 1), tuple(of_age), weighed, is_release=True)]
+    for run_set in evidence(view):
+        sets.setdefault(run_set.system, []).append(run_set)
+    best = tuple(of_system[0] for of_system in sets.values())
+    same_age = [run_set for of_system in sets.values() for run_set in of_system[1:] if run_set.age == of_system[0].age]
+    older = [run_set for of_system in sets.values() for run_set in of_system if run_set.age != of_system[0].age]
+    releases: dict[tuple[int, str | None], list[Evidence]] = {}
+    for run_set in sorted(older, key=lambda run_set: (run_set.age, str(run_set.system))):
+        releases.setdefault((run_set.age, run_set.system), []).append(run_set)
+    result = _split("", best, weighed, most=None)  # A page shows the first portion whole, and moves the end of its tables to files of their own.
+    for run_set in same_age:
+        result += _split(_title(run_set), (run_set,), weighed)
+    for of_release in releases.values():
+        result += _split(_release(of_release[0], len(sets) > 1), tuple(of_release), weighed, is_release=True)
+    return result
 
 
 class _Weighed(NamedTuple):
-    """A series, the run that it begins with, and about how many elements it has on a page."""
+    """A series, its first run, and about how many HTML elements it takes on a page."""
 
     name: SeriesName
     run: str
@@ -118,10 +122,10 @@ def _weighed(view: View) -> list[_Weighed]:
 
 
 def at_once(series: Sequence[Series], tests: int) -> int:
-    """Return how many of these series a page holds in its tables with all numbers, if it has so many tests: at least one."""
+    """Return how many of these series fit into the tables with all numbers of a page with this number of tests: at least one."""
     elements = 0
-    for count, one in enumerate(series):
-        elements += _elements(one)
+    for count, member in enumerate(series):
+        elements += _elements(member)
         if count and elements > MOST_ELEMENTS // tests:
             return count
     return len(series)
@@ -132,31 +136,31 @@ def _elements(series: Series) -> int:
     return _OF_SERIES + _OF_NUMBER * len(numbers)
 
 
-def _title(one: Evidence) -> str:
-    quick = "quick look, " if one.is_quick else ""
-    return f"{quick}{one.name}"
+def _title(run_set: Evidence) -> str:
+    quick = "quick look, " if run_set.is_quick else ""
+    return f"{quick}{run_set.name}"
 
 
-def _release(one: Evidence, several: bool) -> str:
-    name = one.release or one.version or NOT_STATED
-    return f"{one.system} {name}" if several else name
+def _release(run_set: Evidence, several: bool) -> str:
+    name = run_set.release or run_set.version or NOT_STATED
+    return f"{run_set.system} {name}" if several else name
 
 
 def _split(
     title: str, sets: tuple[Evidence, ...], weighed: Sequence[_Weighed], *, is_release: bool = False, most: int | None = MOST_ELEMENTS
 ) -> list[Portion]:
-    """Return the series of these runs in portions that a page can hold. Each test has the same share of a portion."""
-    runs = frozenset(run for one in sets for run in one.runs)
-    series = [one for one in weighed if one.run in runs]
+    """Split the series of these runs into portions that fit on a page. Each test has the same share of a portion."""
+    runs = frozenset(run for member in sets for run in member.runs)
+    series = [member for member in weighed if member.run in runs]
     chunks: dict[int, list[SeriesName]] = {0: []}
-    tests = {one.name[0] for one in series}
+    tests = {member.name[0] for member in series}
     for test in sorted(tests, key=TESTS.index):
-        place = count = elements = 0
-        for one in sorted(one for one in series if one.name[0] == test):
-            if count and (count == MOST_SERIES or (most is not None and elements + one.elements > most // len(tests))):
-                place, count, elements = place + 1, 0, 0
-            count, elements = count + 1, elements + one.elements
-            chunks.setdefault(place, []).append(one.name)
+        chunk = count = elements = 0
+        for member in sorted(member for member in series if member.name[0] == test):
+            if count and (count == MOST_SERIES or (most is not None and elements + member.elements > most // len(tests))):
+                chunk, count, elements = chunk + 1, 0, 0
+            count, elements = count + 1, elements + member.elements
+            chunks.setdefault(chunk, []).append(member.name)
     return [
         Portion(_named(title, number), runs, tuple(names), sets, is_first=not number, is_release=is_release)
         for number, names in sorted(chunks.items())
@@ -172,13 +176,13 @@ def _named(title: str, number: int) -> str:
 
 _TOLD_BY = ("campaign", "published", "host", "system")
 _DAY = len("2026-11-23")
-_DISTURBED = "disturbed"  # the mark of a number whose run was beyond the limits of its campaign
+_DISTURBED = "disturbed"  # the mark of a number whose run exceeded the limits of its campaign
 Limits = Literal["kept", "not stated", "exceeded"]
 _ORDER: tuple[Limits, ...] = ("kept", "not stated", "exceeded")
 
 
 class _Key(NamedTuple):
-    """What the runs of a set share."""
+    """The values that the runs of a set share."""
 
     system: str | None
     release: str | None
@@ -189,18 +193,18 @@ class _Key(NamedTuple):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """Runs that one campaign made of one release on one machine.
+    """A set of runs that one campaign made of one release on one machine.
 
     Attributes:
         age: how many releases of the system are newer.
-        name: what tells it from other sets of the same release; empty if there are none.
-        runs: the names of its runs, also of those without numbers.
-        runs_each: how many runs are behind a number, typically.
-        fewest_runs_each, most_runs_each: the same for the number with the fewest runs, and for that with the most.
+        name: the difference from other sets of the same release, in words; empty if there are none.
+        runs: the names of its runs, including runs without numbers.
+        runs_each: the typical number of runs behind a number.
+        fewest_runs_each, most_runs_each: the number of runs behind the number with the fewest runs, and behind the one with the most.
         limits: whether all runs kept the limits of their campaign.
         breadth: how many pairs of test and message size it has.
-        duration_s: how long a number was measured in a run, as planned.
-        first_day, last_day: when its runs were made, as YYYY-MM-DD.
+        duration_s: the planned duration of a measurement in a run.
+        first_day, last_day: the days of its first and last run, as YYYY-MM-DD.
     """
 
     system: str | None
@@ -223,7 +227,7 @@ class Evidence(msgspec.Struct, frozen=True):
 
     @property
     def is_quick(self) -> bool:
-        """Whether own runs are too few for a comparison."""
+        """Whether it has own runs, and too few for a comparison."""
         return not self.published and self.runs_each < MIN_RUNS
 
 
@@ -234,44 +238,45 @@ def evidence(view: View) -> list[Evidence]:
         key = _Key(run.system, run.release, run.system_version, run.campaign, run.host, run.published)
         sets.setdefault(key, []).append(run)
     ages, measured = _ages(sets), _runs_at_sizes(view)
-    found = [_evidence(view, key, runs, ages[key], measured) for key, runs in sets.items()]
-    found.sort(key=lambda one: one.last_day or "", reverse=True)
-    return _with_names(_with_failed(sorted(found, key=_rank)))
+    run_sets = [_evidence(view, key, runs, ages[key], measured) for key, runs in sets.items()]
+    run_sets.sort(key=lambda run_set: run_set.last_day or "", reverse=True)
+    return _with_names(_with_failed(sorted(run_sets, key=_rank)))
 
 
-def _rank(one: Evidence) -> tuple[object, ...]:
-    return (one.breadth == 0, one.age, one.is_quick, _ORDER.index(one.limits), -one.breadth, -one.runs_each, -(one.duration_s or 0.0))
+def _rank(run_set: Evidence) -> tuple[object, ...]:
+    size = (-run_set.breadth, -run_set.runs_each, -(run_set.duration_s or 0.0))
+    return (run_set.breadth == 0, run_set.age, run_set.is_quick, _ORDER.index(run_set.limits), *size)
 
 
-def _with_failed(found: Sequence[Evidence]) -> list[Evidence]:
-    """Add runs without any number to the best set of their release, or else to the best of their system: a page lists them beside the others."""
-    measured = [one for one in found if one.breadth]
-    for lost in (one for one in found if not one.breadth):
-        places = [place for place, one in enumerate(measured) if one.system == lost.system]
-        place = next((place for place in places if measured[place].age == lost.age), places[0] if places else None)
-        if place is None:
+def _with_failed(run_sets: Sequence[Evidence]) -> list[Evidence]:
+    """Add runs without numbers to the best set of their release, or else to the best of their system, so that a page lists them."""
+    measured = [run_set for run_set in run_sets if run_set.breadth]
+    for lost in (run_set for run_set in run_sets if not run_set.breadth):
+        indices = [index for index, run_set in enumerate(measured) if run_set.system == lost.system]
+        index = next((index for index in indices if measured[index].age == lost.age), indices[0] if indices else None)
+        if index is None:
             measured.append(lost)
         else:
-            measured[place] = msgspec.structs.replace(measured[place], runs=measured[place].runs | lost.runs)
+            measured[index] = msgspec.structs.replace(measured[index], runs=measured[index].runs | lost.runs)
     return measured
 
 
 def _ages(sets: Mapping[_Key, Sequence[RunRow]]) -> dict[_Key, int]:
-    """Return how many releases are newer than each set. A set without a release is as old as the release of its version, or else the newest."""
+    """Return how many releases are newer than each set. A set without a release counts as the release of its version, or else as the newest."""
     released: dict[tuple[str | None, str | None], str] = {(key.system, key.version): key.release for key in sets if key.release and key.version}
     named = {key: key.release or released.get((key.system, key.version)) or key.version for key in sets}
     order = in_order_of_time((run.system, named[key], run.start_time) for key, runs in sets.items() for run in runs)
-    places: dict[tuple[str | None, str | None], int] = {
-        (system, name): len(names) - 1 - place for system, names in order.items() for place, name in enumerate(names)
+    ages: dict[tuple[str | None, str | None], int] = {
+        (system, name): len(names) - 1 - index for system, names in order.items() for index, name in enumerate(names)
     }
-    return {key: places.get((key.system, name), 0) for key, name in named.items()}
+    return {key: ages.get((key.system, name), 0) for key, name in named.items()}
 
 
 def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int, measured: Sequence[frozenset[str]]) -> Evidence:
     """Return the evidence of these runs. ``measured`` are the runs of each series at each size, of all sets."""
     numbers = [result for run in runs for result in view.by_run.get(run.run, ()) if result.scope == "summary"]
     names = frozenset(run.run for run in runs)
-    counts = [count for found in measured if (count := len(found & names))]
+    counts = [count for behind in measured if (count := len(behind & names))]
     durations = {result.conditions.planned_duration_s for result in numbers}
     days = sorted(run.start_time[:_DAY] for run in runs if run.start_time)
     return Evidence(
@@ -291,9 +296,9 @@ def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int, measured:
 
 
 def _runs_at_sizes(view: View) -> list[frozenset[str]]:
-    """Return the runs behind each series of a test at each size: those that tables and sentences count."""
-    series = [one for test in TESTS for one in view.only(Selection(test=test)).series()]
-    return [frozenset(result.run.run for result in results) for one in series for results in one.measured.of_size.values()]
+    """Return the runs behind each series of a test at each size, as tables and sentences count them."""
+    series = [member for test in TESTS for member in view.only(Selection(test=test)).series()]
+    return [frozenset(result.run.run for result in results) for member in series for results in member.measured.of_size.values()]
 
 
 def _limits(runs: Iterable[RunRow], *, disturbed: bool) -> Limits:
@@ -303,13 +308,13 @@ def _limits(runs: Iterable[RunRow], *, disturbed: bool) -> Limits:
     return "kept" if all(manifest is not None and manifest.limits is not None for manifest in manifests) else "not stated"
 
 
-def _with_names(found: Sequence[Evidence]) -> list[Evidence]:
-    """Name each set by what tells it from the others of its age."""
+def _with_names(run_sets: Sequence[Evidence]) -> list[Evidence]:
+    """Name each set by its differences from other sets of the same age."""
     names: dict[frozenset[str], str] = {}
-    for age in {one.age for one in found}:
-        alike = [one for one in found if one.age == age]
-        rows = [{name: getattr(one, name) for name in _TOLD_BY} | {"system_version": one.version} for one in alike]
-        told = [sorted(parts, key=lambda part: part[0] != _TOLD_BY[0]) for parts in told_apart(rows)] if len(alike) > 1 else []
-        called = made_different([joined_or_unstated(parts) for parts in told], rows) if told else []
-        names |= {one.runs: name for one, name in zip(alike, called, strict=False)}
-    return [msgspec.structs.replace(one, name=names.get(one.runs, "")) for one in found]
+    for age in {run_set.age for run_set in run_sets}:
+        alike = [run_set for run_set in run_sets if run_set.age == age]
+        rows = [{name: getattr(run_set, name) for name in _TOLD_BY} | {"system_version": run_set.version} for run_set in alike]
+        distinctions = [sorted(parts, key=lambda part: part[0] != _TOLD_BY[0]) for parts in told_apart(rows)] if len(alike) > 1 else []
+        called = made_different([joined_or_unstated(parts) for parts in distinctions], rows) if distinctions else []
+        names |= {run_set.runs: name for run_set, name in zip(alike, called, strict=False)}
+    return [msgspec.structs.replace(run_set, name=names.get(run_set.runs, "")) for run_set in run_sets]

@@ -24,7 +24,7 @@ from tacholog.errors import TachologError
 from tacholog.runs.labels import CONTROL, is_label
 from tacholog.runs.moments import instant
 from tacholog.schema.metrics import METRICS, median_place
-from tacholog.view.factors import Factor, Observation, Value, check_field, factor, fields_of_run, observations, varying
+from tacholog.view.factors import Factor, Observation, Value, check_field, factor, fields_of_run, varying
 from tacholog.view.results import ResultRow, RunRow
 
 LEVEL = 0.05
@@ -188,18 +188,18 @@ class Answer(msgspec.Struct, frozen=True):
         return sorted(values, key=lambda subject: values[subject], reverse=not self.lower_is_better)
 
 
-def answer(question: Question, results: Sequence[ResultRow], runs: Sequence[RunRow] = ()) -> Answer:
+def answer(question: Question, numbers: Sequence[Observation], runs: Sequence[RunRow] = ()) -> Answer:
     """Answer a question from the numbers of whole measurements.
 
     Args:
         question: what is asked.
-        results: the numbers, of all metrics.
+        numbers: the numbers, of all metrics.
         runs: all runs, also those without a number: they explain what is missing.
 
     Raises:
         TachologError: there is no such field, metric or value, or nothing is left.
     """
-    everything = [each for each in observations(results) if CONTROL not in each.fields]
+    everything = [each for each in numbers if CONTROL not in each.fields]
     names = (question.subject, *([question.over] if question.over else []), *question.by)
     for name in (*names, *question.where):
         check_field(name, everything)

@@ -20,7 +20,7 @@ from tacholog.compare.comparable import A_REFERENCE, BYTES, MOVED, NOT_MOVED, is
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.schema.metrics import METRICS
-from tacholog.view.cost import spinning_among, way
+from tacholog.view.cost import spinning_among, way_of_measuring
 from tacholog.view.names import joined, participant_title, with_system, words
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.page_index import PageIndex, PagePart
@@ -28,7 +28,7 @@ from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_
 from tacholog.view.views import Selection, View, differing_labels
 
 _BATCHED = "batched"
-# Conditions that a group's own words name, that stand above its table, or that say little there.
+# Conditions that the words of a group include already, that stand above its table, or that say little there.
 _IN_GROUP_WORDS = (
     *("transport", "host", "definition", "load_mode", "basis", "campaign", "build", "planned_duration_s", "published", "side", "participant"),
     *("tool", "tool_version", "warmup", "settings", "run"),
@@ -39,9 +39,9 @@ _NEW = ("options", "settings", "labels")
 class SystemSeries(msgspec.Struct, frozen=True):
     """One series of one system over one transport.
 
-    ``part`` is the part of a page that shows it, if there is one, and ``slot`` is its place among the series of its test there.
+    ``part`` is the part of a page that shows it, if there is one, and ``slot`` is its number among the series of its test there.
     ``labels`` are the labels that differ anywhere in the view, with their values in this series.
-    ``spins`` is true where it was told to sleep, and its processor time shows that it spins (`tacholog.view.cost.spinning`).
+    ``spins`` is true if it was configured to sleep, but its processor time shows that it spins (`tacholog.view.cost.spinning`).
     """
 
     system: str
@@ -54,12 +54,12 @@ class SystemSeries(msgspec.Struct, frozen=True):
 
     @property
     def label_words(self) -> str:
-        """The labels that differ anywhere in the view, as far as it has them: ``plugin flannel``."""
+        """Its values of the labels that differ anywhere in the view: ``plugin flannel``."""
         return joined(self.labels)
 
     @property
     def is_control(self) -> bool:
-        """Whether it is a control: it says something about the machine, and is none of the transports that were to be measured."""
+        """Whether it is a control: it measures the machine, and is not one of the transports under test."""
         return CONTROL in labels_of(self.series.runs[0].labels)
 
     @property
@@ -69,8 +69,8 @@ class SystemSeries(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """A name for addresses, made from the conditions: it lasts as long as they do."""
-        # Conditions that were added after 0.3 are left out where they are unknown: published addresses hold these names.
+        """A name for addresses, made from the conditions, so that it stays the same as long as they do."""
+        # Unknown conditions that were added after 0.3 are left out, so that published addresses stay valid.
         key = tuple((name, value) for name, value in self.series.key if value is not None or name not in _NEW)
         return hashlib.sha256(repr((self.system, self.series.results[0].test, key)).encode()).hexdigest()[:8]
 
@@ -81,7 +81,7 @@ class SystemSeries(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """A number, and the conditions that all series of the group share: those that a ranking asks for. All that must be known is known."""
+    """A metric with a statistic, and the conditions of a ranking, which all series of the group share. All required conditions are known."""
 
     metric: str
     statistic: str
@@ -122,21 +122,21 @@ class Group(msgspec.Struct, frozen=True):
         )
 
     def words_of(self, members: Sequence[SystemSeries]) -> str:
-        """Return the number in words, and the labels that differ elsewhere: all members of the group share them."""
+        """Return the number in words, with those labels of the group that differ between groups."""
         return ", ".join(filter(None, (self.words, members[0].label_words)))
 
     def of_any_campaign(self) -> tuple[object, ...]:
-        """Return what the groups of several campaigns that measured the same have in common."""
+        """Return the group without its campaign, which is equal for campaigns that measured the same."""
         return (self.metric, self.statistic, *(pair for pair in self.conditions if pair[0] != "campaign"))
 
-    def cells(self, one: SystemSeries) -> dict[int, Cell]:
-        """Return the numbers of a series by size in bytes, without those for a range of sizes or of no stated size."""
-        found = one.series.cells(self.metric, self.statistic)
-        return {at: cell for at, cell in found.items() if at is not None and cell.value is not None and cell.sizes_high is None}
+    def cells(self, member: SystemSeries) -> dict[int, Cell]:
+        """Return the numbers of a series by size in bytes, without numbers for a range of sizes or an unknown size."""
+        cells = member.series.cells(self.metric, self.statistic)
+        return {key: cell for key, cell in cells.items() if key is not None and cell.value is not None and cell.sizes_high is None}
 
 
 def conditions_of(series: Series, metric: str) -> dict[str, Any]:
-    """Return what is stated of a series, as `tacholog.compare.comparable.judge` asks for it in a ratio or a ranking of a metric."""
+    """Return the conditions of a series in the form that `tacholog.compare.comparable.judge` needs for a ratio or a ranking of a metric."""
     key = dict(series.key)
     participant = key["participant"]
     is_system = participant_title(participant) == "operating system"
@@ -152,35 +152,35 @@ def conditions_of(series: Series, metric: str) -> dict[str, Any]:
 
 
 def system_series(view: View, pages: PageIndex) -> Sequence[SystemSeries]:
-    """Return every series of a view, by system and transport. A label that differs anywhere in the view stands in each name.
+    """Return every series of a view, by system and transport. A label that differs anywhere in the view is part of each name.
 
-    Only that of controls does not: all that is no control would be called so.
+    The label of controls is an exception: otherwise every other series would be called "no control run".
     """
-    return view.once(("compared", pages.parts), partial(_placed, view.once("compared", partial(_compared, view)), pages))
+    return view.once(("compared", pages.parts), partial(_with_parts, view.once("compared", partial(_all_series, view)), pages))
 
 
-def _compared(view: View) -> Sequence[SystemSeries]:
-    """Return every series of a view, whatever page shows it: those that only count ask for no page."""
+def _all_series(view: View) -> Sequence[SystemSeries]:
+    """Return every series of a view, without pages."""
     pairs = sorted({(view.runs[run].system or NOT_STATED, transport or NOT_STATED) for run, kinds in view.kinds.items() for transport, _ in kinds})
     named = [name for name in differing_labels(view.runs[name] for name in view.by_run) if name != CONTROL]
     return [
-        SystemSeries(system, transport, one, labels=_values_of(one, named), spins=way(one) in spins)
+        SystemSeries(system, transport, series, labels=_values_of(series, named), spins=way_of_measuring(series) in spins)
         for system, transport in pairs
         for part in (view.only(Selection(system=system, transport=transport)),)
         for spins in (spinning_among(part.series(named), part.by_run),)
         for test in _tests_of(part)
-        for one in part.only(Selection(test=test)).series(named)
+        for series in part.only(Selection(test=test)).series(named)
     ]
 
 
 def _tests_of(part: View) -> list[str]:
-    """Return the tests of whole measurements, in the order of appearance. Of a run with numbers of one test, no more than the first is looked at."""
-    found: dict[str, None] = {}
+    """Return the tests of whole measurements, in order of appearance. In a run with one test, only the first number is examined."""
+    tests: dict[str, None] = {}
     for name, results in part.by_run.items():
-        whole = (result.test for result in results if result.scope == "summary")
+        of_summaries = (result.test for result in results if result.scope == "summary")
         several = len({test for _, test in part.kinds[name]}) > 1
-        found.update(dict.fromkeys(whole if several else islice(whole, 1)))
-    return list(found)
+        tests.update(dict.fromkeys(of_summaries if several else islice(of_summaries, 1)))
+    return list(tests)
 
 
 def _values_of(series: Series, named: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
@@ -188,88 +188,88 @@ def _values_of(series: Series, named: Sequence[str]) -> tuple[tuple[str, str | N
     return tuple((name, labels.get(name)) for name in named)
 
 
-def _placed(everything: Iterable[SystemSeries], pages: PageIndex) -> Sequence[SystemSeries]:
-    """Return the series, each with the part of a page that shows it and its place among the series of its test there."""
+def _with_parts(everything: Iterable[SystemSeries], pages: PageIndex) -> Sequence[SystemSeries]:
+    """Return the series, each with the part of a page that shows it and its number among the series of its test there."""
     counts: Counter[tuple[str, str, str, PagePart | None]] = Counter()
-    found = []
-    for one in everything:
-        first = one.series.results[0]
-        part = pages.part_with(one.system, one.transport, first.run)
-        there = (one.system, one.transport, first.test, part)
-        found.append(msgspec.structs.replace(one, part=part, slot=counts[there]))
+    placed = []
+    for member in everything:
+        first = member.series.results[0]
+        part = pages.part_with(member.system, member.transport, first.run)
+        there = (member.system, member.transport, first.test, part)
+        placed.append(msgspec.structs.replace(member, part=part, slot=counts[there]))
         counts[there] += 1
-    return found
+    return placed
 
 
 def groups(everything: Iterable[SystemSeries], *, least: int = 2, across: Collection[str] = ()) -> dict[Group, list[SystemSeries]]:
-    """Return the series that may be ranked with at least one other, by what they have in common.
+    """Return the groups of series that may be ranked against each other.
 
     Args:
         everything: the series.
-        least: how many series a group has at least; 1: those that stand alone are groups too.
+        least: the smallest number of series in a group; 1: single series are groups too.
         across: conditions in which the members of a group may differ.
     """
-    found: dict[Group, list[SystemSeries]] = {}
-    for one in everything:
-        group = group_of(one, across)
+    by_group: dict[Group, list[SystemSeries]] = {}
+    for member in everything:
+        group = group_of(member, across)
         if group is not None:
-            found.setdefault(group, []).append(one)
-    return {group: members for group, members in found.items() if len(members) >= least}
+            by_group.setdefault(group, []).append(member)
+    return {group: members for group, members in by_group.items() if len(members) >= least}
 
 
-def group_of(one: SystemSeries, across: Collection[str] = ()) -> Group | None:
-    """Return the group in which a series is ranked; nothing if a condition is not known, or it has no number to be ranked by.
+def group_of(member: SystemSeries, across: Collection[str] = ()) -> Group | None:
+    """Return the group in which a series is ranked; ``None`` if a required condition is not known, or it has no number for a ranking.
 
     The members of the group may differ in the conditions ``across``.
     """
     for metric, statistic in RANKED_BY:
-        stated = conditions_of(one.series, metric)
-        if not one.series.cells(metric, statistic) or is_ranked_nowhere(stated):
+        conditions = conditions_of(member.series, metric)
+        if not member.series.cells(metric, statistic) or is_ranked_nowhere(conditions):
             continue
-        if unknown(stated, "ranking"):
+        if unknown(conditions, "ranking"):
             return None
-        group = Group(metric, statistic, tuple(pair for pair in shared(stated, "ranking") if pair[0] not in across))
-        return group if group.cells(one) else None
+        group = Group(metric, statistic, tuple(pair for pair in shared(conditions, "ranking") if pair[0] not in across))
+        return group if group.cells(member) else None
     return None
 
 
 def sizes_of(group: Group, members: Sequence[SystemSeries], most: int) -> list[int]:
-    """Choose at most so many sizes, the smallest and the largest among them, of those that most of the series have."""
+    """Choose up to ``most`` of the sizes that the largest number of series have, including the smallest and the largest."""
     counts: dict[int, int] = {}
-    for one in members:
-        for at in group.cells(one):
-            counts[at] = counts.get(at, 0) + 1
-    sizes = sorted(at for at, count in counts.items() if count == max(counts.values()))
+    for member in members:
+        for size_bytes in group.cells(member):
+            counts[size_bytes] = counts.get(size_bytes, 0) + 1
+    sizes = sorted(size_bytes for size_bytes, count in counts.items() if count == max(counts.values()))
     if len(sizes) <= most:
         return sizes
     return [sizes[round(index * (len(sizes) - 1) / (most - 1))] for index in range(most)]
 
 
 def sizes_of_few(group: Group, members: Sequence[SystemSeries]) -> dict[tuple[int, ...], list[int]]:
-    """Return the sizes that fewer series have than other sizes, by the places of the series that have them. `sizes_of` leaves these sizes out."""
+    """Return the sizes that `sizes_of` leaves out because fewer series have them, by the indices of the series that do."""
     having: dict[int, tuple[int, ...]] = {}
-    for place, one in enumerate(members):
-        for at in group.cells(one):
-            having[at] = (*having.get(at, ()), place)
+    for index, member in enumerate(members):
+        for size_bytes in group.cells(member):
+            having[size_bytes] = (*having.get(size_bytes, ()), index)
     most = max(map(len, having.values()))
-    found: dict[tuple[int, ...], list[int]] = {}
-    for at in sorted(having):
-        if len(having[at]) < most:
-            found.setdefault(having[at], []).append(at)
-    return found
+    few: dict[tuple[int, ...], list[int]] = {}
+    for size_bytes in sorted(having):
+        if len(having[size_bytes]) < most:
+            few.setdefault(having[size_bytes], []).append(size_bytes)
+    return few
 
 
 def best_of(cells: Mapping[int, Cell]) -> set[int]:
-    """Return the keys of the best cells; none if one of them has too few runs."""
-    found = leaders(cells)
-    return found if all(cells[key].run_count >= MIN_RUNS for key in found) else set()
+    """Return the keys of the best cells; an empty set if one of them has too few runs."""
+    leading = leaders(cells)
+    return leading if all(cells[key].run_count >= MIN_RUNS for key in leading) else set()
 
 
 def leaders(cells: Mapping[int, Cell]) -> set[int]:
-    """Return the keys of the leading cells, however few runs they have: one, or several that repeated runs cannot tell apart.
+    """Return the keys of the leading cells, also with few runs: one cell, or several that repeated runs cannot distinguish.
 
-    A cell is ranked by its `standing`. A bound never leads, nor does a rate with more than 1 % loss, nor the latency of a reference beside those of
-    bytes. Nor does a percentile of too few samples.
+    A cell is ranked by its `standing`. A bound never leads, nor does a rate with more than 1 % loss, a percentile of too few samples, or the latency
+    of a reference if there are latencies of bytes.
     """
     able = {key: cell for key, cell in eligible(cells).items() if UNDERSAMPLED not in cell.marks}
     able = {key: cell for key, cell in able.items() if REFERENCE not in cell.marks} or able
@@ -280,98 +280,99 @@ def leaders(cells: Mapping[int, Cell]) -> set[int]:
 
 
 def eligible(cells: Mapping[int, Cell]) -> dict[int, Cell]:
-    """Return the cells that are no bounds, and no rates with more than 1 % loss."""
-    return {key: cell for key, cell in cells.items() if cell.value is not None and cell.shown.bound == "=" and LOSS not in cell.marks}
+    """Return the cells without bounds and without rates with more than 1 % loss."""
+    return {key: cell for key, cell in cells.items() if cell.value is not None and cell.result.bound == "=" and LOSS not in cell.marks}
 
 
 def ordered(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> list[SystemSeries]:
     """Return the series, the best first: by the geometric mean of their ratios to the best of each size."""
-    cells = [{at: standing(cell).value for at, cell in group.cells(one).items()} for one in members]
+    cells = [{size_bytes: standing(cell).value for size_bytes, cell in group.cells(member).items()} for member in members]
     lower = METRICS[group.metric].better == "lower"
     choose = min if lower else max
-    best = {at: choose((found[at] for found in cells if at in found), default=0.0) for at in sizes}
+    best = {size_bytes: choose((values[size_bytes] for values in cells if size_bytes in values), default=0.0) for size_bytes in sizes}
 
-    def worth(found: Mapping[int, float]) -> float:
+    def worth(values: Mapping[int, float]) -> float:
         ratios = []
-        for at in sizes:
-            mine = found.get(at, 0.0)
-            if best[at] > 0 and mine > 0:
-                ratios.append(math.log(mine / best[at]) * (1 if lower else -1))
+        for size_bytes in sizes:
+            mine = values.get(size_bytes, 0.0)
+            if best[size_bytes] > 0 and mine > 0:
+                ratios.append(math.log(mine / best[size_bytes]) * (1 if lower else -1))
         return sum(ratios) / len(ratios) if ratios else math.inf
 
     order = sorted(range(len(members)), key=lambda index: (worth(cells[index]), index))
     return [members[index] for index in order]
 
 
-def column_of(cells: Sequence[Mapping[int, Cell]], at: int) -> dict[int, Cell]:
-    """Return the cells of one size by the place of their series."""
-    return {index: found[at] for index, found in enumerate(cells) if at in found}
+def column_of(cells: Sequence[Mapping[int, Cell]], size_bytes: int) -> dict[int, Cell]:
+    """Return the cells of one size by the index of their series."""
+    return {index: row[size_bytes] for index, row in enumerate(cells) if size_bytes in row}
 
 
 def runs_of_all(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> str:
-    """Return how many runs are behind each number of a group, if it is the same for all; the cells then need not say it."""
-    counts = {runs_words(one, found[at]) for one in members for found in (group.cells(one),) for at in sizes if at in found}
+    """Return the number of runs behind the numbers of a group in words, if it is the same for all; otherwise an empty text."""
+    rows = ((member, group.cells(member)) for member in members)
+    counts = {runs_words(member, cells[size_bytes]) for member, cells in rows for size_bytes in sizes if size_bytes in cells}
     return counts.pop() if len(counts) == 1 else ""
 
 
-def runs_words(one: SystemSeries, cell: Cell) -> str:
-    """Return how many runs are behind a number, and how long each was meant to take; nothing for published figures."""
-    if one.series.published:
+def runs_words(member: SystemSeries, cell: Cell) -> str:
+    """Return the number of runs behind a number and their planned duration; an empty text for published figures."""
+    if member.series.published:
         return ""
-    count, duration = cell.run_count, dict(one.series.key)["planned_duration_s"]
+    count, duration = cell.run_count, dict(member.series.key)["planned_duration_s"]
     return f"{count}\u202f\u00d7\u202f{duration:g}\u00a0s" if duration is not None else f"{count}\u00a0run{'s' if count > 1 else ''}"
 
 
 def no_best_words(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> str:
-    """Return at which sizes no best is highlighted, and why; nothing if there is one at each size."""
-    cells = [group.cells(one) for one in members]
-    columns = {at: column_of(cells, at) for at in sizes}
-    too_few = [at for at in sizes if eligible(columns[at]) and not leaders(columns[at])]
-    bare = [at for at in sizes if leaders(columns[at]) and not best_of(columns[at])]
+    """Return at which sizes no best number is highlighted, and why; an empty text if each size has one."""
+    cells = [group.cells(member) for member in members]
+    columns = {size_bytes: column_of(cells, size_bytes) for size_bytes in sizes}
+    too_few = [size_bytes for size_bytes in sizes if eligible(columns[size_bytes]) and not leaders(columns[size_bytes])]
+    bare = [size_bytes for size_bytes in sizes if leaders(columns[size_bytes]) and not best_of(columns[size_bytes])]
     by_few_runs = (
         f"single published figures cannot show a winner, which takes {MIN_RUNS} runs"
-        if all(one.series.published for one in members)
+        if all(member.series.published for member in members)
         else f"the leader, or a transport whose range overlaps with its own, rests on fewer than {MIN_RUNS} runs"
     )
     reasons = ((bare, by_few_runs), (too_few, "no transport has enough samples"))
-    return " ".join(f"No best is highlighted{_at(found, sizes)}: {reason}." for found, reason in reasons if found)
+    return " ".join(f"No best is highlighted{_at_sizes(sizes_without, sizes)}: {reason}." for sizes_without, reason in reasons if sizes_without)
 
 
-def _at(found: Sequence[int], sizes: Sequence[int]) -> str:
-    """Return at which of the sizes of a table something holds; nothing if it does at all of them."""
-    return "" if len(found) == len(sizes) else f" at {', '.join(map(size, found))}"
+def _at_sizes(some: Sequence[int], sizes: Sequence[int]) -> str:
+    """Return the words " at SIZES"; an empty text if these are all sizes of the table."""
+    return "" if len(some) == len(sizes) else f" at {', '.join(map(size, some))}"
 
 
 def common_conditions(members: Sequence[SystemSeries]) -> str:
-    """Return the other conditions that all members of a group share, which their labels leave out."""
-    versions = {dict(one.series.key)["system_version"] for one in members}
-    labels = {name for one in members for name, _ in one.labels}
-    found = common_words((one.series for one in members), {*_IN_GROUP_WORDS, *labels, *(("release",) if versions != {None} else ())})
-    return ", ".join(found)
+    """Return, in words, the conditions that all members of a group share and that their labels leave out."""
+    versions = {dict(member.series.key)["system_version"] for member in members}
+    labels = {name for member in members for name, _ in member.labels}
+    phrases = common_words((member.series for member in members), {*_IN_GROUP_WORDS, *labels, *(("release",) if versions != {None} else ())})
+    return ", ".join(phrases)
 
 
 # The statistics in order of preference.
 _PREFERRED: Mapping[str, Sequence[str]] = {"latency": ("p50", "mean", "typical", "range-low", "min", "max"), "goodput": ("mean",)}
-RANKED_BY = (("latency", "p50"), ("latency", "mean"), ("goodput", "mean"))  # what series may be ranked by; other statistics are too vague
+RANKED_BY = (("latency", "p50"), ("latency", "mean"), ("goodput", "mean"))  # Series are ranked by these numbers; other statistics are too vague.
 
 
 def headline_statistic(series: Series, metric: str) -> str | None:
-    """Return the statistic that stands for a latency or goodput; ``None`` where the series has no such number."""
+    """Return the headline statistic of a latency or goodput; ``None`` if the series has no such number."""
     present = [statistic for name, statistic in series.statistics() if name == metric]
     return next((name for name in _PREFERRED[metric] if name in present), present[0] if present else None)
 
 
 def headline(series: Series, metric: str) -> dict[int | None, Cell]:
-    """Return the headline numbers of a latency or goodput by size; those that are not stated are left out."""
+    """Return the headline numbers of a latency or goodput by size, without cells that have no value."""
     statistic = headline_statistic(series, metric)
-    return {} if statistic is None else {at: cell for at, cell in series.cells(metric, statistic).items() if cell.value is not None}
+    return {} if statistic is None else {size_bytes: cell for size_bytes, cell in series.cells(metric, statistic).items() if cell.value is not None}
 
 
 UNDERSAMPLED = "undersampled"  # the mark of a percentile with too few samples
 
 
 class Standing(NamedTuple):
-    """The value by which a number is ranked, with the range of the runs that it stands for, in the unit of its metric."""
+    """The value by which a number is ranked, with the range of its runs, in the unit of the metric."""
 
     value: float
     low: float | None
@@ -379,9 +380,9 @@ class Standing(NamedTuple):
 
 
 def standing(cell: Cell) -> Standing:
-    """Return what a number with a value is ranked by: of two groups of runs, the worse one.
+    """Return the value by which a number is ranked: for two groups of runs, the value of the worse group.
 
-    The larger group would let a transport win that is slow in two of six runs: nobody who chooses it knows in which group the next run falls.
+    With the larger group, a transport could win that is slow in two of six runs, and nobody knows in which group the next run falls.
 
     Raises:
         ValueError: the number is not known. As 0 it would be the lowest latency.
@@ -390,18 +391,18 @@ def standing(cell: Cell) -> Standing:
         raise ValueError("a number that is not known cannot be ranked")
     if not cell.groups:
         return Standing(cell.value, cell.low, cell.high)
-    group = cell.groups[-1 if METRICS[cell.shown.metric].better == "lower" else 0]
+    group = cell.groups[-1 if METRICS[cell.result.metric].better == "lower" else 0]
     return Standing(group.value, group.low, group.high)
 
 
 def rank_key(cell: Cell) -> tuple[float, bool]:
-    """Return what numbers of one metric are sorted by, the best first. Of equal ones, that of runs in one group comes first."""
+    """Return the sort key of numbers of one metric, the best first. Among equal numbers, one whose runs are one group comes first."""
     value = standing(cell).value
-    return (value if METRICS[cell.shown.metric].better == "lower" else -value), bool(cell.groups)
+    return (value if METRICS[cell.result.metric].better == "lower" else -value), bool(cell.groups)
 
 
-def overlap(one: Standing, other: Standing) -> bool:
-    """Whether repeated runs do not tell two numbers apart: their ranges meet. Numbers without ranges are alike only where they are equal."""
-    if one.low is None or one.high is None or other.low is None or other.high is None:
-        return one.value == other.value
-    return one.low <= other.high and other.low <= one.high
+def overlap(first: Standing, second: Standing) -> bool:
+    """Whether the ranges of two numbers overlap, so that runs do not distinguish them. Numbers without ranges overlap only if they are equal."""
+    if first.low is None or first.high is None or second.low is None or second.high is None:
+        return first.value == second.value
+    return first.low <= second.high and second.low <= first.high

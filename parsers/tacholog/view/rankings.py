@@ -1,4 +1,4 @@
-"""Which transport is the fastest at which size, one machine after the other. Numbers of two machines are never ranked against each other.
+"""Rankings: which transport is the fastest at which size, for each machine. Numbers of two machines are never ranked against each other.
 
 What is ranked nowhere is listed with the reason: a table that left series out silently would mislead.
 """
@@ -13,7 +13,6 @@ import msgspec
 from tacholog.compare.comparable import is_ranked_nowhere, judge, unknown
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.runs.moments import latest_instant
-from tacholog.view.beside import SIZES
 from tacholog.view.history import in_order_of_time
 from tacholog.view.names import with_system
 from tacholog.view.numerals import NOT_STATED, size
@@ -22,10 +21,11 @@ from tacholog.view.ranking_groups import RANKED_BY, Group, SystemSeries, conditi
 from tacholog.view.refusals import not_stated, refusals
 from tacholog.view.results import RunRow
 from tacholog.view.series import labels_among
+from tacholog.view.side_by_side import SIZES
 from tacholog.view.views import View
 
-MOST_ROWS = 6  # with those of all machines, the page has fewer than 5000 elements
-_MOST_TAIL_ROWS = 5  # of a table of the 99 %, which has the usual sizes
+MOST_ROWS = 6  # keeps the page below 5000 elements with the tables of all machines
+_MOST_TAIL_ROWS = 5  # of the table of 99 % latencies at the usual sizes
 _TAIL = "p99"
 _MOST_SIZES = 7
 _OF_A_CAMPAIGN = ("planned_duration_s", "warmup", "settings", "campaign", "build")
@@ -34,9 +34,9 @@ _OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMP
 
 
 class RankedGroup(msgspec.Struct, frozen=True):
-    """One group of comparable series, the best first: those that are shown, at which sizes, and how many there are.
+    """One group of comparable series: the shown ones, the best first, the shown sizes, and the number of all series.
 
-    ``left_out`` holds, in words, the sizes that only some of the series have.
+    ``left_out`` names, in words, the sizes that only some of the series have.
     """
 
     group: Group
@@ -47,7 +47,7 @@ class RankedGroup(msgspec.Struct, frozen=True):
 
 
 class HostRankings(msgspec.Struct, frozen=True):
-    """The rankings of one machine. ``published`` holds whether figures are published ones: one or both."""
+    """The rankings of one machine. ``published`` holds True for published figures and False for own ones; it may hold both."""
 
     host: str
     published: frozenset[bool]
@@ -59,9 +59,9 @@ class HostRankings(msgspec.Struct, frozen=True):
 
 
 class Rankings(msgspec.Struct, frozen=True):
-    """The rankings of all machines, and what is ranked nowhere.
+    """The rankings of all machines, and the series without a ranking.
 
-    Where there is only one transport, ``alone`` holds its numbers in tables of the same form, and ``hosts`` is empty.
+    If there is only one transport, ``alone`` holds its numbers in tables of the same form, and ``hosts`` is empty.
     """
 
     hosts: tuple[HostRankings, ...]
@@ -70,33 +70,33 @@ class Rankings(msgspec.Struct, frozen=True):
 
 
 def rankings_of(view: View, pages: PageIndex) -> Rankings:
-    """Return what can be ranked of a view. Controls are not: nobody chooses between them and a transport."""
-    found = system_series(view, pages)
-    everything = [one for one in found if not one.is_control]
-    # The newest release is chosen among all series, and not among those that may be ranked: it may be followed by one of another kind.
+    """Return the rankings of a view. Controls are left out, because nobody chooses between them and a transport."""
+    series = system_series(view, pages)
+    everything = [member for member in series if not member.is_control]
+    # The newest release is chosen among all series, because the newest one may have no series that can be ranked.
     last = of_last_releases(everything)
     ranked = _ranked(last)
-    alone = {} if ranked or len({(one.system, one.transport) for one in last}) > 1 else _ranked(last, least=1)
-    not_shown = unranked(everything, last, [one for members in (ranked or alone).values() for one in members])
-    return Rankings(_of_hosts(ranked), (*not_shown, *unranked_controls(found)), _of_hosts(alone))
+    alone = {} if ranked or len({(member.system, member.transport) for member in last}) > 1 else _ranked(last, least=1)
+    not_shown = unranked(everything, last, [member for members in (ranked or alone).values() for member in members])
+    return Rankings(_of_hosts(ranked), (*not_shown, *unranked_controls(series)), _of_hosts(alone))
 
 
-def _of_hosts(found: Mapping[Group, Sequence[SystemSeries]]) -> tuple[HostRankings, ...]:
+def _of_hosts(ranked: Mapping[Group, Sequence[SystemSeries]]) -> tuple[HostRankings, ...]:
     hosts = []
-    for host, of_host in _by_host(found).items():
-        published = frozenset(one.series.published for group in of_host for one in found[group])
-        hosts.append(HostRankings(host, published, tuple(table for group in of_host for table in _tables(group, found[group]))))
+    for host, of_host in _by_host(ranked).items():
+        published = frozenset(member.series.published for group in of_host for member in ranked[group])
+        hosts.append(HostRankings(host, published, tuple(table for group in of_host for table in _tables(group, ranked[group]))))
     return tuple(hosts)
 
 
 def _tables(group: Group, members: Sequence[SystemSeries]) -> Iterator[RankedGroup]:
-    """Yield the table of a group; of latencies that are ranked by their median another one, of their 99 % at the usual sizes."""
+    """Yield the table of a group. For latencies ranked by their median, yield a second table of the 99 % at the usual sizes."""
     yield _ranked_group(group, members)
     if (group.metric, group.statistic) != ("latency", "p50"):
         return
     tail = msgspec.structs.replace(group, statistic=_TAIL)
-    able = [one for one in members if tail.cells(one)]
-    sizes = [at for at in SIZES if any(at in tail.cells(one) for one in able)]
+    able = [member for member in members if tail.cells(member)]
+    sizes = [size_bytes for size_bytes in SIZES if any(size_bytes in tail.cells(member) for member in able)]
     if len(able) > 1 and sizes:
         yield RankedGroup(tail, tuple(ordered(tail, able, sizes)[:_MOST_TAIL_ROWS]), tuple(sizes), len(able))
 
@@ -107,134 +107,135 @@ def _ranked_group(group: Group, members: Sequence[SystemSeries]) -> RankedGroup:
 
 
 def _sizes_left_out(group: Group, members: Sequence[SystemSeries]) -> str:
-    """Return which sizes the table leaves out because fewer series have them, and which series these are: ``64 KiB (only X, TCP)``."""
-    labels = labels_among([(one.system, one.series) for one in members])
+    """Return the sizes that the table leaves out because fewer series have them, with these series: ``64 KiB (only X, TCP)``."""
+    labels = labels_among([(member.system, member.series) for member in members])
 
-    def owners(places: Sequence[int]) -> str:
-        first = members[places[0]]
-        name = ", ".join(filter(None, (first.system, first.transport, labels[places[0]])))
-        return f"only {name}" if len(places) == 1 else f"only {len(places)} of {len(members)} series"
+    def owners(indices: Sequence[int]) -> str:
+        first = members[indices[0]]
+        name = ", ".join(filter(None, (first.system, first.transport, labels[indices[0]])))
+        return f"only {name}" if len(indices) == 1 else f"only {len(indices)} of {len(members)} series"
 
-    return "; ".join(f"{', '.join(map(size, sizes))} ({owners(places)})" for places, sizes in sizes_of_few(group, members).items())
+    return "; ".join(f"{', '.join(map(size, sizes))} ({owners(indices)})" for indices, sizes in sizes_of_few(group, members).items())
 
 
 def _ranked(last: Sequence[SystemSeries], *, least: int = 2) -> dict[Group, list[SystemSeries]]:
-    """Return what may be ranked: of campaigns that measured the same, that of the most series, then of the most sizes."""
-    kept = {group: members for group, found in groups(last, least=least).items() if len(members := best_measured(found)) >= least}
+    """Return the groups to rank. Among campaigns that measured the same, choose the one with the most series, then the most sizes."""
+    measured = {group: members for group, candidates in groups(last, least=least).items() if len(members := best_measured(candidates)) >= least}
     main: dict[object, Group] = {}
-    for group, members in kept.items():
-        measured = group.of_any_campaign()
-        if measured not in main or _breadth(group, members) > _breadth(main[measured], kept[main[measured]]):
-            main[measured] = group
-    return {group: kept[group] for group in main.values()}
+    for group, members in measured.items():
+        conditions = group.of_any_campaign()
+        if conditions not in main or _breadth(group, members) > _breadth(main[conditions], measured[main[conditions]]):
+            main[conditions] = group
+    return {group: measured[group] for group in main.values()}
 
 
 def _breadth(group: Group, members: Sequence[SystemSeries]) -> tuple[int, int]:
-    return len(members), sum(len(group.cells(one)) for one in members)
+    return len(members), sum(len(group.cells(member)) for member in members)
 
 
-def _by_host(found: Mapping[Group, Sequence[SystemSeries]]) -> dict[str, list[Group]]:
-    """Return the groups of each machine, the machine with own runs and the most series first."""
+def _by_host(ranked: Mapping[Group, Sequence[SystemSeries]]) -> dict[str, list[Group]]:
+    """Return the groups of each machine: machines with own runs first, then by the number of series."""
     hosts: dict[str, list[Group]] = {}
-    for group in found:
+    for group in ranked:
         hosts.setdefault(group.host, []).append(group)
 
-    def place(host: str) -> tuple[bool, int, str]:
-        members = [one for group in hosts[host] for one in found[group]]
-        return all(one.series.published for one in members), -len(members), host
+    def rank(host: str) -> tuple[bool, int, str]:
+        members = [member for group in hosts[host] for member in ranked[group]]
+        return all(member.series.published for member in members), -len(members), host
 
-    return {host: sorted(hosts[host], key=lambda group: (group.metric != "latency", -len(found[group]))) for host in sorted(hosts, key=place)}
+    return {host: sorted(hosts[host], key=lambda group: (group.metric != "latency", -len(ranked[group]))) for host in sorted(hosts, key=rank)}
 
 
 def of_last_releases(members: Sequence[SystemSeries]) -> list[SystemSeries]:
-    """Return the series of the last release of each, of all its campaigns."""
-    return [one for found in _last_releases(members) for one in found]
+    """Return the series of the last releases, from all campaigns."""
+    return [member for alike in _last_releases(members) for member in alike]
 
 
 def newest_release(members: Sequence[SystemSeries]) -> list[SystemSeries]:
-    """Return the series of the newest release among those of one system: of all its campaigns and machines."""
+    """Return the series of the newest release of one system, from all campaigns and machines."""
     order = _order_of(members)
-    places = [_place(one, order.get(one.system, ())) for one in members]
-    return [one for one, place in zip(members, places, strict=True) if place == max(places)]
+    ages = [_release_index(member, order.get(member.system, ())) for member in members]
+    return [member for member, age in zip(members, ages, strict=True) if age == max(ages)]
 
 
 def main_campaigns(members: Sequence[SystemSeries]) -> set[str]:
-    """Return the ids of the series that stand for their release, where several campaigns measured the same.
+    """Return the ids of the series that represent their release, if several campaigns measured the same.
 
-    It is the campaign of the most series, because those of two campaigns do not tell their transports apart; then one of enough runs for a verdict;
-    then that of the most sizes; then the latest.
+    The campaign with the most series is chosen, because series of two campaigns do not compare transports; then one with enough runs for a verdict;
+    then the one with the most sizes; then the latest.
     """
-    breadth = Counter(_campaign_of(one) for one in members)
+    breadth = Counter(_campaign_of(member) for member in members)
 
-    def evidence(one: SystemSeries) -> tuple[object, ...]:
-        return (breadth[_campaign_of(one)], len(one.series.runs) >= MIN_RUNS, *_age(one, ()))
+    def evidence(member: SystemSeries) -> tuple[object, ...]:
+        return (breadth[_campaign_of(member)], len(member.series.runs) >= MIN_RUNS, *_age(member, ()))
 
     alike: dict[object, list[SystemSeries]] = {}
-    for one in members:
-        of = tuple((name, value) for name, value in one.series.key if name not in (*_OF_A_CAMPAIGN, "run"))
-        alike.setdefault((one.system, one.transport, one.series.results[0].test, of), []).append(one)
-    kept = (found if found[0].series.published else [max(found, key=evidence)] for found in alike.values())
-    return {one.id for found in kept for one in found}
+    for member in members:
+        conditions = tuple((name, value) for name, value in member.series.key if name not in (*_OF_A_CAMPAIGN, "run"))
+        alike.setdefault((member.system, member.transport, member.series.results[0].test, conditions), []).append(member)
+    main = (alike_series if alike_series[0].series.published else [max(alike_series, key=evidence)] for alike_series in alike.values())
+    return {member.id for alike_series in main for member in alike_series}
 
 
-def _campaign_of(one: SystemSeries) -> tuple[object, ...]:
-    key = dict(one.series.key)
-    return (one.system, one.series.results[0].test, *(key[name] for name in _SHARED_BY_CAMPAIGN))
+def _campaign_of(member: SystemSeries) -> tuple[object, ...]:
+    key = dict(member.series.key)
+    return (member.system, member.series.results[0].test, *(key[name] for name in _SHARED_BY_CAMPAIGN))
 
 
 def best_measured(members: Sequence[SystemSeries]) -> list[SystemSeries]:
-    """Return the last release of each series, and for each system only one build: the one with the most series, or the latest of these."""
-    kept = {id(one) for one in of_last_releases(members)}
-    last = [one for one in members if id(one) in kept]
+    """Return the last release of each series, with one build for each system: the build with the most series, or the latest of these."""
+    last_ids = {id(member) for member in of_last_releases(members)}
+    last = [member for member in members if id(member) in last_ids]
     builds: dict[tuple[str, bool], dict[object, list[SystemSeries]]] = {}
-    for one in last:
-        builds.setdefault((one.system, one.series.published), {}).setdefault(build_of(one), []).append(one)
-    chosen = {system: max(of, key=lambda build: (len(of[build]), _latest(of[build]))) for system, of in builds.items()}
-    return [one for one in last if build_of(one) == chosen[one.system, one.series.published]]
+    for member in last:
+        builds.setdefault((member.system, member.series.published), {}).setdefault(build_of(member), []).append(member)
+    chosen = {system: max(of_build, key=lambda build: (len(of_build[build]), _latest(of_build[build]))) for system, of_build in builds.items()}
+    return [member for member in last if build_of(member) == chosen[member.system, member.series.published]]
 
 
-def build_of(one: SystemSeries) -> object:
-    """Return the commit that the programs of a series were built from; ``None`` if it is not stated."""
-    return dict(one.series.key)["build"]
+def build_of(member: SystemSeries) -> object:
+    """Return the commit from which the programs of a series were built; ``None`` if it is not stated."""
+    return dict(member.series.key)["build"]
 
 
 def _latest(members: Iterable[SystemSeries]) -> float:
-    return latest_instant(run.start_time for one in members for run in one.series.runs)
+    return latest_instant(run.start_time for member in members for run in member.series.runs)
 
 
 def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
-    """Return the series of the last release, in lists of those measured in the same way, by their number of sizes and then their time."""
+    """Return the series of the last release, grouped by the way of measuring, and sorted by their number of sizes and then their time."""
     order = _order_of(members)
     alike: dict[object, list[SystemSeries]] = {}
-    for one in members:
-        of = tuple((name, value) for name, value in one.series.key if name not in _OF_A_RELEASE)
-        alike.setdefault((one.system, one.transport, one.series.results[0].test, of), []).append(one)
+    for member in members:
+        conditions = tuple((name, value) for name, value in member.series.key if name not in _OF_A_RELEASE)
+        alike.setdefault((member.system, member.transport, member.series.results[0].test, conditions), []).append(member)
     rows = []
-    for found in alike.values():
-        ages = {id(one): _age(one, order.get(one.system, ())) for one in found}
+    for alike_series in alike.values():
+        ages = {id(member): _age(member, order.get(member.system, ())) for member in alike_series}
         last = max(ages.values())[0]
-        rows.append(sorted((one for one in found if ages[id(one)][0] == last), key=lambda one: ages[id(one)]))
+        rows.append(sorted((member for member in alike_series if ages[id(member)][0] == last), key=lambda member: ages[id(member)]))
     return rows
 
 
-def _age(one: SystemSeries, order: Sequence[str]) -> tuple[int, int, float]:
-    """Sort by release first, not by time: a comparison of two builds measures the old one again after the new one.
+def _age(member: SystemSeries, order: Sequence[str]) -> tuple[int, int, float]:
+    """Return the sort key of a series: its release, its number of sizes, its time.
 
-    Then by the number of sizes: such a comparison measures only some sizes, and must not hide the campaign that measured all.
+    Time is not first, because a comparison of two builds measures the old one again after the new one. Such a comparison has fewer sizes, and must
+    not hide the campaign that measured all sizes.
     """
-    return _place(one, order), len(one.series.sizes()), latest_instant(run.start_time for run in one.series.runs)
+    return _release_index(member, order), len(member.series.sizes()), latest_instant(run.start_time for run in member.series.runs)
 
 
 def _order_of(members: Sequence[SystemSeries]) -> dict[str, list[str]]:
-    return in_order_of_time((run.system, _label(run), run.start_time) for one in members for run in one.series.runs)
+    return in_order_of_time((run.system, _label(run), run.start_time) for member in members for run in member.series.runs)
 
 
-def _place(one: SystemSeries, order: Sequence[str]) -> int:
-    return max(order.index(label) if (label := _label(run)) in order else -1 for run in one.series.runs)
+def _release_index(member: SystemSeries, order: Sequence[str]) -> int:
+    return max(order.index(label) if (label := _label(run)) in order else -1 for run in member.series.runs)
 
 
 def _label(run: RunRow) -> str | None:
-    """The release of a run; of a run without one, the version of its system."""
+    """The release of a run, or else the version of its system."""
     return run.release or run.system_version
 
 
@@ -248,76 +249,76 @@ _Name = tuple[str, str, str, str]  # system, version, transport, labels that dif
 
 
 class Unranked(msgspec.Struct, frozen=True):
-    """Systems and transports that no ranking shows, and the reason that they share."""
+    """Systems and transports without a ranking, and their common reason."""
 
     names: str
     reason: str
 
 
 def unranked(everything: Sequence[SystemSeries], newest: Sequence[SystemSeries], listed: Sequence[SystemSeries]) -> list[Unranked]:
-    """Return the systems and transports that no ranking shows, by the reason.
+    """Return the systems and transports without a ranking, by their reason.
 
     Args:
         everything: all series.
-        newest: those of the newest releases.
-        listed: those that a ranking shows.
+        newest: the series of the newest releases.
+        listed: the series in rankings.
     """
-    shown, last = {_name(one) for one in listed}, {id(one) for one in newest}
+    ranked_names, last = {_name(member) for member in listed}, {id(member) for member in newest}
     reasons: dict[_Name, list[str]] = {}
-    for one in everything:
-        if _name(one) not in shown:
-            reasons.setdefault(_name(one), []).append(_why(one, newest) if id(one) in last else _OLDER)
+    for member in everything:
+        if _name(member) not in ranked_names:
+            reasons.setdefault(_name(member), []).append(_why(member, newest) if id(member) in last else _OLDER)
     by_reason: dict[str, list[_Name]] = {}
-    for name, found in reasons.items():
-        by_reason.setdefault(min(found, key=_says_least), []).append(name)
+    for name, reasons_of_name in reasons.items():
+        by_reason.setdefault(min(reasons_of_name, key=_says_least), []).append(name)
     return [Unranked(_names(names), reason) for reason, names in by_reason.items()]
 
 
 def unranked_controls(everything: Sequence[SystemSeries]) -> list[Unranked]:
-    """Return the controls among all series, which no ranking shows."""
-    names = dict.fromkeys(_name(one) for one in everything if one.is_control)
+    """Return the controls among all series. They have no ranking."""
+    names = dict.fromkeys(_name(member) for member in everything if member.is_control)
     return [Unranked(_names(names), _CONTROL)] if names else []
 
 
 def _says_least(reason: str) -> int:
-    """A reason that holds for one side of a measurement only (a sender states no goodput) gives way to one that says more."""
+    """Return the sort key of reasons. A reason that concerns one side only (a sender states no goodput) comes after one that says more."""
     return (reason == _OLDER) + 2 * (reason == _NO_NUMBER)
 
 
-def _name(one: SystemSeries) -> _Name:
-    key = dict(one.series.key)
-    return one.system, str(key["release"] or key["system_version"] or ""), one.transport, one.label_words
+def _name(member: SystemSeries) -> _Name:
+    key = dict(member.series.key)
+    return member.system, str(key["release"] or key["system_version"] or ""), member.transport, member.label_words
 
 
 def _names(names: Collection[_Name]) -> str:
     by_system: dict[str, list[str]] = {}
     for system, version, transport, labels in names:
         named = f"transport {transport}" if transport == NOT_STATED else transport
-        shown = " with ".join(filter(None, ("" if transport.casefold() == system.casefold() else named, labels)))
-        by_system.setdefault(" ".join(filter(None, (system, version))), []).append(shown)
-    return "; ".join(f"{system} ({', '.join(filter(None, of))})" if any(of) else system for system, of in by_system.items())
+        phrase = " with ".join(filter(None, ("" if transport.casefold() == system.casefold() else named, labels)))
+        by_system.setdefault(" ".join(filter(None, (system, version))), []).append(phrase)
+    return "; ".join(f"{system} ({', '.join(filter(None, phrases))})" if any(phrases) else system for system, phrases in by_system.items())
 
 
-def _why(one: SystemSeries, newest: Sequence[SystemSeries]) -> str:
-    numbers = [(metric, statistic) for metric, statistic in RANKED_BY if one.series.cells(metric, statistic)]
+def _why(member: SystemSeries, newest: Sequence[SystemSeries]) -> str:
+    numbers = [(metric, statistic) for metric, statistic in RANKED_BY if member.series.cells(metric, statistic)]
     if not numbers:
         return _NO_NUMBER
-    stated = conditions_of(one.series, numbers[0][0])
-    if missing := unknown(stated, "ranking"):
+    conditions = conditions_of(member.series, numbers[0][0])
+    if missing := unknown(conditions, "ranking"):
         return not_stated(missing)
-    if all(is_ranked_nowhere(conditions_of(one.series, metric)) for metric, _ in numbers):
+    if all(is_ranked_nowhere(conditions_of(member.series, metric)) for metric, _ in numbers):
         return "the rate counts bytes that never moved"
-    closest = _closest(one, newest, *numbers[0])
+    closest = _closest(member, newest, *numbers[0])
     return f"{_ALONE}. {closest}" if closest else _ALONE
 
 
-def _closest(one: SystemSeries, newest: Sequence[SystemSeries], metric: str, statistic: str) -> str:
-    """Return, as a sentence without its dot, which series differs in the fewest conditions, and in which; nothing if no other has this number."""
-    stated = conditions_of(one.series, metric)
-    others = [other for other in newest if other is not one and other.series.cells(metric, statistic)]
-    judged = [(other, refusals(judge(conditions_of(other.series, metric), stated, comparison="ranking"))) for other in others]
+def _closest(member: SystemSeries, newest: Sequence[SystemSeries], metric: str, statistic: str) -> str:
+    """Return a sentence (without its dot) on the series that differs in the fewest conditions; an empty text if no other has this number."""
+    conditions = conditions_of(member.series, metric)
+    others = [other for other in newest if other is not member and other.series.cells(metric, statistic)]
+    judged = [(other, refusals(judge(conditions_of(other.series, metric), conditions, comparison="ranking"))) for other in others]
     differing = [(other, reasons) for other, reasons in judged if reasons]
     if not differing:
         return ""
-    other, reasons = min(differing, key=lambda found: len(found[1]))
+    other, reasons = min(differing, key=lambda pair: len(pair[1]))
     return f"The most similar is {with_system(other.system, other.transport)}; from it to this one, the difference is {'; '.join(reasons)}"

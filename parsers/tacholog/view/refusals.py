@@ -1,6 +1,6 @@
-"""Why two things are not compared, in words: the same for a diff, a ranking, a table of several series and the page that compares.
+"""Reasons why two sides are not compared, in words: the same for a diff, a ranking, a table of several series and the comparison page.
 
-What may be compared at all is decided in `tacholog.compare.comparable`.
+What may be compared is decided in `tacholog.compare.comparable`.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ TITLES: Mapping[str, str] = MappingProxyType(
 
 
 def refusals(judgement: Judgement) -> list[str]:
-    """Return why a ratio of two sides means nothing, a condition each; nothing if it may be shown."""
+    """Return the reasons why a ratio of two sides would be meaningless, one for each condition; an empty list if it may be shown."""
     return [*map(difference_words, judgement.different), *(not_stated([code]) for code in judgement.unverified)]
 
 
 def difference_words(difference: Difference) -> str:
-    """Return a condition and what it is on either side: ``load mode: closed -> open``."""
+    """Return a condition with its values on both sides: ``load mode: closed -> open``."""
     if difference.field == "keyed":
         old, new = ({None: NOT_STATED, "True": "keyed", "False": "unkeyed"}[value] for value in (difference.old, difference.new))
         return old if old == new else f"{old} -> {new}"
@@ -64,15 +64,15 @@ def _value(code: str, value: str | None) -> str:
 
 
 def condition_title(difference: Difference) -> str:
-    """Return what a condition is called."""
+    """Return the name of a condition in words."""
     return participant_title(difference.old or difference.new) if difference.field == "participant" else title_of(difference.field)
 
 
 def title_of(code: str) -> str:
-    """Return what the condition of a code is called."""
+    """Return the name of the condition with this code."""
     return f"label {label_name(code)}" if is_label(code) else TITLES.get(code, code.replace("_", " "))
 
 
 def not_stated(codes: Iterable[str]) -> str:
-    """Return which conditions nobody states: ``not stated: basis, machine``."""
+    """Return the conditions that are not stated: ``not stated: basis, machine``."""
     return f"{NOT_STATED}: {', '.join(map(title_of, codes))}"

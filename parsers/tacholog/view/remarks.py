@@ -13,11 +13,11 @@ from tacholog.view.numerals import rounded
 from tacholog.view.results import RunRow
 from tacholog.view.views import manifest_of
 
-_MOST_OPEN = 4  # With more of them a reader does not reach the figures: those on published figures are folded.
+_MOST_OPEN = 4  # With more remarks, a reader would not reach the figures: remarks on published figures are folded then.
 
 
 class _NotesOnly(msgspec.Struct, frozen=True):
-    """Only this of a manifest: pages ask all runs of a site for it, and the rest takes four times as long to read."""
+    """The only part of a manifest that is decoded here: it is needed for all runs of a site, and the whole would take much longer."""
 
     notes: tuple[str, ...] = ()
 
@@ -26,7 +26,7 @@ _decode = msgspec.json.Decoder(_NotesOnly).decode
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """A remark, which of the runs it is on (nothing if on all of them), and whether it is folded away."""
+    """A remark, the runs that it concerns in words (empty: all runs), and whether it is folded."""
 
     note: str
     runs: str
@@ -34,13 +34,13 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 def remarks_on(runs: Iterable[RunRow]) -> list[Remark]:
-    """Return each remark once, those that stay open first."""
+    """Return each remark once, open remarks first."""
     everything = list({run.run: run for run in runs}.values())
-    found: dict[str, list[RunRow]] = {}
+    by_note: dict[str, list[RunRow]] = {}
     for run in everything:
         for note in dict.fromkeys(_decode(run.manifest).notes if run.manifest else ()):
-            found.setdefault(note, []).append(run)
-    remarks = [Remark(note, _runs(on, everything), len(found) > _MOST_OPEN and on[0].published) for note, on in found.items()]
+            by_note.setdefault(note, []).append(run)
+    remarks = [Remark(note, _runs(on, everything), len(by_note) > _MOST_OPEN and on[0].published) for note, on in by_note.items()]
     return sorted(remarks, key=lambda remark: remark.is_folded)
 
 
@@ -54,7 +54,7 @@ def _runs(on: list[RunRow], everything: list[RunRow]) -> str:
 
 
 def _releases(on: list[RunRow], everything: list[RunRow]) -> list[str]:
-    """Return the releases whose runs all have the remark, if these are all of its runs and of one system: they say more than a number of runs."""
+    """Return the releases of the runs with a remark, if it concerns all of their runs and there is one system."""
     releases = list(dict.fromkeys(run.release for run in on if run.release))
     of_them = [run for run in everything if run.release in releases]
     return releases if len({run.system for run in everything}) == 1 and len(of_them) == len(on) else []
@@ -64,14 +64,14 @@ _NOT_VIRTUAL = "none"
 
 
 def caveats(host: Host | None, runs: Iterable[RunRow] = ()) -> str:
-    """Return the caveats of a machine in words, only those that somebody recorded; nothing if there are none.
+    """Return the recorded caveats of a machine in words; an empty text if there are none.
 
     Args:
-        host: the machine; ``None`` if nobody describes it.
-        runs: the runs that are shown of it.
+        host: the machine; ``None`` if it has no host file.
+        runs: the runs on it that are shown.
     """
     virtual = host.system.get("virtualisation") if host else None
-    steal = max((found for run in runs for found in _steal_percents(run)), default=0.0)
+    steal = max((percent for run in runs for percent in _steal_percents(run)), default=0.0)
     shared = f"shared: its host took up to {rounded(steal, 2)}\u00a0% of the processor time (in these runs)" if steal else ""
     return ", ".join(filter(None, ("" if virtual == _NOT_VIRTUAL else virtual, shared)))
 

@@ -1,4 +1,4 @@
-"""Which runs requirements are judged on: those of the newest release of each system, and for their history those of each release before."""
+"""The runs on which requirements are judged: the newest release of each system, and earlier releases for the history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tacholog.view.results import RunRow
 if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
 
-HISTORY_LENGTH = 12  # releases on a page; each is judged anew
+HISTORY_LENGTH = 12  # releases on a page; each is judged separately
 
 
 def newest(data: Dataset, without: Collection[str] = ()) -> Dataset:
@@ -26,20 +26,20 @@ def newest(data: Dataset, without: Collection[str] = ()) -> Dataset:
 
     Args:
         data: any runs.
-        without: releases that others are compared with. They are judged only of a system that has no other release.
+        without: baseline releases. They are judged only if a system has no other release.
     """
     releases = releases_of(rows.runs(data).values())
     last = {system: ([name for name in names if name not in without] or names)[-1:] for system, names in releases.items()}
-    kept = [
+    chosen = [
         str(run["run"])
         for run in data.runs[["run", "system", "release"]].astype(object).to_dict("records")
         if run["system"] not in last or [run["release"]] == last[str(run["system"])]
     ]
-    return of_runs(data, kept)
+    return of_runs(data, chosen)
 
 
 class JudgedRelease(NamedTuple):
-    """A release of a system, and what requirements were found to be of it."""
+    """A release of a system, and the report on its requirements."""
 
     system: str
     release: str
@@ -47,7 +47,7 @@ class JudgedRelease(NamedTuple):
 
 
 def judged_releases(runs: Iterable[RunRow], judged: Callable[[str, str], RequirementReport]) -> Iterator[JudgedRelease]:
-    """Judge the newest releases of each system, the oldest first. A release that others are compared with is judged by absolute limits too.
+    """Judge the newest releases of each system, the oldest first. A baseline release is judged by absolute limits too.
 
     Args:
         runs: any runs.
@@ -59,24 +59,24 @@ def judged_releases(runs: Iterable[RunRow], judged: Callable[[str, str], Require
 
 
 class RequirementSections(NamedTuple):
-    """What a page shows: the releases of each system, each with the requirements that have a row in any of them; and those with a row nowhere."""
+    """The content of a page: the releases of each system with the requirements that apply to it, and requirements that apply to no system."""
 
     systems: list[list[JudgedRelease]]
     nowhere: list[RequirementResult]
 
 
 def sections(judged: Iterable[JudgedRelease]) -> RequirementSections:
-    """Put each requirement where it belongs: one on latency in shared memory says nothing of a system that has no shared memory."""
-    by_system = [list(releases) for _, releases in groupby(judged, key=lambda one: one.system)]
-    places = [{result.place for one in releases for result in one.report.results if result.rows} for releases in by_system]
-    anywhere = set().union(*places)
-    shown = [[_only(one, wanted) for one in releases] for releases, wanted in zip(by_system, places, strict=True) if wanted]
+    """Assign requirements to systems: one on latency in shared memory does not apply to a system without shared memory."""
+    by_system = [list(releases) for _, releases in groupby(judged, key=lambda judgement: judgement.system)]
+    wanted_places = [{result.place for judgement in releases for result in judgement.report.results if result.rows} for releases in by_system]
+    anywhere = set().union(*wanted_places)
+    systems = [[_only(judgement, wanted) for judgement in releases] for releases, wanted in zip(by_system, wanted_places, strict=True) if wanted]
     last = by_system[-1][-1].report.results if by_system else ()
-    return RequirementSections(shown, [result for result in last if result.place not in anywhere])
+    return RequirementSections(systems, [result for result in last if result.place not in anywhere])
 
 
-def _only(one: JudgedRelease, places: Collection[str]) -> JudgedRelease:
-    results = tuple(result for result in one.report.results if result.place in places)
+def _only(judgement: JudgedRelease, wanted: Collection[str]) -> JudgedRelease:
+    results = tuple(result for result in judgement.report.results if result.place in wanted)
     counted = Counter(result.verdict for result in results)
-    report = msgspec.structs.replace(one.report, results=results, counts={verdict: counted.get(verdict, 0) for verdict in VERDICTS})
-    return one._replace(report=report)
+    report = msgspec.structs.replace(judgement.report, results=results, counts={verdict: counted.get(verdict, 0) for verdict in VERDICTS})
+    return judgement._replace(report=report)

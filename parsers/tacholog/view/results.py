@@ -1,4 +1,4 @@
-"""The dataset's frames as typed rows. The pages know nothing of pandas."""
+"""The dataset's frames as typed rows, so that pages need not know pandas."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
+import pandas as pd
 
 from tacholog.schema.conditions import Conditions
 from tacholog.store.distributions import Distribution
 from tacholog.store.frames import ordinals
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
     from numpy.typing import NDArray
 
     from tacholog.store.frames import Dataset
@@ -86,7 +86,7 @@ class ProblemRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class HistogramRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The latency distribution behind one record: a row of ``histograms``.
 
-    ``packed`` holds the bins as a `Distribution` does: pages draw those of few runs.
+    ``packed`` holds the bins in the form of a `Distribution`, because pages draw the bins of only a few runs.
     """
 
     run: str
@@ -103,10 +103,10 @@ class HistogramRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class ResultRow(msgspec.Struct, frozen=True, gc=False):
     """One number: a row of ``results`` with its run. ``value`` is in the metric's unit (`tacholog.schema.records.METRICS`).
 
-    ``ordinal`` says which it is of those with its metric and statistic that its line gives.
+    ``ordinal`` numbers the values of one metric and statistic on one line.
 
-    A site has millions of them, and none refers back to another: ``gc=False`` keeps the garbage collector from searching them. Its fields may be
-    given by place, because `results` makes them of whole columns: by name took three times as long.
+    A site has millions of rows, and none refers back to another: ``gc=False`` keeps the garbage collector from searching them. The fields are
+    positional, because `results` makes rows from whole columns, which is much faster than by names.
     """
 
     run: RunRow
@@ -132,20 +132,20 @@ class ResultRow(msgspec.Struct, frozen=True, gc=False):
     ordinal: int = 1
 
     @property
-    def place(self) -> int | None:
+    def number_line(self) -> int | None:
         """The line that the number itself stands on."""
         return self.line if self.value_line is None else self.value_line
 
 
 def conditions_among(results: Iterable[ResultRow]) -> list[Conditions]:
-    """Return the conditions of numbers. Those that many numbers share come once; two that are equal may be among them."""
+    """Return the conditions of numbers. An object that many numbers share comes once, but two objects may be equal."""
     return list({id(result.conditions): result.conditions for result in results}.values())
 
 
 def runs(data: Dataset) -> dict[str, RunRow]:
     """Return every run by its id, in the order of ids."""
-    found = [msgspec.convert(row, RunRow, strict=False) for row in _rows(data.runs)]
-    return {run.run: run for run in sorted(found, key=lambda run: run.run)}
+    rows = [msgspec.convert(row, RunRow, strict=False) for row in _rows(data.runs)]
+    return {run.run: run for run in sorted(rows, key=lambda run: run.run)}
 
 
 def logs(data: Dataset) -> list[LogRow]:
@@ -155,8 +155,8 @@ def logs(data: Dataset) -> list[LogRow]:
 
 def problems(data: Dataset) -> list[ProblemRow]:
     """Return everything that could not be read, in the order of the logs."""
-    found = [msgspec.convert(row, ProblemRow, strict=False) for row in _rows(data.problems)]
-    return sorted(found, key=lambda problem: (problem.run, problem.log or "", problem.line or 0))
+    rows = [msgspec.convert(row, ProblemRow, strict=False) for row in _rows(data.problems)]
+    return sorted(rows, key=lambda problem: (problem.run, problem.log or "", problem.line or 0))
 
 
 def histograms(data: Dataset) -> list[HistogramRow]:
@@ -164,34 +164,34 @@ def histograms(data: Dataset) -> list[HistogramRow]:
     frame = data.histograms
     if frame.empty:
         return []
-    found = zip(_rows(frame[["run", "log", "line", "payload_bytes"]]), frame["bins"], strict=True)
-    return [msgspec.structs.replace(msgspec.convert(row, HistogramRow, strict=False), packed=bins.packed) for row, bins in found]
+    rows = zip(_rows(frame[["run", "log", "line", "payload_bytes"]]), frame["bins"], strict=True)
+    return [msgspec.structs.replace(msgspec.convert(row, HistogramRow, strict=False), packed=bins.packed) for row, bins in rows]
 
 
-def results(data: Dataset, known: Mapping[str, RunRow] | None = None) -> list[ResultRow]:
+def results(data: Dataset, runs_by_id: Mapping[str, RunRow] | None = None) -> list[ResultRow]:
     """Return every number of the dataset, in its order.
 
-    Rows are made of whole columns. To convert each by itself took ten times as long.
+    Rows are made from whole columns, which is much faster than converting each row.
     """
-    known = runs(data) if known is None else known
-    found = data.results.assign(ordinal=ordinals(data.results))
-    parts = (found.iloc[start : start + _ROWS_AT_ONCE] for start in range(0, len(found), _ROWS_AT_ONCE))
-    return [result for part in parts for result in _results(part, known)]
+    runs_by_id = runs(data) if runs_by_id is None else runs_by_id
+    frame = data.results.assign(ordinal=ordinals(data.results))
+    parts = (frame.iloc[start : start + _ROWS_AT_ONCE] for start in range(0, len(frame), _ROWS_AT_ONCE))
+    return [result for part in parts for result in _results(part, runs_by_id)]
 
 
-_ROWS_AT_ONCE = 100_000  # The lists of all columns take as much memory as the rows do.
+_ROWS_AT_ONCE = 100_000  # The lists of all columns would take as much memory as the rows.
 
 
-def _results(frame: pd.DataFrame, known: Mapping[str, RunRow]) -> Iterator[ResultRow]:
+def _results(frame: pd.DataFrame, runs_by_id: Mapping[str, RunRow]) -> Iterator[ResultRow]:
     columns = {name: _filled(name, (_shared if name in _REPEATED else _column)(frame[name])) for name in _OF_NUMBER if name in frame}
     columns["marks"] = frame["marks"].tolist()
-    columns["run"] = _runs_of(frame["run"], known)
+    columns["run"] = _runs_of(frame["run"], runs_by_id)
     columns["conditions"] = _conditions(frame)
     in_order = (columns.get(name) or repeat(_DEFAULTS[name], len(frame)) for name in ResultRow.__struct_fields__)
     return map(ResultRow, *in_order)
 
 
-# The numbers of a record share its lines and sizes. As objects of each number, these would be a third of the memory.
+# The numbers of a record share its lines and sizes. Separate objects for each number would take a third of the memory.
 _REPEATED = {"line", "last_line", "payload_bytes", "payload_bytes_high", "samples", "resolution", "value_line"}
 _PLAIN = ("value", *sorted(_REPEATED))  # the columns that are numbers, of which each run has others
 _OF_NUMBER = tuple(name for name in ResultRow.__struct_fields__ if name not in ("run", "conditions", "marks"))
@@ -199,73 +199,63 @@ _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Resul
 
 
 def _filled(name: str, column: list[Any]) -> list[Any]:
-    """Return a column with the default of its field where nothing is known."""
+    """Return a column with missing values replaced by the default of its field."""
     default = _DEFAULTS.get(name)
     return column if default is None or None not in column else [default if value is None else value for value in column]
 
 
-def _runs_of(column: pd.Series, known: Mapping[str, RunRow]) -> list[RunRow]:
-    import pandas as pd
-
+def _runs_of(column: pd.Series, runs_by_id: Mapping[str, RunRow]) -> list[RunRow]:
     codes, names = pd.factorize(column)
-    return _taken([known[str(name)] for name in names], codes)
+    return _words_of([runs_by_id[str(name)] for name in names], codes)
 
 
 def _conditions(frame: pd.DataFrame) -> list[Conditions]:
-    """Return the conditions of each row. Numbers that were measured alike share theirs: those of each row took a third of the memory."""
+    """Return the conditions of each row. Rows with equal conditions share one object, which saves much memory."""
     names = [name for name in CONDITIONS if name in frame]
     alike, different = _alike(frame, names)
     made = [
         msgspec.convert({name: value for name, value in zip(names, values, strict=True) if value is not None}, Conditions, strict=False)
         for values in different
     ]
-    return _taken(made, alike)
+    return _words_of(made, alike)
 
 
 def _alike(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
-    """Return the place of each row's values in a list of all that rows have in these columns, and that list."""
-    import numpy as np
-
-    places = frame.groupby(list(names), dropna=False, observed=True, sort=False).ngroup().to_numpy().astype(np.int64)
-    first = np.unique(places, return_index=True)[1]
-    return places, list(zip(*(_column(frame[name].iloc[first]) for name in names), strict=True))
+    """Return the distinct combinations of values in these columns, and the index of each row's combination."""
+    indices = frame.groupby(list(names), dropna=False, observed=True, sort=False).ngroup().to_numpy().astype(np.int64)
+    first = np.unique(indices, return_index=True)[1]
+    return indices, list(zip(*(_column(frame[name].iloc[first]) for name in names), strict=True))
 
 
 def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
-    """Yield the rows of a frame as what is known of them."""
+    """Yield the rows of a frame without missing values."""
     columns = {str(name): _column(frame[name]) for name in frame.columns}
     for row in zip(*columns.values(), strict=True):
         yield {name: value for name, value in zip(columns, row, strict=True) if value is not None}
 
 
 def _column(column: pd.Series) -> list[Any]:
-    """Return the values of a column. What is missing is ``None``, of which pandas has several kinds."""
-    import pandas as pd
-
+    """Return the values of a column, with ``None`` for the several kinds of missing values in pandas."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return _taken(column.cat.categories.tolist(), column.cat.codes.to_numpy())
-    given: Any = column  # The types of pandas do not know that a missing value can become None.
-    values: list[Any] = given.to_numpy(dtype=object, na_value=None).tolist()
+        return _words_of(column.cat.categories.tolist(), column.cat.codes.to_numpy())
+    untyped: Any = column  # According to the type hints of pandas, a missing value cannot become None.
+    values: list[Any] = untyped.to_numpy(dtype=object, na_value=None).tolist()
     return [_plain(value) for value in values] if column.dtype == object else values
 
 
 def _shared(column: pd.Series) -> list[Any]:
     """Return the values of a column as `_column` does. Rows with the same value share it."""
-    import pandas as pd
-
     codes, different = pd.factorize(column)
-    return _taken(_column(pd.Series(different)), codes)
+    return _words_of(_column(pd.Series(different)), codes)
 
 
-def _taken(words: Sequence[Any], codes: NDArray[np.integer[Any]]) -> list[Any]:
-    """Return the word of each code; ``None`` for the code of a missing one, which is -1."""
-    import numpy as np
-
-    known = np.empty(len(words) + 1, dtype=object)
-    for place, word in enumerate(words):  # Given together, texts that are alike in length or tuples would become an array of two dimensions.
-        known[place] = word
-    found: list[Any] = known[codes].tolist()
-    return found
+def _words_of(words: Sequence[Any], codes: NDArray[np.integer[Any]]) -> list[Any]:
+    """Return the word of each code; ``None`` for the code -1, which stands for a missing value."""
+    choices = np.empty(len(words) + 1, dtype=object)
+    for code, word in enumerate(words):  # From a list of tuples, NumPy would make an array of two dimensions.
+        choices[code] = word
+    words_of_codes: list[Any] = choices[codes].tolist()
+    return words_of_codes
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401 - anything that a column holds
@@ -276,27 +266,30 @@ def _plain(value: Any) -> object:  # noqa: ANN401 - anything that a column holds
     return str(value) if isinstance(value, Path) else value
 
 
-def is_of_control(one: ResultRow) -> bool:
-    """Whether a number is of a control, whose rows have the names of those that they stand beside."""
-    return CONTROL in labels_of(one.run.labels)
+def is_of_control(result: ResultRow) -> bool:
+    """Whether a number is of a control. Its rows have the same names as the rows that it belongs to."""
+    return CONTROL in labels_of(result.run.labels)
 
 
-def of_these_runs(there: Iterable[ResultRow], value: float, values: Sequence[float]) -> list[ResultRow]:
-    """Return the numbers that have a value, of runs that were made together and have all ``values`` of the row; all that have it, if none do."""
+def of_these_runs(results: Iterable[ResultRow], value: float, values: Sequence[float]) -> list[ResultRow]:
+    """Return the numbers with a value whose group of runs has all ``values`` of the row; if there is no such group, all numbers with the value.
+
+    Comparisons and histories store only the values of the runs behind a row, and other runs can have an equal value by chance.
+    """
     groups: dict[Hashable, list[ResultRow]] = {}
-    for one in there:
-        if one.value is not None:
-            groups.setdefault((one.run.host, one.run.campaign, one.run.release, is_of_control(one), one.conditions), []).append(one)
-    found = [(group, one) for group in groups.values() for one in group if one.value is not None and math.isclose(one.value, value)]
-    whole = {id(group) for group, _ in found if _has_all(group, values)}
-    return [one for group, one in found if id(group) in whole] or [one for _, one in found]
+    for result in results:
+        if result.value is not None:
+            groups.setdefault((result.run.host, result.run.campaign, result.run.release, is_of_control(result), result.conditions), []).append(result)
+    alike = [(group, result) for group in groups.values() for result in group if result.value is not None and math.isclose(result.value, value)]
+    complete = {id(group) for group, _ in alike if _has_all(group, values)}
+    return [result for group, result in alike if id(group) in complete] or [result for _, result in alike]
 
 
 def _has_all(group: Sequence[ResultRow], values: Sequence[float]) -> bool:
-    have = sorted(one.value for one in group if one.value is not None)
+    have = sorted(result.value for result in group if result.value is not None)
     for value in sorted(values):
-        place = bisect_left(have, value * (1 - 1e-9))
-        if place == len(have) or not math.isclose(have[place], value):
+        index = bisect_left(have, value * (1 - 1e-9))
+        if index == len(have) or not math.isclose(have[index], value):
             return False
-        del have[place]
+        del have[index]
     return True

@@ -30,10 +30,10 @@ from tacholog.view.numerals import NOT_STATED, by_version, size
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 
 LOSS = "loss"  # the mark of a rate at which more than 1 % of the messages were lost
-LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
-REFERENCE = "reference_only"  # the mark of a latency of a reference, not of the bytes
+LOGICAL = "no_bytes_moved"  # the mark of a rate of bytes that were not moved
+REFERENCE = "reference_only"  # the mark of the latency of a reference to the bytes
 TOO_FEW = "too few samples"  # in place of a percentile that needs more than a run had
-NOT_MEASURED = "not measured"  # in place of a number of a size that no run has
+NOT_MEASURED = "not measured"  # in place of a number for a size that no run has
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "options", "build")
 _SAYS_MOST = ("data_path", "reliability", "keyed")  # the label of a series that is alone
 _SEVERAL = 2
@@ -41,7 +41,7 @@ SeriesKey = tuple[tuple[str, object], ...]
 
 
 class Coverage(NamedTuple):
-    """How many measurements state a number, of how many; ``of_runs`` is how many runs made them. A run may measure the same several times."""
+    """How often a number is stated: in ``times`` of ``wanted`` measurements, by ``of_runs`` runs. A run may measure several times."""
 
     times: int
     wanted: int
@@ -51,34 +51,34 @@ class Coverage(NamedTuple):
 class Cell(msgspec.Struct, frozen=True, gc=False):
     """One number of a series at one size, over its runs, in the schema's unit.
 
-    ``value`` is ``None`` where no run states it, or only some of the runs do: a median over fewer runs than in the next column would not belong to
-    the same measurement (p99.99 came out above p99.999). ``coverage`` then holds how many measurements state it, of how many.
-    ``shown`` is the result with this value: it has the bound, the resolution and the line. Where runs fall into two ``groups``, it is that of the
-    larger one, or of two of one size the worse one: it stands for both where only one number is possible, as in a ratio.
-    It is not what they are ranked by (`tacholog.view.ranking_groups`).
-    ``marks`` are every mark on any of the numbers, in order, and that of two groups of runs.
+    ``value`` is ``None`` if no run states it, or only some of the runs do: a median over fewer runs than in the next column would not belong to the
+    same measurement (p99.99 came out above p99.999). ``coverage`` then tells how many measurements state it.
+    ``result`` is the result with this value, with its bound, resolution and line. If runs fall into two ``groups``, it is the result of the larger
+    group, or of the worse one if both have the same size: it stands for both where only one number is possible, as in a ratio.
+    Numbers are ranked by another value (`tacholog.view.ranking_groups.standing`).
+    ``marks`` are all marks on any of the numbers, in order, and the mark of two groups of runs.
     """
 
     value: float | None
     low: float | None
     high: float | None
     results: tuple[ResultRow, ...]
-    shown: ResultRow
+    result: ResultRow
     coverage: Coverage | None = None
     groups: tuple[RunGroup, ...] = ()
     marks: tuple[str, ...] = ()
 
     @property
     def sizes_high(self) -> int | None:
-        """The largest payload in bytes, where one number stands for a range of sizes."""
-        for result in self.results:  # asked of each cell several times: a generator takes longer
+        """The largest payload in bytes, if the number stands for a range of sizes."""
+        for result in self.results:  # A loop is faster than a generator here, and each cell is asked several times.
             if result.payload_bytes_high is not None:
                 return result.payload_bytes_high
         return None
 
     @property
     def size_words(self) -> str:
-        """The payload size, or the range of sizes, that it is of."""
+        """The payload size, or the range of sizes, in words."""
         first = size(self.results[0].payload_bytes) if self.results[0].payload_bytes is not None else "size not stated"
         return first if self.sizes_high is None else f"{first} to {size(self.sizes_high)}"
 
@@ -89,7 +89,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
 
 class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
-    """The numbers of a series. What pages ask of them is computed once: a site asks a hundred times for the same cells."""
+    """The numbers of a series. Each property is computed once, because the pages of a site ask for the same cells many times."""
 
     results: tuple[ResultRow, ...]
 
@@ -111,26 +111,26 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def of_size(self) -> Mapping[int | None, Sequence[ResultRow]]:
         """The numbers by payload size, in the order of runs."""
-        found: dict[int | None, list[ResultRow]] = {}
+        by_size: dict[int | None, list[ResultRow]] = {}
         for result in self.results:
-            found.setdefault(result.payload_bytes, []).append(result)
-        return found
+            by_size.setdefault(result.payload_bytes, []).append(result)
+        return by_size
 
-    def measurements(self, at: int | None) -> Sequence[tuple[RunRow, Mapping[tuple[str, str], ResultRow]]]:
+    def measurements(self, size_bytes: int | None) -> Sequence[tuple[RunRow, Mapping[tuple[str, str], ResultRow]]]:
         """The measurements of a size, in the order of runs: each with its run, and its numbers by metric and statistic.
 
-        A log may say of one measurement on several lines, as perftest does of its rate and of its processor time. So a record continues the last
-        measurement of its log. One that says anything again is of another measurement.
+        A log may describe one measurement on several lines, as perftest does with rate and processor time. So a record continues the last measurement
+        of its log, unless it repeats one of its numbers: then it begins another measurement.
         """
-        found: dict[tuple[str, str], list[tuple[RunRow, dict[tuple[str, str], ResultRow]]]] = {}
-        for record in _records(self.of_size[at]):
+        by_log: dict[tuple[str, str], list[tuple[RunRow, dict[tuple[str, str], ResultRow]]]] = {}
+        for record in _records(self.of_size[size_bytes]):
             first = next(iter(record.values()))
-            of_log = found.setdefault((first.run.run, first.log), [])
+            of_log = by_log.setdefault((first.run.run, first.log), [])
             if of_log and of_log[-1][1].keys().isdisjoint(record):
                 of_log[-1][1].update(record)
             else:
                 of_log.append((first.run, record))
-        return [measurement for of_log in found.values() for measurement in of_log]
+        return [measurement for of_log in by_log.values() for measurement in of_log]
 
     @cached_property
     def statistics(self) -> Sequence[tuple[str, str]]:
@@ -139,20 +139,21 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def marks(self) -> frozenset[str]:
-        """Every mark on any of the numbers."""
+        """All marks on any of the numbers."""
         return frozenset(mark for marks in {result.marks for result in self.results} for mark in marks)
 
     def cells(self, metric: str, statistic: str) -> Mapping[int | None, Cell]:
-        """One cell a size for the number of that name."""
+        """The cells of the number of that name, one for each size."""
         name = (metric, statistic)
         if name not in self.made_cells:
             sizes = self._by_size.get(metric, {})
-            self.made_cells[name] = {at: _cell(found[statistic], self._most_stated[metric, at]) for at, found in sizes.items() if statistic in found}
+            with_statistic = ((size_bytes, numbers[statistic]) for size_bytes, numbers in sizes.items() if statistic in numbers)
+            self.made_cells[name] = {size_bytes: _cell(results, self._most_stated[metric, size_bytes]) for size_bytes, results in with_statistic}
         return self.made_cells[name]
 
     @cached_property
     def made_cells(self) -> dict[tuple[str, str], Mapping[int | None, Cell]]:
-        """The cells that were asked for so far, by metric and statistic."""
+        """The cells that were requested so far, by metric and statistic."""
         return {}
 
     @cached_property
@@ -161,23 +162,23 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
         each: dict[tuple[str, int | None, str], list[ResultRow]] = {}
         for result in self.results:
             each.setdefault((result.metric, result.payload_bytes, result.statistic), []).append(result)
-        found: dict[str, dict[int | None, dict[str, list[ResultRow]]]] = {}
-        for (metric, at, statistic), results in each.items():
-            found.setdefault(metric, {}).setdefault(at, {})[statistic] = results
-        return found
+        by_metric: dict[str, dict[int | None, dict[str, list[ResultRow]]]] = {}
+        for (metric, size_bytes, statistic), results in each.items():
+            by_metric.setdefault(metric, {}).setdefault(size_bytes, {})[statistic] = results
+        return by_metric
 
     @cached_property
     def _most_stated(self) -> Mapping[tuple[str, int | None], tuple[int, int]]:
         """By metric and size, how often all runs together should state a statistic, and how many runs there are.
 
-        Each run should state it as often as the one that it states most often.
+        Each run should state each statistic as often as the one that it states most often.
         """
-        found = ((metric, at, statistics) for metric, sizes in self._by_size.items() for at, statistics in sizes.items())
-        return {(metric, at): _most_stated(statistics.values()) for metric, at, statistics in found}
+        groups = ((metric, size_bytes, statistics) for metric, sizes in self._by_size.items() for size_bytes, statistics in sizes.items())
+        return {(metric, size_bytes): _most_stated(statistics.values()) for metric, size_bytes, statistics in groups}
 
 
 class Series(msgspec.Struct, frozen=True):
-    """Numbers measured the same way. ``slot`` numbers the series on its page, and so fixes its colour."""
+    """Numbers that were measured the same way. ``slot`` is the number of the series on its page, which determines its colour."""
 
     label: str
     slot: int
@@ -209,21 +210,21 @@ class Series(msgspec.Struct, frozen=True):
         return self.measured.sizes
 
     def cells(self, metric: str, statistic: str) -> Mapping[int | None, Cell]:
-        """One cell a size for the number of that name."""
+        """The cells of the number of that name, one for each size."""
         return self.measured.cells(metric, statistic)
 
     def statistics(self) -> Sequence[tuple[str, str]]:
-        """The (metric, statistic) pairs that it has, in order of appearance."""
+        """The pairs of metric and statistic that it has, in order of appearance."""
         return self.measured.statistics
 
-    def absent(self, metric: str, statistic: str, at: int | None) -> str:
-        """Return why a size has no such number. Every table asks here, so that one state has one name.
+    def absent(self, metric: str, statistic: str, size_bytes: int | None) -> str:
+        """Return why a size has no such number, in the same words for every table.
 
-        No run has the size; or the runs that do not state the number had too few samples for it; or it is not stated.
+        No run has the size; or the runs without the number had too few samples for it; or it is not stated.
         """
-        if at not in self.measured.of_size:
+        if size_bytes not in self.measured.of_size:
             return NOT_MEASURED
-        of_size = [result for result in self.measured.of_size[at] if result.metric == metric]
+        of_size = [result for result in self.measured.of_size[size_bytes] if result.metric == metric]
         stating = {result.run.run for result in of_size if result.statistic == statistic and result.value is not None}
         samples = [result.samples for result in of_size if result.run.run not in stating]
         return absent_words(metric, statistic, samples)
@@ -234,43 +235,43 @@ class Series(msgspec.Struct, frozen=True):
 
 
 def absent_words(metric: str, statistic: str, samples: Collection[int | None]) -> str:
-    """Return what stands in place of a number that measurements of so many samples do not have."""
+    """Return the words in place of a number that measurements with these numbers of samples do not have."""
     share = percentile(statistic) if metric == "latency" else None
     if share is None or not samples:
         return NOT_STATED
-    # 99.99 is a little less than it says as a binary fraction: 10 samples of 100 000 lie beyond it.
+    # As a binary fraction, 99.99 is slightly smaller: 10 samples of 100 000 lie beyond it.
     few = all(count is not None and count * (100 - share) / 100 < SAMPLES_BEYOND * (1 - 1e-9) for count in samples)
     return TOO_FEW if few else NOT_STATED
 
 
 def measured_alike(results: Iterable[ResultRow]) -> dict[SeriesKey, SeriesNumbers]:
-    """Return numbers of whole measurements in groups that were measured the same way. Groups of later versions come later, controls last."""
+    """Group numbers of whole measurements by the way in which they were measured. Groups of later versions come later, controls last."""
     groups: dict[SeriesKey, list[ResultRow]] = {}
-    known: dict[tuple[object, ...], list[ResultRow]] = {}  # by what is short: a key has some sixty parts, and looking it up asks for the hash of each
+    by_short_key: dict[tuple[object, ...], list[ResultRow]] = {}  # A whole key has some sixty parts, and each look-up would hash all of them.
     for result in results:
         short = (result.run.run, result.side, result.participant, id(result.conditions))
-        group = known.get(short)
+        group = by_short_key.get(short)
         if group is None:
-            group = known[short] = groups.setdefault(_key(result), [])
+            group = by_short_key[short] = groups.setdefault(_key(result), [])
         group.append(result)
     return {key: SeriesNumbers(tuple(groups[key])) for key in sorted(groups, key=lambda key: (_is_control(key), _version(key)))}
 
 
 def measured_in(
-    whole: Mapping[SeriesKey, SeriesNumbers], kinds: Mapping[str, Collection[tuple[str | None, str]]], part: Collection[str]
+    all_tests: Mapping[SeriesKey, SeriesNumbers], kinds: Mapping[str, Collection[tuple[str | None, str]]], part: Collection[str]
 ) -> dict[SeriesKey, SeriesNumbers] | None:
-    """Return the same groups of the part of one test as they are among all tests, so that pages of both share what is computed of them.
+    """Return the groups of one test from the groups of all tests, so that pages of both share the computed values.
 
-    Return nothing if the runs of a group have numbers of several tests: of these, only a part may belong to the test.
+    Return ``None`` if the runs of a group have numbers of several tests: then only a part of the group may belong to the test.
 
     Args:
-        whole: what `measured_alike` returned of all tests.
+        all_tests: the result of `measured_alike` for all tests.
         kinds: the transports and tests of each run.
         part: the runs with numbers of the test.
     """
-    if any(len({test for run in group.runs for _, test in kinds[run.run]}) > 1 for group in whole.values()):
+    if any(len({test for run in group.runs for _, test in kinds[run.run]}) > 1 for group in all_tests.values()):
         return None
-    return {key: group for key, group in whole.items() if group.runs[0].run in part}
+    return {key: group for key, group in all_tests.items() if group.runs[0].run in part}
 
 
 def series_of(results: Iterable[ResultRow], named: Sequence[str] = ()) -> list[Series]:
@@ -279,47 +280,48 @@ def series_of(results: Iterable[ResultRow], named: Sequence[str] = ()) -> list[S
 
 
 def labelled(groups: Mapping[SeriesKey, SeriesNumbers], named: Sequence[str] = ()) -> list[Series]:
-    """Return a series for each group, labelled by only those conditions in which they differ.
+    """Return a series for each group, labelled only by the conditions in which they differ.
 
-    Series of later versions come later, so that old versions keep their colours, and controls come last: they are not what was measured.
+    Series of later versions come later, so that old versions keep their colours. Controls come last, because they are not the subject.
 
     Args:
-        groups: what `measured_alike` returned.
-        named: labels of the user's own that stand in each name, also where all series share them.
+        groups: the result of `measured_alike`.
+        named: the user's labels that are part of each name, even if all series share them.
     """
     labels = _labels(list(groups), named)
     return [Series(label, slot, key, groups[key]) for slot, (label, key) in enumerate(zip(labels, groups, strict=True))]
 
 
 def labelled_among(series: Sequence[Series]) -> list[Series]:
-    """Return series with labels that tell them apart from each other only. Their slots, and so their colours, stay."""
-    labels = _labels([one.key for one in series]) if series else []
-    return [msgspec.structs.replace(one, label=label) for one, label in zip(series, labels, strict=True)]
+    """Return series with labels that distinguish only these series from each other. Their slots, and so their colours, stay."""
+    labels = _labels([member.key for member in series]) if series else []
+    return [msgspec.structs.replace(member, label=label) for member, label in zip(series, labels, strict=True)]
 
 
 def labels_among(series: Sequence[tuple[str, Series]]) -> list[str]:
-    """Return the label of each series among others: only the conditions that differ; system and transport stand beside the label."""
-    keys = [one.key for _, one in series]
+    """Return the label of each series among others: only the conditions that differ, without system and transport."""
+    keys = [member.key for _, member in series]
     names = ["" for _ in keys] if len(keys) < _SEVERAL else [joined(parts) for parts in told_apart([dict(key) for key in keys], but="transport")]
-    found = list(names)
-    beside: dict[tuple[str, object], list[int]] = {}
-    for place, (system, one) in enumerate(series):
-        beside.setdefault((system, dict(one.key)["transport"]), []).append(place)
-    for places in beside.values():
-        for place, name in zip(places, made_different([names[at] for at in places], [dict(keys[at]) for at in places]), strict=True):
-            found[place] = name
-    return found
+    labels = list(names)
+    alike: dict[tuple[str, object], list[int]] = {}
+    for index, (system, member) in enumerate(series):
+        alike.setdefault((system, dict(member.key)["transport"]), []).append(index)
+    for indices in alike.values():
+        for index, name in zip(indices, made_different([names[index] for index in indices], [dict(keys[index]) for index in indices]), strict=True):
+            labels[index] = name
+    return labels
 
 
 def common_words(series: Iterable[Series], but: Container[str]) -> list[str]:
-    """Return, in words, the known conditions that all series share, except the names given."""
-    first, *rest = with_each_label([dict(one.key) for one in series])
-    return [phrase for name, value in first.items() if name not in but and all(one[name] == value for one in rest) and (phrase := words(name, value))]
+    """Return, in words, the known conditions that all series share, without those in ``but``."""
+    first, *others = with_each_label([dict(member.key) for member in series])
+    in_common = [(name, value) for name, value in first.items() if name not in but and all(other[name] == value for other in others)]
+    return [phrase for name, value in in_common if (phrase := words(name, value))]
 
 
 def newest_first(series: Iterable[Series]) -> list[Series]:
-    """Return series of later versions before those of earlier ones, and else in their order."""
-    return sorted(series, key=lambda one: _version(one.key), reverse=True)
+    """Return the series of later versions first. The order within a version stays."""
+    return sorted(series, key=lambda member: _version(member.key), reverse=True)
 
 
 def _is_control(key: SeriesKey) -> bool:
@@ -332,28 +334,28 @@ def _version(key: SeriesKey) -> list[tuple[int, int, str]]:
 
 
 def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultRow]]:
-    """Return the records that numbers of one size come from. Several may stand on one line; then each number of that name is of another one."""
-    found: dict[tuple[str, str, int | None, int], dict[tuple[str, str], ResultRow]] = {}
-    seen = Counter[tuple[str, str, int | None, str, str]]()
+    """Group numbers of one size by their records. If a line repeats a number, it holds several records."""
+    records: dict[tuple[str, str, int | None, int], dict[tuple[str, str], ResultRow]] = {}
+    counts = Counter[tuple[str, str, int | None, str, str]]()
     for result in results:
         line = (result.run.run, result.log, result.line)
         name = (result.metric, result.statistic)
-        found.setdefault((*line, seen[*line, *name]), {})[name] = result
-        seen[*line, *name] += 1
-    return list(found.values())
+        records.setdefault((*line, counts[*line, *name]), {})[name] = result
+        counts[*line, *name] += 1
+    return list(records.values())
 
 
 def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> tuple[int, int]:
-    """Return how often all runs together state the statistic of a metric that each states most often, and how many runs do.
+    """Return how often all runs together should state each statistic of a metric, and how many runs state any.
 
-    As often they should state every other statistic.
+    For each run, the statistic that it states most often counts.
     """
     most: dict[str, int] = {}
     before: list[str] = []
     for results in statistics:
         stating = [result.run.run for result in results if result.value is not None]
         if stating == before:
-            continue  # as almost all are: a run states all percentiles or none
+            continue  # The usual case: a run states all percentiles or none.
         before = stating
         for name, count in Counter(stating).items():
             if count > most.get(name, 0):
@@ -362,24 +364,26 @@ def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> tuple[int, int]:
 
 
 def _cell(results: Sequence[ResultRow], most_stated: tuple[int, int]) -> Cell:
-    """Return the cell of a number that so many runs should state so often."""
+    """Return the cell of a number. ``most_stated`` tells how often it should be stated, and by how many runs."""
     wanted, of_runs = most_stated
-    known = [(result.value, result) for result in results if result.value is not None]
-    if not known or len(known) < wanted:
-        first = known[0][1] if known else results[0]
-        return Cell(None, None, None, tuple(results), first, Coverage(len(known), wanted, of_runs) if known else None, marks=_marks_of(results))
-    values = [value for value, _ in known]
-    value, shown = known[median_place(values, results[0].metric)]
+    stated_values = [(result.value, result) for result in results if result.value is not None]
+    if not stated_values or len(stated_values) < wanted:
+        first = stated_values[0][1] if stated_values else results[0]
+        coverage = Coverage(len(stated_values), wanted, of_runs) if stated_values else None
+        return Cell(None, None, None, tuple(results), first, coverage, marks=_marks_of(results))
+    values = [value for value, _ in stated_values]
+    value, representative = stated_values[median_place(values, results[0].metric)]
     groups = two_groups(results)
     for group in groups:
         if group.low <= value <= group.high:
-            value, shown = group.value, group.result
-    return Cell(value, min(values), max(values), tuple(results), shown, groups=groups, marks=_marks_of(results, [TWO_GROUPS] if groups else []))
+            value, representative = group.value, group.result
+    marks = _marks_of(results, [TWO_GROUPS] if groups else [])
+    return Cell(value, min(values), max(values), tuple(results), representative, groups=groups, marks=marks)
 
 
 def _marks_of(results: Sequence[ResultRow], more: Sequence[str] = ()) -> tuple[str, ...]:
-    found = dict.fromkeys([result.marks for result in results])  # most numbers have none, or the same
-    return tuple(dict.fromkeys([*chain.from_iterable(found), *more]))
+    combinations = dict.fromkeys([result.marks for result in results])  # Most numbers have no marks, or the same ones.
+    return tuple(dict.fromkeys([*chain.from_iterable(combinations), *more]))
 
 
 def _key(result: ResultRow) -> SeriesKey:
@@ -390,7 +394,7 @@ def _key(result: ResultRow) -> SeriesKey:
     settings = {**settings_of(result.conditions.settings), **settings}
     parts += [("options", options), ("settings", ", ".join(f"{name} {value}" for name, value in settings.items()) or None)]
     parts += [("side", result.side), ("participant", result.participant)]
-    # Two published tables are never repetitions: a document that prints both describes two measurements, even if it does not say how they differ.
+    # Two published tables are never repetitions: they are two measurements, even if the document does not say how they differ.
     parts.append(("run", result.run.run if result.run.published else None))
     return tuple(parts)
 
@@ -404,22 +408,23 @@ def _labels(keys: Sequence[SeriesKey], named: Sequence[str] = ()) -> list[str]:
 
 
 def _common_labels(rows: Sequence[Mapping[str, object]], named: Sequence[str]) -> list[tuple[str, object]]:
-    """Return those of the given labels that all series share."""
+    """Return the labels among ``named`` that all series share."""
     texts = {None if row["labels"] is None else str(row["labels"]) for row in rows}
     values = [(name, {labels_of(text).get(name) for text in texts}) for name in named]
-    return [(name, next(iter(found))) for name, found in values if len(found) == 1]
+    return [(name, next(iter(values_of_label))) for name, values_of_label in values if len(values_of_label) == 1]
 
 
 TWO_GROUPS = "two_groups"
-# Of the value below the gap. Of rows of six runs, 1 % show a gap that chance made if runs vary by 5 %, and 10 % if by 10 %; of 12 runs 0.1 % and 1 %.
+# Relative to the value below the gap. By chance, 1 % of rows of six runs show such a gap if runs vary by 5 %, and 10 % of rows if they vary by 10 %;
+# with 12 runs, it is 0.1 % and 1 %.
 LEAST_GAP = 0.1
-_SURELY_NO_GAP = (1 + LEAST_GAP) * (1 - 1e-9)  # whatever the last place of a logarithm is
-_LEAST_STEPS = 2  # of the last printed place: fewer may be rounding
+_SURELY_NO_GAP = (1 + LEAST_GAP) * (1 - 1e-9)  # allows for rounding errors of logarithms
+_LEAST_STEPS = 2  # in units of the last printed digit: a smaller gap may come from rounding
 _NOT_RANKED = ("std",)
 
 
 class RunGroup(msgspec.Struct, frozen=True):
-    """One of two groups of runs: the run whose value stands for it, the lowest and the highest value, and how many runs are in it."""
+    """One of two groups of runs: the result that represents it, the lowest and the highest value, and the number of its runs."""
 
     result: ResultRow
     value: float
@@ -429,40 +434,40 @@ class RunGroup(msgspec.Struct, frozen=True):
 
 
 def two_groups(results: Sequence[ResultRow]) -> tuple[RunGroup, ...]:
-    """Return the two groups that the runs of one number fall into, the lower values first; nothing where they are one group.
+    """Return the two groups of the runs of one number, the lower values first; an empty tuple if they are one group.
 
     Args:
-        results: numbers of one metric and one statistic, one or more a run.
+        results: numbers of one metric and one statistic, one or more from each run.
     """
     if len(results) < MIN_RUNS or not may_have_groups(results[0].metric, results[0].statistic):
         return ()
-    found = [(result.value, result) for result in results if result.value is not None and result.value > 0 and result.bound == "="]
-    if len(found) < len(results):
+    sorted_values = [(result.value, result) for result in results if result.value is not None and result.value > 0 and result.bound == "="]
+    if len(sorted_values) < len(results):
         return ()
-    found.sort(key=lambda one: one[0])
-    split = _split(tuple(value for value, _ in found))
+    sorted_values.sort(key=lambda pair: pair[0])
+    split = _split(tuple(value for value, _ in sorted_values))
     if split is None:
         return ()
-    steps = [result.resolution for _, result in found if result.resolution is not None]
-    if found[split][0] - found[split - 1][0] <= _LEAST_STEPS * max(steps, default=0.0):
+    steps = [result.resolution for _, result in sorted_values if result.resolution is not None]
+    if sorted_values[split][0] - sorted_values[split - 1][0] <= _LEAST_STEPS * max(steps, default=0.0):
         return ()
-    return tuple(_group([result for _, result in part], [value for value, _ in part]) for part in (found[:split], found[split:]))
+    return tuple(_group([result for _, result in part], [value for value, _ in part]) for part in (sorted_values[:split], sorted_values[split:]))
 
 
 def may_have_groups(metric: str, statistic: str) -> bool:
-    """Whether groups are looked for in such numbers: those that are neither better nor worse are no reason to choose."""
+    """Whether such numbers can have groups: only numbers with a better direction matter for a choice."""
     return METRICS[metric].better is not None and statistic not in _NOT_RANKED
 
 
 @lru_cache(maxsize=1 << 16)
 def _split(values: tuple[float, ...]) -> int | None:
-    """Return how many of the sorted values are in the lower group. A page asks for the same cells many times, and in most no gap is wide enough."""
+    """Return how many of the sorted values are in the lower group; ``None`` if no gap is wide enough."""
     inner = range(MIN_CLUSTER - 1, len(values) - MIN_CLUSTER)
-    if all(values[place + 1] <= values[place] * _SURELY_NO_GAP for place in inner):
+    if all(values[index + 1] <= values[index] * _SURELY_NO_GAP for index in inner):
         return None
     return cluster_split(values, log(1 + LEAST_GAP))
 
 
 def _group(results: Sequence[ResultRow], values: Sequence[float]) -> RunGroup:
-    place = median_place(values, results[0].metric)
-    return RunGroup(results[place], values[place], values[0], values[-1], len({result.run.run for result in results}))
+    index = median_place(values, results[0].metric)
+    return RunGroup(results[index], values[index], values[0], values[-1], len({result.run.run for result in results}))

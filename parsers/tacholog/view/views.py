@@ -1,4 +1,4 @@
-"""A view: the part of a dataset that one page or directive shows."""
+"""Views and selections: the part of a dataset that one page or directive shows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
 from collections import Counter
 
-_OF_RUN = ("system", "host", "run", "release")  # what a selection asks of a run itself, beside its labels
+_OF_RUN = ("system", "host", "run", "release")  # the fields of a selection that are fields of a run
 TESTS = ("latency", "throughput", "demand", "sustain")
 _Made = TypeVar("_Made")
 _Kind = tuple[str | None, str]  # a transport and a test
@@ -43,16 +43,16 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     labels: tuple[tuple[str, str], ...] = ()
 
     def values(self) -> list[str]:
-        """Return what is asked for, for titles and anchors: the values of the fields, and labels as ``plugin=flannel``."""
+        """Return the selected values for titles and anchors: those of the fields, and labels as ``plugin=flannel``."""
         fields = (self.system, self.transport, self.test, self.host, self.run, self.release)
         return [*(value for value in fields if value), *(f"{label_name(name)}={value}" for name, value in self.labels)]
 
     def of_run(self, results: list[ResultRow], kinds: frozenset[_Kind]) -> list[ResultRow]:
-        """Return the selected numbers of a run that `wants_run` accepts; the same list if these are all.
+        """Return the selected numbers of a run that `wants_run` accepts; the same list if all are selected.
 
         Args:
             results: the numbers of the run.
-            kinds: the transports and tests that are among them: most runs have one of each, and no number is looked at.
+            kinds: their transports and tests. Most runs have one of each, so that the numbers need not be examined.
         """
         wanted = {kind for kind in kinds if _is(self.transport, kind[0]) and self.test in (None, kind[1])}
         if len(wanted) == len(kinds):
@@ -60,23 +60,23 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [result for result in results if (result.conditions.transport, result.test) in wanted] if wanted else []
 
     def runs_among(self, runs: Iterable[RunRow]) -> list[RunRow]:
-        """Return the runs that are selected. Only what is asked for is looked at: most selections ask for one field, and a site asks for many."""
-        found = list(runs)
+        """Return the selected runs. Only the fields of the selection are examined: a site has many selections, most with one field."""
+        selected = list(runs)
         for name in _OF_RUN:
             wanted = getattr(self, name)
             if wanted is not None:
-                found = [run for run in found if _is(wanted, getattr(run, name))]
-        return [run for run in found if has_labels(run.labels, self.labels)] if self.labels else found
+                selected = [run for run in selected if _is(wanted, getattr(run, name))]
+        return [run for run in selected if has_labels(run.labels, self.labels)] if self.labels else selected
 
     def wants_run(self, run: RunRow) -> bool:
-        """Whether a run is selected, by what is known of the run itself."""
+        """Whether a run is selected, by its own fields and labels."""
         return bool(self.runs_among([run]))
 
 
 class View(msgspec.Struct, frozen=True, dict=True):
-    """Runs, logs, problems and numbers; all of them belong together."""
+    """Runs with their logs, problems and numbers."""
 
-    by_run: dict[str, list[ResultRow]]  # hundreds of pages each ask for a few runs, and must not search the numbers of all others
+    by_run: dict[str, list[ResultRow]]  # Each of hundreds of pages needs the numbers of a few runs.
     runs: dict[str, RunRow]
     logs: Sequence[LogRow]
     problems: Sequence[ProblemRow]
@@ -84,11 +84,11 @@ class View(msgspec.Struct, frozen=True, dict=True):
     histograms: Sequence[HistogramRow] = ()
 
     def once(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
-        """Return what ``make`` makes of this view, and make it once: pages of a site ask for the same again and again.
+        """Return the result of ``make`` for this view, and compute it once: the pages of a site ask for the same values many times.
 
         Args:
-            what: a name for it, with everything that it depends on besides the view.
-            make: makes it.
+            what: a key of the result, with everything that it depends on besides the view.
+            make: computes the result.
         """
         if what not in self._made:
             self._made[what] = make()
@@ -100,11 +100,11 @@ class View(msgspec.Struct, frozen=True, dict=True):
         return {}
 
     def only(self, selection: Selection) -> View:
-        """Return the selected part: its numbers and their runs, and selected runs without numbers."""
+        """Return the selected part: the numbers with their runs, and selected runs without numbers."""
         return self.once(selection, partial(self._by_steps, selection))
 
     def _by_steps(self, selection: Selection) -> View:
-        """Select by system first and by test last, so that selections that begin alike share what was selected."""
+        """Select by system first and by test last, so that similar selections share intermediate views."""
         if selection.test is not None and selection != Selection(test=selection.test):
             return self.only(msgspec.structs.replace(selection, test=None)).only(Selection(test=selection.test))
         of_system = Selection(system=selection.system)
@@ -114,19 +114,19 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     def _only(self, selection: Selection) -> View:
         wanted = [name for name in self._wanted(selection) if name in self.by_run]
-        found = {name: results for name in wanted if (results := selection.of_run(self.by_run[name], self.kinds[name]))}
-        kept = set(found) | self._without_numbers(selection)
-        is_whole = kept == self.runs.keys() and all(found.get(name) is results for name, results in self.by_run.items())
+        numbers = {name: results for name in wanted if (results := selection.of_run(self.by_run[name], self.kinds[name]))}
+        names = set(numbers) | self._without_numbers(selection)
+        is_whole = names == self.runs.keys() and all(numbers.get(name) is results for name, results in self.by_run.items())
         if is_whole and (selection == Selection() or not self.unread):
             return self
-        runs = {name: run for name, run in self.runs.items() if name in kept}
-        logs = [log for log in self.logs if log.run in kept]
-        problems = [problem for problem in self.problems if problem.run in kept]
-        # Nothing is known about runs that could not be read: they are listed where everything is selected.
+        runs = {name: run for name, run in self.runs.items() if name in names}
+        logs = [log for log in self.logs if log.run in names]
+        problems = [problem for problem in self.problems if problem.run in names]
+        # The fields of unreadable runs are not known, so only the selection of everything includes them.
         problems += self.unread if selection == Selection() else []
-        part = View(found, runs, logs, problems, self.hosts, [one for one in self.histograms if one.run in kept])
-        # Most runs are selected with all their numbers, which need not be looked at again.
-        kinds = {name: self.kinds[name] if results is self.by_run[name] else _kinds_of(results) for name, results in found.items()}
+        part = View(numbers, runs, logs, problems, self.hosts, [histogram for histogram in self.histograms if histogram.run in names])
+        # Most runs are selected with all their numbers, whose kinds are known.
+        kinds = {name: self.kinds[name] if results is self.by_run[name] else _kinds_of(results) for name, results in numbers.items()}
         part.__dict__["kinds"] = kinds  # where `cached_property` looks
         if selection.test is not None and selection == Selection(test=selection.test):
             part.__dict__["_all_tests"] = self
@@ -134,37 +134,37 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _all_tests(self) -> View | None:
-        """The view that this one is the part of one test of, if it is one."""
+        """The view of all tests, if this view is the part of one test."""
         return None
 
     @cached_property
     def kinds(self) -> Mapping[str, frozenset[_Kind]]:
-        """The transports and tests of each run with numbers: each pair that is among them."""
+        """The pairs of transport and test in the numbers of each run."""
         return {name: _kinds_of(results) for name, results in self.by_run.items()}
 
     @cached_property
     def logs_of(self) -> Mapping[str, Sequence[LogRow]]:
         """The logs of each run."""
-        found: dict[str, list[LogRow]] = {}
+        by_run: dict[str, list[LogRow]] = {}
         for log in self.logs:
-            found.setdefault(log.run, []).append(log)
-        return found
+            by_run.setdefault(log.run, []).append(log)
+        return by_run
 
     def only_runs(self, names: Iterable[str]) -> View:
         """Return the part with these runs."""
-        kept = set(names)
-        logs = [log for log in self.logs if log.run in kept]
-        problems = [problem for problem in self.problems if problem.run in kept]
-        histograms = [histogram for histogram in self.histograms if histogram.run in kept]
-        by_run = {name: results for name, results in self.by_run.items() if name in kept}
-        return View(by_run, {name: run for name, run in self.runs.items() if name in kept}, logs, problems, self.hosts, histograms)
+        wanted = set(names)
+        logs = [log for log in self.logs if log.run in wanted]
+        problems = [problem for problem in self.problems if problem.run in wanted]
+        histograms = [histogram for histogram in self.histograms if histogram.run in wanted]
+        by_run = {name: results for name, results in self.by_run.items() if name in wanted}
+        return View(by_run, {name: run for name, run in self.runs.items() if name in wanted}, logs, problems, self.hosts, histograms)
 
     def _wanted(self, selection: Selection) -> list[str]:
         named = self.runs if selection.run is None else {selection.run} & self.runs.keys()
         return [run.run for run in selection.runs_among(self.runs[name] for name in named)]
 
     def _without_numbers(self, selection: Selection) -> set[str]:
-        """Return failed and empty runs: they belong to the transport that their manifest names, and to no test."""
+        """Return selected runs without numbers. They belong to the transport in their manifest, and to no test."""
         if selection.test is not None:
             return set()
         empty = set(self.runs) - set(self.by_run)
@@ -173,40 +173,40 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def unread(self) -> list[ProblemRow]:
-        """The runs, hosts, files and folders that could not be read at all."""
+        """The problems of runs, hosts, files and folders that could not be read at all."""
         return [problem for problem in self.problems if problem.run not in self.runs]
 
     @property
     def results(self) -> list[ResultRow]:
-        """Every number, in the order of runs. It is put together each time: kept for each page, these lists take memory."""
+        """All numbers, in the order of runs. The list is made anew each time: stored lists of all pages would take much memory."""
         return list(chain.from_iterable(self.by_run.values()))
 
     def summaries(self) -> list[ResultRow]:
-        """Return the numbers of whole measurements; those of single intervals are left out."""
+        """Return the numbers of whole measurements, without those of single intervals."""
         return [result for results in self.by_run.values() for result in results if result.scope == "summary"]
 
     def intervals(self) -> list[ResultRow]:
-        """Return the numbers of single intervals: parts of one measurement over time. Trials of a search, each at a rate of its own, are none."""
+        """Return the numbers of single intervals: parts of one measurement over time. Trials of a search, each at another rate, are not intervals."""
         return [result for result in self.results if result.scope == "interval" and result.test != "sustain"]
 
     def interval_series(self) -> list[Series]:
-        """Return the series of single intervals. Each portion of a page asks for them."""
+        """Return the series of single intervals. They are computed once for all portions of a page."""
         return self.once("interval series", lambda: series_of(self.intervals()))
 
     def trials(self) -> list[ResultRow]:
-        """Return the numbers of the trials of searches. Each portion of a page asks for them."""
+        """Return the numbers of the trials of searches. They are computed once for all portions of a page."""
         return self.once("trials", lambda: [result for result in self.results if result.scope == "interval" and result.test == "sustain"])
 
     def series(self, named: Sequence[str] = ()) -> list[Series]:
-        """Return the series of whole measurements. The labels ``named`` stand in each name, also where all series share them."""
+        """Return the series of whole measurements. The labels ``named`` are part of each name, even if all series share them."""
         return self.once(("series", *named), partial(labelled, self.measured, named))
 
     @cached_property
     def measured(self) -> Mapping[SeriesKey, SeriesNumbers]:
-        """The numbers of whole measurements, in groups that were measured the same way."""
-        whole = self._all_tests
-        found = None if whole is None else measured_in(whole.measured, whole.kinds, self.by_run.keys())
-        return measured_alike(self.summaries()) if found is None else found
+        """The numbers of whole measurements, grouped by the way in which they were measured."""
+        all_tests = self._all_tests
+        shared = None if all_tests is None else measured_in(all_tests.measured, all_tests.kinds, self.by_run.keys())
+        return measured_alike(self.summaries()) if shared is None else shared
 
 
 def differing_labels(runs: Iterable[RunRow]) -> list[str]:
@@ -218,20 +218,13 @@ def differing_labels(runs: Iterable[RunRow]) -> list[str]:
 def view_of(data: Dataset) -> View:
     """Return everything in a dataset."""
     runs = rows.runs(data)
-    found: dict[str, list[ResultRow]] = {}
+    by_run: dict[str, list[ResultRow]] = {}
     for name, results in groupby(rows.results(data, runs), attrgetter("run.run")):
-        found.setdefault(name, []).extend(results)
-    by_run = {name: found[name] for name in runs if name in found}
-    # What could not be read at all comes last, as in `View.only`.
+        by_run.setdefault(name, []).extend(results)
+    by_run = {name: by_run[name] for name in runs if name in by_run}
+    # Problems without a run come last, as in `View.only`.
     problems = sorted(rows.problems(data), key=lambda problem: problem.run not in runs)
     return View(by_run, runs, rows.logs(data), problems, data.hosts, rows.histograms(data))
-
-
-def summaries_of(data: Dataset) -> tuple[list[ResultRow], list[RunRow]]:
-    """Return the numbers of whole measurements of a dataset, and its runs."""
-    runs = rows.runs(data)
-    whole = msgspec.structs.replace(data, results=data.results[data.results["scope"] == "summary"])
-    return rows.results(whole, runs), list(runs.values())
 
 
 def manifest_of(run: RunRow) -> Manifest | None:
@@ -239,7 +232,7 @@ def manifest_of(run: RunRow) -> Manifest | None:
     return _manifest_in(run.manifest) if run.manifest else None
 
 
-@lru_cache(maxsize=512)  # those of a page: one takes some ten kB
+@lru_cache(maxsize=512)  # about the runs of one page; a manifest takes some ten kB
 def _manifest_in(text: str) -> Manifest:
     return msgspec.json.decode(text, type=Manifest)
 
@@ -249,7 +242,7 @@ def _kinds_of(results: Sequence[ResultRow]) -> frozenset[_Kind]:
 
 
 def transport_of(run: RunRow) -> str | None:
-    """Return the transport that a run's manifest names, for runs whose logs hold no number."""
+    """Return the transport in a run's manifest, for runs whose logs hold no number."""
     transport = _decode_transport(run.manifest).conditions.transport if run.manifest else None
     return None if transport is None else str(transport)
 
@@ -259,7 +252,7 @@ class _ConditionsOnly(msgspec.Struct, frozen=True):
 
 
 class _TransportOnly(msgspec.Struct, frozen=True):
-    """Only this of a manifest: all runs of a site are asked for it, and the rest takes four times as long to read."""
+    """The only part of a manifest that is decoded here: it is needed for all runs of a site, and the whole would take much longer."""
 
     conditions: _ConditionsOnly = _ConditionsOnly()
 
@@ -267,21 +260,21 @@ class _TransportOnly(msgspec.Struct, frozen=True):
 _decode_transport = msgspec.json.Decoder(_TransportOnly).decode
 
 
-@lru_cache(maxsize=1 << 14)  # each number links to its log
+@lru_cache(maxsize=1 << 14)  # each number has a link to its log
 def log_document(folder: str, run: str, log: str) -> str:
     """Return the document name of a log's page."""
     return f"{folder}/{path_slug(f'{run}/{log}')}"
 
 
-def _is(wanted: str | None, given: str | None) -> bool:
-    return wanted is None or wanted == (NOT_STATED if given is None else given)
+def _is(wanted: str | None, value: str | None) -> bool:
+    return wanted is None or wanted == (NOT_STATED if value is None else value)
 
 
 _Marked = Counter[tuple[str | None, tuple[str, ...]]]
 
 
 def marked_of(view: View) -> Mapping[str, _Marked]:
-    """Return for each run how many of its numbers have which marks, by transport. Numbers without marks are not counted."""
+    """Return, for each run, the number of its numbers with each combination of transport and marks. Unmarked numbers are not counted."""
     return view.once("marked", partial(_marked_of, view))
 
 

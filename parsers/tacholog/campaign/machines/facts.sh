@@ -1,5 +1,5 @@
 # Prints properties of a host for remote_facts.py, which rebuilds them as files. grep puts the path before each line; no other program is needed.
-# $1: "moment" for what changes from second to second, or "all".
+# $1: "moment" for the properties that change from second to second, or "all".
 cd / || exit 1
 lines() { grep -H -s "$@"; }
 cpu=sys/devices/system/cpu

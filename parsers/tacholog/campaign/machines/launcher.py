@@ -1,20 +1,20 @@
 """Start one process of a run, wait for it, and report what it used. `tacholog.campaign.machines.local` runs this file as a program of its own.
 
-It exists because the kernel's peak memory of a child begins with that of the process that forked it: started by a harness of 300 MB, ``true`` would
-read 300 MB. So this file imports no more than it needs, and nothing of Tacholog.
+It exists because the kernel's peak memory of a child process begins with that of its parent: if a harness of 300 MB started ``true``, the peak of
+``true`` would be 300 MB. So this file imports as little as possible, and nothing of Tacholog.
 
 Arguments: the number of the file descriptor for reports, the seconds between SIGTERM and SIGKILL, the path of the program, and its argv.
 The process gets this program's standard output, standard error, folder and environment, and no standard input.
-Standard input is the feed: it never holds anything. When it closes, the process and all that it started are ended. So nothing is left if the harness
-asks for the end by closing it, and if the harness is killed.
+Nothing is ever written to standard input. When it closes, the process and its children are ended. The harness closes it to end the process, and the
+kernel closes it if the harness is killed.
 
 Reports are lines:
-    started PID                         written by the process itself before it becomes the program, so that it is known whatever happens then
+    started PID                         the process itself writes it before it becomes the program, so that its number is known in any case
     running                             the program is executed
     failed ERRNO                        the program could not be executed; this is the last line
     ended STATUS DURATION_NS USER_NS SYSTEM_NS PEAK_KIB FLOOR_KIB VOLUNTARY INVOLUNTARY LEFT
-STATUS is the exit status, or the negative number of a signal, or ``-`` if even SIGKILL did not end it. FLOOR_KIB is the peak of a process that does
-nothing but fail to start: a peak that is not above it says little about the program. LEFT counts processes that could not be ended.
+STATUS is the exit status, or the negative number of a signal, or ``-`` if even SIGKILL did not end it. FLOOR_KIB is the peak memory of a process that
+fails to start: a peak that is not above it says little about the program. LEFT is the number of processes that could not be ended.
 """
 
 import _signal  # type: ignore[import-not-found] # the module signal costs memory
@@ -26,13 +26,13 @@ import sys
 import time
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_RESTORED = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores them, and a process inherits what is ignored
+_RESTORED = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these signals, and child processes would inherit that
 _POLL_S = 0.005
 _KILL_S = 5.0
 
 
-class _Used:
-    """The sum of what several processes used."""
+class _Usage:
+    """The resources of several processes in total."""
 
     def __init__(self) -> None:
         self.user_s = self.system_s = 0.0
@@ -47,8 +47,8 @@ class _Used:
 
 
 def _fork(libc: ctypes.CDLL, program: str, argv: list[str], report: int = -1) -> tuple[int, int]:
-    """Start the program in a session of its own. Return its process id, and 0 or why it could not be executed."""
-    reader, writer = os.pipe()  # it closes when the program is executed
+    """Start the program in a session of its own. Return its process id, and 0 or the error number if it could not be executed."""
+    reader, writer = os.pipe()  # closed when the program is executed
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -74,8 +74,8 @@ def _fork(libc: ctypes.CDLL, program: str, argv: list[str], report: int = -1) ->
 
 
 def _children() -> list[int]:
-    """Return the processes whose parent is this one. Orphans below it are among them, because it is their subreaper."""
-    found, own = [], os.getpid()
+    """Return the child processes of this process. Their orphans are among them, because this process is a subreaper."""
+    children, own_pid = [], os.getpid()
     for name in os.listdir("/proc"):  # noqa: PTH208 - as below
         if name.isdigit():
             try:
@@ -83,9 +83,9 @@ def _children() -> list[int]:
                     fields = file.read().rpartition(b")")[2].split()
             except OSError:
                 continue
-            if int(fields[1]) == own:
-                found.append(int(name))
-    return found
+            if int(fields[1]) == own_pid:
+                children.append(int(name))
+    return children
 
 
 def _send(pids: list[int], number: int) -> None:
@@ -116,16 +116,16 @@ def _sleep_until_ended(pid: int, give_up: float) -> bool:
     return True
 
 
-def _wait(pid: int, feed: int) -> bool:
-    """Sleep until the process has ended or the feed closes. Return whether the process ended by itself."""
+def _wait(pid: int, stdin: int) -> bool:
+    """Sleep until the process has ended or standard input closes. Return whether the process ended by itself."""
     reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     _signal.set_wakeup_fd(writer)
     _signal.signal(_signal.SIGCHLD, lambda _number, _frame: None)  # without a handler, nothing is written into the pipe
     watched = select.poll()
     watched.register(reader, select.POLLIN)
-    watched.register(feed, select.POLLIN | select.POLLHUP)
+    watched.register(stdin, select.POLLIN | select.POLLHUP)
     while not _has_ended(pid):
-        if any(descriptor == feed for descriptor, _ in watched.poll()) and not os.read(feed, 1):
+        if any(descriptor == stdin for descriptor, _ in watched.poll()) and not os.read(stdin, 1):
             return _has_ended(pid)
         try:
             os.read(reader, 512)
@@ -134,8 +134,8 @@ def _wait(pid: int, feed: int) -> bool:
     return True
 
 
-def _end_the_rest(used: _Used, give_up: float) -> int:
-    """End all processes that are left, which are orphans of the process, and return how many could not be ended."""
+def _end_children(used: _Usage, give_up: float) -> int:
+    """End the child processes that are left, and return how many could not be ended."""
     asked: set[int] = set()
     killed_until = max(give_up, time.monotonic()) + _KILL_S
     while True:
@@ -156,7 +156,7 @@ def _end_the_rest(used: _Used, give_up: float) -> int:
 
 
 def main() -> None:
-    """Start the process, wait, and report."""
+    """Start the process, wait for its end, and report it."""
     report, grace_s, program, argv = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3], sys.argv[4:]
     os.set_inheritable(report, False)
     libc = ctypes.CDLL(None)
@@ -168,7 +168,7 @@ def main() -> None:
         os.write(report, f"failed {refused}\n".encode())
         return
     for number in (_signal.SIGINT, _signal.SIGHUP, _signal.SIGTERM):
-        _signal.signal(number, _signal.SIG_IGN)  # the feed alone says when to end
+        _signal.signal(number, _signal.SIG_IGN)  # only the end of standard input stops the launcher
     os.write(report, b"running\n")
     start_ns = time.monotonic_ns()
     is_over = _wait(pid, 0)
@@ -179,13 +179,13 @@ def main() -> None:
             _send_to_group(pid, _signal.SIGKILL)
             _sleep_until_ended(pid, time.monotonic() + _KILL_S)
     duration_ns = time.monotonic_ns() - start_ns
-    used, status = _Used(), "-"
+    used, status = _Usage(), "-"
     if _has_ended(pid):
         _send_to_group(pid, _signal.SIGTERM)
         _, code, usage = os.wait4(pid, 0)
         used.add(usage)
         status = str(os.waitstatus_to_exitcode(code))
-    left = _end_the_rest(used, give_up)
+    left = _end_children(used, give_up)
     times = f"{duration_ns} {round(used.user_s * 1e9)} {round(used.system_s * 1e9)}"
     os.write(report, f"ended {status} {times} {used.peak_kib} {floor.ru_maxrss} {used.voluntary} {used.involuntary} {left}\n".encode())
 

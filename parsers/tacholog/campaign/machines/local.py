@@ -1,4 +1,4 @@
-"""This machine, as a place where processes run: directly, or behind words before each command (``prefix``).
+"""Processes on this machine: started directly, or behind a prefix of each command.
 
 Each process is started by a small program (`tacholog.campaign.machines.launcher`), which waits for it, ends it, and reports what it used.
 """
@@ -17,7 +17,18 @@ from pathlib import Path
 
 import msgspec
 
-from tacholog.campaign.machines.machine import GRACE_S, CannotStart, Ended, EndedBy, HostEntry, Job, Program, Ready, Resources
+from tacholog.campaign.machines.machine import (
+    GRACE_S,
+    SOCKET_FILES,
+    EndCause,
+    HostEntry,
+    Job,
+    ProcessEnd,
+    Program,
+    ReadyCondition,
+    Resources,
+    StartError,
+)
 from tacholog.campaign.programs import find_program, sha256
 from tacholog.errors import TachologError
 from tacholog.runs import host
@@ -27,15 +38,14 @@ from tacholog.runs.manifest import Host
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _ASK_TIMEOUT_S = 20.0
 _START_TIMEOUT_S = 20.0
-_END_TIMEOUT_S = GRACE_S + 15.0  # the launcher takes GRACE_S, and a few seconds to end what is left
+_END_TIMEOUT_S = GRACE_S + 15.0  # the launcher takes GRACE_S, and a few seconds to end the children
 _FLOOR_SLACK_BYTES = 256 * 1024  # the kernel counts pages in batches on each processor
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
-_SOCKETS = tuple(f"/proc/net/{name}" for name in ("tcp", "tcp6", "udp", "udp6"))
-_LISTENING = {"0A", "07"}  # of a TCP socket that listens, and of a UDP socket that is not connected
-# With these as a prefix, a daemon runs the process. What the kernel counts is then the command that talks to the daemon.
+_LISTENING = {"0A", "07"}  # states: a TCP socket that listens, and a UDP socket that is not connected
+# With these as a prefix, a daemon runs the process, and the kernel counts only the command that talks to the daemon.
 _HAND_OVER = {"crictl", "docker", "incus", "kubectl", "lxc", "machinectl", "nerdctl", "podman", "systemd-run"}
 _READ_BYTES = 64 * 1024
-_FIND = 'command -v -- "$1"'  # a shell finds the program where the prefix leads, such as in another mount namespace
+_FIND = 'command -v -- "$1"'  # a shell searches behind the prefix, which may lead into another mount namespace
 
 
 class LocalMachine:
@@ -51,17 +61,17 @@ class LocalMachine:
         self._prefix = entry.prefix
         self._tools = tools
         self._checkout = checkout
-        self._running: list[LocalRunning] = []
+        self._running: list[LocalProcess] = []
         if self._prefix:
             self._check_prefix()
 
     def _check_prefix(self) -> None:
-        """Refuse a prefix that does not lead to this machine: its description and its clock would be taken from the wrong machine."""
-        found = self.ask(["cat", _BOOT_ID])
+        """Refuse a prefix that leads to another machine: description and clock would be those of the wrong machine."""
+        boot_id = self.ask(["cat", _BOOT_ID])
         words = " ".join(self._prefix)
-        if found is None:
+        if boot_id is None:
             raise TachologError(f"hosts.{self._name}: its prefix cannot be run: {words}")
-        if self.boot_id is not None and found.strip() != self.boot_id:
+        if self.boot_id is not None and boot_id.strip() != self.boot_id:
             raise TachologError(f"hosts.{self._name}: its prefix leads to another machine ({words}); use ssh = ... for that")
 
     @property
@@ -88,7 +98,7 @@ class LocalMachine:
         return Program(path_there, checksum[0].lstrip("\\") if checksum else None)
 
     def ask(self, argv: Sequence[str]) -> str | None:
-        """Run a short command, and return what it prints."""
+        """Run a short command, and return its output."""
         command = [*self._prefix, *argv]
         try:
             done = subprocess.run(
@@ -103,40 +113,40 @@ class LocalMachine:
         return host.this_host()
 
     def environment(self) -> Mapping[str, str]:
-        """Return what may change between two runs."""
+        """Return the properties that may change between two runs."""
         return host.environment(checkout=self._checkout)
 
     def moment(self) -> Moment:
-        """Return what changes from second to second."""
+        """Return the properties that change from second to second."""
         return host.moment()
 
     def is_listening(self, port: int) -> bool:
-        """Whether any process listens on this port, in the network namespace where the prefix leads."""
+        """Whether any process listens on this port, in the network namespace of the prefix."""
         if self._prefix:
-            # Not each file by a command of its own: this is asked again and again until the process is ready.
-            text = self.ask(["cat", *_SOCKETS]) or self.ask(["cat", *(name for name in _SOCKETS if not name.endswith("6"))]) or ""
+            # One command for all files, because this is asked again and again until the process is ready.
+            text = self.ask(["cat", *SOCKET_FILES]) or self.ask(["cat", *(name for name in SOCKET_FILES if not name.endswith("6"))]) or ""
         else:
-            text = "".join(Path(name).read_text() for name in _SOCKETS if Path(name).exists())
+            text = "".join(Path(name).read_text() for name in SOCKET_FILES if Path(name).exists())
         return any(_listens(line, port) for line in text.splitlines())
 
-    def start(self, job: Job) -> LocalRunning:
+    def start(self, job: Job) -> LocalProcess:
         """Start a process.
 
         Raises:
-            CannotStart: it was not started.
+            StartError: it was not started.
         """
         argv = (*self._prefix, job.program, *job.argv[1:]) if self._prefix else job.argv
         try:
             program = str(find_program(self._prefix[0], {})) if self._prefix else job.program
         except TachologError as error:
-            raise CannotStart(str(error)) from error
-        running = LocalRunning(self, job, program, argv)
+            raise StartError(str(error)) from error
+        running = LocalProcess(self, job, program, argv)
         self._running.append(running)
         running.wait_for_start()
         return running
 
     def close(self) -> None:
-        """End what is left of all processes that were started here."""
+        """End all processes that were started here."""
         for running in self._running:
             running.stop()
         for running in self._running:
@@ -150,7 +160,7 @@ def _listens(line: str, port: int) -> bool:
     return fields[1].rpartition(":")[2] == f"{port:04X}"
 
 
-class LocalRunning:
+class LocalProcess:
     """A process on this machine that was started."""
 
     def __init__(self, machine: LocalMachine, job: Job, program: str, argv: Sequence[str]) -> None:
@@ -161,7 +171,7 @@ class LocalRunning:
         self._is_handed_over = argv is not job.argv and Path(argv[0]).name in _HAND_OVER
         self._is_closed = False
         self._text = b""
-        self._outputs = (_Output(job.folder / job.log), _Output(job.folder / job.errors))
+        self._outputs = (_OutputFile(job.folder / job.log), _OutputFile(job.folder / job.errors))
         self._reports, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         os.set_blocking(writer, True)
         try:
@@ -174,7 +184,7 @@ class LocalRunning:
                     stderr=errors,
                     env=os.environ | {"LC_ALL": "C"},  # some tools print numbers in the locale of the user
                     pass_fds=(writer,),
-                    start_new_session=True,  # so that Ctrl-C in a terminal reaches the harness alone, which then ends the processes in order
+                    start_new_session=True,  # so that Ctrl-C in a terminal reaches only the harness, which then ends the processes in order
                 )
         finally:
             os.close(writer)
@@ -183,21 +193,21 @@ class LocalRunning:
         """Wait until the program is executed.
 
         Raises:
-            CannotStart: it cannot be.
+            StartError: it cannot be executed.
         """
         give_up = time.monotonic() + _START_TIMEOUT_S
         while self._report()[:1] not in (["running"], ["failed"], ["ended"]) and not self._is_closed:
             self._read_reports(max(0.0, give_up - time.monotonic()))
             if time.monotonic() > give_up:
                 self.release()
-                raise CannotStart("its launcher does not answer")
+                raise StartError("its launcher does not answer")
         words = self._report()
         if words[:1] == ["failed"]:
             self.release()
-            raise CannotStart(os.strerror(int(words[1])))
+            raise StartError(os.strerror(int(words[1])))
 
     def _read_reports(self, timeout_s: float) -> None:
-        """Read what the launcher reports, and wait for it at most so long."""
+        """Read the reports of the launcher; wait for them at most ``timeout_s``."""
         if self._is_closed or not select.select([self._reports], [], [], timeout_s)[0]:
             return
         part = os.read(self._reports, _READ_BYTES)
@@ -212,7 +222,7 @@ class LocalRunning:
         """Return the descriptor that becomes readable when the launcher reports the end, or has ended itself."""
         return self._reports
 
-    def poll(self) -> Ended | None:
+    def poll(self) -> ProcessEnd | None:
         """Return how the process ended; ``None`` while it runs."""
         self._read_reports(0)
         words = self._report()
@@ -220,7 +230,7 @@ class LocalRunning:
             return _ended(words, by="harness" if self._asked_to_end else "itself")
         return None
 
-    def is_ready(self, ready: Ready) -> bool:
+    def is_ready(self, ready: ReadyCondition) -> bool:
         """Whether the process has printed the text, or something listens on the port."""
         if ready.output is not None:
             return any(output.has(ready.output.encode()) for output in self._outputs)
@@ -232,26 +242,26 @@ class LocalRunning:
         if self._launcher.stdin:
             self._launcher.stdin.close()
 
-    def collect(self) -> Ended:
-        """Wait for the end, and return how it came. Log and errors are in the folder of the run already."""
+    def collect(self) -> ProcessEnd:
+        """Wait for the end, and return how the process ended. Its log and errors are in the folder of the run already."""
         give_up = time.monotonic() + _END_TIMEOUT_S
         while (ended := self.poll()) is None and time.monotonic() < give_up:
             self._read_reports(max(0.0, give_up - time.monotonic()))
         self.release()
-        ended = ended or Ended(exit_status=None, by="lost")
+        ended = ended or ProcessEnd(exit_status=None, by="lost")
         if ended.by == "lost":
             self._kill_group()
         return msgspec.structs.replace(ended, resources=None) if self._is_handed_over else ended
 
     def _kill_group(self) -> None:
-        """Kill what a process left whose launcher was killed. The kernel has killed the process itself."""
+        """Kill the children of a process whose launcher was killed. The kernel has killed the process itself."""
         words = self._text.decode("ascii", "replace").partition("\n")[0].split()
         if words[:1] == ["started"]:
             with contextlib.suppress(OSError):
                 os.killpg(int(words[1]), signal.SIGKILL)
 
     def release(self) -> None:
-        """Close what belongs to the launcher. If it has not ended by then, it is killed, and the kernel kills the process with it."""
+        """Wait for the launcher and close its pipes. If it does not end, it is killed, and the kernel kills the process with it."""
         self.stop()
         try:
             self._launcher.wait(_END_TIMEOUT_S)
@@ -263,10 +273,10 @@ class LocalRunning:
             self._reports, self._is_closed = -1, True
 
 
-def _ended(words: Sequence[str], by: EndedBy) -> Ended:
-    """Return what the last report of a launcher says; ``lost`` if it is not the report of an end."""
+def _ended(words: Sequence[str], by: EndCause) -> ProcessEnd:
+    """Return the end that a launcher reported last; ``lost`` if its last report is not an end."""
     if words[:1] != ["ended"]:
-        return Ended(exit_status=None, by="lost")
+        return ProcessEnd(exit_status=None, by="lost")
     status = words[1]
     duration_ns, user_ns, system_ns, peak_kib, floor_kib, voluntary, involuntary, left = map(int, words[2:])
     resources = Resources(
@@ -278,23 +288,23 @@ def _ended(words: Sequence[str], by: EndedBy) -> Ended:
         voluntary=voluntary,
         involuntary=involuntary,
     )
-    return Ended(exit_status=None if status == "-" else int(status), by=by, resources=resources, left=left)
+    return ProcessEnd(exit_status=None if status == "-" else int(status), by=by, resources=resources, left=left)
 
 
-class _Output:
-    """A file that a process writes. Only what is new is read each time."""
+class _OutputFile:
+    """A file that a process writes. Each call reads only the new part."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._position = 0
-        self._end = b""
+        self._tail = b""
 
     def has(self, text: bytes) -> bool:
-        """Whether the text is in what was written since the last call, or crosses its beginning."""
+        """Whether the text is in the part that was written since the last call, also if it began before."""
         with self._path.open("rb") as file:
             file.seek(self._position)
             new = file.read()
         self._position += len(new)
-        found = text in self._end + new
-        self._end = (self._end + new)[-len(text) :]
-        return found
+        is_there = text in self._tail + new
+        self._tail = (self._tail + new)[-len(text) :]
+        return is_there

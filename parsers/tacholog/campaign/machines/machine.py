@@ -1,8 +1,8 @@
-"""Machines and the processes on them: what a run needs from a place where a process runs.
+"""Machines and the processes on them: the interface that a run uses.
 
-`tacholog.campaign.machines.local.LocalMachine` is this machine, also behind words before each command (``prefix``);
-`tacholog.campaign.machines.remote.RemoteMachine` is one that is reached over ssh. A run opens its machines, starts its processes on them in order,
-waits, and collects their logs. It then closes the machines, so that a lost connection costs one run and not the campaign.
+`tacholog.campaign.machines.local.LocalMachine` is this machine, with or without a prefix of each command.
+`tacholog.campaign.machines.remote.RemoteMachine` is a host that is reached over ssh. A run opens its machines, starts its processes on them in order,
+waits, and collects their logs. Then it closes the machines, so that a lost connection costs one run and not the campaign.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from tacholog.errors import TachologError
 from tacholog.runs.host import Moment
 from tacholog.runs.manifest import Host
 
-EndedBy = Literal["itself", "harness", "lost"]
-GRACE_S = 2.0  # between asking a process to end and killing it
+EndCause = Literal["itself", "harness", "lost"]
+GRACE_S = 2.0  # between SIGTERM and SIGKILL
+SOCKET_FILES = tuple(f"/proc/net/{name}" for name in ("tcp", "tcp6", "udp", "udp6"))
 
 
 class HostEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A host of a campaign: ``hosts.NAME = {...}``.
 
     Attributes:
-        ssh: what ssh connects to, ``user@host`` or a name from the user's ssh configuration. Without it, the host is this machine.
+        ssh: the destination for ssh: ``user@host`` or a name from the user's ssh configuration. Without it, the host is this machine.
         prefix: words before each command, such as ``["ip", "netns", "exec", "b"]``.
-        address: fills the placeholder ``{NAME.address}``.
+        address: the value of the placeholder ``{NAME.address}``.
     """
 
     ssh: str | None = None
@@ -35,14 +36,14 @@ class HostEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     address: str | None = None
 
 
-class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """When the next process may start. Exactly one of ``output``, ``port`` and ``seconds`` is stated.
+class ReadyCondition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The condition for the start of the next process. Exactly one of ``output``, ``port`` and ``seconds`` is stated.
 
     Attributes:
         output: text that the process prints.
         port: the process listens on this port, TCP or UDP.
-        seconds: so long after its start.
-        deadline_s: how long to wait for output or port; then the run has failed.
+        seconds: the time after its start.
+        deadline_s: how long to wait for output or port; after that, the run has failed.
     """
 
     output: Annotated[str, msgspec.Meta(min_length=1)] | None = None
@@ -59,13 +60,13 @@ class Program(msgspec.Struct, frozen=True):
 
 
 class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a process and its children used, as the kernel counted it. ``None``: not known.
+    """The resources that a process and its children used, as the kernel counted them. ``None``: not known.
 
     Attributes:
         duration_ns: from its start to its end.
-        max_rss_is_bound: whether the true peak may be lower than ``max_rss_bytes``, because the kernel counted what started the process too.
-        cpu_resolution_ns: in which steps a shell counted the processor time. Its memory and its switches are then those of the last look before the
-            end: the true values may be higher. ``None`` if the kernel told all of it.
+        max_rss_is_bound: whether the true peak may be lower than ``max_rss_bytes``, because the kernel also counted the program that started it.
+        cpu_resolution_ns: the resolution of the processor time, if a shell counted it. Memory and switches were then read some time before the end:
+            the true values may be higher. ``None`` if the kernel reported all values at the end.
     """
 
     duration_ns: int | None = None
@@ -78,30 +79,30 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cpu_resolution_ns: int | None = None
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a process ended.
 
     Attributes:
-        exit_status: 0 to 255; below zero the number of the signal that ended it; ``None`` if nobody knows.
+        exit_status: 0 to 255, or the negative number of the signal that ended the process; ``None`` if it is not known.
         by: ``itself``; ``harness``, if the harness asked it to end; ``lost``, if the connection to it broke or its launcher was killed.
-        resources: what it used; ``None`` if the kernel did not tell us.
-        left: how many processes that it started could not be ended, such as those of another user.
-        why: of a lost process, what happened to the connection, in words.
+        resources: the resources that it used; ``None`` if they are not known.
+        left: the number of its child processes that could not be ended, such as those of another user.
+        why: the reason why a process was lost, in words.
     """
 
     exit_status: int | None
-    by: EndedBy = "itself"
+    by: EndCause = "itself"
     resources: Resources | None = None
     left: int = 0
     why: str | None = None
 
 
-class CannotStart(TachologError):
+class StartError(TachologError):
     """A process was not started; the message says why."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that is to be started.
+    """A process to start.
 
     Attributes:
         name: its name in the campaign.
@@ -120,41 +121,41 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     errors: str
 
 
-class Running(Protocol):
-    """A process that was started. No method but `collect` blocks."""
+class RunningProcess(Protocol):
+    """A process that was started. Only `collect` blocks."""
 
     @property
     def job(self) -> Job:
-        """What was started."""
+        """The job of this process."""
         ...
 
     def fileno(self) -> int:
-        """Return a file descriptor for ``select``. It becomes readable when there is news, at the latest when the process has ended."""
+        """Return a file descriptor for ``select``. It becomes readable when the process has news, at the latest when it has ended."""
         ...
 
-    def poll(self) -> Ended | None:
-        """Return how the process ended, or that it is lost; ``None`` while it runs."""
+    def poll(self) -> ProcessEnd | None:
+        """Return how the process ended or was lost; ``None`` while it runs."""
         ...
 
-    def is_ready(self, ready: Ready) -> bool:
-        """Whether it has printed the text or listens on the port. ``seconds`` are counted by the caller."""
+    def is_ready(self, ready: ReadyCondition) -> bool:
+        """Whether the process has printed the text or listens on the port. The caller counts ``seconds``."""
         ...
 
     def stop(self) -> None:
-        """Ask the process to end: SIGTERM to its group now, SIGKILL after `GRACE_S` to all that it started. Doing it twice changes nothing."""
+        """Ask the process to end: SIGTERM to its group now, SIGKILL to it and its children after `GRACE_S`. A second call has no effect."""
         ...
 
-    def collect(self) -> Ended:
-        """Wait for the end, and bring log and errors whole into the folder of the run. It is called after `stop` or when the process has ended.
+    def collect(self) -> ProcessEnd:
+        """Wait for the end, and bring log and errors into the folder of the run. It is called after `stop`, or when the process has ended.
 
         Raises:
-            TachologError: the log could not be brought here whole.
+            TachologError: the log could not be copied completely.
         """
         ...
 
 
 class Machine(Protocol):
-    """A place where processes run."""
+    """A machine on which processes run."""
 
     @property
     def name(self) -> str:
@@ -163,7 +164,7 @@ class Machine(Protocol):
 
     @property
     def boot_id(self) -> str | None:
-        """The kernel's id of the boot. Two places with the same id are one machine with one clock."""
+        """The kernel's id of the boot. Two machines with the same id are one machine with one clock."""
         ...
 
     def find(self, word: str) -> Program:
@@ -175,7 +176,7 @@ class Machine(Protocol):
         ...
 
     def ask(self, argv: Sequence[str]) -> str | None:
-        """Run a short command there, and return what it prints; ``None`` if it cannot be run, or takes longer than 20 s."""
+        """Run a short command there, and return its output; ``None`` if it cannot be run, or takes longer than 20 s."""
         ...
 
     def describe(self) -> Host:
@@ -183,25 +184,25 @@ class Machine(Protocol):
         ...
 
     def environment(self) -> Mapping[str, str]:
-        """Return what may change between two runs, such as the governor."""
+        """Return the properties that may change between two runs, such as the governor."""
         ...
 
     def moment(self) -> Moment:
-        """Return what changes from second to second, such as the load, and what the processors have done so far."""
+        """Return the properties that change from second to second, such as the load, and the processor times so far."""
         ...
 
     def is_listening(self, port: int) -> bool:
-        """Whether any process there listens on this port, TCP or UDP. Nothing connects to it, because some servers take only one connection."""
+        """Whether any process there listens on this port, TCP or UDP. The port is not tried, because some servers accept only one connection."""
         ...
 
-    def start(self, job: Job) -> Running:
+    def start(self, job: Job) -> RunningProcess:
         """Start a process.
 
         Raises:
-            CannotStart: it was not started.
+            StartError: it was not started.
         """
         ...
 
     def close(self) -> None:
-        """End what is left of all processes that were started here, and close connections."""
+        """End all processes that were started here, and close the connection."""
         ...

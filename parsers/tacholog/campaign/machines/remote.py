@@ -19,30 +19,31 @@ import os
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tacholog.campaign.machines.machine import GRACE_S, CannotStart, Ended, HostEntry, Job, Program, Ready, Resources
+from tacholog.campaign.machines.machine import GRACE_S, SOCKET_FILES, HostEntry, Job, ProcessEnd, Program, ReadyCondition, Resources, StartError
 from tacholog.campaign.machines.remote_facts import FACTS, HostFacts, facts_from
-from tacholog.campaign.machines.ssh import Connection, Lost, whole_number
+from tacholog.campaign.machines.ssh import Connection, ConnectionLost, whole_number
 from tacholog.errors import TachologError
 from tacholog.runs.host import Moment
 from tacholog.runs.manifest import Host
 from tacholog.visible import drawn_in_line
 
-_TICK_NS = 10_000_000  # in which dash and busybox count processor time; bash counts in finer ones, but one resolution fits all hosts of a run
+_TICK_NS = (
+    10_000_000  # resolution of the processor time in dash and busybox; that of bash is finer, but one resolution for all hosts of a run is enough
+)
 _SECONDS = re.compile(r"([0-9]{1,9})m([0-9]{1,9}(?:[.,][0-9]{1,9})?)s")
 _COUNTER = re.compile(r"/proc/(\d+)/task/(\d+)/status:(\w+):")
 _END_TIMEOUT_S = 15.0  # after SIGKILL, for a process that the kernel cannot end at once
 _BLOCK_BYTES = 2**18
 _LARGEST_LOG_BYTES = 2**32
-_SIGNAL_BASE = 128  # A shell reports the end by a signal as the signal's number above this.
+_SIGNAL_BASE = 128  # a shell reports the end by a signal as this number plus that of the signal
 _KORN_SIGNAL_BASE = 256
 _LAST_SIGNAL = 64
 _ASK_TIMEOUT_S = 20.0
 _DIGEST_TIMEOUT_S = 600.0  # a log may have gigabytes
 _LARGEST_ANSWER_BYTES = 2**23
-_SOCKETS = tuple(f"/proc/net/{name}" for name in ("tcp", "tcp6", "udp", "udp6"))
 _FIND = """
 case $1 in
   */*) test -f "$1" && test -x "$1" && printf '%s\\n' "$1" ;;
@@ -62,21 +63,21 @@ fi <"$1"
 
 
 def resources_from(words: Sequence[str], duration_ns: int | None) -> Resources:
-    """Return what a process used, from the answer of the host: the lines of ``/proc`` as words, the word ``times``, and the output of ``times``."""
+    """Return the resources of a process. ``words``: the lines of ``/proc``, the word ``times``, and the output of ``times``."""
     split = words.index("times") if "times" in words else len(words)
     peak_kib: dict[str, int] = {}
     switches: dict[tuple[str, str], int] = {}
     for counter, value in itertools.pairwise(words[:split]):
-        found = _COUNTER.fullmatch(counter)
+        match = _COUNTER.fullmatch(counter)
         number = whole_number(value)
-        if found is None or number is None:
+        if match is None or number is None:
             continue
-        if found[3] == "VmHWM":
-            peak_kib[found[1]] = number
+        if match[3] == "VmHWM":
+            peak_kib[match[1]] = number
         else:
-            switches[found[3], found[2]] = number
-    times = [found for found in map(_SECONDS.fullmatch, words[split + 1 :][:4]) if found]
-    seconds = [int(found[1]) * 60 + float(found[2].replace(",", ".")) for found in times]
+            switches[match[3], match[2]] = number
+    times = [match for match in map(_SECONDS.fullmatch, words[split + 1 :][:4]) if match]
+    seconds = [int(match[1]) * 60 + float(match[2].replace(",", ".")) for match in times]
     children = seconds[2:] if len(seconds) == 4 else []  # noqa: PLR2004 - user and system time of the shell, then of its children
     voluntary = [value for (kind, _), value in switches.items() if kind == "voluntary_ctxt_switches"]
     involuntary = [value for (kind, _), value in switches.items() if kind == "nonvoluntary_ctxt_switches"]
@@ -91,37 +92,37 @@ def resources_from(words: Sequence[str], duration_ns: int | None) -> Resources:
     )
 
 
-class Check:
-    """The result of a short command. ``code`` is ``None`` until it has ended, and if the connection is lost."""
+class RemoteCheck:
+    """The result of a short command on a host. ``code`` is ``None`` until the command has ended, and if the connection is lost."""
 
     def __init__(self) -> None:
         self.done = threading.Event()
         self.code: int | None = None
 
 
-class RemoteRunning:
+class RemoteProcess:
     """A process on a host that is reached over ssh."""
 
     def __init__(self, machine: RemoteMachine, connection: Connection, job: Job | None, number: str) -> None:
-        """Prepare for a process that is about to be started. ``job`` is ``None`` for a command that is not a process of the run."""
+        """Prepare for a process that will be started. ``job`` is ``None`` for a command that is not a process of the run."""
         self.number = number
         self._machine, self._connection, self._job = machine, connection, job
         self._pid = ""
         self._begin_ns = time.monotonic_ns()
         self._end_ns: int | None = None
-        self._ended: Ended | None = None
+        self._ended: ProcessEnd | None = None
         self._has_ended = threading.Event()
         self._stopped_at: float | None = None
         self._is_killed = False
-        self._check: Check | None = None
-        self._collected: Ended | None = None
-        # Readable once the writing end is closed: when the process has ended or is lost.
+        self._check: RemoteCheck | None = None
+        self._collected: ProcessEnd | None = None
+        # The reader becomes readable when the writer is closed: when the process has ended or is lost.
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC)
         self._lock = threading.Lock()
 
     @property
     def job(self) -> Job:
-        """What was started."""
+        """The job of this process."""
         if self._job is None:
             raise ValueError("a command that is not a process of the run has no job")
         return self._job
@@ -130,35 +131,35 @@ class RemoteRunning:
         """Return a file descriptor that becomes readable when the process has ended or is lost."""
         return self._reader
 
-    def has_started(self, pid: str) -> None:
-        """Note the number of the process there."""
+    def note_start(self, pid: str) -> None:
+        """Note the process id on the host."""
         self._pid, self._begin_ns = pid, time.monotonic_ns()
 
-    def has_reported(self, code: str) -> None:
-        """Note the end, as the shell on the host reports it."""
+    def note_end(self, code: str) -> None:
+        """Note the end of the process, as the shell on the host reports it."""
         by_harness = self._stopped_at is not None
         self._end_ns = time.monotonic_ns()
-        self._finish(Ended(exit_status=_exit_status(code), by="harness" if by_harness else "itself"))
+        self._finish(ProcessEnd(exit_status=_exit_status(code), by="harness" if by_harness else "itself"))
 
-    def is_lost(self) -> None:
+    def note_loss(self) -> None:
         """Note that the connection is lost, unless the process has ended before."""
-        self._finish(Ended(exit_status=None, by="lost", why=self._connection.reason))
+        self._finish(ProcessEnd(exit_status=None, by="lost", why=self._connection.reason))
 
-    def _finish(self, ended: Ended) -> None:
+    def _finish(self, ended: ProcessEnd) -> None:
         with self._lock:
             if self._ended is None:
                 self._ended = ended
                 os.close(self._writer)
                 self._has_ended.set()
 
-    def poll(self) -> Ended | None:
-        """Return how the process ended, or that it is lost; ``None`` while it runs."""
+    def poll(self) -> ProcessEnd | None:
+        """Return how the process ended or was lost; ``None`` while it runs."""
         if self._ended is None and self._stopped_at is not None and time.monotonic() - self._stopped_at > GRACE_S:
             self._kill()
         return self._ended
 
-    def is_ready(self, ready: Ready) -> bool:
-        """Whether the process has printed the text, or something listens on the port. The host is asked again once it has answered."""
+    def is_ready(self, ready: ReadyCondition) -> bool:
+        """Whether the process has printed the text, or a process listens on the port. A new request is sent only after the last one was answered."""
         check, self._check = self._check, None
         if check is not None and not check.done.is_set():
             self._check = check
@@ -187,7 +188,7 @@ class RemoteRunning:
         """Wait until the process has ended or is lost. Return whether it has."""
         return self._has_ended.wait(timeout_s)
 
-    def wait_until_ended(self) -> Ended:
+    def wait_until_ended(self) -> ProcessEnd:
         """Wait for the end of a process that was stopped or has ended.
 
         Raises:
@@ -196,16 +197,16 @@ class RemoteRunning:
         if self._stopped_at is not None and not self.wait(GRACE_S):
             self._kill()
         if not self.wait(_END_TIMEOUT_S) or self._ended is None:
-            raise TachologError(f"it does not end, not even by SIGKILL, on host {self._machine.name}")
+            raise TachologError(f"it did not end on host {self._machine.name}, even after SIGKILL")
         if self._ended.by == "lost":
-            raise Lost(self._connection.reason)
+            raise ConnectionLost(self._connection.reason)
         return self._ended
 
-    def collect(self) -> Ended:
-        """Wait for the end, and bring log and errors here.
+    def collect(self) -> ProcessEnd:
+        """Wait for the end, and copy log and errors here.
 
         Raises:
-            TachologError: they could not be brought here whole.
+            TachologError: they could not be copied completely.
         """
         if self._collected is not None:
             return self._collected
@@ -213,38 +214,39 @@ class RemoteRunning:
         for file in (job.log, job.errors):
             (job.folder / file).touch()
         ended = self.wait_until_ended()
-        self._bring("out", job.folder / job.log)
-        self._bring("err", job.folder / job.errors)
+        self._copy("out", job.folder / job.log)
+        self._copy("err", job.folder / job.errors)
         self._check_room()
-        used = self._connection.request("used", self.number, self._pid)
+        answer = self._connection.request("used", self.number, self._pid)
         duration_ns = self._end_ns - self._begin_ns if self._end_ns is not None else None
-        self._collected = Ended(exit_status=ended.exit_status, by=ended.by, resources=resources_from(used[1:], duration_ns))
+        self._collected = ProcessEnd(exit_status=ended.exit_status, by=ended.by, resources=resources_from(answer[1:], duration_ns))
         return self._collected
 
-    def _bring(self, kind: str, target: Path) -> None:
-        """Copy a file of the process here, and check that it is whole."""
+    def _copy(self, kind: str, target: Path) -> None:
+        """Copy a file of the process here, and check that it is complete."""
         name = f"{self.number}.{kind}"
         total = self._size(name, _LARGEST_LOG_BYTES)
         digest = hashlib.sha256()
         with target.open("wb") as file:
-            for block in range(-(-total // _BLOCK_BYTES)):
-                part = self._connection.chunk(name, block, _BLOCK_BYTES, min(_BLOCK_BYTES, total - block * _BLOCK_BYTES))
-                digest.update(part)
-                file.write(part)
-        there = self._machine.digest(name) if total else None
-        if there is not None and there != digest.hexdigest():
+            for block in self._blocks(name, total):
+                digest.update(block)
+                file.write(block)
+        remote_digest = self._machine.digest(name) if total else None
+        if remote_digest is not None and remote_digest != digest.hexdigest():
             raise TachologError(f"{target.name} was changed on host {self._machine.name} while it was copied: its SHA-256 differs")
 
     def output(self, kind: str, limit_bytes: int) -> bytes:
-        """Return what the process printed.
+        """Return the output of the process.
 
         Raises:
-            TachologError: it is more than ``limit_bytes``.
+            TachologError: it has more than ``limit_bytes``.
         """
         name = f"{self.number}.{kind}"
-        total = self._size(name, limit_bytes)
-        blocks = range(-(-total // _BLOCK_BYTES))
-        return b"".join(self._connection.chunk(name, block, _BLOCK_BYTES, min(_BLOCK_BYTES, total - block * _BLOCK_BYTES)) for block in blocks)
+        return b"".join(self._blocks(name, self._size(name, limit_bytes)))
+
+    def _blocks(self, name: str, total_bytes: int) -> Iterator[bytes]:
+        for number in range(-(-total_bytes // _BLOCK_BYTES)):
+            yield self._connection.chunk(name, number, _BLOCK_BYTES, min(_BLOCK_BYTES, total_bytes - number * _BLOCK_BYTES))
 
     def _size(self, name: str, limit_bytes: int) -> int:
         answer = self._connection.request("size", name)
@@ -258,18 +260,15 @@ class RemoteRunning:
         return size_bytes
 
     def _check_room(self) -> None:
-        """Refuse a log that may be cut off because the disk was full: many programs do not notice."""
-        check = self._machine.check(["dd", "if=/dev/zero", "of=room", "bs=65536", "count=1"])
-        check.done.wait()
+        """Refuse a log that may be cut off because the disk was full. Many programs do not notice it."""
+        code = self._machine.exit_code(["dd", "if=/dev/zero", "of=room", "bs=65536", "count=1"])
         self._connection.send("rm", "-f", "room")
-        if check.code is None:
-            raise Lost(self._connection.reason)
-        if check.code != 0:
+        if code != 0:
             raise TachologError(f"host {self._machine.name}: the disk of its temporary folder is full, so the log may be cut off")
 
     def release(self) -> None:
-        """Close what belongs to the process on this machine."""
-        self.is_lost()
+        """Close the file descriptors of the process."""
+        self.note_loss()
         with self._lock:
             if self._reader >= 0:
                 os.close(self._reader)
@@ -277,7 +276,7 @@ class RemoteRunning:
 
 
 def _exit_status(code: str) -> int | None:
-    """Return an exit status as manifests have it. A shell cannot tell the exit code 137 from the end by signal 9; the latter is far more usual."""
+    """Return an exit status as in manifests. A shell reports exit code 137 and the end by signal 9 alike; the signal is far more usual."""
     number = whole_number(code)
     if number is None:
         return None
@@ -302,8 +301,8 @@ class RemoteMachine:
         """
         self._name = name
         self._prefix = entry.prefix
-        self._running: dict[str, RemoteRunning] = {}
-        self._checks: dict[str, Check] = {}
+        self._running: dict[str, RemoteProcess] = {}
+        self._checks: dict[str, RemoteCheck] = {}
         self._next_number = 0
         self._is_lost = False
         self._connection = Connection(name, entry.ssh or "", self._take_event)
@@ -331,16 +330,16 @@ class RemoteMachine:
         return Program(path, self.digest(path, self._prefix))
 
     def digest(self, path: str, prefix: Sequence[str] = ()) -> str | None:
-        """Return the SHA-256 of a file there; ``None`` if no program there computes it."""
+        """Return the SHA-256 of a file there; ``None`` if no program there can compute it."""
         try:
             code, text = self._run([*prefix, "sh", "-c", _DIGEST, "sh", path], _DIGEST_TIMEOUT_S)
-        except CannotStart:
+        except StartError:
             return None
-        found = re.search(rb"\b[0-9a-f]{64}\b", text)
-        return found[0].decode() if found and code == 0 else None
+        match = re.search(rb"\b[0-9a-f]{64}\b", text)
+        return match[0].decode() if match and code == 0 else None
 
     def ask(self, argv: Sequence[str]) -> str | None:
-        """Run a short command there, and return what it prints."""
+        """Run a short command there, and return its output."""
         code, text = self._run([*self._prefix, *argv], _ASK_TIMEOUT_S)
         return text.decode("utf-8", "replace") if code == 0 else None
 
@@ -349,61 +348,69 @@ class RemoteMachine:
         return self._read_facts("all").describe()
 
     def environment(self) -> Mapping[str, str]:
-        """Return what may change between two runs."""
+        """Return the properties that may change between two runs."""
         return self._read_facts("all").environment()
 
     def moment(self) -> Moment:
-        """Return what changes from second to second; nothing if the connection is lost."""
+        """Return the properties that change from second to second; none if the connection is lost."""
         try:
             return self._read_facts("moment").moment()
-        except TachologError:  # lost, or its disk is full: the run says so
+        except TachologError:  # the connection is lost or the disk is full; the run fails with a message
             return Moment({}, None)
 
     def is_listening(self, port: int) -> bool:
         """Whether any process there listens on this port, in the network namespace where the prefix leads."""
-        check = self.check(self.listening(port))
-        check.done.wait()
-        if check.code is None:
-            raise Lost(self._connection.reason)
-        return check.code == 0
+        return self.exit_code(self.listening(port)) == 0
 
     def listening(self, port: int) -> list[str]:
         """Return a command that succeeds if a TCP socket listens on the port (0A), or if an unconnected UDP socket has it (07)."""
         line = f"^ *[0-9]+: [0-9A-F]+:{port:04X} [0-9A-F]+:[0-9A-F]+ (0A|07) "
-        return [*self._prefix, "grep", "-s", "-q", "-E", line, *_SOCKETS]
+        return [*self._prefix, "grep", "-s", "-q", "-E", line, *SOCKET_FILES]
 
-    def check(self, argv: Sequence[str]) -> Check:
-        """Run a command there that ends at once, and return where its exit code will be."""
-        check = Check()
+    def check(self, argv: Sequence[str]) -> RemoteCheck:
+        """Start a command there that ends at once. The result gets its exit code later."""
+        check = RemoteCheck()
         self._checks[number := self._new_number()] = check
         self._connection.send("check", number, *argv)
         if self._is_lost:
             check.done.set()
         return check
 
-    def start(self, job: Job) -> RemoteRunning:
+    def exit_code(self, argv: Sequence[str]) -> int:
+        """Run a command there that ends at once, and return its exit code.
+
+        Raises:
+            ConnectionLost: the connection broke.
+        """
+        check = self.check(argv)
+        check.done.wait()
+        if check.code is None:
+            raise ConnectionLost(self._connection.reason)
+        return check.code
+
+    def start(self, job: Job) -> RemoteProcess:
         """Start a process.
 
         Raises:
-            CannotStart: it was not started.
+            StartError: it was not started.
         """
         try:
             return self._start(job, [*self._prefix, job.program, *job.argv[1:]])
-        except Lost as error:
-            raise CannotStart(str(error)) from error
+        except ConnectionLost as error:
+            raise StartError(str(error)) from error
 
-    def _start(self, job: Job | None, argv: Sequence[str]) -> RemoteRunning:
+    def _start(self, job: Job | None, argv: Sequence[str]) -> RemoteProcess:
         number = self._new_number()
-        running = self._running[number] = RemoteRunning(self, self._connection, job, number)
+        running = self._running[number] = RemoteProcess(self, self._connection, job, number)
         answer = self._connection.request("start", number, *argv)
         if answer[:1] != ["started"]:
             del self._running[number]
-            raise CannotStart(f"host {self._name}: {drawn_in_line(' '.join(answer[2:]))}")
+            raise StartError(f"host {self._name}: {drawn_in_line(' '.join(answer[2:]))}")
         self._connection.beat_soon()
         return running
 
     def _run(self, argv: Sequence[str], timeout_s: float) -> tuple[int | None, bytes]:
-        """Run a command that is not a process of the run. Return its exit code and what it printed; ``None`` if it took too long."""
+        """Run a command that is not a process of the run. Return its exit code and its output; the code is ``None`` if it took too long."""
         running = self._start(None, argv)
         if not running.wait(timeout_s):
             running.stop()
@@ -426,12 +433,12 @@ class RemoteMachine:
         return str(self._next_number)
 
     def _take_event(self, words: list[str]) -> None:
-        """Take what the host reports without being asked. This runs in the thread of the connection."""
+        """Process an event that the host reports. This runs in the thread of the connection."""
         match words:
             case ["started", number, pid] if number in self._running:
-                self._running[number].has_started(pid)
+                self._running[number].note_start(pid)
             case ["ended", number, code] if number in self._running:
-                self._running[number].has_reported(code)
+                self._running[number].note_end(code)
             case ["checked", number, code] if number in self._checks:
                 check = self._checks.pop(number)
                 check.code = whole_number(code)
@@ -439,14 +446,14 @@ class RemoteMachine:
             case ["lost"]:
                 self._is_lost = True
                 for running in list(self._running.values()):
-                    running.is_lost()
+                    running.note_loss()
                 for check in list(self._checks.values()):
                     check.done.set()
             case _:
                 pass
 
     def close(self) -> None:
-        """End what is left of all processes that were started here, and close the connection."""
+        """End all processes that were started here, and close the connection."""
         self._connection.close()
         for running in self._running.values():
             running.release()

@@ -1,7 +1,7 @@
-"""The properties of a host that is reached over ssh, by the same code as those of this machine.
+"""The properties of a host that is reached over ssh. The same code as for this machine reads them.
 
-A shell script prints the small files of ``/proc`` and ``/sys`` there (`facts.sh`). Here they are rebuilt as a tree in a temporary folder, which
-`tacholog.runs.host` reads. What comes from a host may be anything, so the names, the number and the size of the files are checked.
+A shell script (``facts.sh``) prints the small files of ``/proc`` and ``/sys`` there. They are written as a tree into a temporary folder here, and
+`tacholog.runs.host` reads that tree. A host may send anything, so the names, the number and the size of the files are checked.
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ _PATH = re.compile(r"(?:proc|sys|etc|run|\.dockerenv)(?:/[A-Za-z0-9_@+-][A-Za-z0
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _RANGE = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
 _MOST_FILES = 20_000
-_LONGEST_STATED = 300
+_LONGEST_ANSWER = 300
 _BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
 class HostFacts(msgspec.Struct, frozen=True):
-    """What a host says of itself.
+    """The properties of a host, as it prints them.
 
     Attributes:
         files: the content of small files, by their path without the first slash.
-        folders: folders, and files whose content does not matter.
-        drivers: the name of a driver, by the path of the link that leads to it.
-        stated: what programs there print, by name.
+        folders: folders, and files whose content is not needed.
+        drivers: the name of a driver, by the path of the link to it.
+        answers: the output of programs there, by name.
     """
 
     files: Mapping[str, str]
     folders: frozenset[str]
     drivers: Mapping[str, str]
-    stated: Mapping[str, str]
+    answers: Mapping[str, str]
 
     @property
     def boot_id(self) -> str | None:
-        """The kernel's id of the boot. It is compared, and published nowhere."""
+        """The kernel's id of the boot. It is only compared, and never published."""
         return self.files.get(_BOOT_ID, "").strip() or None
 
     def describe(self) -> Host:
         """Return the host as a host file describes it."""
         with self.tree() as root:
-            return host.this_host(root, self.stated)
+            return host.this_host(root, self.answers)
 
     def environment(self) -> host.Properties:
-        """Return what may change between two runs."""
+        """Return the properties that may change between two runs."""
         with self.tree() as root:
-            found = host.environment(root, affinity=_single_numbers(self.stated.get("affinity", "")))
-        return {name: text for name, text in found.items() if name != "tacholog_python"}  # that is this machine's
+            properties = host.environment(root, affinity=_single_numbers(self.answers.get("affinity", "")))
+        return {name: text for name, text in properties.items() if name != "tacholog_python"}  # that is a property of this machine
 
     def moment(self) -> host.Moment:
-        """Return what changes from second to second."""
+        """Return the properties that change from second to second."""
         with self.tree() as root:
             return host.moment(root)
 
@@ -68,7 +68,7 @@ class HostFacts(msgspec.Struct, frozen=True):
         """Yield a folder that holds the files.
 
         Raises:
-            TachologError: they cannot lie in one tree.
+            TachologError: they cannot be one tree.
         """
         with tempfile.TemporaryDirectory(prefix="tacholog-facts-") as folder:
             root = Path(folder, "root")
@@ -82,7 +82,7 @@ class HostFacts(msgspec.Struct, frozen=True):
         for path in sorted(self.folders):
             (root / path).mkdir(parents=True, exist_ok=True)
         for path, name in self.drivers.items():
-            # What is asked of the driver is the name of the folder that the link leads to.
+            # Of the driver, only the name of the folder is read to which the link leads.
             (drivers / name).mkdir(parents=True, exist_ok=True)
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).symlink_to(drivers / name)
@@ -92,39 +92,39 @@ class HostFacts(msgspec.Struct, frozen=True):
 
 
 def facts_from(text: str) -> HostFacts:
-    """Return what `facts.sh` printed. Lines with other names than those of files in ``/proc``, ``/sys`` and ``/etc`` are left out.
+    """Parse the output of ``facts.sh``. Lines about files outside of ``/proc``, ``/sys``, ``/etc`` and ``/run`` are ignored.
 
     Raises:
-        TachologError: it is more than any machine has.
+        TachologError: it has more files than any machine.
     """
     files: dict[str, list[str]] = {}
     folders: set[str] = set()
     drivers: dict[str, str] = {}
-    stated: dict[str, str] = {}
+    answers: dict[str, str] = {}
     for line in text.split("\n"):
-        kind, _, rest = line.partition(" ")
-        name, _, value = rest.partition(" ")
+        kind, _, words = line.partition(" ")
+        name, _, value = words.partition(" ")
         path, colon, content = line.partition(":")
-        if kind == "is" and _PATH.fullmatch(rest):
-            folders.add(rest)
+        if kind == "is" and _PATH.fullmatch(words):
+            folders.add(words)
         elif kind == "driver" and _PATH.fullmatch(name) and _NAME.fullmatch(value):
             drivers[name] = value
         elif kind == "stated" and _NAME.fullmatch(name) and value:
-            stated[name] = value[:_LONGEST_STATED]
+            answers[name] = value[:_LONGEST_ANSWER]
         elif colon and _PATH.fullmatch(path):
             files.setdefault(path, []).append(content + "\n")
         if len(files) + len(folders) > _MOST_FILES:
             raise TachologError(f"a host reports more than {_MOST_FILES} files about itself")
-    return HostFacts({path: "".join(lines) for path, lines in files.items()}, frozenset(folders), drivers, stated)
+    return HostFacts({path: "".join(lines) for path, lines in files.items()}, frozenset(folders), drivers, answers)
 
 
 def _single_numbers(ranges: str) -> str | None:
-    """Return a list of processors such as ``0-2,5`` as single numbers, ``0,1,2,5``; ``None`` if it is no such list."""
+    """Return a list of processors such as ``0-2,5`` as single numbers, ``0,1,2,5``; ``None`` if it is not such a list."""
     numbers: list[int] = []
     for part in ranges.split(","):
-        found = _RANGE.fullmatch(part)
-        if found is None:
+        match = _RANGE.fullmatch(part)
+        if match is None:
             return None
-        first, last = int(found[1]), int(found[2] or found[1])
+        first, last = int(match[1]), int(match[2] or match[1])
         numbers.extend(range(first, min(last, first + _MOST_FILES) + 1))
     return ",".join(map(str, numbers))

@@ -1,10 +1,10 @@
-"""One connection to a host, by the program ``ssh``, with a shell at its other end that does what the harness asks.
+"""A connection to a host by the program ``ssh``. A shell at its other end executes the requests of the harness.
 
-Nothing is installed there. ``ssh`` starts ``sh`` on the host, which reads the text of `watchdog.sh` from the connection. The user's ssh
-configuration holds for ports, keys, jump hosts and host keys; ssh never asks anything, because nobody may be there to answer.
+Nothing is installed there. ``ssh`` starts ``sh`` on the host, which reads the text of ``watchdog.sh`` from the connection. Ports, keys, jump hosts
+and host keys are those of the user's ssh configuration. ssh never asks questions, because nobody may be there to answer.
 
-While processes run, one short line goes to the host every `PERIOD_S` seconds, and one comes back. If the host hears nothing for `_REMOTE_LIMIT_S`
-seconds, it ends everything. If the harness hears nothing for `_LIMIT_S` seconds, the connection counts as lost.
+While processes run, the harness sends a short line (a beat) every `PERIOD_S` seconds, and the host answers it. If the host receives nothing for
+`_REMOTE_LIMIT_S` seconds, it ends all processes. If the harness receives nothing for `_LIMIT_S` seconds, the connection counts as lost.
 """
 
 from __future__ import annotations
@@ -27,93 +27,94 @@ from tacholog.errors import TachologError, UnreadableInput
 from tacholog.visible import drawn_in_line
 
 PERIOD_S = 4
-_REMOTE_LIMIT_S = 16  # The host looks every PERIOD_S seconds, and takes up to 3 seconds to end everything: all is gone after 23 seconds.
+_REMOTE_LIMIT_S = 16  # the host checks it every PERIOD_S seconds, and takes up to 3 seconds to end all processes: none is left after 23 seconds
 _LIMIT_S = 20.0
-_FIRST_BEAT_S = 1.0  # Short processes are sampled at least once, if they last longer than this.
+_FIRST_BEAT_S = 1.0  # processes that last longer than this are sampled at least once
 _CONNECT_TIMEOUT_S = 10
-_OPEN_TIMEOUT_S = 40.0  # logging in, and a login shell that does much before it starts a command
+_OPEN_TIMEOUT_S = 40.0  # for the login, and for a login shell that does much before it starts a command
 _CLOSE_TIMEOUT_S = 6.0
-_LONGEST_LINE = 2**20  # of what a host answers; a broken or hostile one must not fill the memory
+_LONGEST_LINE = 2**20  # of an answer; a broken or hostile host must not fill the memory
 _READ_BYTES = 2**16
-_ANSWER_LIMIT_S = 60.0  # to a request, while the host answers beats; a part of a chunk is an answer
-_MOST_WAITING = 16  # answers that nobody has taken yet. There is one request at a time, so a host that sends more is broken or hostile.
-_KEPT_ERRORS = 4096
+_ANSWER_LIMIT_S = 60.0  # for the answer to a request, or for the next part of a chunk, while the host answers beats
+_MOST_ANSWERS = 16  # in the queue; there is one request at a time, so a host that sends more is broken or hostile
+_LAST_ERROR_BYTES = 4096
 _WATCHDOG = Path(__file__).with_name("watchdog.sh")
-# Names for ssh. The user's configuration may put them into a shell command (ProxyCommand), so no sign of a shell is allowed.
-_PLACE = re.compile(r"(?:ssh://)?[A-Za-z0-9_][A-Za-z0-9_.@:%+/\[\]-]{0,252}", re.ASCII)
+# Destinations for ssh. The user's configuration may put them into a shell command (ProxyCommand), so no special characters of a shell are allowed.
+_DESTINATION = re.compile(r"(?:ssh://)?[A-Za-z0-9_][A-Za-z0-9_.@:%+/\[\]-]{0,252}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]{1,15}")  # even a number of KiB then fits into 64 bits as bytes
 _OPTIONS = (
     *("-T", "-x", "-a"),
     *("-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_TIMEOUT_S}"),
-    # A dead connection ends ssh itself too, in case the harness was killed. While answers come, these cause no traffic.
+    # ssh itself ends a dead connection too, in case the harness was killed. While answers come, this causes no traffic.
     *("-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=2"),
-    # Forwarded ports of the user's configuration would be in use already for the second connection.
+    # For the second connection, the forwarded ports of the user's configuration would be in use already.
     *("-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"),
 )
 
 
-class Lost(TachologError):
-    """A connection that broke, or a host that no longer answers. The message says what ssh said."""
+class ConnectionLost(TachologError):
+    """A connection broke, or a host no longer answers. The message quotes ssh."""
 
 
-def check_place(name: str, place: str) -> None:
-    """Refuse an ``ssh = ...`` of a campaign that is no name of a host.
+def check_destination(name: str, destination: str) -> None:
+    """Refuse an ``ssh = ...`` of a campaign that is not the name of a host.
 
     Args:
         name: the host's name in the campaign.
-        place: what ssh is to connect to.
+        destination: the destination for ssh.
     """
-    if not _PLACE.fullmatch(place):
+    if not _DESTINATION.fullmatch(destination):
         raise UnreadableInput(
-            f"hosts.{name}: ssh = {place!r} is no name of a host: use user@host or a name from the ssh configuration; options belong into the latter"
+            f"hosts.{name}: ssh = {destination!r} is not the name of a host: use user@host or a name from the ssh configuration; "
+            "put options into that configuration"
         )
 
 
 def whole_number(word: str) -> int | None:
-    """Return a number that a host answered; ``None`` if it is none. ``isdigit`` would also take signs that ``int`` refuses, such as a raised 2."""
+    """Return the number in an answer; ``None`` if it is none. ``isdigit`` also accepts characters that ``int`` refuses, such as a superscript 2."""
     return int(word) if _NUMBER.fullmatch(word) else None
 
 
 def quoted(words: Sequence[str]) -> str:
-    """Return words as one line that a POSIX shell splits into the same words again."""
+    """Return words as one line that a POSIX shell splits into the same words."""
     return " ".join("'" + word.replace("'", "'\\''").replace("\n", "'\"$nl\"'") + "'" for word in words)
 
 
 class Connection:
-    """A connection. Requests are made by one thread; a second thread sends the beats and reads the answers."""
+    """A connection. One thread makes the requests. A second thread sends the beats and reads the answers."""
 
-    def __init__(self, name: str, place: str, on_event: Callable[[list[str]], object]) -> None:
+    def __init__(self, name: str, destination: str, on_event: Callable[[list[str]], object]) -> None:
         """Connect, and start the watchdog.
 
         Args:
             name: the host's name in the campaign, for messages.
-            place: what ssh connects to.
+            destination: the destination for ssh.
             on_event: is called, by the second thread, with the words of each line about a process or a check, and with ``lost`` at the end.
 
         Raises:
-            Lost: there is no connection, or the host has no temporary folder.
+            ConnectionLost: there is no connection, or the host has no temporary folder.
         """
-        check_place(name, place)
+        check_destination(name, destination)
         self._name, self._on_event = name, on_event
         self._mark = f"tacholog-{secrets.token_hex(8)}"
         self._answers: queue.Queue[list[str] | bytes | None] = queue.Queue()
         self._received, self._errors = bytearray(), bytearray()
         self._outgoing: deque[bytes] = deque()
-        self._expected_bytes = 0  # of a chunk that the next answer brings
+        self._expected_bytes = 0  # of the next chunk
         self._in_chunk = False
-        self._is_asked = False  # by a request whose answer has not come
-        self._progress = 0.0  # when that request was made, or its last part came
+        self._is_waiting = False  # for the answer to a request
+        self._progress = 0.0  # the time of that request, or of the last part of its answer
         self._reason: str | None = None
         self._is_closing = False
         self._beats_at: float | None = None
-        self._heard = time.monotonic()
+        self._last_answer = time.monotonic()
         self._wake_reader, self._wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            self._ssh = self._start(place)
+            self._ssh = self._start(destination)
         except OSError as error:
             os.close(self._wake_reader)
             os.close(self._wake_writer)
-            raise Lost(f"host {name}: ssh cannot be started: {error.strerror}") from error
+            raise ConnectionLost(f"host {name}: ssh cannot be started: {error.strerror}") from error
         self._thread = threading.Thread(target=self._exchange, name=f"ssh {name}", daemon=True)
         self._thread.start()
         try:
@@ -122,16 +123,16 @@ class Connection:
             self.close()
             raise
 
-    def _start(self, place: str) -> subprocess.Popen[bytes]:
-        # Each login shell understands this, csh and fish too: no quotation mark, exclamation mark, backslash or line end within the quotation marks.
+    def _start(self, destination: str) -> subprocess.Popen[bytes]:
+        # All login shells understand this, also csh and fish: no quotation mark, exclamation mark, backslash or line end within the quotation marks.
         script = self._script()
         command = f"sh -c 'echo {self._mark} connected; eval \"$(dd bs=1 count={len(script)} 2>/dev/null)\"'"
         ssh = subprocess.Popen(
-            ["ssh", *_OPTIONS, "--", place, command],
+            ["ssh", *_OPTIONS, "--", destination, command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C reaches the harness alone, which then ends the processes in order; and ssh finds no terminal to ask on
+            start_new_session=True,  # Ctrl-C reaches only the harness, which then ends the processes in order; and ssh has no terminal for questions
         )
         for stream in (ssh.stdin, ssh.stdout, ssh.stderr):
             if stream:
@@ -143,53 +144,53 @@ class Connection:
 
     def _open(self) -> None:
         self._expect("connected")
-        self._write(self._script())  # only now, so that no file that the login shell reads at its start takes a part of it
+        self._write(self._script())  # only now, because files that the login shell reads at its start might read a part of it
         self._expect("watching")
         self._beats_at = time.monotonic() + _FIRST_BEAT_S
         self._wake()
 
     def beat_soon(self) -> None:
-        """Send the next beat in about a second, because a process has just started: with it, the host samples what its processes use."""
+        """Send the next beat in about a second, because a process has just started: at each beat, the host samples the resources of its processes."""
         self._beats_at = time.monotonic() + _FIRST_BEAT_S
         self._wake()
 
     def send(self, *words: str) -> None:
-        """Ask the host to do something that has no answer, or whose answer is an event."""
+        """Send a request that has no answer, or whose answer is an event."""
         self._write(quoted(words).encode() + b"\n")
 
     def request(self, *words: str) -> list[str]:
-        """Ask the host to do something, and return the words of its answer.
+        """Send a request, and return the words of its answer.
 
         Raises:
-            Lost: no answer came.
+            ConnectionLost: no answer came.
         """
         self._begin_waiting()
         self.send(*words)
         answer = self._next_answer(None)
         return answer if isinstance(answer, list) else []
 
-    def chunk(self, file: str, block: int, block_bytes: int, wanted_bytes: int) -> bytes:
+    def chunk(self, file: str, block: int, block_bytes: int, expected_bytes: int) -> bytes:
         """Return one block of a file in the folder on the host.
 
         Raises:
-            Lost: it did not come.
+            ConnectionLost: the block did not come.
         """
-        self._expected_bytes = wanted_bytes
+        self._expected_bytes = expected_bytes
         self.request("chunk", file, str(block), str(block_bytes))
         self._begin_waiting()
         content = self._next_answer(None)
         return content if isinstance(content, bytes) else b""
 
     def _begin_waiting(self) -> None:
-        self._progress, self._is_asked = time.monotonic(), True
+        self._progress, self._is_waiting = time.monotonic(), True
 
     def _expect(self, word: str) -> None:
-        """Wait for an answer while the connection is made. Later, beats tell whether the host is still there."""
+        """Wait for an answer while the connection is opened. Later, beats show whether the host still answers."""
         words = self._next_answer(_OPEN_TIMEOUT_S)
         if words == [word]:
             return
-        told = " ".join(words[1:]) if isinstance(words, list) and words[:1] == ["refused"] else "it gave an answer that makes no sense"
-        raise Lost(f"host {self._name}: {drawn_in_line(told)[:300]}")
+        reason = " ".join(words[1:]) if isinstance(words, list) and words[:1] == ["refused"] else "it gave an answer that makes no sense"
+        raise ConnectionLost(f"host {self._name}: {drawn_in_line(reason)[:300]}")
 
     def _next_answer(self, timeout_s: float | None) -> list[str] | bytes:
         try:
@@ -197,10 +198,10 @@ class Connection:
         except queue.Empty:
             answer = None
             self._lose(f"no answer within {timeout_s:g} s")
-        self._is_asked = False
+        self._is_waiting = False
         if answer is None:
-            self._answers.put(None)  # for whoever asks next
-            raise Lost(self.reason)
+            self._answers.put(None)  # for the next request
+            raise ConnectionLost(self.reason)
         return answer
 
     @property
@@ -208,13 +209,8 @@ class Connection:
         """Why the connection is lost, for a message."""
         return f"host {self._name}: {self._reason or 'the connection is closed'}"
 
-    @property
-    def is_lost(self) -> bool:
-        """Whether the connection is lost or closed."""
-        return self._reason is not None or self._is_closing
-
     def close(self) -> None:
-        """Close the connection. The host then ends what still runs, removes its folder, and the connection ends."""
+        """Close the connection. The host then ends its processes, removes its folder, and ends the connection."""
         if not self._is_closing:
             self._is_closing = True
             self._wake()
@@ -233,20 +229,20 @@ class Connection:
         self._wake()
 
     def _wake(self) -> None:
-        with contextlib.suppress(OSError):  # full: it is awake; closed: there is nobody to wake
+        with contextlib.suppress(OSError):  # full: the thread is awake; closed: the thread has ended
             os.write(self._wake_writer, b"x")
 
-    # What follows runs in the second thread.
+    # The methods below run in the second thread.
 
     def _exchange(self) -> None:
-        """Send what is to be sent, and read what comes, until the connection ends."""
+        """Send requests and beats, and read answers, until the connection ends."""
         try:
             while self._exchange_once():
                 pass
         except OSError as error:
             self._lose(f"the connection to it broke: {error.strerror}")
         finally:
-            self._lose(self._last_words())
+            self._lose(self._end_reason())
             with contextlib.suppress(OSError):
                 if self._ssh.stdin:
                     self._ssh.stdin.close()
@@ -276,14 +272,14 @@ class Connection:
                 return False
             self._received += part
             if self._in_chunk:
-                self._heard = self._progress = time.monotonic()
-            self._take_lines()
-        if self._beats_at is not None and time.monotonic() - self._heard > _LIMIT_S:
+                self._last_answer = self._progress = time.monotonic()
+            self._process_received()
+        if self._beats_at is not None and time.monotonic() - self._last_answer > _LIMIT_S:
             self._lose(f"it has not answered for {_LIMIT_S:g} s")
-        elif self._is_asked and self._beats_at is not None and time.monotonic() - self._progress > _ANSWER_LIMIT_S:
+        elif self._is_waiting and self._beats_at is not None and time.monotonic() - self._progress > _ANSWER_LIMIT_S:
             self._lose(f"it has not answered a request for {_ANSWER_LIMIT_S:g} s")
-        elif self._answers.qsize() > _MOST_WAITING:
-            self._lose("it sent answers to nothing that it was asked")
+        elif self._answers.qsize() > _MOST_ANSWERS:
+            self._lose("it sent answers without a request")
         return self._reason is None
 
     def _beat(self, now: float) -> None:
@@ -292,13 +288,13 @@ class Connection:
             self._beats_at = now + PERIOD_S
 
     def _write_some(self, stdin: int) -> None:
-        """Write what is waiting. If the pipe takes only a part, the rest stays first."""
+        """Write the next text. If the pipe takes only a part, the remainder stays first in the queue."""
         text = self._outgoing.popleft()
         try:
             written = os.write(stdin, text)
         except BlockingIOError:
             written = 0
-        except BrokenPipeError:  # ssh has ended: it will say why
+        except BrokenPipeError:  # ssh has ended; its error output has the reason
             self._outgoing.clear()
             return
         if written < len(text):
@@ -311,10 +307,10 @@ class Connection:
         part = os.read(stderr.fileno(), _READ_BYTES)
         if not part:
             stderr.close()
-        self._errors = (self._errors + part)[-_KEPT_ERRORS:]
+        self._errors = (self._errors + part)[-_LAST_ERROR_BYTES:]
 
-    def _take_lines(self) -> None:
-        """Take the whole lines and chunks that were received. Lines without the mark are not ours, such as the banner of a login shell."""
+    def _process_received(self) -> None:
+        """Process the complete lines and chunks. Lines without the mark are not ours, such as the banner of a login shell."""
         while self._received:
             if self._expected_bytes and self._in_chunk:
                 if len(self._received) < self._expected_bytes:
@@ -323,18 +319,18 @@ class Connection:
                 self._in_chunk, self._expected_bytes = False, 0
                 self._answers.put(chunk)
                 continue
-            line, end, rest = self._received.partition(b"\n")
+            line, end, remainder = self._received.partition(b"\n")
             if not end:
                 if len(line) > _LONGEST_LINE:
                     self._lose("it sent a line without an end")
                 return
-            self._received = rest
+            self._received = remainder
             mark, _, text = line.decode("utf-8", "replace").partition(" ")
-            if mark == self._mark:  # other lines are no sign of life: anything may print them
-                self._heard = time.monotonic()
-                self._take(text.split())
+            if mark == self._mark:  # other lines do not count as an answer: any program may print them
+                self._last_answer = time.monotonic()
+                self._dispatch(text.split())
 
-    def _take(self, words: list[str]) -> None:
+    def _dispatch(self, words: list[str]) -> None:
         match words:
             case ["alive"] | []:
                 pass
@@ -349,8 +345,8 @@ class Connection:
             case _:
                 self._answers.put(words)
 
-    def _last_words(self) -> str:
-        """Return what ssh wrote last, or how it ended."""
+    def _end_reason(self) -> str:
+        """Return the last line of ssh's error output, or its exit code."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._ssh.wait(1.0)
         with contextlib.suppress(OSError, ValueError):
@@ -361,7 +357,7 @@ class Connection:
         return f"ssh ended with exit code {self._ssh.returncode} and without a message"
 
     def _lose(self, reason: str) -> None:
-        """Note why the connection ended, once; end ssh, and let all who wait for answers know."""
+        """Note the reason why the connection ended, if there is none yet; end ssh, and wake the thread that waits for an answer."""
         if self._reason is None:
             self._reason = reason
             if not self._is_closing and self._ssh.poll() is None:

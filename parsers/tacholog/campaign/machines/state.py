@@ -64,7 +64,7 @@ class LinkEnd(NamedTuple):
 
 
 class HostLink(NamedTuple):
-    """What the link of a run is.
+    """The network link of a run.
 
     Attributes:
         environment: ``link_mtu`` and ``link_nic``.
@@ -100,65 +100,65 @@ def _ends(machines: Mapping[str, Machine], hosts: Mapping[str, HostEntry]) -> It
 
 
 def _end(machine: Machine, address: str) -> LinkEnd | None:
-    """Return the interface by which a machine reaches an address; ``None`` if it does not say, or if the address is a name."""
+    """Return the interface by which a machine reaches an address; ``None`` if it is not known, or if the address is a name."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
         return None
     device = _device(machine, str(number))
     answer = machine.ask(["sh", "-c", _INTERFACE, "sh", device]) if device else None
-    found = dict(line.partition(" ")[::2] for line in (answer or "").splitlines())
-    mtu, speed, driver = (found.get(name, "") for name in ("mtu", "speed", "driver"))
+    properties = dict(line.partition(" ")[::2] for line in (answer or "").splitlines())
+    mtu, speed, driver = (properties.get(name, "") for name in ("mtu", "speed", "driver"))
     if not _MTU.fullmatch(mtu):
         return None
     if device == "lo":
         return LinkEnd(mtu, None, "loopback")
-    if "driver" not in found:
+    if "driver" not in properties:
         return LinkEnd(mtu, None, "virtual interface")
-    known_speed = int(speed) if _SPEED.fullmatch(speed) else None
-    words = [driver if _DRIVER.fullmatch(driver) else "network card", *([f"{known_speed} Mbit/s"] if known_speed else [])]
-    return LinkEnd(mtu, known_speed, ", ".join(words))
+    speed_mbit_per_s = int(speed) if _SPEED.fullmatch(speed) else None
+    words = [driver if _DRIVER.fullmatch(driver) else "network card", *([f"{speed_mbit_per_s} Mbit/s"] if speed_mbit_per_s else [])]
+    return LinkEnd(mtu, speed_mbit_per_s, ", ".join(words))
 
 
 def _device(machine: Machine, address: str) -> str | None:
     """Return the name of the interface by which a machine reaches an address."""
     route = machine.ask(["ip", "-o", "route", "get", address])
     if route is not None:
-        found = _DEVICE.search(route)
-        return found["device"] if found else None
+        match = _DEVICE.search(route)
+        return match["device"] if match else None
     return device_in_table(machine.ask(["cat", "/proc/net/route"]) or "", address)
 
 
 def device_in_table(table: str, address: str) -> str | None:
-    """Return the interface that a ``/proc/net/route`` names for an address: that of the most exact route. For machines without the program ip."""
+    """Return the interface of the most exact route to an address in a ``/proc/net/route``. For machines without the program ``ip``."""
     if ":" in address:
         return None
     packed = int.from_bytes(ipaddress.ip_address(address).packed, "little")  # the table's numbers are in the byte order of almost all machines
-    routes = [found for line in table.splitlines() if (found := _ROUTE.fullmatch(line.rstrip()))]
-    fitting = [route for route in routes if packed & int(route["mask"], 16) == int(route["target"], 16)]
-    return max(fitting, key=lambda route: int(route["mask"], 16).bit_count())["device"] if fitting else None
+    routes = [match for line in table.splitlines() if (match := _ROUTE.fullmatch(line.rstrip()))]
+    matching = [route for route in routes if packed & int(route["mask"], 16) == int(route["target"], 16)]
+    return max(matching, key=lambda route: int(route["mask"], 16).bit_count())["device"] if matching else None
 
 
 def _may_be_reference(address: str) -> bool:
-    """Whether the clock of another host may follow the one at this address."""
+    """Whether the clock of another host may follow the clock at this address."""
     try:
-        found = ipaddress.ip_address(address)
+        number = ipaddress.ip_address(address)
     except ValueError:
         return False
-    return not found.is_loopback and not found.is_link_local
+    return not number.is_loopback and not number.is_link_local
 
 
 def have_one_clock(machines: Mapping[str, Machine]) -> bool:
-    """Whether all machines are one machine since one boot. An unknown boot is another one."""
+    """Whether all machines are one machine since one boot. A machine with an unknown boot counts as another machine."""
     boots = {machine.boot_id for machine in machines.values()}
     return len(machines) == 1 or (len(boots) == 1 and None not in boots)
 
 
 class ClockReports:
-    """The reports of one run. Nothing is asked if its machines share a clock."""
+    """Reports on the clocks of the machines of a run. If they share a clock, there are none. `tacholog.runs.clocks` reads the log."""
 
     def __init__(self, machines: Mapping[str, Machine]) -> None:
-        """Take the machines of a run by their names; the one without a name is called ``harness``."""
+        """``machines``: the machines of a run, by their names. The log calls the machine without a name ``harness``."""
         self._machines = {} if have_one_clock(machines) else machines
         self._lines: list[str] = []
 
@@ -168,7 +168,7 @@ class ClockReports:
         return bool(self._machines)
 
     def take(self, when: str) -> None:
-        """Ask all clocks. A machine that does not answer reports nothing.
+        """Ask all machines about their clocks. A machine that does not answer has no report.
 
         Args:
             when: ``before`` or ``after`` the run.
@@ -180,8 +180,8 @@ class ClockReports:
                 continue
             for line in report.splitlines()[:_MOST_LINES]:
                 tool, _, text = line.strip().partition(" ")
-                shown = tool in ("chronyc", "pmc") or (tool == "address" and _may_be_reference(text))
-                if shown and text.isprintable():
+                is_report = tool in ("chronyc", "pmc") or (tool == "address" and _may_be_reference(text))
+                if is_report and text.isprintable():
                     self._lines.append(f"{name or 'harness'} {when} {tool} {text[:_LONGEST_LINE]}")
 
     def write(self, folder: Path) -> None:

@@ -1,9 +1,9 @@
-# Runs on a host of a campaign, in any POSIX sh, for as long as the harness sends lines. A line is a call of one of the functions below. The harness
-# has set $mark, which begins each line of the answers, $period and $limit. When no line came for $limit seconds, or the connection is closed, all
-# processes are ended with their groups, and the folder is removed. Nothing else is left here.
+# Runs on a host of a campaign, in any POSIX sh, as long as the harness sends lines. A line is a call of one of the functions below. The harness has set
+# $mark, with which each line of the answers begins, $period and $limit. If no line came for $limit seconds, or if the connection is closed, all
+# processes are ended with their groups, and the folder is removed. No other files are left here.
 #
-# A shell that reads cannot watch the time, so a second one does (guard). Each line "beat" resets its count by a signal, because a signal needs no
-# room on a full disk. Full disks are also why the files of a job are made before it starts: what is removed or overwritten later needs no room.
+# A shell that reads lines cannot watch the time, so a second shell does it (guard). Each line "beat" resets its count by a signal, because a signal
+# needs no space on a full disk. For the same reason, the files of a job are made before it starts: they are later only overwritten or removed.
 
 umask 077
 LC_ALL=C # some tools print numbers in the locale of the user
@@ -17,7 +17,7 @@ refuse() {
   exit 1
 }
 
-exec 3<&0 </dev/null # only `read` may take what the harness sends
+exec 3<&0 </dev/null # only `read` may read the lines of the harness
 folder=$(mktemp -d "${TMPDIR:-/tmp}/tacholog.XXXXXXXX" 2>&1) || refuse "no temporary folder:" $folder
 cd "$folder" || refuse "no temporary folder: $folder"
 folder=$(pwd)
@@ -61,7 +61,7 @@ end_everything() {
   rm -rf "$folder" || { sleep 1 && rm -rf "$folder"; }
 }
 
-# guard: end everything when the harness is silent for too long, or when the shell that reads its lines is gone.
+# guard: end all processes if the harness is silent for too long, or if the shell that reads its lines has ended.
 guard() {
   exec 3<&-
   silent=0
@@ -76,7 +76,7 @@ guard() {
   kill -KILL "$shell"
 }
 
-# beat: the harness lives. What the processes use is read now too, so that they are disturbed only once in each period.
+# beat: the harness is alive. The resources of the processes are sampled now too, so that they are disturbed only once in each period.
 beat() {
   kill -USR1 "$guard_pid" 2>/dev/null || {
     end_everything
@@ -86,7 +86,7 @@ beat() {
   say "alive"
 }
 
-# sample: keep the peak memory and the context switches of each job and its descendants. Of threads that have ended, the last values stay.
+# sample: note the peak memory and the context switches of each job and its descendants. For threads that have ended, the last values stay.
 sample() {
   for file in run.*; do
     test -e "$file" || continue
@@ -113,7 +113,7 @@ sample() {
   done
 }
 
-# keep_ended WORD...: set $ended to those words of a sample that are about threads which are gone.
+# keep_ended WORD...: set $ended to the words of a sample about threads that have ended.
 keep_ended() {
   ended=
   while test $# -gt 1 && test ${#ended} -lt 100000; do
@@ -130,7 +130,7 @@ used() {
   say "used" $last_sample times $(cat "$1.times")
 }
 
-# start NUMBER COMMAND...: start a process in a session of its own, so that it can be ended with all that it starts.
+# start NUMBER COMMAND...: start a process in a session of its own, so that it can be ended with its children.
 start() {
   number=$1
   shift
@@ -141,7 +141,7 @@ start() {
   run_job "$@" &
 }
 
-# run_job COMMAND...: in a shell of its own, because `times` then counts nothing but this process.
+# run_job COMMAND...: in a shell of its own, because `times` then counts only this process.
 run_job() {
   exec 4>&1 </dev/null 2>/dev/null 3<&-
   trap - PIPE
@@ -160,7 +160,7 @@ run_job() {
   say "started $number $pid" >&4
   wait "$pid"
   code=$?
-  kill -KILL "-$pid" # what it started and left behind
+  kill -KILL "-$pid" # its remaining children
   kill_strays "$TACHOLOG_JOB"
   rm -f "run.$pid"
   times 1<>"$number.times"
@@ -174,7 +174,7 @@ is_leader() {
   test "$4" = "$1"
 }
 
-# end PID SIGNAL: signal a job that still runs.
+# end PID SIGNAL: send a signal to a job that still runs.
 end() {
   test -e "run.$1" || return
   sample
@@ -191,17 +191,17 @@ check() {
 
 size() { say "size $(wc -c <"$1")"; }
 
-# chunk FILE BLOCKS BYTES: send one block of a file. The harness asks for the next one when it has this one, so that sending never blocks for long.
+# chunk FILE BLOCKS BYTES: send one block of a file. The harness requests the next block after it has this one, so that sending never blocks for long.
 chunk() {
   say "data"
   dd if="$1" bs="$3" skip="$2" count=1 2>/dev/null
 }
 
-trap : PIPE # so that the end of the connection is seen where lines are read
+trap : PIPE # so that the end of the connection is noticed where lines are read
 guard </dev/null &
 guard_pid=$!
 nl='
-' # stands for a line end in a word that the harness sends
+' # represents a line end in a word that the harness sends
 while IFS= read -r line <&3; do
   eval "$line"
 done

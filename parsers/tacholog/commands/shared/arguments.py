@@ -60,7 +60,7 @@ def home() -> Path:
 
 
 def reading_options(command: _Command) -> _Command:
-    """Add the options that say who reads the logs."""
+    """Add the options for reading logs in several processes or on a cluster."""
     jobs = click.option("--jobs", metavar="N", type=click.IntRange(1), help="Read logs in N processes.  [default: one for each processor]")
     cluster = click.option(
         "--cluster", metavar="ADDRESS", help="Read logs on the workers of a Dask cluster; the address of its scheduler, as in tcp://host:8786."
@@ -69,7 +69,7 @@ def reading_options(command: _Command) -> _Command:
 
 
 def work_of(jobs: int | None, cluster: str | None, progress: Progress | None = None) -> Work:
-    """Return who reads the logs."""
+    """Return the way to read the logs that the options ask for."""
     from tacholog.store.pool import Work, all_cores
 
     return Work(jobs or all_cores(), cluster, told=progress.runs if progress else None, warned=lambda text: terminal.line(text, err=True))

@@ -8,11 +8,11 @@ import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from tacholog import campaign
-from tacholog.campaign.gaps import SIZE, VERSION, FirstLook, Foresight, Gap, look, variant_of
+from tacholog.campaign.gaps import SIZE, VERSION, ExpectedGaps, FirstLogReport, Gap, inspect_run, variant_of
 from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.pairs import Task
-from tacholog.campaign.preview import FoundProgram, Preview
-from tacholog.campaign.programs import way_to_get
+from tacholog.campaign.preview import Preview, ProgramOnHost
+from tacholog.campaign.programs import how_to_get
 from tacholog.commands.shared.messages import counted
 from tacholog.installation import checkout
 from tacholog.runs.disturbance import Limits, limit_words
@@ -25,7 +25,7 @@ _MINUTES_AN_HOUR = 60
 
 
 def list_words(command: str) -> str:
-    """Say that a command which a plan does not run may leave variants out."""
+    """Return a sentence: a command that a plan does not run may leave variants out."""
     return f"Fewer, if `{command}` does not list them: it is run at the start."
 
 
@@ -52,54 +52,54 @@ def preview_words(preview: Preview) -> list[str]:
         "so the runs may use another one than is recorded."
         for option in preview.unused
     ]
-    gaps = foresight_words(preview.foresight)
+    gaps = expected_gap_words(preview.gaps)
     lines += [*gaps, "docs/conditions.md explains each condition."] if gaps else ["All conditions that comparisons need will be stated."]
     return [drawn_in_line(line) for line in lines]
 
 
 def left_out_words(left_out: Mapping[str, str]) -> list[str]:
     """Return a line for each name that variants need and that the program of ``only_if_listed`` does not list."""
-    return [f"Left out: {name}{f' ({said})' if said else ', which is not listed'}." for name, said in left_out.items()]
+    return [f"Left out: {name}{f' ({reason})' if reason else ', which is not listed'}." for name, reason in left_out.items()]
 
 
-def foresight_words(foresight: Foresight) -> list[str]:
-    """Return a line for each thing that comparisons will lack, or that nobody can foresee."""
+def expected_gap_words(expected: ExpectedGaps) -> list[str]:
+    """Return a line for each condition that comparisons will lack, and for each group of variants whose logs are not known yet."""
     by_reason: dict[str, list[str]] = {}
-    for variant, reason in foresight.unknown_logs.items():
+    for variant, reason in expected.unknown_logs.items():
         by_reason.setdefault(reason, []).append(variant)
     unknown = [
         f"Not known before the first run: which conditions the logs of {_some(variants)} state ({reason})." for reason, variants in by_reason.items()
     ]
-    return [*gap_words(foresight.gaps), *_uncertain_words(foresight.gaps), *unknown]
+    return [*gap_words(expected.gaps), *_uncertain_words(expected.gaps), *unknown]
 
 
 def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iterator[str]:
-    """Yield a line for each condition that nothing states for sure, with what to add to the campaign.
+    """Yield a line for each condition that certainly nothing states, with the words to add to the campaign.
 
     Args:
-        gaps: what nothing states.
-        stated_by: says that nothing states it.
+        gaps: the gaps of a campaign.
+        stated_by: the words for "nothing states it".
     """
     by_condition: dict[str, list[Gap]] = {}
     for gap in gaps:
         if gap.is_certain:
             by_condition.setdefault(gap.condition, []).append(gap)
     for condition, alike in by_condition.items():
-        reason = "without it, results of several sizes stand in one row" if condition == SIZE else f"rows of {_rows(alike)} need it to compare"
+        reason = "without it, results of several sizes make one row" if condition == SIZE else f"rows of {_rows(alike)} need it to compare"
         where = "at the top of the campaign" if condition == VERSION else f"for {_some(_variants(alike))}"
         yield f"{condition}: {stated_by}; {reason}: add {alike[0].remedy}{_choice(alike[0])} {where}."
 
 
-def first_look_words(label: str, look: FirstLook, gaps: Sequence[Gap]) -> list[str]:
-    """Return what the first log of a variant shows, a line each.
+def first_log_words(label: str, report: FirstLogReport, gaps: Sequence[Gap]) -> list[str]:
+    """Return the lines about the first log of a variant.
 
     Args:
         label: the name of the run.
-        look: what its logs show.
-        gaps: those of its gaps that nobody has been told yet.
+        report: the gaps and unknown lines of its logs.
+        gaps: those of its gaps that were not printed yet.
     """
     lines = [f"{label}: {line}" for line in gap_words(gaps, "neither its log nor the campaign states it")]
-    for log, (count, first) in look.unknown_lines.items():
+    for log, (count, first) in report.unknown_lines.items():
         lines.append(
             f"{label}: {counted(count, 'line')} of {log} {'is' if count == 1 else 'are'} unknown to its format, from line {first} on "
             "(tacholog parse --explain shows them)"
@@ -127,7 +127,7 @@ def _variants(alike: Sequence[Gap]) -> tuple[str, ...]:
 
 
 def _choice(gap: Gap) -> str:
-    """The other values that the condition can have, or what its value means."""
+    """Return the other values that the condition can have, or the meaning of its value."""
     if len(gap.allowed) > 1:
         return " (or " + ", ".join(f'"{word}"' for word in gap.allowed[1:]) + ")"
     return " (0: batching is off)" if gap.condition == "batch_bytes" else ""
@@ -139,29 +139,29 @@ def _some(variants: Sequence[str]) -> str:
 
 
 def _host(entry: HostEntry) -> str:
-    place = f"{entry.ssh} over ssh" if entry.ssh else "this machine"
+    machine = f"{entry.ssh} over ssh" if entry.ssh else "this machine"
     behind = f", behind {' '.join(entry.prefix)}" if entry.prefix else ""
-    return f"{place}{behind}{f', address {entry.address}' if entry.address else ''}"
+    return f"{machine}{behind}{f', address {entry.address}' if entry.address else ''}"
 
 
-def _program(program: FoundProgram) -> str:
+def _program(program: ProgramOnHost) -> str:
     behind = f", behind {', '.join(program.measured.wrappers)}" if program.measured.wrappers else ""
     if doubt := program.measured.doubt:
         return f"{program.name}{behind}: what it measures is not known ({doubt}), so the SHA-256 in run.toml is that of {program.name}"
     if program.host is not None:
         return f"{program.name}{behind}: looked for on host {program.host} at the start"
     if program.path is None:
-        return f"{program.name}{behind}: NOT FOUND on this machine; {way_to_get(program.name)}"
+        return f"{program.name}{behind}: NOT FOUND on this machine; {how_to_get(program.name)}"
     return f"{program.name}{behind}: {program.path}, SHA-256 {(program.checksum or '')[:12]}"
 
 
 def limits_held(limits: Limits | None, runs: int, disturbed: Mapping[str, Sequence[str]], again: str) -> list[str]:
-    """Return whether a campaign held its limits, in one line, and a line for each of the first runs that did not.
+    """Return a line that says whether a campaign held its limits, and a line for each of the first runs that did not.
 
     Args:
-        limits: of the campaign.
-        runs: how many it has.
-        disturbed: the runs that did not hold the limits, and why.
+        limits: the limits of the campaign.
+        runs: the number of its runs.
+        disturbed: the runs that did not hold the limits, with the reasons.
         again: the command that measures them again.
     """
     if limits is None:
@@ -184,14 +184,14 @@ def duration(seconds: float) -> str:
 
 
 class Pace:
-    """How much longer runs take than expected. Each kind of run has a ratio of its own, because tools differ in how long they take to start."""
+    """How much longer runs take than expected. Each kind of run has its own ratio, because tools differ in the time that they need to start."""
 
     def __init__(self) -> None:
-        """No run is done yet."""
+        """Start without runs."""
         self._done: dict[Hashable, tuple[float, float]] = {}
 
     def add(self, kind: Hashable, expected_s: float, took_s: float) -> None:
-        """Take note of a run that is done."""
+        """Add a run that is done."""
         expected, took = self._done.get(kind, (0.0, 0.0))
         self._done[kind] = expected + expected_s, took + took_s
 
@@ -199,7 +199,7 @@ class Pace:
         """Return how long these runs will take.
 
         Args:
-            runs: the kind of each run, and its expected duration in seconds. A kind of which no run is done yet gets the ratio of all runs.
+            runs: the kind of each run, and its expected duration in seconds. If no run of a kind is done yet, the ratio of all runs is used.
         """
         all_runs = tuple(map(sum, zip(*self._done.values(), strict=True))) or (0.0, 0.0)
         return sum(expected_s * _ratio(self._done.get(kind, all_runs)) for kind, expected_s in runs)
@@ -211,12 +211,12 @@ def _ratio(done: tuple[float, ...]) -> float:
 
 
 def measure_all(tasks: Sequence[Task], count: int, announced: Sequence[Gap] = ()) -> None:
-    """Do these runs in their order. After the first good run of each variant, say what its logs lack for comparisons.
+    """Do these runs in their order. After the first good run of each variant, print the gaps in its logs.
 
     Args:
         tasks: the runs.
-        count: the number of all planned runs, with those that are done already.
-        announced: what the plan has said already that comparisons will lack.
+        count: the number of all planned runs, including those that are done already.
+        announced: the gaps that were printed with the plan.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
@@ -230,8 +230,8 @@ def measure_all(tasks: Sequence[Task], count: int, announced: Sequence[Gap] = ()
     with Progress(
         *columns, console=console, redirect_stdout=False, redirect_stderr=False, disable=not console.is_terminal, transient=True
     ) as progress:
-        # The unit of progress is one planned second, not one run: runs differ much in length, and each takes about as long as planned.
-        pace, news = Pace(), _News(announced)
+        # The unit of progress is one planned second, not one run: the duration of runs differs much, and each takes about as long as planned.
+        pace, log_check = Pace(), _FirstLogCheck(announced)
         bar = progress.add_task("", total=sum(task.run.expected_s for task in tasks), index=0, count=count, left="")
         for number, task in enumerate(tasks):
             folder, plan, run, tools, label = task
@@ -247,31 +247,31 @@ def measure_all(tasks: Sequence[Task], count: int, announced: Sequence[Gap] = ()
                 outcome = f"{state}, {took_s:.1f} s" + (f" ({failure})" if failure else "")
                 line = f"[{run.order_index}/{count}] {label}: {outcome}, {_left(tasks[number + 1 :], pace)}"
                 console.print(drawn_in_line(line), markup=False, highlight=False, soft_wrap=True)
-            for line in news.of(task) if not failure else ():
+            for line in log_check.check(task) if not failure else ():
                 console.print(drawn_in_line(line), markup=False, highlight=False, soft_wrap=True)
 
 
-class _News:
-    """What the first good run of each variant shows, without what was said before."""
+class _FirstLogCheck:
+    """Checks the logs of the first good run of each variant for gaps that were not printed before."""
 
     def __init__(self, announced: Iterable[Gap]) -> None:
-        self._said = {(gap.condition, gap.rows) for gap in announced if gap.is_certain}
-        self._looked_at: set[Hashable] = set()
+        self._printed = {(gap.condition, gap.rows) for gap in announced if gap.is_certain}
+        self._checked: set[Hashable] = set()
 
-    def of(self, task: Task) -> list[str]:
-        """Return what is new in the logs of a good run."""
-        if _kind(task) in self._looked_at:
+    def check(self, task: Task) -> list[str]:
+        """Return lines about the gaps and unknown lines in the logs of a good run."""
+        if _kind(task) in self._checked:
             return []
-        self._looked_at.add(_kind(task))
-        found = look(task.folder, task.run)
-        # The plan may have said it of all rows of a test: "throughput"; the log says "throughput at max-rate".
-        new = [gap for gap in found.gaps if not {(gap.condition, gap.rows), (gap.condition, gap.rows.partition(" at ")[0])} & self._said]
-        self._said |= {(gap.condition, gap.rows) for gap in new}
-        return first_look_words(task.label, found, new)
+        self._checked.add(_kind(task))
+        report = inspect_run(task.folder, task.run)
+        # The plan may have printed the gap for all rows of a test, "throughput"; the log shows "throughput at max-rate".
+        new = [gap for gap in report.gaps if not {(gap.condition, gap.rows), (gap.condition, gap.rows.partition(" at ")[0])} & self._printed]
+        self._printed |= {(gap.condition, gap.rows) for gap in new}
+        return first_log_words(task.label, report, new)
 
 
 def _kind(task: Task) -> Hashable:
-    """The runs that take about as long, and whose logs state the same: those of one variant on one side."""
+    """Return the variant and the side of a run. Runs of one kind take about the same time, and their logs state the same conditions."""
     return task.folder, variant_of(task.run)
 
 

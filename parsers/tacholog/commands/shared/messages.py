@@ -25,18 +25,18 @@ _STEP_S = 10
 
 
 def counted(count: int, noun: str) -> str:
-    """The number with its noun."""
+    """Return the number with its noun, such as ``2 runs``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def tell(found: Iterable[Complaints], *, bare: bool = False) -> int:
-    """Print what could not be read, each message once. Return the exit code: 2 if a run, a log or a folder was left out, else 0.
+def print_complaints(per_source: Iterable[Complaints], *, bare: bool = False) -> int:
+    """Print the problems, each message once. Return the exit code: 2 if a run, a log or a folder could not be read, else 0.
 
     Args:
-        found: the problems.
-        bare: whether some are of logs without a run.toml, of which `tacholog check` only says that they have none.
+        per_source: the problems of each side or dataset.
+        bare: whether some logs have no run.toml. ``tacholog check`` does not read such logs.
     """
-    complaints = list(found)
+    complaints = list(per_source)
     unread = list(dict.fromkeys(line for complaint in complaints for line in complaint.unread))
     others = list(dict.fromkeys(line for complaint in complaints for line in complaint.others))
     for line in (*unread, *others[:_SHOWN]):
@@ -48,47 +48,47 @@ def tell(found: Iterable[Complaints], *, bare: bool = False) -> int:
 
 
 def mention_order(runs: pd.DataFrame) -> None:
-    """Name the newest release of each system whose own releases are ordered by their names: the user may know a newer one."""
+    """Print the newest release of each system whose own releases are ordered by their names: this order may be wrong."""
     from tacholog.view.history import newest_by_name
 
-    own = runs.loc[~runs["published"].astype(bool), ["system", "release", "start_time"]].astype(object)
-    for system, (newest, undated) in newest_by_name(own.where(own.notna(), None).itertuples(index=False, name=None)).items():
+    own_runs = runs.loc[~runs["published"].astype(bool), ["system", "release", "start_time"]].astype(object)
+    for system, (newest, undated) in newest_by_name(own_runs.where(own_runs.notna(), None).itertuples(index=False, name=None)).items():
         words = f"{newest} counts as the newest release of {system} by its name, because no run of {undated} has a start time"
         terminal.line(f'{words}: start_time = "2026-01-31T12:00:00Z" in run.toml states one', err=True)
 
 
 def tally_words(work: Work) -> str:
-    """Return of how many logs the results were read, and of how many they were taken from the cache. The text of a log may be needed all the same."""
-    kept, read = work.tally.kept, work.tally.read
-    return f"results of {counted(kept + read, 'log')}: {read} read, {kept} from the cache"
+    """Return how many logs were read, and for how many the results came from the cache. The text of such a log may be read nevertheless."""
+    cached, read = work.tally.kept, work.tally.read
+    return f"results of {counted(cached + read, 'log')}: {read} read, {cached} from the cache"
 
 
 class Progress:
-    """Reports on standard error how far the reading is.
+    """Reports the progress of reading on standard error.
 
-    One line for each 16 MB of text in total, and every ten seconds one with the number of runs and the time that is left.
+    There is a line for each 16 MB of text, and every ten seconds a line with the number of runs and the remaining time.
     """
 
     def __init__(self) -> None:
         """Start at zero."""
         self._read_bytes = 0
-        self._lock = threading.Lock()  # Several processes may read, each with a thread that waits for it.
-        self._began: tuple[float, int] | None = None  # when the first runs were done, and how many they were
-        self._told_s = 0.0
+        self._lock = threading.Lock()  # several processes may read, and a thread waits for each of them
+        self._began: tuple[float, int] | None = None  # the time when the first runs were done, and their number
+        self._printed_s = 0.0
 
     def runs(self, done: int, total: int) -> None:
-        """Say how many runs of how many are done, unless that was said a moment ago."""
+        """Print how many runs are done, at most once in ten seconds."""
         now_s = time.monotonic()
         if self._began is None:
-            self._began, self._told_s = (now_s, done), now_s
-        if now_s - self._told_s < _STEP_S or done >= total:
+            self._began, self._printed_s = (now_s, done), now_s
+        if now_s - self._printed_s < _STEP_S or done >= total:
             return
-        self._told_s = now_s
+        self._printed_s = now_s
         left_s = (now_s - self._began[0]) / (done - self._began[1]) * (total - done)
         click.echo(f"{done} of {total} runs, about {_duration(left_s)} left", err=True)
 
     def __call__(self, log: str, count: int) -> None:
-        """Count this many more bytes of the text of a log."""
+        """Add bytes of the text of a log."""
         with self._lock:
             before = self._read_bytes // _STEP_BYTES
             self._read_bytes += count

@@ -107,21 +107,21 @@ class CellTable(NamedTuple):
 
 def by_word(column: pd.Categorical, value_of: Callable[[Any], Any], unknown: object) -> NDArray[Any]:
     """Return a value for each row of a column: what ``value_of`` gives for its word, or ``unknown`` where it states none."""
-    found: NDArray[Any] = np.array([*map(value_of, column.categories.tolist()), unknown])
-    return found.take(column.codes)  # The code of what is not stated is -1, the last one.
+    values: NDArray[Any] = np.array([*map(value_of, column.categories.tolist()), unknown])
+    return values.take(column.codes)  # The code of what is not stated is -1, the last one.
 
 
 def upper_of_two(metric: pd.Categorical) -> Integers:
     """For each cell 1 if the upper of two values in the middle is its median, 0 if the lower one is; see `tacholog.schema.metrics`."""
-    found: Integers = by_word(metric, upper_of_two_counts, unknown=False).astype(np.int64)
-    return found
+    is_upper: Integers = by_word(metric, upper_of_two_counts, unknown=False).astype(np.int64)
+    return is_upper
 
 
 def latency_of(cells: CellTable) -> Integers:
     """What each cell's latency is of, as its marks say: an index into `LATENCY_OF`."""
     grows, handed = (cells.marks & MARK_BITS[name] > 0 for name in ("grows_with_size", "reference_only"))
-    found: Integers = np.where(grows, 1, np.where(handed, 2, 0))
-    return found
+    index: Integers = np.where(grows, 1, np.where(handed, 2, 0))
+    return index
 
 
 def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> CellTable:
@@ -135,32 +135,32 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -
     """
     sides, frames = (old, new), [_wanted(side, policy) for side in (old, new)]
     run = _positions(old.runs, new.runs, frames)
-    stated = {name: _column([frame[name] for frame in frames]) for name in _COLUMNS}
+    columns = {name: _column([frame[name] for frame in frames]) for name in _COLUMNS}
     of_labels = _labels(sides)
     of_runs = {name: _column([side.runs.reindex(columns=[name])[name] for side in sides]) for name in ("system", *OF_RUN)} | of_labels
-    stated |= {name: column[run] for name, column in of_runs.items()}
+    columns |= {name: column[run] for name, column in of_runs.items()}
     setting = [name for name in ("system", *SETTING, *SIZE) if name not in policy.across]
     conditions = [name for name in CONDITIONS if name not in policy.across]
     labels = tuple(name for name in of_labels if name not in policy.across)
     is_new = np.repeat([False, True], [len(frame) for frame in frames])
-    cell = groups([is_new, profiles[run], *(stated[name].codes for name in (*setting, *NAME, *conditions))], len(run))
+    cell = groups([is_new, profiles[run], *(columns[name].codes for name in (*setting, *NAME, *conditions))], len(run))
     order = np.argsort(cell * (int(run.max(initial=0)) + 1) + run, kind="stable")
     starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
     source = order[starts]  # for each cell, the number that states its columns
     mixed = np.zeros(len(run), bool)
     for name in policy.across:
-        if name in stated:
-            mixed |= stated[name].codes != stated[name].codes[source][cell]
-    for name, column in stated.items():  # one after the other, so that they are never all there twice
-        stated[name] = column[source]
-    upper = upper_of_two(stated["metric"])
+        if name in columns:
+            mixed |= columns[name].codes != columns[name].codes[source][cell]
+    for name, column in columns.items():  # one after the other, so that they are never all there twice
+        columns[name] = column[source]
+    upper = upper_of_two(columns["metric"])
     value, value_run, first, count = _one_value_a_run(cell[order], run[order], _floats(frames, "value")[order], upper)
     published = np.concatenate([side.runs["session"].isna().to_numpy(bool) for side in sides])
     cells = CellTable(
-        stated=stated,
+        stated=columns,
         new=is_new[source],
-        row=groups([stated[name].codes for name in (*setting, *NAME)], len(source)),
-        conditions=groups([profiles[run[source]], *(stated[name].codes for name in conditions)], len(source)),
+        row=groups([columns[name].codes for name in (*setting, *NAME)], len(source)),
+        conditions=groups([profiles[run[source]], *(columns[name].codes for name in conditions)], len(source)),
         run=run[source],
         first=first,
         runs=count,
@@ -181,10 +181,10 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -
 
 def reduced_values(cells: CellTable, function: np.ufunc) -> Floats:
     """Return the smallest or the largest value of each cell, by ``np.minimum`` or ``np.maximum``; NaN where no run gave a value."""
-    found = np.full(len(cells.runs), np.nan)
+    result = np.full(len(cells.runs), np.nan)
     filled = np.flatnonzero(cells.runs)
-    found[filled] = _reduced(function, cells.value, cells.first[filled])
-    return found
+    result[filled] = _reduced(function, cells.value, cells.first[filled])
+    return result
 
 
 def run_sets(cells: CellTable, codes: Integers) -> Integers:
@@ -231,33 +231,33 @@ def _labels(sides: Sequence[Dataset]) -> dict[str, pd.Categorical]:
 
     texts = [text if isinstance(text, str) else None for side in sides for text in side.runs.reindex(columns=["labels"])["labels"]]
     labels = [labels_of(text) for text in texts]
-    return {name: pd.Categorical([one.get(name) for one in labels]) for name in label_fields(texts)}
+    return {name: pd.Categorical([labels_of_run.get(name) for labels_of_run in labels]) for name in label_fields(texts)}
 
 
 def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> Integers:
     import pandas as pd
 
-    found = [pd.Index(side["run"]).get_indexer(pd.Index(frame["run"])) for side, frame in zip((old, new), frames, strict=True)]
-    return np.concatenate([found[0], found[1] + len(old)]).astype(np.int64)
+    positions = [pd.Index(side["run"]).get_indexer(pd.Index(frame["run"])) for side, frame in zip((old, new), frames, strict=True)]
+    return np.concatenate([positions[0], positions[1] + len(old)]).astype(np.int64)
 
 
 def groups(columns: Sequence[NDArray[Any]], count: int) -> Integers:
     """Number the rows of these columns by what stands in them, from 0 on in the order in which it appears first."""
     import pandas as pd
 
-    found = np.zeros(count, np.int64)
+    numbers = np.zeros(count, np.int64)
     for column in columns:
         codes = column.astype(np.int64)
         if (codes != codes[:1]).any():  # Most conditions are the same everywhere.
-            found = pd.factorize(found * (int(np.ptp(codes)) + 1) + codes)[0].astype(np.int64)
-    return found
+            numbers = pd.factorize(numbers * (int(np.ptp(codes)) + 1) + codes)[0].astype(np.int64)
+    return numbers
 
 
 def _mark_bits(marks: pd.Series) -> Integers:
     lists = marks.tolist()
     ids = np.fromiter(map(id, lists), np.int64, len(lists))  # Rows with the same marks share their list.
     _, first, which = np.unique(ids, return_index=True, return_inverse=True)
-    bits = [sum(MARK_BITS.get(name, 0) for name in {*lists[place]}) for place in first.tolist()]
+    bits = [sum(MARK_BITS.get(name, 0) for name in {*lists[index]}) for index in first.tolist()]
     return np.array(bits, np.int64)[which]
 
 
@@ -344,38 +344,38 @@ def row_keys(cells: CellTable, cell: Integers, policy: Policy) -> list[RowKey]:
         cell: the cell that names each row.
         policy: what the diff goes across.
     """
-    apart = _apart(cells, cell, policy)
-    return [replace(key, apart=apart[place]) if place in apart else key for place, key in enumerate(keys_of(cells, cell, policy))]
+    conditions = _distinguishing_conditions(cells, cell, policy)
+    return [replace(key, apart=conditions[index]) if index in conditions else key for index, key in enumerate(keys_of(cells, cell, policy))]
 
 
-def _apart(cells: CellTable, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
+def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
     """The conditions that distinguish rows of one key, by their places; most rows have a key of their own, and are not in it.
 
     A label that differs within a side is named in every row: a reader must not have to guess which rows it concerns.
     """
     labels = _labels_that_differ(cells)
-    found: dict[int, tuple[tuple[str, str | None], ...]] = {}
+    distinguishing: dict[int, tuple[tuple[str, str | None], ...]] = {}
     if labels:
         columns = [cells.column(name, cell) for name in labels]
-        found = {place: tuple(zip(labels, values, strict=True)) for place, values in enumerate(zip(*columns, strict=True))}
+        distinguishing = {index: tuple(zip(labels, values, strict=True)) for index, values in enumerate(zip(*columns, strict=True))}
     siblings: dict[int, list[int]] = {}
-    for place, row in enumerate(cells.row[cell].tolist()):
-        siblings.setdefault(row, []).append(place)
-    groups = [places for places in siblings.values() if len(places) > 1]
+    for member, row in enumerate(cells.row[cell].tolist()):
+        siblings.setdefault(row, []).append(member)
+    groups = [members for members in siblings.values() if len(members) > 1]
     conditions = [name for name in (*CONDITIONS, *OF_RUN) if name not in policy.across and _differs(cells, name, cell)] if groups else []
-    said = {name: cells.column(name, cell) for name in (*labels, *conditions)}
-    for places in groups:
-        stated = {name: [values[place] for place in places] for name, values in said.items()}
-        stated = {name: values for name, values in stated.items() if name in labels or len({*values}) > 1}
-        named = [*labels, *(name for name in CONDITIONS if name in stated)]
+    columns_by_name = {name: cells.column(name, cell) for name in (*labels, *conditions)}
+    for members in groups:
+        values_by_name = {name: [values[member] for member in members] for name, values in columns_by_name.items()}
+        values_by_name = {name: values for name, values in values_by_name.items() if name in labels or len({*values}) > 1}
+        named = [*labels, *(name for name in CONDITIONS if name in values_by_name)]
         for name in OF_RUN:  # machine and tool only where the conditions leave two rows alike
-            alike = len({tuple(stated[one][index] for one in named) for index in range(len(places))}) < len(places)
-            if alike and name in stated:
+            alike = len({tuple(values_by_name[name][index] for name in named) for index in range(len(members))}) < len(members)
+            if alike and name in values_by_name:
                 named.append(name)
-        named = _needed(named, stated)
-        for index, place in enumerate(places):
-            found[place] = tuple((name, as_text(stated[name][index])) for name in named)
-    return found
+        named = _needed(named, values_by_name)
+        for index, member in enumerate(members):
+            distinguishing[member] = tuple((name, as_text(values_by_name[name][index])) for name in named)
+    return distinguishing
 
 
 def _differs(cells: CellTable, name: str, cell: Integers | Flags) -> bool:
@@ -390,19 +390,21 @@ def _labels_that_differ(cells: CellTable) -> list[str]:
     return [name for name in labels if any(_differs(cells, name, side) for side in (new, ~new))]
 
 
-def _needed(named: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[str]:
+def _needed(named: Sequence[str], values_by_name: Mapping[str, Sequence[Any]]) -> list[str]:
     """The names without redundant ones: where a rate is offered, the load is paced. A condition that is not stated distinguishes nothing."""
-    kept = sorted(named, key=lambda name: name in _SAY_LITTLE)
+    needed = sorted(named, key=lambda name: name in _SAY_LITTLE)
     for name in (name for name in _SAY_LITTLE if name in named):
-        fewer = [one for one in kept if one != name]
-        distinct = {tuple((one, value) for one, value in zip(fewer, values, strict=True) if value is not None) for values in _rows(fewer, stated)}
-        if () not in distinct and len(distinct) == len({*_rows(kept, stated)}):
-            kept = fewer
-    return kept
+        fewer = [other for other in needed if other != name]
+        distinct = {
+            tuple((other, value) for other, value in zip(fewer, values, strict=True) if value is not None) for values in _rows(fewer, values_by_name)
+        }
+        if () not in distinct and len(distinct) == len({*_rows(needed, values_by_name)}):
+            needed = fewer
+    return needed
 
 
-def _rows(names: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[tuple[Any, ...]]:
-    return list(zip(*(stated[name] for name in names), strict=True))
+def _rows(names: Sequence[str], values_by_name: Mapping[str, Sequence[Any]]) -> list[tuple[Any, ...]]:
+    return list(zip(*(values_by_name[name] for name in names), strict=True))
 
 
 NONE = -1
@@ -443,34 +445,34 @@ def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
     """
     workload = cells.groups([*(name for name in CONDITIONS if name not in across), *cells.labels])
     olds, news = ~cells.new, cells.new.copy()  # those without a partner so far
-    found: list[tuple[Integers, Integers]] = []
+    pairs: list[tuple[Integers, Integers]] = []
     for columns in ((cells.row, cells.conditions), (cells.row, workload), (cells.row,), *((codes,) for codes in _looser(cells, across).values())):
         pair = _only_ones(columns, olds, news)
         olds[pair[0]] = news[pair[1]] = False
-        found.append(pair)
+        pairs.append(pair)
     left, right = np.flatnonzero(olds), np.flatnonzero(news)
     return CellPairs(
-        np.concatenate([*(old for old, _ in found), left, np.full(len(right), NONE)]),
-        np.concatenate([*(new for _, new in found), np.full(len(left), NONE), right]),
+        np.concatenate([*(old for old, _ in pairs), left, np.full(len(right), NONE)]),
+        np.concatenate([*(new for _, new in pairs), np.full(len(left), NONE), right]),
     )
 
 
 def _looser(cells: CellTable, across: Collection[str]) -> dict[str, Integers]:
     """Codes of the rows without the parts that may name the same row differently: the participant, and what only one side states."""
     names = [name for name in ("system", *SETTING, *SIZE, *NAME) if name not in across]
-    found = {"anonymous": cells.groups([name for name in names if name != "participant"])}
+    codes = {"anonymous": cells.groups([name for name in names if name != "participant"])}
     silent = [name for name in names if name in STATED and _of_one_side(cells, name)]
     if silent:
-        rest = [name for name in names if name not in silent]
-        found["unsaid"] = _plain(cells, silent, cells.groups(rest))
-        found["unsaid_anonymous"] = _plain(cells, silent, cells.groups([name for name in rest if name != "participant"]))
-    return found
+        others = [name for name in names if name not in silent]
+        codes["unsaid"] = _plain(cells, silent, cells.groups(others))
+        codes["unsaid_anonymous"] = _plain(cells, silent, cells.groups([name for name in others if name != "participant"]))
+    return codes
 
 
 def _of_one_side(cells: CellTable, name: str) -> bool:
     """Whether only one side states this field."""
-    stated = cells.stated[name].notna()
-    return bool(stated[cells.new].any() != stated[~cells.new].any())
+    has_value = cells.stated[name].notna()
+    return bool(has_value[cells.new].any() != has_value[~cells.new].any())
 
 
 def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Integers:
@@ -506,13 +508,13 @@ class SharedRuns(NamedTuple):
 def shared_runs(old: Dataset, new: Dataset) -> SharedRuns:
     """Recognise the runs of both sides by their logs' bytes and by when they were made."""
     sides = [_identities(side) for side in (old, new)]
-    known: dict[Hashable, int] = {}
-    codes = np.array([known.setdefault(one, len(known)) for side in sides for one in side], np.int64)
+    number_of: dict[Hashable, int] = {}
+    codes = np.array([number_of.setdefault(identity, len(number_of)) for side in sides for identity in side], np.int64)
     common = set(sides[0]) & set(sides[1])
     if not common:
         return SharedRuns(codes)
-    whole = common == set(sides[0]) == set(sides[1])
-    return SharedRuns(codes, whole, (ComparisonWarning("same_runs") if whole else ComparisonWarning("shared_runs", len(common)),))
+    are_all = common == set(sides[0]) == set(sides[1])
+    return SharedRuns(codes, are_all, (ComparisonWarning("same_runs") if are_all else ComparisonWarning("shared_runs", len(common)),))
 
 
 def same_runs(cells: CellTable, pairs: CellPairs, codes: Integers) -> Flags:
@@ -531,9 +533,9 @@ def _identities(dataset: Dataset) -> Sequence[Hashable]:
     for run, digest in zip(dataset.logs["run"], dataset.logs["sha256"], strict=True):
         logs.setdefault(run, []).append(digest)
     made = stated_of(dataset.runs, ("run", "start_time", "order_index"))
-    return [_identity(logs.get(run, []), when) for run, *when in (one.values() for one in made)]
+    return [_identity(logs.get(run, []), when) for run, *when in (row.values() for row in made)]
 
 
 def _identity(digests: Sequence[object], when: Sequence[object]) -> Hashable:
-    known = [digest for digest in digests if isinstance(digest, str)]
-    return (*sorted(known), *when) if known and len(known) == len(digests) else object()
+    texts = [digest for digest in digests if isinstance(digest, str)]
+    return (*sorted(texts), *when) if texts and len(texts) == len(digests) else object()

@@ -84,11 +84,11 @@ def host_change(controls: RowArrays, others: int, order: Sequence[RunOrder]) -> 
     if test is None:
         return None
     shift, mean = test.shift, float(test.shift.mean())
-    moved = test.p <= max(_LEVEL, test.least_p)
+    has_moved = test.p <= max(_LEVEL, test.least_p)
     # The range of one more row of the same kind: for all rows together, and for a row alone.
     ranges = [_range(shift, test.error, mean, rows) for rows in (max(others, 1), 1)]
-    low, high = ranges[0] if moved else (0.0, 0.0)
-    return HostChange(test.rows, shift, moved=moved, p=test.p, mean=mean, low=low, high=high, alone=ranges[1], layout=test.layout)
+    low, high = ranges[0] if has_moved else (0.0, 0.0)
+    return HostChange(test.rows, shift, moved=has_moved, p=test.p, mean=mean, low=low, high=high, alone=ranges[1], layout=test.layout)
 
 
 def _range(shift: Floats, error: Floats, mean: float, rows: int) -> tuple[float, float]:

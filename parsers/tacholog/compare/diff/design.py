@@ -83,26 +83,26 @@ def _paired(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping
         if run.session is not None and run.repetition is not None:
             members[run.session, run.repetition].append(index)
     sides = len(old)
-    pairs = [(one, two) for one, two in (m for m in members.values() if len(m) == 2) if one < sides <= two]  # noqa: PLR2004 - a pair
-    near = [(one, two) for one, two in pairs if abs(positions[one] - positions[two]) == 1]
+    pairs = [(first, second) for first, second in (m for m in members.values() if len(m) == 2) if first < sides <= second]  # noqa: PLR2004 - a pair
+    near = [(first, second) for first, second in pairs if abs(positions[first] - positions[second]) == 1]
     if len(near) < MIN_RUNS:
         return None
-    if _one_sided(sum(positions[one] < positions[two] for one, two in near), len(near)):
+    if _one_sided(sum(positions[first] < positions[second] for first, second in near), len(near)):
         return _refused(old, new, "same_first")
     near.sort(key=lambda pair: positions[pair[0]])
     olds, news = np.full(sides, -1), np.full(len(new), -1)
     names = []
-    for group, (one, two) in enumerate(near):
-        olds[one], news[two - sides] = group, group
-        names.append((old[one].session or "", old[one].repetition or 0))
+    for group, (old_run, new_run) in enumerate(near):
+        olds[old_run], news[new_run - sides] = group, group
+        names.append((old[old_run].session or "", old[old_run].repetition or 0))
     return Design("paired", olds, news, len(near), len(near), pairs=tuple(names))
 
 
 def _one_sided(old_first: int, pairs: int) -> bool:
     """Whether one side went first so often that the effect of going first, alone, could make a row significant (sign test)."""
     rarer = min(old_first, pairs - old_first)
-    ways = sum(comb(pairs, count) for count in range(rarer + 1))
-    return bool(2 * ways / 2**pairs <= _BY_CHANCE)
+    count_of_orders = sum(comb(pairs, count) for count in range(rarer + 1))
+    return bool(2 * count_of_orders / 2**pairs <= _BY_CHANCE)
 
 
 def _sessions(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> Design | None:
@@ -151,7 +151,7 @@ def _in_order(runs: Sequence[RunOrder]) -> dict[int, int] | None:
     if any(moment is None for moment in moments):
         return None
     order = sorted(range(len(runs)), key=lambda index: moments[index] or (0.0, 0))
-    return {index: place for place, index in enumerate(order)}
+    return {index: position for position, index in enumerate(order)}
 
 
 def _moment(run: RunOrder) -> tuple[float, int] | None:

@@ -118,30 +118,30 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
     def wanted(self) -> dict[str, str | int | float]:
         """The properties of a row that it names, except metric, statistic and labels."""
-        stated = {name: getattr(self, name) for name in self.__struct_fields__ if name not in _NOT_FIELDS}
-        stated["payload_bytes"] = self.bytes_wanted
-        return {name: value for name, value in stated.items() if value is not None}
+        properties = {name: getattr(self, name) for name in self.__struct_fields__ if name not in _NOT_FIELDS}
+        properties["payload_bytes"] = self.bytes_wanted
+        return {name: value for name, value in properties.items() if value is not None}
 
     @property
     def limit(self) -> float:
         """``max`` or ``min`` in the unit of the schema, or the share by which it may be worse."""
         if self.max_worse_percent is not None:
             return self.max_worse_percent / 100
-        stated = self.max if self.max is not None else self.min
-        return (stated or 0.0) * UNITS[METRICS[self.metric].unit][self.unit or ""]
+        limit = self.max if self.max is not None else self.min
+        return (limit or 0.0) * UNITS[METRICS[self.metric].unit][self.unit or ""]
 
 
 class RequirementEntry(msgspec.Struct, frozen=True):
     """A requirement and its place in the file: ``requirements.toml:7``."""
 
-    place: str
+    location: str
     requirement: Requirement
 
 
 class GateEntry(msgspec.Struct, frozen=True):
     """A ``[[gate]]``: the older form of a relative requirement, whose limit is the threshold of `tacholog diff`."""
 
-    place: str
+    location: str
     rows: RowFilter
 
 
@@ -162,27 +162,30 @@ def read_requirements(path: Path) -> RequirementFile:
     tables = read_toml(path, dict)
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     if unknown := sorted(set(tables) - set(_TABLES)):
-        raise UnreadableInput(f"{_at(path, _line_of_key(lines, 0, unknown[0]))}: unknown key {unknown[0]!r}; there are [[require]] and [[gate]]")
+        raise UnreadableInput(
+            f"{_location(path, _line_of_key(lines, 0, unknown[0]))}: unknown key {unknown[0]!r}; there are [[require]] and [[gate]]"
+        )
     placed = [
-        RequirementEntry(place, _checked(_converted(table, Requirement, place), place)) for place, table in _entries(path, tables, lines, "require")
+        RequirementEntry(location, _checked(_converted(table, Requirement, location), location))
+        for location, table in _entries(path, tables, lines, "require")
     ]
-    gates = [GateEntry(place, _converted(table, RowFilter, place)) for place, table in _entries(path, tables, lines, "gate")]
+    gates = [GateEntry(location, _converted(table, RowFilter, location)) for location, table in _entries(path, tables, lines, "gate")]
     if not placed and not gates:
         raise UnreadableInput(f"{path}: it holds no [[require]]")
     return RequirementFile(str(path), tuple(placed), tuple(gates))
 
 
 def _entries(path: Path, tables: Mapping[str, Any], lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
-    """Yield each table of an array of tables, with its place: the line of its head where each of them has one, else its number."""
+    """Yield each table of an array of tables, with its location: the line of its head where each of them has one, else its number."""
     entries = tables.get(name, [])
     if not isinstance(entries, list):
-        raise UnreadableInput(f"{_at(path, _line_of_key(lines, 0, name))}: {name}: write [[{name}]] in double brackets")
+        raise UnreadableInput(f"{_location(path, _line_of_key(lines, 0, name))}: {name}: write [[{name}]] in double brackets")
     heads = [number for number, line in enumerate(lines, 1) if re.match(rf"\s*\[\[\s*\"?{name}\"?\s*\]\]", line)]
     for index, entry in enumerate(entries):
-        yield (_at(path, heads[index]) if len(heads) == len(entries) else f"{path}: [[{name}]] number {index + 1}"), entry
+        yield (_location(path, heads[index]) if len(heads) == len(entries) else f"{path}: [[{name}]] number {index + 1}"), entry
 
 
-def _at(path: Path, line: int | None) -> str:
+def _location(path: Path, line: int | None) -> str:
     return f"{path}:{line}" if line else str(path)
 
 
@@ -192,27 +195,27 @@ def _line_of_key(lines: list[str], after: int, key: str) -> int | None:
     return next((number for number, line in enumerate(lines, 1) if number > after and pattern.match(line)), None)
 
 
-def _converted(table: object, kind: type[Any], place: str) -> Any:  # noqa: ANN401 - an instance of the kind
+def _converted(table: object, kind: type[Any], location: str) -> Any:  # noqa: ANN401 - an instance of the kind
     try:
         return msgspec.convert(table, kind, builtin_types=(datetime, date, time), str_keys=True)
     except msgspec.ValidationError as error:
-        raise UnreadableInput(f"{place}: {in_words(error, kind)}") from error
+        raise UnreadableInput(f"{location}: {in_words(error, kind)}") from error
 
 
-def _checked(requirement: Requirement, place: str) -> Requirement:
+def _checked(requirement: Requirement, location: str) -> Requirement:
     """Refuse a requirement that means nothing or could mean two things.
 
     Raises:
         UnreadableInput: it does; the message names what is wrong.
     """
     for complaint in _complaints(requirement):
-        raise UnreadableInput(f"{place}: {complaint}")
+        raise UnreadableInput(f"{location}: {complaint}")
     return requirement
 
 
 def _complaints(requirement: Requirement) -> Iterator[str]:
-    known = METRICS.get(requirement.metric)
-    if known is None:
+    metric = METRICS.get(requirement.metric)
+    if metric is None:
         yield f"metric: {requirement.metric!r} is none of {', '.join(METRICS)}"
         return
     if not is_statistic(requirement.statistic):
@@ -255,12 +258,12 @@ def _relative_complaints(requirement: Requirement) -> Iterator[str]:
         yield f"confidence: with max_worse_percent it is that of tacholog diff, {CONFIDENCE:g}"
 
 
-def _size_bytes(stated: str | int) -> int | None:
+def _size_bytes(text: str | int) -> int | None:
     """A size in bytes; ``None`` if the text is no size, or no whole number of bytes."""
-    if isinstance(stated, int):
-        return stated if stated > 0 else None
-    found = _SIZE.fullmatch(stated.strip())
-    if found is None or found[2] not in SIZES:
+    if isinstance(text, int):
+        return text if text > 0 else None
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or match[2] not in SIZES:
         return None
-    count = float(found[1]) * SIZES[found[2]]
+    count = float(match[1]) * SIZES[match[2]]
     return int(count) if 1 <= count < 2**63 and count == int(count) else None

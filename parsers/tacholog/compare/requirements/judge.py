@@ -113,12 +113,12 @@ def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float,
     over_sessions = row.sessions >= needed and all(run.session is not None for run in runs)
     by_session = _by_session(runs)
     values = list(by_session.values()) if over_sessions else [run.value for run in runs]
-    found = median_interval(values, requirement.confidence)
+    median_range = median_interval(values, requirement.confidence)
     row = msgspec.structs.replace(row, value=_median([run.value for run in runs], requirement), over="sessions" if over_sessions else "runs")
-    if found is None:
+    if median_range is None:
         return msgspec.structs.replace(row, reasons=("few_runs",), needed=needed, confidence=attainable_confidence(len(values)))
-    found = MedianInterval(max(found.low - widths[0], 0.0), found.high + widths[1], found.confidence)
-    verdict = _absolute_verdict(found.low, found.high, requirement)
+    median_range = MedianInterval(max(median_range.low - widths[0], 0.0), median_range.high + widths[1], median_range.confidence)
+    verdict = _absolute_verdict(median_range.low, median_range.high, requirement)
     reasons: tuple[str, ...] = ("across_limit",) if verdict == "undecided" else ()
     # A few sessions do not show how much sessions differ. If they disagree about the limit, more runs of the same days would not settle it.
     if verdict != "undecided" and not over_sessions and any(_absolute_verdict(value, value, requirement) != verdict for value in by_session.values()):
@@ -127,8 +127,8 @@ def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float,
     mean = fmean(run.value for run in runs)
     if verdict == "passed" and requirement.metric in _LOST and _absolute_verdict(mean, mean, requirement) == "failed":
         verdict, reasons = "undecided", ("some_runs_lost",)
-    interval = (found.low, found.high if np.isfinite(found.high) else None)
-    return msgspec.structs.replace(row, verdict=verdict, reasons=reasons, interval=interval, confidence=found.confidence)
+    interval = (median_range.low, median_range.high if np.isfinite(median_range.high) else None)
+    return msgspec.structs.replace(row, verdict=verdict, reasons=reasons, interval=interval, confidence=median_range.confidence)
 
 
 def _by_session(runs: Sequence[_RunValue]) -> dict[str, float]:
@@ -194,12 +194,12 @@ def judge_relative(
         limit: by which share the new side may be worse; ``None``: by the threshold of each row.
         rows: the rows that are meant; ``None``: all.
     """
-    report = compare(sides.old, sides.new, Policy(metrics=metrics), everything=False)
+    comparison = compare(sides.old, sides.new, Policy(metrics=metrics), everything=False)
     wanted = rows.wanted() if rows else {}
-    meant = [row for row in report.rows if all(getattr(row.key, name) == value for name, value in wanted.items())]
-    compared = {_alike(row) for row in meant if row.verdict in COMPARED}
+    selected_rows = [row for row in comparison.rows if all(getattr(row.key, name) == value for name, value in wanted.items())]
+    compared = {_alike(row) for row in selected_rows if row.verdict in COMPARED}
     # The other release may have been measured on a second machine too. Those runs answer nothing, and take nothing from the answer of the first.
-    return tuple(_relative_row(row, limit, sides.host) for row in meant if row.verdict not in _NO_PARTNER or _alike(row) not in compared)
+    return tuple(_relative_row(row, limit, sides.host) for row in selected_rows if row.verdict not in _NO_PARTNER or _alike(row) not in compared)
 
 
 def _alike(row: ComparisonRow) -> RowKey:
@@ -233,9 +233,9 @@ def _relative_row(row: ComparisonRow, limit: float | None, host: Controls | None
 def _relative_verdict(ratios: _Ends | None, limit: float | None, row: ComparisonRow, host: Controls | None) -> tuple[RowVerdict, tuple[str, ...]]:
     if ratios is None or limit is None:
         return "undecided", _why(row)
-    if (found := _against(_worse(ratios, row), limit)) == "undecided":
-        return found, ("across_limit",)
-    return (found, ()) if _against(_worse(_without_host(ratios, row, host), row), limit) == found else ("undecided", ("host_changed",))
+    if (verdict := _against(_worse(ratios, row), limit)) == "undecided":
+        return verdict, ("across_limit",)
+    return (verdict, ()) if _against(_worse(_without_host(ratios, row, host), row), limit) == verdict else ("undecided", ("host_changed",))
 
 
 def _against(ends: _Ends, limit: float) -> RowVerdict:
@@ -342,10 +342,10 @@ def _absolute(dataset: Dataset, placed: RequirementEntry) -> RequirementResult:
     part = selected(dataset, requirement)
     kind: LimitKind = "max" if requirement.max is not None else "min"
     words = "at most" if kind == "max" else "at least"
-    stated = requirement.max if requirement.max is not None else requirement.min
+    limit = requirement.max if requirement.max is not None else requirement.min
     rows = judge_absolute(part.dataset, requirement) if part.hint is None else ()
     unit = "\u00b5s" if requirement.unit == "us" else requirement.unit  # the sign that values have
-    return _result(placed, kind, f"{words} {stated:g} {unit}", rows, part.hint)
+    return _result(placed, kind, f"{words} {limit:g} {unit}", rows, part.hint)
 
 
 def _relative(dataset: Dataset, placed: RequirementEntry, other: _Other) -> RequirementResult:
@@ -355,8 +355,8 @@ def _relative(dataset: Dataset, placed: RequirementEntry, other: _Other) -> Requ
     hint = new.hint or (f"{name or 'the other release, which nothing names'}: {old.hint}" if old.hint else None)
     metrics = (f"{requirement.metric}:{requirement.statistic}",)
     rows = () if hint else judge_relative(RequirementSides(old.dataset, new.dataset, other.host(name)), metrics, requirement.limit)
-    stated = f"at most {requirement.max_worse_percent:g} % worse than {name}"
-    return msgspec.structs.replace(_result(placed, "worse", stated, rows, hint), than=name)
+    limit = f"at most {requirement.max_worse_percent:g} % worse than {name}"
+    return msgspec.structs.replace(_result(placed, "worse", limit, rows, hint), than=name)
 
 
 def _gate(dataset: Dataset, gate: GateEntry, other: _Other) -> RequirementResult:
@@ -366,7 +366,7 @@ def _gate(dataset: Dataset, gate: GateEntry, other: _Other) -> RequirementResult
     rows = judge_relative(RequirementSides(other.base(name), dataset, other.host(name)), metrics, None, _named_in_rows(wanted))
     return RequirementResult(
         name=", ".join(f"{field} {value}" for field, value in wanted.wanted().items()) or "all rows",
-        place=gate.place,
+        place=gate.location,
         metric=wanted.metric,
         statistic=wanted.statistic,
         unit=METRICS[wanted.metric].unit if wanted.metric in METRICS else None,
@@ -391,22 +391,22 @@ def check_bases(file: RequirementFile, than: str | None) -> None:
     Raises:
         UnreadableInput: neither the file nor the command line says it; the message names file and line.
     """
-    placed = [one.place for one in file.requirements if one.requirement.is_relative and not one.requirement.than]
-    for place in () if than else (*placed, *(gate.place for gate in file.gates)):
-        raise UnreadableInput(f"{place}: than: name the release to compare with here, or with --than")
+    unnamed = [entry.location for entry in file.requirements if entry.requirement.is_relative and not entry.requirement.than]
+    for location in () if than else (*unnamed, *(gate.location for gate in file.gates)):
+        raise UnreadableInput(f"{location}: than: name the release to compare with here, or with --than")
 
 
-def _result(placed: RequirementEntry, kind: LimitKind, stated: str, rows: tuple[RequirementRow, ...], hint: str | None) -> RequirementResult:
-    requirement = placed.requirement
+def _result(entry: RequirementEntry, kind: LimitKind, limit: str, rows: tuple[RequirementRow, ...], hint: str | None) -> RequirementResult:
+    requirement = entry.requirement
     return RequirementResult(
         name=requirement.name or _named(requirement),
-        place=placed.place,
+        place=entry.location,
         metric=requirement.metric,
         statistic=requirement.statistic,
         unit=METRICS[requirement.metric].unit,
         kind=kind,
         limit=requirement.limit,
-        stated=stated,
+        stated=limit,
         confidence=requirement.confidence,
         verdict=_worst(rows),
         hint=hint,
@@ -424,8 +424,8 @@ def _named(requirement: Requirement) -> str:
 
 def _worst(rows: tuple[RequirementRow, ...]) -> RequirementVerdict:
     """The verdict of the worst row."""
-    found: set[RequirementVerdict] = {row.verdict for row in rows} or {"missing"}
-    return min(found, key=VERDICTS.index)
+    verdicts: set[RequirementVerdict] = {row.verdict for row in rows} or {"missing"}
+    return min(verdicts, key=VERDICTS.index)
 
 
 def _lost(dataset: Dataset) -> tuple[LostRun, ...]:
@@ -455,16 +455,16 @@ def selected(dataset: Dataset, requirement: Requirement) -> MatchingNumbers:
         requirement: whose metric, statistic and properties are asked for.
     """
     results = dataset.results
-    kept = (results["scope"] == "summary").to_numpy(bool)
+    remaining = (results["scope"] == "summary").to_numpy(bool)
     if label_name(CONTROL) not in requirement.label:
-        kept = kept & ~results["run"].isin(control_runs(dataset)).to_numpy(bool)
+        remaining = remaining & ~results["run"].isin(control_runs(dataset)).to_numpy(bool)
     for name, of_run, wanted in _steps(dataset, requirement):
         values = results[name] if of_run is None else results["run"].map(of_run).astype("string")
-        fits = kept & (values == wanted).fillna(value=False).to_numpy(bool)
+        fits = remaining & (values == wanted).fillna(value=False).to_numpy(bool)
         if not fits.any():
-            return MatchingNumbers(_with(dataset, results[fits]), _hint(name, wanted, values[kept], whole=name == "metric"))
-        kept = fits  # Rows are taken out of the table once: it has fifty columns.
-    return MatchingNumbers(_with(dataset, results[kept]), None)
+            return MatchingNumbers(_with(dataset, results[fits]), _hint(name, wanted, values[remaining], is_metric=name == "metric"))
+        remaining = fits  # Rows are taken out of the table once: it has fifty columns.
+    return MatchingNumbers(_with(dataset, results[remaining]), None)
 
 
 def _steps(dataset: Dataset, requirement: Requirement) -> Iterator[tuple[str, dict[str, str | None] | None, str | int | float]]:
@@ -485,10 +485,10 @@ def _with(dataset: Dataset, results: pd.DataFrame) -> Dataset:
     return msgspec.structs.replace(dataset, runs=runs, results=results)
 
 
-def _hint(name: str, wanted: object, values: pd.Series, *, whole: bool) -> str:
+def _hint(name: str, wanted: object, values: pd.Series, *, is_metric: bool) -> str:
     there = sorted({str(value) for value in values.dropna().unique()}, key=lambda text: (len(text), text) if text.isdecimal() else (0, text))
     if not there:
-        return f"no number states {name}" if not whole else "there are no numbers at all"
+        return f"no number states {name}" if not is_metric else "there are no numbers at all"
     return f"nothing has {name} = {wanted}; there is {_listed(there)}"
 
 

@@ -1,6 +1,6 @@
 """eCAL: the output of its measuring samples, the files of single latencies they write, and the tables of its documentation.
 
-The receiver of the latency samples prints a block a run, the sender a block of what it was asked for::
+The receiver of the latency samples prints a block for each run, and the sender a block of its options::
 
     --------------------------------------------
     Messages received             : 300
@@ -13,12 +13,12 @@ The receiver of the latency samples prints a block a run, the sender a block of 
                                   : 123 kMsg/s
     --------------------------------------------
 
-A kB is 1024 bytes, and the receiver cuts sizes and times to whole units: "1 kB" is 1024 to 2047 bytes, "0 kB" is a size not known. The
-sender's log has the size to the byte. "Throughput" is size over latency, not a rate that anybody received; the "Latency" of the performance
-samples is time over messages, not a latency. Loss is not printed: it is what the sender's log counts less what the receiver's does.
+A kB is 1024 bytes, and the receiver cuts sizes and times to whole units: "1 kB" is 1024 to 2047 bytes, "0 kB" is an unknown size. The sender's log
+has the size in bytes. "Throughput" is the size divided by the latency, not a measured rate; the "Latency" of the performance samples is time divided
+by messages, not a latency. Loss is not printed: it is the count in the sender's log less the count in the receiver's log.
 
-Conditions are the size, the layer, zero copy, the frequency, and as settings the pause between messages and the memory buffers, as the sender's log
-or a table says them. How many messages were asked for is environment: how many there were is counted.
+Conditions are the size, the layer, zero copy, the frequency, and as settings the pause between messages and the memory buffers, as stated by the
+sender's log or a table. The requested number of messages is environment, because the actual number is counted.
 Source: the samples of eCAL 5.3.4 to 6.2 (latency, performance, pubsub_throughput, multiple, perftool) and its documentation; samples in
 tests/formats/ecal/.
 """
@@ -29,10 +29,9 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from tacholog.formats.ecal.latency import PING_PONG, RECEIVER, REFLECTOR, Senders
+from tacholog.formats.ecal.blocks import BLOCKS, PING_PONG, RECEIVER, REFLECTOR, Senders, one_liner
 from tacholog.formats.ecal.rows import BlockReader
 from tacholog.formats.ecal.tables import DocumentedTables
-from tacholog.formats.ecal.tools import BLOCKS, one_liner
 from tacholog.formats.kit import (
     MICROSECOND,
     Broken,
@@ -99,7 +98,7 @@ STATES = {
 
 _SAMPLE = re.compile(r"-?[0-9]{1,15}")
 _ONLY_SAMPLES = re.compile(r"-?[0-9]{1,15}(?:\r?\n-?[0-9]{1,15})+(?:\r?\n-?)?\s*")
-_SIGNS = LineStart(  # The last is not of a table with one latency, which is iceperf's own.
+_SIGNS = LineStart(  # The last pattern must not match a table with one column of latencies, which is iceperf's.
     r"Message (?:average latency|average receive time|size received) +: |Messages received {13}: [0-9]|Messages sent {11}: [0-9]"
     r"|Message average roundtrip time [0-9]|Message size \(kByte\): |LAYER: (?:SHM|UDP|TCP)|Service call average latency : "
     r"|\[ *[0-9]+\.[0-9]{3}\] \| cnt: |(?:pub|sub) +[0-9]+: +[0-9]+ Msg/s|\|\| Payload Size(?: \(kB\))? \|\|"
@@ -114,7 +113,7 @@ _TITLE = re.compile(r" LATENCY / THROUGHPUT TEST\s*")
 _ZERO_COPY = re.compile(r"Zero copy mode: ([01])")
 _PYTHON_LOST = re.compile(r"Package lost after message [0-9]{1,18} -> stop\.")
 
-# Without the sign of a latency below zero, which two clocks make.
+# Not for negative latencies, which two clocks can produce.
 BULK = (Bulk(rb"\d{1,15}+"),)
 
 
@@ -126,7 +125,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
-    """Yield what is found; a log that starts with a bare integer is a file of single latencies."""
+    """Yield the findings; a log that starts with a bare integer is a file of single latencies."""
     waiting = iter(lines)
     first = next(waiting, None)
     if first is None:
@@ -141,17 +140,16 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 class _EcalOutput:
-    """What the samples print: the blocks of sender and receiver, which may stand within each other, and tables."""
+    """The output of the samples: the blocks of sender and receiver, which may be nested, and tables."""
 
     def __init__(self) -> None:
         self._senders = Senders()
         self._sent = BlockReader(self._senders.block)
         self._others = BlockReader(RECEIVER, REFLECTOR, PING_PONG, *BLOCKS)
         self._tables = DocumentedTables()
-        self._is_after_ruler = False  # One ruler may be that of a receiver within a sender's block; between two a block has ended.
+        self._is_after_ruler = False  # One ruler may belong to a receiver within a sender's block; after two rulers, a block has ended.
 
     def read(self, lines: Iterable[Line]) -> Iterator[Finding]:
-        """Yield what is found."""
         for line in lines:
             is_ruler = _RULER.fullmatch(line.text) is not None
             if is_ruler and self._is_after_ruler:
@@ -171,8 +169,8 @@ class _EcalOutput:
             yield from self._sent.take(line)
         elif self._others.knows(text):
             yield from self._others.take(line)
-        elif found := one_liner(line):
-            yield found
+        elif finding := one_liner(line):
+            yield finding
         elif _RULER.fullmatch(text):
             yield from self._others.ruler()
             yield Finding(line, None)
@@ -196,46 +194,43 @@ def _facts(line: Line) -> Facts | None:
 
 
 class _Samples:
-    """One record of all latencies of a file; it stands on the last line, the others being chatter."""
+    """One record for all latencies of a file. It stands on the last line; the other lines are chatter."""
 
     def __init__(self) -> None:
-        self._seen = Distribution()
+        self._distribution = Distribution()
         self._damaged = False
         self._last: Line | None = None
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Count a latency."""
         if line.whole and _SAMPLE.fullmatch(line.text):
             if self._last:
                 yield Finding(self._last, None)
-            self._seen.add(int(line.text))
+            self._distribution.add(int(line.text))
             self._last = line
         elif line.text.strip():
             self._damaged = True
             yield Finding(line, Broken("not a whole number of microseconds: statistics of this file would lack it"))
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Count many of them."""
         before: list[Finding | BulkFinding] = [Finding(self._last, None)] if self._last else []
-        self._seen.add_many(lines.cells[:, 0].astype("int64"))
+        self._distribution.add_many(lines.cells[:, 0].astype("int64"))
         self._last = lines.line(-1)
         return BulkStep(lines.count, [*before, BulkFinding(lines.part(0, -1), None)])
 
     def close(self) -> Iterator[Finding]:
-        """The file has ended."""
         if self._last:
-            yield Finding(self._last, None if self._damaged else _distribution(self._seen))
+            yield Finding(self._last, None if self._damaged else _record(self._distribution))
 
 
-def _distribution(seen: Distribution) -> Record:
+def _record(samples: Distribution) -> Record:
     return Record(
         test="latency",
         payload_bytes=None,
         numbers=tuple(
             printed("latency", name, round(value * MICROSECOND, 3), max(width * MICROSECOND, MICROSECOND))
-            for name, (value, width) in seen.statistics().items()
+            for name, (value, width) in samples.statistics().items()
         ),
-        samples=seen.count,
+        samples=samples.count,
         side="subscriber",
         conditions=Conditions(basis="one-way", definition="ecal-samples"),
     )

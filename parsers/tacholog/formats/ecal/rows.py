@@ -1,9 +1,10 @@
-"""Blocks of labelled rows in a fixed order, as eCAL's samples print them: one record a block.
+"""Blocks of labelled rows in a fixed order, as eCAL's samples print them. Each block becomes one record.
 
-A row is ``label : value``. A block whose rows are out of order, missing or garbled is broken as a whole: nothing of it is joined to another.
+A row is ``label : value``. A block with rows out of order, missing or garbled is broken as a whole: its rows are never joined to another block.
 
-A last row without its end is whole where a unit closes its number (``27 us``, ``2252 MB/s``). Where it is cut, the block is read without it if it
-only says again what other rows say (`RowForm.begun`). Else it is refused: a sender's last row is the count itself, a ping-pong's the only latency.
+A last row without a line end is complete if a unit follows its number (``27 us``, ``2252 MB/s``). If it is cut, the block is read without it where it
+only repeats other rows (`RowForm.begun`). Otherwise the block is refused: the last row of a sender is the count itself, that of a ping-pong the only
+latency.
 
 Source: the layout of eCAL's samples, see tacholog.formats.ecal.
 """
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 from tacholog.formats.kit import Broken, Cell, Finding, Line, Number, Record, counted, finding_on, printed
 
-ROWS_APART = 4000  # Lines between the first and the last row of a block: what is claimed later is too late.
+ROWS_APART = 4000  # Lines between the first and the last row of a block: a later claim would be too late.
 _UNCOLONED = re.compile(r"(Message average roundtrip time|Packages lost after message) (.*)")
 _CLOSED = re.compile(r".* (?:us|[A-Za-z]{1,5}/s)")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:e[+-][0-9]+)?")
@@ -25,32 +26,31 @@ _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:e[+-][0-9]+)?")
 class BlockValues(dict[str, Cell]):
     """The values of a block by the keys of their rows."""
 
-    def word(self, key: str, at: int = 0) -> Cell:
-        """Return one of the numbers in a value, as it is printed."""
-        number = [*_NUMBER.finditer(self[key])][at]
+    def word(self, key: str, index: int = 0) -> Cell:
+        """Return one of the numbers in a value, as printed."""
+        number = [*_NUMBER.finditer(self[key])][index]
         return Cell(number[0], self[key].start + number.start(), self[key].line)
 
-    def whole(self, key: str) -> int:
-        """Return the whole number that a value starts with."""
+    def integer(self, key: str) -> int:
+        """Return the whole number at the start of a value."""
         return int(self.word(key))
 
     def counted(self, metric: str, key: str) -> Number:
-        """Return the count that a value starts with."""
-        return counted(metric, self.whole(key), cell=self.word(key))
+        """Return the count at the start of a value."""
+        return counted(metric, self.integer(key), cell=self.word(key))
 
     def printed(
-        self, metric: str, statistic: str, key: str, unit: float, *, resolution: float | None = None, places: int = 6, marks: tuple[str, ...] = ()
+        self, metric: str, statistic: str, key: str, unit: float, *, resolution: float | None = None, decimals: int = 6, marks: tuple[str, ...] = ()
     ) -> Number:
-        """Return the number that a value starts with, printed to whole units unless another resolution is given. ``places`` is as in `Field`."""
-        value = float(round(float(self.word(key)) * unit, places))
+        """Return the number at the start of a value, printed in whole units unless another resolution is given."""
+        value = float(round(float(self.word(key)) * unit, decimals))
         return printed(metric, statistic, value, resolution or unit, marks, cell=self.word(key))
 
 
 class RowForm(NamedTuple):
-    """A row of a block: the key of its value, the label it has ("" under another row's), the whole value, and whether it may be missing.
+    """A row of a block: the key of its value, its labels ("" below another row), the pattern of its value, and whether it may be missing.
 
-    ``begun``: what may be left of the value where the log ends within it, of a last
-    row that the record does not need.
+    ``begun`` matches a value in which the log ends, for a last row that the record does not need.
     """
 
     key: str
@@ -61,7 +61,7 @@ class RowForm(NamedTuple):
 
 
 class BlockForm(NamedTuple):
-    """The rows of a block and what they say.
+    """The rows of a block and the function that reads them.
 
     ``ruled`` and ``spaced`` are after how many rows a ruler or an empty line may stand; ``short`` reads a block that a ruler ends there.
     """
@@ -74,14 +74,13 @@ class BlockForm(NamedTuple):
 
 
 class BlockReader:
-    """The blocks of one process's output, and the one that the log is in."""
+    """The blocks in the output of one process, and the block that is open."""
 
     def __init__(self, *blocks: BlockForm) -> None:
-        """Start outside of all blocks."""
         self._blocks = blocks
         self._labels = {label for block in blocks for row in block.rows for label in row.labels}
         self._open: BlockForm | None = None
-        self._at = 0
+        self._next_index = 0
         self._lines: list[Line] = []
         self._cells = BlockValues()
         self._is_ruled = False
@@ -94,18 +93,18 @@ class BlockReader:
         return self._open is not None or any(label in row.labels and row.value.fullmatch(value) for block in self._blocks for row in block.rows)
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Use a line that `knows` has said yes to."""
+        """Use a line for which `knows` returned true."""
         label, value = _split(line.text)
         if self._lines and line.number - self._lines[0].number > ROWS_APART:
             yield from self.close("the block was not ended")
-        if (at := self._place(label)) is None:
+        if (index := self._index_of(label)) is None:
             yield from self.close("a row of this block is missing or out of place")
-            at = self._place(label)
-        if self._open is None or at is None:
+            index = self._index_of(label)
+        if self._open is None or index is None:
             yield Finding(line, Broken("a row outside of its block"))
             return
         self._lines.append(line)
-        row = self._open.rows[at]
+        row = self._open.rows[index]
         if not line.whole and row.begun and row.begun.fullmatch(value) and not row.value.fullmatch(value):
             yield self._done(self._open.read)
             return
@@ -114,46 +113,46 @@ class BlockReader:
             yield from self.close("a row of this block is cut short or garbled, or there twice")
             return
         self._cells[row.key] = Cell(value, len(line.text.rstrip()) - len(value), line.number)
-        self._at = at + 1
-        if self._at == len(self._open.rows):
+        self._next_index = index + 1
+        if self._next_index == len(self._open.rows):
             yield self._done(self._open.read)
 
-    def _place(self, label: str) -> int | None:
-        """Which row of the open block the label is of; outside of all blocks, of the one that it opens."""
+    def _index_of(self, label: str) -> int | None:
+        """Return which row of the open block has this label; if none is open, open the block that begins with it."""
         if self._open:
-            return _next(self._open, self._at, label)
+            return _next_row(self._open, self._next_index, label)
         for block in self._blocks:
-            if (at := _next(block, 0, label)) is not None:
+            if (index := _next_row(block, 0, label)) is not None:
                 self._open = block
-                return at
+                return index
         return None
 
     def ruler(self) -> Iterator[Finding]:
-        """A ruler ends a block that may be short, and breaks one in which none belongs, or no other."""
-        if self._open and self._open.short and self._at == self._open.ruled:
+        """Handle a ruler: it ends a short block, and breaks a block that has none there, or a second one."""
+        if self._open and self._open.short and self._next_index == self._open.ruled:
             yield self._done(self._open.short)
-        elif self._open and (self._at != self._open.ruled or self._is_ruled):
+        elif self._open and (self._next_index != self._open.ruled or self._is_ruled):
             yield from self.close("the block ends before its last row")
         self._is_ruled = self._open is not None
 
     def space(self) -> Iterator[Finding]:
-        """An empty line breaks a block in which none belongs."""
-        if self._open and self._at != self._open.spaced:
+        """Handle an empty line: it breaks a block that has none there."""
+        if self._open and self._next_index != self._open.spaced:
             yield from self.close("the block ends before its last row")
 
     def close(self, reason: str) -> Iterator[Finding]:
-        """Leave the block; what there is of it is broken."""
+        """Leave the block; its lines so far are broken."""
         if self._lines:
             yield finding_on(self._lines, Broken(reason))
         self._reset()
 
     def _done(self, read: Callable[[BlockValues], Record | Broken]) -> Finding:
-        found = finding_on(self._lines, read(self._cells))
+        finding = finding_on(self._lines, read(self._cells))
         self._reset()
-        return found
+        return finding
 
     def _reset(self) -> None:
-        self._open, self._at, self._lines, self._cells, self._is_ruled = None, 0, [], BlockValues(), False
+        self._open, self._next_index, self._lines, self._cells, self._is_ruled = None, 0, [], BlockValues(), False
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -164,11 +163,11 @@ def _split(text: str) -> tuple[str, str]:
     return ("\0", "") if not colon or indented else (label.strip(), value.strip())
 
 
-def _next(block: BlockForm, start: int, label: str) -> int | None:
-    """Where the label stands among the rows that may come next."""
-    for at in range(start, len(block.rows)):
-        if label in block.rows[at].labels:
-            return at
-        if not block.rows[at].optional:
+def _next_row(block: BlockForm, start: int, label: str) -> int | None:
+    """Return the index of the label among the rows that may come next."""
+    for index in range(start, len(block.rows)):
+        if label in block.rows[index].labels:
+            return index
+        if not block.rows[index].optional:
             break
     return None

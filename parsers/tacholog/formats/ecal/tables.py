@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from tacholog.formats.ecal.latency import KILOBYTE
+from tacholog.formats.ecal.blocks import KILOBYTE
 from tacholog.formats.kit import MICROSECOND, Broken, Cell, Conditions, DataPath, Facts, Finding, Line, Record, printed
 
 _BORDER = re.compile(r"\+(?:-+\+)+")
@@ -29,7 +29,7 @@ _SIZE_UNITS = {"kB": KILOBYTE, "MB": KILOBYTE * KILOBYTE}
 
 
 class DocumentedColumn(NamedTuple):
-    """What the heading of a column says."""
+    """The meaning of a column, from its heading."""
 
     platform: str
     transport: str | None
@@ -38,20 +38,21 @@ class DocumentedColumn(NamedTuple):
 
 
 class DocumentedTables:
-    """Where in a table the text is, and what stands above its columns."""
+    """The position within a table, and the headings of its columns."""
 
     def __init__(self) -> None:
-        """Start outside of all tables."""
-        self._borders: list[int] = []  # Where the bars of a grid stand; none in a pipe table.
+        self._borders: list[int] = []  # Columns of the bars of a grid; empty for a pipe table.
         self._grid_head: list[Line] = []
         self._heads: list[list[str]] = []
         self._columns: list[DocumentedColumn] = []
-        self._trouble: str | None = None  # Why the rows of this table can be no records.
+        self._trouble: str | None = None  # Why the rows of this table cannot be records.
         self._unit_in_prose = False
-        self._samples: tuple[int, int | None, int] | None = None  # Up to a size, that size, and above it; without a size of all.
+        self._samples: tuple[int, int | None, int] | None = (
+            None  # Samples up to a size, that size, and samples above it; without a size, samples of all sizes.
+        )
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Use a line if it belongs to a table, or says something about those that follow."""
+        """Use a line of a table, or a line about the tables that follow."""
         text = line.text.rstrip()
         if not text.startswith(("|", "+")):
             yield from self._prose(line)
@@ -79,16 +80,16 @@ class DocumentedTables:
             yield Finding(line, Facts(environment={"ecal_runs": runs[1], "ecal_buffers": runs[2]} if runs else {}))
 
     def _head(self, line: Line, text: str) -> Iterator[Finding]:
-        """Collect the lines above a grid's double rule: only with "Payload Size" in its corner is it ours."""
-        held = [*self._grid_head, line]
+        """Collect the lines above the double rule of a grid. Only a grid with "Payload Size" in its corner is eCAL's."""
+        head = [*self._grid_head, line]
         if _BORDER.fullmatch(text):
             self._grid_head = [line]
-        elif _HEAD_END.fullmatch(text) and _crossings(text) == _crossings(held[0].text):
+        elif _HEAD_END.fullmatch(text) and _crossings(text) == _crossings(head[0].text):
             self._grid_head = []
-            if self._opened([row.text for row in held[1:-1]], _crossings(text)):
-                yield Finding(held[0], None, tuple(held[1:]))
+            if self._opened([row.text for row in head[1:-1]], _crossings(text)):
+                yield Finding(head[0], None, tuple(head[1:]))
         else:
-            self._grid_head = held if text.startswith("|") and len(held) < _HEAD_LINES else []
+            self._grid_head = head if text.startswith("|") and len(head) < _HEAD_LINES else []
 
     def _opened(self, texts: Sequence[str], borders: list[int]) -> bool:
         rows = [_cells(text.rstrip(), borders) for text in texts]
@@ -153,15 +154,15 @@ class DocumentedTables:
         )
 
 
-def _samples(said: re.Match[str]) -> tuple[int, int | None, int] | None:
-    """How many samples the text says: of all sizes, or up to a size and above it."""
-    if said[2] is None:
-        return int(said[1]), None, 0
-    return (int(said[1]), int(said[2]) * KILOBYTE, int(said[3])) if said[2] == said[4] else None
+def _samples(match: re.Match[str]) -> tuple[int, int | None, int] | None:
+    """Return the number of samples that the text states: of all sizes, or up to a size and above it."""
+    if match[2] is None:
+        return int(match[1]), None, 0
+    return (int(match[1]), int(match[2]) * KILOBYTE, int(match[3])) if match[2] == match[4] else None
 
 
 def _columns(heads: Sequence[Sequence[str]]) -> list[DocumentedColumn]:
-    """What the headings say; where some columns are of zero copy, the others are of copies."""
+    """Return the meaning of the headings. Where some columns are of zero copy, the others are of copies."""
     layers = [" ".join(words for line in head[1:] if (words := _UNIT.sub("", line).strip())) for head in heads]
     some_zero_copy = any(layer.endswith(" ZC") for layer in layers)
     otherwise: DataPath | None = "copy" if some_zero_copy else None
@@ -177,20 +178,20 @@ def _columns(heads: Sequence[Sequence[str]]) -> list[DocumentedColumn]:
 
 
 def _size_bytes(cell: str, *, in_kilobytes: bool) -> int | None:
-    """The size of a row; ``None`` if the cell is no size, or its unit is unknown."""
+    """Return the size of a row; ``None`` if the cell is not a size, or its unit is unknown."""
     size = _SIZE.fullmatch(cell)
     unit = (size[2] or ("kB" if in_kilobytes else None)) if size else None
     return int(size[1]) * _SIZE_UNITS[unit] if size and unit else None
 
 
 def _crossings(text: str) -> list[int]:
-    return [at for at, sign in enumerate(text) if sign == "+"]
+    return [column for column, sign in enumerate(text) if sign == "+"]
 
 
 def _cells(text: str, borders: Sequence[int] = ()) -> list[Cell]:
-    """The cells of a row, which has a bar wherever the borders of a grid cross; without borders, between bars. None if it does not end with one."""
-    bars = borders or [at for at, sign in enumerate(text) if sign == "|"]
-    if not bars or bars[0] > 0 or len(text) != bars[-1] + 1 or any(text[at] != "|" for at in bars):
+    """Return the cells of a row, which has a bar at each border of its grid, or anywhere without borders; empty if it does not end with a bar."""
+    bars = borders or [column for column, sign in enumerate(text) if sign == "|"]
+    if not bars or bars[0] > 0 or len(text) != bars[-1] + 1 or any(text[column] != "|" for column in bars):
         return []
     pieces = [(start + 1, text[start + 1 : end], text[start + 1 : end].strip().removeprefix("|").strip()) for start, end in pairwise(bars)]
     return [Cell(words, start + piece.find(words)) for start, piece, words in pieces]

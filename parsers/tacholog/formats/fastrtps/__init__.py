@@ -1,13 +1,13 @@
 """Fast RTPS and Fast DDS: the tables of ThroughputTest, LatencyTest and VideoTest, what their subscribers print, and their CSV files.
 
-ThroughputTest writes bursts ("demand") of a payload and waits ("recovery time") after each; the publisher prints a row a run::
+ThroughputTest writes bursts ("demand") of a payload and waits ("recovery time") after each; the publisher prints a row for each run::
 
     [            TEST           ][                    PUBLISHER                      ][                            SUBSCRIBER                        ]
     [ Bytes,Demand,Recovery Time][Sent Samples,Send Time(us),   Packs/sec,  MBits/sec][Rec Samples,Lost Samples,Rec Time(us),   Packs/sec,  MBits/sec]
        1024,   100,            5,        17200,      1005207,   17110.906,    140.173,       16996,         201,     1009645,   16833.643,    137.901
 
-A table is known by its header, blanks and tabs aside, so that text copied from a PDF is read too. Samples, bytes, time and rate of a side fix
-each other; a row in which they do not is broken. LatencyTest prints ``Bytes, Samples, stdev, mean, min, 50%, ...`` in microseconds.
+A table is recognised by its header, ignoring blanks and tabs, so that text copied from a PDF is read too. The samples, bytes, time and rate of a side
+follow from each other; a row that contradicts this is broken. LatencyTest prints ``Bytes, Samples, stdev, mean, min, 50%, ...`` in microseconds.
 
 Conditions are the size, the demand, the recovery time, the reliability where a CSV file states it, the number of subscribers, and whether all is
 within one process (``Performing intraprocess test``). The tools print none of their other options: the transport, data sharing, loans and security
@@ -22,9 +22,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tacholog.formats.fastrtps import latency, throughput, video
-from tacholog.formats.fastrtps.rows import Table
-from tacholog.formats.fastrtps.samples import HEADER, SAMPLES, RawFile
+from tacholog.formats.fastrtps import latency, throughput
+from tacholog.formats.fastrtps.latency import RAW_HEADER, SAMPLES, RawFile
+from tacholog.formats.fastrtps.tables import LogTable
 from tacholog.formats.kit import (
     Broken,
     BulkFinding,
@@ -85,7 +85,7 @@ DEFINITIONS = {
     "fastrtps-latency-1.9.4": f"Half of a round trip less the cost of reading the clock, although the title says round-trip. {_SORTED}",
     "fastrtps-latency-summary": "eProsima's summary of single samples, each half of a round trip. Jitter is the difference between one and the next.",
     "fastrtps-latency-csv": "Minimum and average as exported: round trips up to 1.9.0, halves of them from 1.9.1 on; the file does not say which.",
-    video.DEFINITION: "Frames that VideoTest's subscriber showed a second, as averages since the test began that were read now and then; and by "
+    "fastrtps-video": "Frames that VideoTest's subscriber showed a second, as averages since the test began that were read now and then; and by "
     "how many frames of a thirtieth of a second what it got was behind.",
     "fastrtps-samples": "Single samples, each half of a round trip less the cost of reading the clock; the statistics are Tacholog's.",
 }
@@ -131,7 +131,7 @@ BULK = (*throughput.BULK, *latency.LATENCIES.bulk, SAMPLES)
 
 
 def detect(head: str) -> Detected:
-    """Say whether the log has the header of one of these tables or files, or lines that only these tools print."""
+    """Return whether the log has the header of one of these tables or files, or lines that only these tools print."""
     wants = (
         "a header '[ Bytes,Demand' or 'Bytes, Samples, stdev', 'Test of size N and demand M ends.', or a CSV header of ThroughputTest or LatencyTest"
     )
@@ -139,7 +139,7 @@ def detect(head: str) -> Detected:
 
 
 def system_of(head: str) -> str | None:
-    """Return what was measured; ``None`` for eProsima's summaries: its scripts write the same of each DDS, and the file names none."""
+    """Return the system that was measured; ``None`` for eProsima's summaries, which its scripts write for every DDS without naming it."""
     return SYSTEM if _is_of_fast_dds(head) else None
 
 
@@ -148,24 +148,23 @@ def _is_of_fast_dds(head: str) -> bool:
 
 
 def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
-    """Yield what is found."""
+    """Yield the findings."""
     output = _FastRtpsOutput()
     yield from read_in_bulk(lines, output.line, output.lines)
     yield from output.end()
 
 
 class _FastRtpsOutput:
-    """Which table the log is in, and what was said before it."""
+    """The open table, and the lines before it that concern it."""
 
     def __init__(self) -> None:
-        self._table: Table | None = None
+        self._table: LogTable | None = None
         self._recovery_ms: int | None = None
         self._samples: int | None = None
-        self._stopped_fine = False  # The latest run in the log.
+        self._stopped_fine = False  # Whether the latest run in the log stopped well.
         self._subscriber = _Subscriber()
 
     def line(self, line: Line) -> Iterator[Finding]:
-        """Yield what is found on a line."""
         squeezed = "".join(line.text.split())
         if opened := self._opened(line.text, squeezed):
             yield from self._leave()
@@ -185,25 +184,25 @@ class _FastRtpsOutput:
         return self._table.take_many(lines) if self._table else BulkStep()
 
     def end(self) -> Iterator[Finding]:
-        """Yield what was still open when the log ended."""
+        """Yield what is still open at the end of the log."""
         yield from self._leave()
         yield from self._subscriber.close("the log ends within these lines")
         if self._stopped_fine:
             yield Finding(None, Facts(status="ok"))
 
-    def _opened(self, text: str, squeezed: str) -> Table | None:
-        """Return the table that a header opens, with what was said above it."""
+    def _opened(self, text: str, squeezed: str) -> LogTable | None:
+        """Return the table that a header opens, with the values that were stated above it."""
         if demands := throughput.form_of(squeezed):
             recovery_ms, self._recovery_ms = self._recovery_ms, None
             return throughput.DemandTable(demands, recovery_ms)
         if squeezed in latency.FORMS:
             samples, self._samples = self._samples, None
             return latency.LatencyTable(latency.FORMS[squeezed], samples)
-        if squeezed in video.FORMS:
-            return video.VideoTable(*video.FORMS[squeezed])
+        if squeezed in throughput.VIDEO_FORMS:
+            return throughput.VideoTable(*throughput.VIDEO_FORMS[squeezed])
         if squeezed in latency.DECIMAL_COMMAS:
             return latency.DecimalCommas()
-        if squeezed == HEADER:
+        if squeezed == RAW_HEADER:
             return RawFile()
         return latency.QuotedFile(text) if latency.QuotedFile.is_heading(text) else None
 
@@ -213,7 +212,7 @@ class _FastRtpsOutput:
         self._table = None
 
     def _words(self, line: Line, squeezed: str) -> Iterator[Finding]:
-        """Lines that are no results: facts, and what the tools are known to print."""
+        """Yield facts, and the chatter that the tools are known to print."""
         if banner := _BANNER.fullmatch(line.text):
             yield from self._leave()
             self._recovery_ms, self._stopped_fine = int(banner[1]), False
@@ -228,9 +227,9 @@ class _FastRtpsOutput:
         elif asked := _ASKED.fullmatch(line.text.strip()):
             yield from self._leave()
             self._stopped_fine = False
-            reach: Reach | None = "process" if asked["reach"] == "intraprocess " else None  # Between processes may be over a network.
+            reach: Reach | None = "process" if asked["reach"] == "intraprocess " else None  # Interprocess may be over a network.
             yield Finding(line, Facts(conditions=Conditions(subscribers=int(asked["subscribers"]), reach=reach)))
-        elif overhead := _OVERHEAD.fullmatch(line.text.strip()):  # In microseconds, whatever it says: 1.1 to 2.10 print "ns" behind them.
+        elif overhead := _OVERHEAD.fullmatch(line.text.strip()):  # In microseconds, although 1.1 to 2.10 print "ns" behind the number.
             yield Finding(line, Facts(environment={"clock_overhead_ns": f"{float(overhead[1]) * 1000:.6g}"}))
         elif _FAILED.match(line.text):
             yield Finding(line, Facts(status="failed", reason=line.text.strip()))
@@ -253,14 +252,13 @@ _SUBSCRIBERS_WORDS = re.compile(r"(Last Received Sample|Lost Samples|Received Sa
 
 
 class _Subscriber:
-    """The lines that a subscriber prints of each test, in this order; only 2.10 and later print what was received."""
+    """The lines that a subscriber prints for each test, in this order; only 2.10 and later print how much was received."""
 
     def __init__(self) -> None:
         self._lines: list[Line] = []
         self._cells: dict[str, Cell] = {}
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Use one of these lines."""
         key, match = next(((key, match) for key, pattern in _LINES if (match := pattern.fullmatch(line.text.rstrip()))), ("", None))
         if key == "last":
             yield from self.close("the last of these lines is missing")
@@ -275,7 +273,7 @@ class _Subscriber:
             self._lines, self._cells = [], {}
 
     def close(self, reason: str) -> Iterator[Finding]:
-        """Give up what there is of these lines."""
+        """Give up the lines so far."""
         if self._lines:
             yield finding_on(self._lines, Broken(reason))
         self._lines, self._cells = [], {}

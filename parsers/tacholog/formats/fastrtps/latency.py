@@ -1,6 +1,8 @@
-"""The tables of Fast RTPS's LatencyTest, its CSV files of minima and averages, and eProsima's summaries of raw files.
+"""The tables of Fast RTPS's LatencyTest, its CSV files of minima and averages, its files of single latencies, and eProsima's summaries of those.
 
-Source: the printers of LatencyTest in Fast RTPS 0.5.1 to Fast DDS 3 and the scripts of eProsima/benchmarking, see tacholog.formats.fastrtps.
+Single latencies become one record for each payload, in bounded memory.
+Source: the printers of LatencyTest in Fast RTPS 0.5.1 to Fast DDS 3, its ``--export_raw_data``, and the scripts of eProsima/benchmarking, see
+tacholog.formats.fastrtps.
 """
 
 from __future__ import annotations
@@ -11,21 +13,27 @@ from typing import Any
 
 import msgspec
 
-from tacholog.formats.fastrtps.rows import STATISTICS, Form, Table, TableOfRecords, is_in_order
+from tacholog.formats.fastrtps.tables import STATISTICS, Form, LogTable, RecordTable, is_in_order
 from tacholog.formats.kit import (
     MICROSECOND,
     Basis,
     Broken,
+    Bulk,
+    BulkFinding,
+    BulkStep,
     Cell,
     Cells,
     Check,
     Conditions,
+    Distribution,
     Field,
     Finding,
     Line,
     LineRule,
+    Lines,
     Record,
     Reliability,
+    first_false,
     is_size,
     printed,
     unit_of_last_place,
@@ -38,10 +46,10 @@ _COMMAS = "a table with decimal commas: its cells cannot be told apart; export i
 
 
 def _form(columns: Sequence[str], decimals: int, definition: str, basis: Basis | None) -> Form:
-    """A generation of the table. All its statistics have as many decimals; a row says too little without those up to the median."""
+    """Return a generation of the table. All statistics have equally many decimals; a cut row needs at least the statistics up to the median."""
     counts = ("bytes", *(name for name in columns if name == "samples"))
     cells = {name: _COUNT if name in counts else _CELL.format(decimals) for name in ("bytes", *columns)}
-    return Form.of(cells, f"fastrtps-latency-{definition}", basis, least=2 + columns.index("p50"))
+    return Form.from_cells(cells, f"fastrtps-latency-{definition}", basis, least=2 + columns.index("p50"))
 
 
 FORMS: Mapping[str, Sequence[Form]] = {
@@ -52,20 +60,19 @@ FORMS: Mapping[str, Sequence[Form]] = {
     ],
     "Bytes,Samples,Max,Min,Mean,Median,Stdev,Meanjitter,Maxjitter,90%,99%,99.99%": [_form(_SUMMARY_COLUMNS, 3, "summary", "rtt/2")],
 }
-# A spreadsheet may take "50%" for a number as well.
+# A spreadsheet may read "50%" as a number, too.
 DECIMAL_COMMAS = {f"Bytes,Samples,stdev,mean,min,{half},90%,99%,99,99%,max" for half in ("50%", "0,5")}
 
 
-class LatencyTable(TableOfRecords):
-    """A table that is open: its forms, by the decimals they have, and the samples that were asked for."""
+class LatencyTable(RecordTable):
+    """A table that is open: its possible forms, and the number of samples that was requested."""
 
     def __init__(self, forms: Sequence[Form], samples: int | None) -> None:
-        """Open a table below its header."""
         self._forms = forms
         self._samples = samples
 
     def row(self, line: Line) -> Record | Broken:
-        """The record of a row. Where the log ends within it, the statistics whose cells are closed stand by themselves."""
+        """Return the record of a row. Where the log ends within the row, the statistics in its complete cells are enough."""
         form, texts = next(((form, texts) for form in self._forms if (texts := form.texts(line))), (None, None))
         if form is None or texts is None:
             return Broken("a row of this table is cut short or garbled" if line.whole else "the log ends within this line")
@@ -86,13 +93,13 @@ def _is_possible(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _field(name: str) -> Field:
-    """A statistic of latency or, in summaries, of jitter. It is no number where there were no samples."""
+    """Return a statistic of latency or, in summaries, of jitter. It is not a number where there were no samples."""
     metric, statistic = ("jitter", name.removeprefix("jitter_")) if name.startswith("jitter") else ("latency", name.replace("_", "."))
 
     def resolution(cells: Cells) -> float:
-        places = cells.decimals[name]
-        whole_microseconds = name == "std" and places == len("00")  # Rounded before it was printed with decimals.
-        return MICROSECOND if whole_microseconds else MICROSECOND / 10**places
+        decimals = cells.decimals[name]
+        whole_microseconds = name == "std" and decimals == len("00")  # The deviation was rounded before it was printed with decimals.
+        return MICROSECOND if whole_microseconds else MICROSECOND / 10**decimals
 
     return Field(metric, statistic, name, unit=MICROSECOND, resolution=resolution, unknown=lambda cells: cells[name] != cells[name])
 
@@ -108,9 +115,9 @@ def _rule(*shapes: str, columns: Sequence[str]) -> LineRule:
     )
 
 
-def _shape(counts: Sequence[str], places: int) -> str:
-    """A row as it stands in the log, with blanks before its cells."""
-    cells = [*((name, "[0-9]{1,15}+") for name in counts), *((name, rf"[0-9]{{1,12}}+\.[0-9]{{{places}}}") for name in STATISTICS)]
+def _shape(counts: Sequence[str], decimals: int) -> str:
+    """Return the pattern of a row in the log, with blanks before its cells."""
+    cells = [*((name, "[0-9]{1,15}+") for name in counts), *((name, rf"[0-9]{{1,12}}+\.[0-9]{{{decimals}}}") for name in STATISTICS)]
     return ",".join(f" *+(?P<{name}>{cell})" for name, cell in cells)
 
 
@@ -118,11 +125,11 @@ LATENCIES = _rule(_shape(["bytes"], 2), _shape(["bytes", "samples"], 2), _shape(
 _SUMMARIES = _rule(columns=_SUMMARY_COLUMNS)
 
 
-class DecimalCommas(TableOfRecords):
-    """A spreadsheet that was saved with decimal commas between commas."""
+class DecimalCommas(RecordTable):
+    """A spreadsheet that was saved with commas both within and between numbers."""
 
     def row(self, _: Line) -> Broken:
-        """No row of it can be read."""
+        """Reject the row: its cells cannot be separated."""
         return Broken(_COMMAS)
 
 
@@ -136,11 +143,10 @@ _VALUES = re.compile(rf'"{_VALUE}"(?:,"{_VALUE}"){{0,999}},?')
 _RELIABILITY: Mapping[str, Reliability] = {"reliable": "reliable", "besteffort": "best-effort"}
 
 
-class QuotedFile(Table):
-    """The CSV files of old: a line of quoted headings, a line of quoted values."""
+class QuotedFile(LogTable):
+    """The old CSV files: a line of quoted headings, then a line of quoted values."""
 
     def __init__(self, heading: str) -> None:
-        """Open a file below the heading that `is_heading` has said yes to."""
         self._heading = heading
         self._read = False
 
@@ -150,17 +156,17 @@ class QuotedFile(Table):
         return any(pattern.fullmatch(text) for pattern in (_OF_ONE_SIZE, _OF_ALL_SIZES, _OF_DEMANDS))
 
     def knows(self, squeezed: str) -> bool:
-        """Whether a line is one of quoted values."""
+        """Whether a line has quoted values."""
         return squeezed.startswith(('"', ","))
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """The records of the line of values: a closing quote says that it is whole."""
+        """Yield the records of the line of values. Its closing quote shows that it is complete."""
         if self._read:
             yield Finding(line, Broken("a second line of values below one heading"))
             return
         self._read = True
-        if one := _OF_ONE_SIZE.fullmatch(self._heading):
-            yield Finding(line, _minimum_and_average(one, line.text))
+        if heading := _OF_ONE_SIZE.fullmatch(self._heading):
+            yield Finding(line, _minimum_and_average(heading, line.text))
         elif _OF_ALL_SIZES.fullmatch(self._heading):
             yield Finding(line, Broken("only the file's name says whether these are minima or averages: read the files of the single sizes instead"))
         else:
@@ -196,3 +202,83 @@ def _minimum_and_average(heading: re.Match[str], text: str) -> Record | Broken:
         side="publisher",
         conditions=Conditions(reliability=_RELIABILITY[heading[2]], load_mode="closed", definition="fastrtps-latency-csv"),
     )
+
+
+RAW_HEADER = "Sample,Payload[Bytes],Latency[us]"
+_SAMPLE = re.compile(r"([0-9]{1,15}),([0-9]{1,15}),([0-9]{1,12}(?:\.[0-9]{1,12})?(?:e[+-][0-9][0-9])?)")
+_UNITS_PER_MICROSECOND = 10**6  # Samples are kept to the picosecond: six decimals of a microsecond.
+_NS_PER_UNIT = 1e-3
+# At most six decimals, and no exponent: all other samples are rounded, one by one.
+SAMPLES = Bulk(rb"\d{1,15}+,\d{1,15}+,\d{1,9}+(?:\.\d{1,6}+)?+")
+
+
+class RawFile(LogTable):
+    """The single samples of a file, numbered continuously, payload after payload."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._payload_bytes = 0
+        self._distribution = Distribution()
+        self._last: Line | None = None
+        self._damaged = False
+
+    def knows(self, squeezed: str) -> bool:
+        """Whether a line looks like a sample."""
+        return squeezed[:1].isdigit()
+
+    def take(self, line: Line) -> Iterator[Finding]:
+        """Count a sample. A new payload completes the one before it. A missing or garbled sample costs the record of its payload."""
+        match = _SAMPLE.fullmatch(line.text.strip()) if line.whole else None
+        if match is None or int(match[2]) == 0:
+            self._damaged = True
+            yield Finding(line, Broken("a sample that is cut short or garbled: statistics of its payload would lack it"))
+            return
+        number, payload_bytes = int(match[1]), int(match[2])
+        if payload_bytes != self._payload_bytes:
+            yield from self.close()
+        elif self._last:
+            yield Finding(self._last, None)
+        if number != self._number + 1:
+            self._damaged = True
+        self._number, self._payload_bytes, self._last = number, payload_bytes, line
+        self._distribution.add(round(float(match[3]) * _UNITS_PER_MICROSECOND))
+
+    def take_many(self, lines: Lines) -> BulkStep:
+        """Count samples of the current payload, as long as none is missing."""
+        import numpy as np
+
+        if lines.bulk is not SAMPLES:
+            return BulkStep()
+        number, payload_bytes, latency = lines.cells.T
+        valid = (number == np.arange(self._number + 1, self._number + 1 + lines.count)) & (payload_bytes == self._payload_bytes)
+        count = first_false(valid)
+        if count == 0 or self._last is None:
+            return BulkStep()
+        findings: list[Finding | BulkFinding] = [Finding(self._last, None)]
+        if count > 1:
+            findings.append(BulkFinding(lines.part(0, count - 1), None))
+        self._number += count
+        self._last = lines.line(count - 1)
+        self._distribution.add_many(np.rint(latency[:count] * _UNITS_PER_MICROSECOND).astype("int64"))
+        return BulkStep(count, findings)
+
+    def close(self) -> Iterator[Finding]:
+        """Yield the record of the payload that ends here, on its last line."""
+        if self._last and self._damaged:
+            yield Finding(self._last, Broken("samples before this one are missing or garbled: there can be no statistics of its payload"))
+        elif self._last:
+            yield Finding(self._last, self._record())
+        self._distribution, self._last, self._damaged = Distribution(), None, False
+
+    def _record(self) -> Record:
+        return Record(
+            test="latency",
+            payload_bytes=self._payload_bytes,
+            numbers=tuple(
+                printed("latency", name, round(value * _NS_PER_UNIT, 3), max(width * _NS_PER_UNIT, unit_of_last_place(value * _NS_PER_UNIT)))
+                for name, (value, width) in self._distribution.statistics().items()
+            ),
+            samples=self._distribution.count,
+            side="publisher",
+            conditions=Conditions(basis="rtt/2", load_mode="closed", definition="fastrtps-samples"),
+        )

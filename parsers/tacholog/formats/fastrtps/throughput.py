@@ -1,6 +1,11 @@
-"""The tables of Fast RTPS's ThroughputTest: a row a payload, demand and recovery time, with the figures of both sides.
+"""The tables of Fast RTPS's ThroughputTest and VideoTest.
 
-Source: the printers of ThroughputTest in Fast RTPS 0.4 to Fast DDS 3, see tacholog.formats.fastrtps.
+ThroughputTest prints a row for each payload, demand and recovery time, with the figures of both sides.
+
+VideoTest prints two tables, of frames shown a second and of frames that came late or never, and a CSV file of both. Both tables have nine columns
+with the same names; only the widths of its columns tell a row of one table from a row of the other.
+Source: the printers of ThroughputTest in Fast RTPS 0.4 to Fast DDS 3, see tacholog.formats.fastrtps; test/performance/video of Fast DDS 2 and 3, of
+which no real log was read.
 """
 
 from __future__ import annotations
@@ -10,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tacholog.formats.fastrtps.rows import Form, TableOfRecords
+from tacholog.formats.fastrtps.tables import STATISTICS, Form, RecordTable, is_in_order
 from tacholog.formats.kit import (
     COUNT_LIMIT,
     MICROSECOND,
@@ -34,6 +39,7 @@ from tacholog.formats.kit import (
 )
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -41,20 +47,20 @@ _MILLISECOND = 1_000_000
 _COUNT = r"[0-9]{1,20}"
 _THREE = r"[0-9]{1,24}\.[0-9]{3}"
 _ROW_ENDS = r"(?:[^0-9.,].*)?"  # Text of a page that stuck to the last row of its table.
-ROUNDING = 0.0006  # Half a unit of the third decimal, and what binary fractions add.
-_MOST_KINDS = 1000  # Of demands and recovery times in one run. More than that are read one by one.
-_WAITS_LEFT_OUT = 0.8  # A publisher's time this much shorter than the subscriber's lacks the waits between bursts.
+ROUNDING = 0.0006  # Half a unit of the third decimal, and the error of binary fractions.
+_MOST_KINDS = 1000  # Of demands and recovery times in one run. With more, rows are read one by one.
+_WAITS_LEFT_OUT = 0.8  # If the time of the publisher is this much shorter than that of the subscriber, it leaves out the waits between bursts.
 
 
 def _form(columns: str, definition: str, time: str = _COUNT) -> Form:
-    """A form from its columns: rates have three decimals, all others are whole numbers.
+    """Return a form from its columns: rates have three decimals, all others are whole numbers.
 
-    Of a row that the log ends in, fewer cells do not stand by themselves: without the receiver's count, losses and time there is neither a rate nor
-    a way to tell the generations apart.
+    A row in which the log ends needs the cells up to the receiver's time: without its count, losses and time, there is no rate, and the generations
+    cannot be told apart.
     """
     names = columns.split()
     cells = {name: _THREE if name.endswith(("rate", "mbit")) else time if name.endswith("time") else _COUNT for name in names}
-    return Form.of(cells, definition, end=_ROW_ENDS, least=names.index("received_time") + 1)
+    return Form.from_cells(cells, definition, end=_ROW_ENDS, least=names.index("received_time") + 1)
 
 
 _T1 = "bytes demand sent sent_time sent_mbit received lost received_time received_mbit"
@@ -66,9 +72,9 @@ _LOOSE = r"[0-9]{1,18}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?"
 
 
 def _early(columns: str) -> Form:
-    """A form of 2014, with rates and times as a C++ stream prints them. Its last cell is the demand, or the time that alone vouches for its rate."""
+    """Return a form of 2014, with rates and times as printed by a C++ stream. Its last cell is the demand, or the time that its rate depends on."""
     cells = {name: _LOOSE if name in {"sent_mbit", "sent_time"} else _COUNT for name in columns.split()}
-    return Form.of(cells, "fastrtps-demand-0.4", is_fixed=False)
+    return Form.from_cells(cells, "fastrtps-demand-0.4", is_fixed=False)
 
 
 _FORMS: Mapping[str, Form] = {
@@ -86,22 +92,21 @@ _CSV_FORM = _form(_T3, "fastrtps-demand-1.9.4", time=rf"(?:{_COUNT}|{_THREE})")
 
 
 def form_of(squeezed: str) -> Form | None:
-    """Return the form of the table below a header. eProsima's derived CSV files name the same columns a little differently."""
+    """Return the form of the table below a header. eProsima's derived CSV files have slightly different names for the same columns."""
     as_csv = squeezed.lower().replace("[samples/burst]", "[sample/burst]").replace("[samples/s]", "[sample/s]").replace("[mbits/s]", "[mb/s]")
     return _CSV_FORM if as_csv == _CSV_HEADER else _FORMS.get(squeezed)
 
 
-class DemandTable(TableOfRecords):
-    """A table that is open: its form, and the recovery time that a banner before it gave."""
+class DemandTable(RecordTable):
+    """A table that is open: its form, and the recovery time from a banner before it."""
 
     def __init__(self, form: Form, recovery_ms: int | None) -> None:
-        """Open a table below its header."""
         self.form = form
         self._recovery_ms = recovery_ms
-        self._last: Cells | None = None  # The row before, if one was whole.
+        self._last: Cells | None = None  # The previous row, if it was complete.
 
     def row(self, line: Line) -> Record | Broken:
-        """The record of a row. Where the log ends within it, what its closed cells say."""
+        """Return the record of a row. Where the log ends within the row, its complete cells are used."""
         texts = self.form.texts(line)
         if texts is None:
             return Broken("a row of this table is cut short or garbled")
@@ -113,7 +118,7 @@ class DemandTable(TableOfRecords):
         return self._completed(record, cells)
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Read rows as far as they are in order. Each demand and recovery time has its own conditions."""
+        """Read rows as long as they are in order. Each demand and recovery time has its own conditions."""
         import numpy as np
 
         cells = DEMANDS.cells_of(lines) if lines.bulk in BULK else None
@@ -124,20 +129,20 @@ class DemandTable(TableOfRecords):
         kind = _kinds([cells["demand"], cells.get("recovery", cells["demand"]), self._leaves_out_waits(cells)])
         if count == 0 or kind.max() >= _MOST_KINDS:
             return BulkStep()
-        records = [DEMANDS.read(part.line(int(place)).text) for place in np.unique(kind, return_index=True)[1]]
+        records = [DEMANDS.read(part.line(int(first)).text) for first in np.unique(kind, return_index=True)[1]]
         columns = DEMANDS.columns_of(cells, records[0]) if isinstance(records[0], Record) else None
-        found = []
+        findings = []
         for number, record in enumerate(records):
-            places = np.flatnonzero(kind == number)
+            indices = np.flatnonzero(kind == number)
             if columns is None or not isinstance(record, Record):
                 return BulkStep()
-            like = self._completed(record, cells.part(int(places[0])))
-            found.append(BulkFinding(part, Records(like, columns.rows(places), places)))
+            like = self._completed(record, cells.part(int(indices[0])))
+            findings.append(BulkFinding(part, Records(like, columns.rows(indices), indices)))
         self._last = cells.part(-1)
-        return BulkStep(count, found)
+        return BulkStep(count, findings)
 
     def _completed(self, record: Record, cells: Cells) -> Record:
-        """The record with what its table says."""
+        """Return the record with the conditions of its table."""
         recovery_ms = int(cells["recovery"]) if "recovery" in cells else self._recovery_ms
         conditions = Conditions(
             demand=int(cells["demand"]),
@@ -147,13 +152,13 @@ class DemandTable(TableOfRecords):
         return msgspec.structs.replace(record, side="both" if "received" in cells else "publisher", conditions=conditions)
 
     def _leaves_out_waits(self, cells: Cells) -> Any:  # noqa: ANN401
-        """Whether a row is of 1.9.1 or later: from then on the publisher's time leaves out the waits. 1.7 to 1.9.3 print alike, but it shows."""
+        """Whether a row is of 1.9.1 or later, where the publisher's time leaves out the waits. Only the times tell 1.7 from 1.9.3."""
         is_open = self.form.definition == "fastrtps-demand-1.7"
         return (cells["sent_time"] < _WAITS_LEFT_OUT * cells["received_time"]) if is_open else cells["sent_time"] < 0
 
 
 def _kinds(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
-    """Return a number for each row, from 0 on: the same where all columns are, and in their order. One column at a time takes a third of the time."""
+    """Return a number from 0 on for each row: equal where all columns are equal, in their order. One column at a time is faster than rows."""
     import numpy as np
 
     kind = np.zeros(len(columns[0]), dtype=np.int64)
@@ -181,7 +186,7 @@ def _is_unknown(cells: Cells, side: str) -> Any:  # noqa: ANN401
 
 
 def _rates_agree(side: str) -> Check:
-    """Rate, samples, size and time of a side fix each other: where they do not agree, the row is not whole."""
+    """Return a check of the rate, samples, size and time of a side, each of which follows from the others."""
 
     def holds(cells: Cells) -> Any:  # noqa: ANN401
         if side not in cells:
@@ -215,7 +220,7 @@ def _samples(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _time(metric: str, side: str) -> Field:
-    """Whole microseconds, or with three decimals; in 2014 as a C++ stream prints them."""
+    """Return a time in whole microseconds, or with three decimals; in 2014 as printed by a C++ stream."""
     name = f"{side}_time"
 
     def resolution(cells: Cells) -> float:
@@ -226,7 +231,7 @@ def _time(metric: str, side: str) -> Field:
 
 
 def _rate(metric: str, side: str, kind: str, unit: float) -> Field:
-    """A rate with three decimals, in 2014 as a C++ stream prints them. It is exactly none where nothing was counted."""
+    """Return a rate with three decimals, in 2014 as printed by a C++ stream. It is exactly 0 where nothing was counted."""
     name = f"{side}_{kind}"
 
     def resolution(cells: Cells) -> float:
@@ -244,7 +249,7 @@ def _rate(metric: str, side: str, kind: str, unit: float) -> Field:
 
 
 def _shape(columns: str) -> str:
-    """A row as it stands in the log, with blanks before its cells."""
+    """Return the pattern of a row in the log, with blanks before its cells."""
     cells = (r"[0-9]{1,12}+\.[0-9]{3}" if name.endswith(("rate", "mbit")) else "[0-9]{1,15}+" for name in columns.split())
     return ",".join(f" *+(?P<{name}>{cell})" for name, cell in zip(columns.split(), cells, strict=True))
 
@@ -280,4 +285,71 @@ DEMANDS = LineRule(
     size="bytes",
     samples=_samples,
 )
-BULK = tuple(bulk._replace(rule=None) for bulk in DEMANDS.bulk)  # ``parse`` is given them, for each has its own conditions.
+BULK = tuple(bulk._replace(rule=None) for bulk in DEMANDS.bulk)  # ``parse`` is given the runs, because each record has its own conditions.
+
+
+_RATE, _LOST = "message_rate", "messages_lost"
+_FRAMES, _VIDEO_CELL = r"[1-9][0-9]{0,9}", r"-?[0-9]{1,12}\.[0-9][0-9]|-?nan"
+_LOOSE_CELL = r"-?[0-9]{1,12}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?|-?nan"
+
+
+def _video_form(*metrics: str) -> Form:
+    is_file = len(metrics) > 1
+    cells = {f"{metric}_{name}": _LOOSE_CELL if is_file else _VIDEO_CELL for metric in metrics for name in STATISTICS}
+    return Form.from_cells({"samples": _FRAMES, **cells}, "fastrtps-video", end="," if is_file else "", is_fixed=False)
+
+
+def _video_header(words: Sequence[str], percent: str) -> str:
+    return ",".join(f"{w}stdev,{w}Mean,min{w},{w}50{percent},{w}90{percent},{w}99{percent},{w}99.99{percent},{w}max" for w in words)
+
+
+# Each form, and the widths of its columns; the columns of the file have no fixed width.
+VIDEO_FORMS: Mapping[str, tuple[Form, Sequence[int]]] = {
+    "Samples," + _video_header(["Avg"], "%"): (_video_form(_RATE), [11, 11, 11, 11, 11, 11, 11, 13, 11]),
+    "Samples," + _video_header(["FameDrop"], "%"): (_video_form(_LOST), [11, 15, 14, 13, 14, 14, 14, 16, 14]),
+    "Samples," + _video_header(["Avg", "Drop"], "%%"): (_video_form(_RATE, _LOST), []),
+}
+
+
+def _video_field(metric: str, name: str) -> Field:
+    """Return a statistic, with two decimals in the tables, and as printed by a C++ stream in the file."""
+    key = f"{metric}_{name}"
+
+    def resolution(cells: Cells) -> float:
+        is_file = all(any(other.startswith(metric) for other in cells) for metric in (_RATE, _LOST))
+        return unit_of_last_place(cells[key]) if is_file else 0.01
+
+    return Field(metric, name.replace("_", "."), key, resolution=resolution, unknown=lambda cells: not cells[key] >= 0)
+
+
+def _is_possible_video(cells: Cells) -> Any:  # noqa: ANN401
+    return is_in_order(cells, f"{_RATE}_") and is_in_order(cells, f"{_LOST}_")
+
+
+_VIDEO = LineRule(
+    fields=[_video_field(metric, name) for metric in (_RATE, _LOST) for name in STATISTICS],
+    record=Record(test="throughput", payload_bytes=None, numbers=(), side="subscriber", conditions=Conditions(definition="fastrtps-video")),
+    checks=(Check("minimum, percentiles and maximum of this row are not in order", _is_possible_video),),
+    size=None,
+    samples="samples",
+)
+
+
+class VideoTable(RecordTable):
+    """A table that is open; it has one row."""
+
+    def __init__(self, form: Form, widths: Sequence[int]) -> None:
+        self._video_form: Form | None = form
+        self._widths = widths
+
+    def row(self, line: Line) -> Record | Broken:
+        """Return the record of its row."""
+        form, self._video_form = self._video_form, None
+        if form is None:
+            return Broken("a second row: this table has one")
+        if self._widths and "\t" in line.text:
+            return Broken("tabs stand in this row, which is told by the widths of its columns: restore the blanks, or copy the log anew")
+        texts = form.texts(line)
+        if texts is None or (self._widths and [*map(len, line.text.rstrip(" ").split(","))] != self._widths):
+            return Broken("a row of this table is cut short, garbled or of another one")
+        return _VIDEO.record(_VIDEO.cells(texts))

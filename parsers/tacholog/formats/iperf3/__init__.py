@@ -1,6 +1,6 @@
-"""iperf3: its text and its JSON. What was sent and what was received are kept apart.
+"""iperf3: its text and its JSON. Sent and received data are kept apart.
 
-In text, interval rows, then behind a second header a row of either side; with several streams also a row of their sum::
+Text has interval rows, and behind a second header a row for each side; with several streams, also a row of their sum::
 
     [ ID] Interval           Transfer     Bitrate         Retr
     [  5]   0.00-3.00   sec  5.84 GBytes  16.7 Gbits/sec   58             sender
@@ -25,9 +25,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.iperf3 import rules
-from tacholog.formats.iperf3.json import IperfDocument
-from tacholog.formats.iperf3.stream import SIGN, EventStream
+from tacholog.formats.iperf3 import results
+from tacholog.formats.iperf3.json import SIGN, EventStream, IperfDocument
 from tacholog.formats.iperf3.text import TextReport
 from tacholog.formats.kit import Detected, Dialect, Facts, Finding, Line, LineStart, States
 
@@ -53,9 +52,7 @@ DEFINITIONS = {
 STATES = {
     "throughput": States(always="definition", sometimes="transport publishers load_mode basis planned_duration_s payload_bytes tool_version"),
 }
-
-
-BULK = rules.BULK
+BULK = results.BULK
 LINE_BYTES = 1 << 22  # Its JSON may be printed on one line.
 _HEAD = LineStart(
     r"(?:\[ ID\](?:\[Role\])? Interval {11}Transfer {5}Bi?[at]|Connecting to host \S+, port [0-9]+\r?$|"
@@ -76,13 +73,13 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield a record a row or result; a client's text that ends before its last line is truncated."""
+    """Yield a record for each row or result; a client's text that ends before its last line is truncated."""
     document, events, text = IperfDocument(), EventStream(), TextReport()
     for line in lines:
         if document.is_open or _OPENING.fullmatch(line.text):
             yield from document.take(line)
-        elif (found := events.take(line)) is not None or (found := events.document(line)) is not None:
-            yield from found
+        elif (findings := events.take(line)) is not None or (findings := events.document(line)) is not None:
+            yield from findings
         else:
             yield from text.take(line)
     yield from document.close()

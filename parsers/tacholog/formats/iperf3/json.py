@@ -1,65 +1,336 @@
-"""The JSON of iperf3, read as it comes: each result is known by its place in the document, and keeps the lines that its members stand on.
+"""The JSON of iperf3: a document that is read as it comes, or a stream of events (``--json-stream``), one object on each line.
 
-The order of members does not matter: a result that needs what stands later in the document waits for it. A document may be a part of another one, or
-one of a list: its place is where its first result, or the description of its test, is found.
-Source: the JSON reports of iperf3 3.12, and logs of 3.0.11, 3.1.3, 3.6 and 3.12.
+Each result is known by its path in the document, and keeps the lines that its members stand on. The order of members does not matter: a result that
+needs what stands later in the document waits for it. A document may be a part of another one, or one of a list: its path is where its first result,
+or the description of its test, is found.
+Up to 3.6 no result has a member ``sender``: the test's direction, the host's role and the sender's own members say whose an interval is.
+Source: the JSON reports of iperf3 3.12, and logs of 3.0.11, 3.1.3, 3.6 and 3.12; of the stream the reports of 3.17 and what its authors say of them
+(esnet/iperf, pull request 1098), of which no real log was read.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from math import floor, log10
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from tacholog.formats.iperf3 import times
-from tacholog.formats.iperf3.objects import Results, ending, is_result
-from tacholog.formats.kit import Broken, Cell, Facts, Finding, JsonLine, JsonObject, JsonReader, JsonScalar, Line, of_seconds
+from tacholog.formats.iperf3.results import BOTH, EITHER, RECEIVED, SENT, SERVER_TO_CLIENT, IperfTest, all_lost, of_date, processors, record_of
+from tacholog.formats.kit import (
+    COUNT_LIMIT,
+    Broken,
+    Cell,
+    Cells,
+    Facts,
+    Field,
+    Finding,
+    JsonLine,
+    JsonObject,
+    JsonReader,
+    JsonScalar,
+    Line,
+    LineRule,
+    Record,
+    of_seconds,
+    parse_json,
+)
+
+_STREAM = re.compile(r"intervals/\[\]/streams/\[\]|end/streams/\[\]/(?:sender|receiver|udp)")
+_SUM = re.compile(r"intervals/\[\]/sum(?:_bidir_reverse)?|end/sum(?:_sent|_received)?(?:_bidir_reverse)?")
+_IS_SENT = {"end/sum_sent": True, "end/sum_received": False}
+_PROCESSORS = "end/cpu_utilization_percent"
+_ROLES = {"start/connecting_to": True, "start/accepted_connection": False}
+_ALL_DIGITS, _SAYS_SENDER = (3, 1), (3, 7)  # The first versions with this property.
+_ONE_SENDER = (3, 17)  # From this version on, "sender" is the same in both sums of a UDP test.
+_VERSION = re.compile(r"(?:iperf )?([0-9]{1,3})\.([0-9]{1,3})(?![0-9])")
+_SIGNS_OF_A_SENDER, _SIGNS_OF_A_RECEIVER = {"retransmits", "snd_cwnd"}, {"jitter_ms", "lost_packets", "lost_percent"}
+_NO_PLACES: Mapping[str, Cell] = MappingProxyType({})
+
+
+@functools.lru_cache(maxsize=1024)
+def is_result(path: str) -> bool:
+    """Whether the object at a path of the document, such as ``end/sum_sent``, is a result."""
+    return bool(_STREAM.fullmatch(path) or _SUM.fullmatch(path) or path == _PROCESSORS)
+
+
+def ending(error: str) -> Facts:
+    """Return how the run ended, from the text of an error."""
+    stopped = error.startswith("interrupt") or "has terminated" in error
+    return Facts(status="truncated" if stopped else "failed", reason=error)
+
+
+class TestResults:
+    """The results of one test, in their order: earlier objects say what they are of."""
+
+    def __init__(self) -> None:
+        self.test = IperfTest()
+        self._version: tuple[int, int] | None = None
+        self._is_client: bool | None = None
+        self._is_reverse: bool | None = None
+        self._roles: set[bool] = set()
+        self._paths: set[str] = set()
+        self._sent: dict[str, int] = {}  # How many datagrams were sent according to the summary, by the path of the result and its socket.
+        self._senders: dict[int, bool] = {}  # By socket: whether this host sends on it. No result may contradict this.
+
+    def describe(self, members: Mapping[str, JsonScalar]) -> None:
+        """Take ``start/test_start``."""
+        self.test = _test(members)
+        self._is_reverse = {0: False, 1: True}.get(reverse) if isinstance(reverse := members.get("reverse"), int) else None
+
+    def printed_by(self, version: str) -> None:
+        """Take the version, as in ``start/version``."""
+        match = _VERSION.match(version)
+        self._version = (int(match[1]), int(match[2])) if match else None
+
+    def met(self, path: str) -> None:
+        """Note an object: that of the connection tells whether this host is the client. If there are both, neither counts."""
+        if path in _ROLES:
+            self._roles.add(_ROLES[path])
+            self._is_client = _ROLES[path] if len(self._roles) == 1 else None
+
+    def waits_for_its_pair(self, path: str) -> bool:
+        """Whether this result is of received data, and that of sent data was not read yet."""
+        return "received" in path and path.replace("received", "sent") not in self._paths
+
+    def shows_no_datagrams(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
+        """Whether a client's summary says that none of the sent datagrams arrived. It says so also where the test failed before its end."""
+        is_summary = path.startswith("end/") and members.get("packets") == 0 and members.get("lost_packets") == 0 and "lost_percent" in members
+        was_sent = bool(members.get("bytes")) or _pair(path) in self._sent
+        is_received = "received" in path and bool(members.get("bytes"))  # Received bytes imply received datagrams.
+        return self.test.transport == "UDP" and self._is_client is True and is_summary and was_sent and not is_received
+
+    def record(
+        self, path: str, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell] = _NO_PLACES, *, ended_well: bool = False
+    ) -> Record | Broken | None:
+        """Return the record of a result; ``None`` if it is of the warm-up, or of the only stream, whose sum says the same.
+
+        ``printed`` holds the positions of its members. ``ended_well`` says whether the test is known to have ended without an error.
+        """
+        if path == _PROCESSORS:
+            return self._processors(members, printed)
+        is_interval = path.startswith("intervals/")
+        self._paths |= {"retransmits"} & members.keys()
+        if members.get("omitted") is True or (_STREAM.fullmatch(path) and (self.test.streams or 1) == 1):
+            return None
+        is_paired = not self.waits_for_its_pair(path)
+        self._paths.add(path)
+        rule = self._rule(path, members, is_interval=is_interval)
+        cells = _cells(members, printed, of_one_side=rule is not BOTH, has_all_digits=not self._is_before(_ALL_DIGITS))
+        lacks = cells is None or self._lacks(cells, is_sent=rule is SENT, is_interval=is_interval)
+        if cells is None or rule is None or lacks or not is_paired or self._is_of_the_other(path, members) or self._turned(members):
+            return Broken("members of this result are missing, out of place, or contradict each other")
+        if rule is SENT and not is_interval and cells.get("datagrams"):
+            self._sent[_pair(path)] = cells["datagrams"]
+        participant = self._participant(path, members)
+        if self.shows_no_datagrams(path, members):
+            if not ended_well:
+                return Broken("nothing received in a test that did not end: the receiver's figures may never have arrived")
+            return all_lost(cells, self.test, participant, self._sent.get(_pair(path)))
+        return record_of(rule, cells, self.test, "interval" if is_interval else "summary", participant)
+
+    def _participant(self, path: str, members: Mapping[str, JsonScalar]) -> str | None:
+        """Return which of several streams, and whether the server sends; ``None`` for data from the client that is a sum or the only stream."""
+        words = [SERVER_TO_CLIENT] if self._is_reverse or path.endswith("_bidir_reverse") else []
+        words += [f"stream {_integer(members.get('socket'))}"] if _STREAM.fullmatch(path) else []
+        return ", ".join(words) or None
+
+    def _is_before(self, version: tuple[int, int]) -> bool:
+        return self._version is not None and self._version < version
+
+    def _rule(self, path: str, members: Mapping[str, JsonScalar], *, is_interval: bool) -> LineRule | None:
+        """Return the rule for the record of the result; ``None`` if a member is missing that decides it."""
+        kind = path.rpartition("/")[2].removesuffix("_bidir_reverse")
+        is_sender = members.get("sender")
+        is_old = "sender" not in members and self._is_before(_SAYS_SENDER)
+        if not (is_old or isinstance(is_sender, bool)) or (is_interval and not isinstance(members.get("omitted"), bool)):
+            return None
+        if _STREAM.fullmatch(path) and _integer(members.get("socket")) is None:
+            return None
+        if is_interval and is_old:
+            return self._rule_before_3_7(members)
+        if is_interval:
+            return SENT if is_sender else RECEIVED
+        return {"sum_sent": SENT, "sender": SENT, "sum_received": RECEIVED, "receiver": RECEIVED}.get(kind, BOTH)
+
+    def _rule_before_3_7(self, members: Mapping[str, JsonScalar]) -> LineRule | None:
+        """Return the rule for an interval whose side no member states; ``None`` if the other members contradict each other."""
+        by_test = None if self._is_client is None or self._is_reverse is None else self._is_client is not self._is_reverse
+        by_members = True if _SIGNS_OF_A_SENDER & members.keys() else (False if _SIGNS_OF_A_RECEIVER & members.keys() else None)
+        if by_members is None and by_test is False and self.test.transport == "UDP":
+            return None  # A receiver of datagrams prints their losses.
+        if None not in {by_test, by_members} and by_test is not by_members:
+            return None
+        is_sent = by_test if by_members is None else by_members
+        return EITHER if is_sent is None else (SENT if is_sent else RECEIVED)
+
+    def _is_of_the_other(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
+        """Whether received data stands under the name of sent data, or the reverse, where UDP states the side."""
+        says_whose = self.test.transport == "UDP" and path in _IS_SENT and (self._version is None or self._is_before(_ONE_SENDER))
+        return says_whose and members.get("sender") is not _IS_SENT[path]
+
+    def _turned(self, members: Mapping[str, JsonScalar]) -> bool:
+        """Whether a sending stream is now a receiving one: then the object was joined from two."""
+        socket, is_sender = _integer(members.get("socket")), members.get("sender")
+        if socket is None or not isinstance(is_sender, bool) or (socket not in self._senders and len(self._senders) >= _STREAMS):
+            return False
+        return self._senders.setdefault(socket, is_sender) != is_sender
+
+    def _lacks(self, cells: Cells, *, is_sent: bool, is_interval: bool) -> bool:
+        """Whether counts are missing that must be there (datagrams, or retransmissions as before), or belong to another interval."""
+        if self.test.transport == "UDP" and is_sent and not is_interval and cells["transfer"] == 0:
+            return False  # A server that was not told how much was sent prints some count beside it.
+        if self.test.transport == "UDP":
+            return "datagrams" not in cells or (is_interval and not _are_datagrams_whole(cells, self.test.block_bytes))
+        return is_sent and "retransmissions" not in cells and "retransmits" in self._paths
+
+    def _processors(self, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell]) -> Record | Broken:
+        names = {f"{host}_{what}": f"{words}{which}" for host, words in _HOSTS.items() for what, which in _WHICH.items()}
+        shares = {name: value for name in names if isinstance(value := members.get(name), int | float)}
+        if len(shares) != len(names):
+            return Broken("members of the processor times are missing")
+        fields = {name: Field("cpu", names[name], name, is_exact=True) for name in names}
+        return processors(self.test, (fields[name].number(Cells(shares, {}, printed)) for name in names), self._participant(_PROCESSORS, members))
+
+
+_HOSTS = {"host": "local", "remote": "remote"}
+_WHICH = {"total": "", "user": "-user", "system": "-system"}
+
+
+def _pair(path: str) -> str:
+    """Return the path of a sum without its side: the sums of sent and of received data are a pair."""
+    return path.replace("_sent", "").replace("_received", "")
+
+
+def _integer(value: JsonScalar) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < COUNT_LIMIT else None
+
+
+def _real(value: JsonScalar) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float(COUNT_LIMIT) else None
+
+
+def _test(members: Mapping[str, JsonScalar]) -> IperfTest:
+    protocol, target = members.get("protocol"), _real(members.get("target_bitrate"))
+    return IperfTest(
+        transport=protocol if isinstance(protocol, str) else None,
+        block_bytes=max(_integer(members.get("blksize")) or 0, 0) or None,
+        streams=max(_integer(members.get("num_streams")) or 0, 0) or None,
+        duration_s=max(_real(members.get("duration")) or 0.0, 0.0) or None,
+        load_mode=None if target is None else "paced" if target else "max-rate",
+    )
+
+
+_STREAMS = 4096  # The limit of remembered sockets: a hostile log may name more.
+_DATAGRAMS = {"packets", "lost_packets", "lost_percent", "jitter_ms"}
+
+
+def _are_datagrams_whole(cells: Cells, block_bytes: int | None) -> bool:
+    """Whether the bytes are those of the datagrams, of all or without the lost ones; some may belong to the next interval."""
+    if not block_bytes:
+        return True
+    expected, datagrams = cells["transfer"] / block_bytes, cells["datagrams"]
+    return any(abs(expected - count) <= 2 + 0.05 * count for count in (datagrams, datagrams - cells.get("lost", 0)))
+
+
+# The members by the names of the rule's groups: first counts, then other numbers.
+_COUNTS = {"transfer": "bytes", "retransmissions": "retransmits", "lost": "lost_packets", "datagrams": "packets"}
+_REALS = {"rate": "bits_per_second", "seconds": "seconds", "jitter": "jitter_ms", "share": "lost_percent"}
+_ROUNDED = ("rate", "seconds", "jitter")
+
+
+def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], *, of_one_side: bool, has_all_digits: bool) -> Cells | None:
+    """Return the figures by the names of the rule's groups; ``None`` if one that every result has is missing, or the rate is not bytes over time."""
+    counts, reals = (
+        {group: value for group, name in names.items() if (value := read(members.get(name))) is not None}
+        for names, read in ((_COUNTS, _integer), (_REALS, _real))
+    )
+    values: dict[str, float] = counts | reals
+    start, end = _real(members.get("start")), _real(members.get("end"))
+    if start is None or end is None or not {"transfer", "rate", "seconds"} <= values.keys():
+        return None
+    if min(values["transfer"], values["rate"], values["seconds"]) < 0 or members.keys() & _DATAGRAMS not in (set(), {"packets"}, _DATAGRAMS):
+        return None
+    lasted = _lasted(values, end - start, of_one_side=of_one_side, has_all_digits=has_all_digits)
+    if lasted is None:
+        return None
+    cells = {
+        group: printed[name] for group, name in (_COUNTS | _REALS).items() if name in printed and (group != "seconds" or lasted == values[group])
+    }
+    values["seconds"] = lasted
+    if "share" in values:
+        values["share"] /= 100
+    if not has_all_digits:
+        rounded = ((group, members.get(_REALS[group])) for group in _ROUNDED)
+        values |= {f"{group}_step": _last_digit(figure) for group, figure in rounded if isinstance(figure, float)}
+    return Cells(values, {}, cells)
+
+
+def _last_digit(value: float) -> float:
+    """Return the unit of the last of six significant digits."""
+    return float(10 ** (floor(log10(abs(value))) - 5)) if value else 0.0
+
+
+def _lasted(values: Mapping[str, float], from_start_to_end: float, *, of_one_side: bool, has_all_digits: bool) -> float | None:
+    """Return the time that the rate of a result is over: the stated seconds, or end minus start; ``None`` if it is neither.
+
+    Some versions print the other side's time beside a rate over their own.
+    """
+    bits, rate, seconds = 8 * values["transfer"], values["rate"], values["seconds"]
+    digits = 1e-6 if has_all_digits else 1.2e-5
+    allowed = bits * (digits if of_one_side else 0.05) + rate * 2e-6  # The rate of a row for both sides is over the time of the other side.
+    fits = [abs(rate * time - bits) <= allowed for time in (seconds, from_start_to_end)]
+    near = abs(from_start_to_end - seconds) <= 0.05 * seconds + 0.01
+    if fits[0] and (near or bits > 0):
+        return seconds
+    return from_start_to_end if fits[1] and near else None
+
 
 _TEST = "start/test_start"
 _PART = re.compile(r"(?:^|/)(?=(?:start|intervals|end|error)(?:/|$))")
 _OTHER_SIDE = "server_output_json"  # The server's document within the client's, of the same test.
 _SEVERAL = "several results on one line: print the JSON with a member a line"
 _MOST_PARTS = 1000
-_MOST_HELD = 20_000  # Results that wait for the description of their test, which sorted documents have last.
-_WAIT_LINES = 3000  # After so many lines those of a waiting result are claimed: a format must claim a line within 4096.
+_MOST_HELD = 20_000  # Results that wait for the description of their test, which stands last in sorted documents.
+_WAIT_LINES = 3000  # After so many lines, the lines of a waiting result are claimed: a format must claim a line within 4096.
 
 
-class _Held(NamedTuple):
-    """A result that waits: its place in its document, its members, and the object that it is read from."""
+class _WaitingResult(NamedTuple):
+    """A result that waits: its path in the document, its members, and its object."""
 
-    place: str
+    path: str
     members: Mapping[str, JsonScalar]
     item: JsonObject
 
-    def found(self, results: Results, *, ended_well: bool = False) -> Finding:
-        """Return what the object says."""
+    def finding(self, results: TestResults, *, ended_well: bool = False) -> Finding:
+        """Return the finding of the object."""
         printed = {name: member.text for name, member in self.item.members.items() if isinstance(member.text, Cell)}
-        return self.item.found(results.record(self.place, self.members, printed, ended_well=ended_well))
+        return self.item.found(results.record(self.path, self.members, printed, ended_well=ended_well))
 
 
 class IperfDocument:
-    """One JSON document after another."""
+    """The JSON documents of a log, one after another."""
 
     def __init__(self) -> None:
-        """Wait for a document."""
         self._reader = JsonReader(self._keeps, nested=False, shares_lines=False)
         self._begin()
 
     def _begin(self) -> None:
-        self._results = Results()
-        self._root: str | None = None  # The place of the document within the JSON, once it is known.
-        self._parts: set[str] = set()  # The places of its "start" and "end", and of what is called so around it.
+        self._results = TestResults()
+        self._root: str | None = None  # The path of the document within the JSON, once it is known.
+        self._parts: set[str] = set()  # The paths of its "start" and "end", and of other objects with these names around it.
         self._has_failed = False
-        self._held: list[_Held] = []
-        self._claimed = 0  # So many of the held results have their lines claimed.
+        self._waiting: list[_WaitingResult] = []
+        self._claimed = 0  # How many of the waiting results have their lines claimed.
 
     @property
     def is_open(self) -> bool:
-        """Whether this is within a document."""
+        """Whether a document is open."""
         return self._reader.is_open
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Use one line, the first of which is an opening brace or bracket."""
+        """Use one line; the first has an opening brace or bracket."""
         if not self._reader.is_open:
             self._begin()
             self._tests = 0
@@ -70,24 +341,24 @@ class IperfDocument:
         if read.is_foreign:
             return
         if len(self._parts) < _MOST_PARTS:
-            self._parts |= {place for place in read.opened if place.rpartition("/")[2] in ("start", "end")}
-        facts = [fact for place, member in read.members if (fact := self._fact(place, member.value))]
-        closed = [found for item in read.closed for found in self._closed(item)] if read.closed else []
+            self._parts |= {path for path in read.opened if path.rpartition("/")[2] in ("start", "end")}
+        facts = [fact for path, member in read.members if (fact := self._fact(path, member.value))]
+        closed = [finding for item in read.closed for finding in self._closed(item)] if read.closed else []
         if read.damage:
-            yield from (found for found in closed if line not in {found.line, *found.also})
+            yield from (finding for finding in closed if line not in {finding.line, *finding.also})
             yield from self._damaged(line, read)
             return
         yield from closed
         yield from self._claim(line)
         yield from (Finding(line, fact) for fact in facts)
-        is_of_result = any(self._is_result(place) for place in self._reader.holders(line)) or any(line in held.item.lines for held in self._held)
-        if not (facts or is_of_result or any(line in {found.line, *found.also} for found in closed)):
+        is_of_result = any(self._is_result(path) for path in self._reader.holders(line)) or any(line in result.item.lines for result in self._waiting)
+        if not (facts or is_of_result or any(line in {finding.line, *finding.also} for finding in closed)):
             yield Finding(line, None)
         if not self.is_open and not self._tests and self._is_report:
             yield Finding(None, self._ending())
 
     def close(self) -> Iterator[Finding]:
-        """The log has ended."""
+        """Yield the findings at the end of the log."""
         if self.is_open:
             yield from self._given_up(self._reader.abandon(), "the JSON ends within this result")
             yield from self._never_described()
@@ -95,39 +366,39 @@ class IperfDocument:
 
     @property
     def _is_report(self) -> bool:
-        """Whether this says how a test ended. With -d, what the two sides tell each other of a test stands in its text, as JSON too."""
+        """Whether this document says how a test ended. With -d, the messages of the two sides to each other stand in the text, as JSON too."""
         return bool(self._parts) or self._root is not None or self._has_failed
 
     def _has(self, part: str) -> bool:
-        """Whether the document has begun to say what was run (``start``), or what came of it (``end``)."""
+        """Whether the document has the part that describes the test (``start``), or that with its results (``end``)."""
         if self._root is None:
-            return any(place.rpartition("/")[2] == part for place in self._parts)
+            return any(path.rpartition("/")[2] == part for path in self._parts)
         return (f"{self._root}/{part}" if self._root else part) in self._parts
 
-    def _keeps(self, place: str) -> bool:
-        """Whether an object is a result, or the description of the test. The first one shows where the document is."""
-        within = self._within(place)
+    def _keeps(self, path: str) -> bool:
+        """Whether an object is a result, or the description of the test. The first of them shows where the document is."""
+        within = self._within(path)
         if within is None or not (is_result(within) or within == _TEST):
             return False
         if self._root is None:
-            self._root = place.removesuffix(within).rstrip("/")
+            self._root = path.removesuffix(within).rstrip("/")
         return True
 
-    def _within(self, place: str) -> str | None:
-        """Return a place as it is within the document of iperf3; ``None`` if it is not within one."""
-        if _OTHER_SIDE in place:
+    def _within(self, path: str) -> str | None:
+        """Return a path relative to the document of iperf3; ``None`` if it is not within one."""
+        if _OTHER_SIDE in path:
             return None
         if self._root is not None:
-            return place if not self._root else place.removeprefix(f"{self._root}/") if place.startswith(f"{self._root}/") else None
-        starts = [part.end() for part in _PART.finditer(place)]
-        return next((place[at:] for at in starts if is_result(place[at:])), place[starts[0] :] if starts else None)
+            return path if not self._root else path.removeprefix(f"{self._root}/") if path.startswith(f"{self._root}/") else None
+        starts = [part.end() for part in _PART.finditer(path)]
+        return next((path[start:] for start in starts if is_result(path[start:])), path[starts[0] :] if starts else None)
 
-    def _is_result(self, place: str) -> bool:
-        within = self._within(place)
+    def _is_result(self, path: str) -> bool:
+        within = self._within(path)
         return within is not None and is_result(within)
 
     def _damaged(self, line: Line, read: JsonLine) -> Iterator[Finding]:
-        """Say what a damaged line costs: the line itself, the result that it is of, or all that follows."""
+        """Yield what a damaged line costs: the line itself, its result, or all that follows."""
         yield from self._given_up(read.lost, "the JSON is damaged behind this result")
         if not any(map(self._is_result, self._reader.holders(line))):
             yield Finding(line, Broken(read.damage or ""))
@@ -137,48 +408,52 @@ class IperfDocument:
             yield Finding(None, Facts(status="truncated", reason="the JSON is damaged, and what follows cannot be placed"))
 
     def _given_up(self, lost: Iterable[JsonObject], reason: str) -> Iterator[Finding]:
-        yield from (item.found(Broken(reason)) for item in lost if self._is_result(item.place))
+        yield from (item.found(Broken(reason)) for item in lost if self._is_result(item.path))
 
     def _never_described(self) -> Iterator[Finding]:
-        held, self._held = self._held, []
-        yield from (one.item.found(Broken("the JSON ends before it says what was run, or how it ended")) for one in held)
+        waiting, self._waiting = self._waiting, []
+        yield from (result.item.found(Broken("the JSON ends before it says what was run, or how it ended")) for result in waiting)
 
     def _closed(self, item: JsonObject) -> Iterator[Finding]:
-        """Read an object that has ended; yield the finding if it is a result, and those that waited for it."""
-        if item.place == self._root:
+        """Read an object that has ended; yield its finding if it is a result, and the results that waited for it."""
+        if item.path == self._root:
             yield from self._end_of_test()
             return
-        place = self._within(item.place)
-        if place is None:
+        path = self._within(item.path)
+        if path is None:
             return
         members = {name: member.value for name, member in item.members.items()} if item.members else {}
-        if is_result(place) and item.lines:
-            yield from self._result(_Held(place, members, item))
-        elif place == _TEST:
+        if is_result(path) and item.lines:
+            yield from self._result(_WaitingResult(path, members, item))
+        elif path == _TEST:
             self._results.describe({} if item.is_damaged else members)
-        self._results.met(place)
+        self._results.met(path)
 
-    def _result(self, one: _Held) -> Iterator[Finding]:
-        if one.item.is_damaged:
-            yield one.item.found(Broken("a member of this result is damaged or missing"))
-        elif self._has("start") and not self._results.waits_for_its_pair(one.place) and not self._results.shows_no_datagrams(one.place, one.members):
-            yield one.found(self._results)
-        elif len(self._held) < _MOST_HELD:
-            self._held.append(one)
+    def _result(self, result: _WaitingResult) -> Iterator[Finding]:
+        if result.item.is_damaged:
+            yield result.item.found(Broken("a member of this result is damaged or missing"))
+        elif (
+            self._has("start")
+            and not self._results.waits_for_its_pair(result.path)
+            and not self._results.shows_no_datagrams(result.path, result.members)
+        ):
+            yield result.finding(self._results)
+        elif len(self._waiting) < _MOST_HELD:
+            self._waiting.append(result)
         else:
-            yield one.item.found(Broken("more results stand before the description of their test than can wait for it"))
+            yield result.item.found(Broken("more results stand before the description of their test than can wait for it"))
 
     def _claim(self, line: Line) -> Iterator[Finding]:
-        """Claim the lines of those that have waited for long. They stay the lines of their results."""
-        while self._claimed < len(self._held) and self._held[self._claimed].item.lines[0].number < line.number - _WAIT_LINES:
-            yield self._held[self._claimed].item.found(None)
+        """Claim the lines of results that have waited for long. They remain the lines of their results."""
+        while self._claimed < len(self._waiting) and self._waiting[self._claimed].item.lines[0].number < line.number - _WAIT_LINES:
+            yield self._waiting[self._claimed].item.found(None)
             self._claimed += 1
 
     def _end_of_test(self) -> Iterator[Finding]:
-        """The object of the document is closed: what waited is read in the order in which iperf3 prints it."""
-        held = sorted(self._held, key=lambda one: (one.place.startswith("end/"), "received" in one.place))
-        for one in held:
-            yield one.found(self._results, ended_well=self._has("end") and not self._has_failed)
+        """Close the document: the waiting results are read in the order in which iperf3 prints them."""
+        waiting = sorted(self._waiting, key=lambda result: (result.path.startswith("end/"), "received" in result.path))
+        for result in waiting:
+            yield result.finding(self._results, ended_well=self._has("end") and not self._has_failed)
         yield Finding(None, self._ending())
         self._tests += 1
         self._begin()
@@ -186,9 +461,9 @@ class IperfDocument:
     def _ending(self) -> Facts:
         return Facts(status="ok") if self._has("end") else Facts(status="truncated", reason="the JSON has no 'end'")
 
-    def _fact(self, place: str, value: JsonScalar) -> Facts | None:
-        """Return what a value says of the run."""
-        match self._within(place), value:
+    def _fact(self, path: str, value: JsonScalar) -> Facts | None:
+        """Return the facts in a value."""
+        match self._within(path), value:
             case "error", str():
                 self._has_failed = True
                 return ending(value)
@@ -198,7 +473,128 @@ class IperfDocument:
             case "start/system_info", str():
                 return Facts(environment={"system_info": value})
             case "start/timestamp/time", str():
-                return Facts(start_time=times.of_date(value))
+                return Facts(start_time=of_date(value))
             case "start/timestamp/timesecs", _ if (moment := of_seconds(value)) is not None:
                 return Facts(start_time=moment)
         return None
+
+
+SIGN = re.compile(r"\{\"event\":\s?\"(?P<event>start|interval|end|error|server_output_json|server_output_text)\",\s?\"data\":")
+_NEXT_DOCUMENT = re.compile(r"\}\s*+(?=\{\s*+\"start\"\s*+:)")  # Within a text, a quote mark would follow a backslash.
+_INTERVAL = "intervals/[]"
+_Object = dict[str, Any]
+
+
+class EventStream:
+    """The events of one test after another."""
+
+    def __init__(self) -> None:
+        self._results = TestResults()
+        self._is_running = self._has_failed = False
+
+    def take(self, line: Line) -> Iterator[Finding] | None:
+        """Return the findings of an event; ``None`` for any other line."""
+        sign = SIGN.match(line.text)
+        return self._event(line, sign["event"]) if sign else None
+
+    def close(self) -> Iterator[Finding]:
+        """Yield the findings at the end of the log."""
+        if self._is_running:
+            yield Finding(None, Facts(status="truncated", reason="the events stop before 'end'"))
+
+    def _event(self, line: Line, name: str) -> Iterator[Finding]:
+        data = _data(line)
+        if isinstance(data, Broken):
+            yield Finding(line, data)
+        elif name == "start" and isinstance(data, dict):
+            yield Finding(line, self._start(data))
+        elif name in {"interval", "end"} and isinstance(data, dict):
+            path = _INTERVAL if name == "interval" else name
+            records = self._records(data, path)
+            yield from (Finding(line, record) for record in records)
+            if name == "end":
+                self._is_running = False
+                yield Finding(line, Facts(status="ok"))
+            elif not records:
+                yield Finding(line, None)
+        elif name == "error" and isinstance(data, str):
+            self._is_running, self._has_failed = False, True
+            yield Finding(line, ending(data))
+        else:
+            yield Finding(line, None if name.startswith("server_output") else Broken("an event without its data"))
+
+    def _records(self, data: _Object, path: str) -> list[Record | Broken]:
+        """Return the results in an object. Received data is read after sent data."""
+        records, later = [], []
+        for result_path, members in _objects(data, path):
+            if self._results.waits_for_its_pair(result_path):
+                later.append((result_path, members))
+            else:
+                records.append(self._results.record(result_path, members, ended_well=not self._has_failed))
+        records += [self._results.record(result_path, members, ended_well=not self._has_failed) for result_path, members in later]
+        return [record for record in records if record]
+
+    def document(self, line: Line) -> Iterator[Finding] | None:
+        """Return the findings of documents on one line, whole, in a list, in a row, or nested; ``None`` for any other line."""
+        if line.text[:1] not in ("{", "[") or '"start"' not in line.text or line.text.rstrip()[-1:] not in ("}", "]"):
+            return None
+        # A document is complete if its brackets are closed, even if its line is cut.
+        value = parse_json(f'{{"":{line.text}}}') or parse_json(f'{{"":[{_NEXT_DOCUMENT.sub("},", line.text)}]}}')
+        documents = list(_documents(value)) if value else []
+        return (finding for document in documents for finding in self._document(line, document)) if documents else None
+
+    def _document(self, line: Line, document: _Object) -> Iterator[Finding]:
+        yield Finding(line, self._start(document["start"]))
+        if isinstance(error := document.get("error"), str):
+            self._has_failed = True
+            yield Finding(line, ending(error))
+        for interval in document.get("intervals", []):
+            yield from (Finding(line, record) for record in self._records(interval, _INTERVAL))
+        if isinstance(end := document.get("end"), dict):
+            yield from (Finding(line, record) for record in self._records(end, "end"))
+        yield Finding(line, Facts(status="ok") if "end" in document else Facts(status="truncated", reason="the JSON has no 'end'"))
+        self._is_running = False
+
+    def _start(self, data: _Object) -> Facts:
+        self._results, self._is_running, self._has_failed = TestResults(), True, False
+        described = dict(_objects(data, "start", results=False))
+        self._results.describe(described.get("start/test_start", {}))
+        for path in described:
+            self._results.met(path)
+        self._results.printed_by(str(data.get("version") or ""))
+        system, stamp = data.get("system_info"), described.get("start/timestamp", {})
+        return Facts(
+            tool_version=str(data.get("version") or "").removeprefix("iperf ") or None,
+            environment={"system_info": system} if isinstance(system, str) else {},
+            start_time=of_seconds(stamp.get("timesecs")) or of_date(str(stamp.get("time"))),
+        )
+
+
+def _data(line: Line) -> Any:  # noqa: ANN401 - whatever JSON holds
+    if not line.whole:
+        return Broken("the log ends within this event, or it is too long a line")
+    event = parse_json(line.text)
+    if event is None:
+        return Broken("an event that is cut short or garbled")
+    return event["data"] if event.keys() == {"event", "data"} else Broken("an event with other members than its name and its data")
+
+
+def _documents(value: Any) -> Iterator[_Object]:  # noqa: ANN401
+    """Yield the documents of iperf3 in a value: objects with a description of the run. A nested one is that of the other side, of the same test."""
+    if isinstance(value, dict) and isinstance(value.get("start"), dict) and value.keys() & {"intervals", "end"}:
+        yield value
+    elif isinstance(value, dict | list):
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from _documents(member)
+
+
+def _objects(value: Any, path: str, *, results: bool = True) -> Iterator[tuple[str, Mapping[str, JsonScalar]]]:  # noqa: ANN401
+    """Yield the objects within a value with their paths and scalar members; either the results, or all others."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield from _objects(member, f"{path}/{name}", results=results)
+        if is_result(path) is results:
+            yield path, {name: member for name, member in value.items() if not isinstance(member, dict | list)}
+    elif isinstance(value, list):
+        for member in value:
+            yield from _objects(member, f"{path}/[]", results=results)

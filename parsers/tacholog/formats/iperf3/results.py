@@ -1,22 +1,198 @@
-"""Records of iperf3 and what is known of their test, from text and from JSON alike.
+"""The results of iperf3, from text and from JSON alike: which numbers they have, what must hold between these, and what is known of their test.
 
+Interval rows of text come by the hundred thousand, of a test with one stream. Figures of JSON have the same names, without decimals: they were not
+rounded, or only to six digits (``rate_step`` and the like).
+``Sat, 21 Nov 2026 01:53:10 GMT`` in JSON and behind ``Time:`` is in UTC. With ``--timestamps`` a time stands before each line: see `Line.time`.
 Source: the reports of iperf3 3.12, and logs of 3.0 to 3.12.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import UTC
+from email.utils import format_datetime, parsedate_to_datetime
+from typing import Any
 
 import msgspec
 
-from tacholog.formats.iperf3.rules import BOTH, RECEIVED
-from tacholog.formats.kit import DERIVED, Broken, Cells, Conditions, LineRule, LoadMode, Number, Record, Scope, counted
+from tacholog.formats.kit import (
+    DERIVED,
+    Broken,
+    Cells,
+    Check,
+    Conditions,
+    Field,
+    LineRule,
+    LoadMode,
+    Number,
+    Order,
+    Record,
+    Scope,
+    Side,
+    at_least,
+    counted,
+    every,
+    of_seconds,
+    rounded,
+)
+
+Expression = Callable[[Cells], Any]
+
+NOT_FOLLOWING = "the rate is not bytes over time"
+_LETTERS = {"": "0", "K": "1", "M": "2", "G": "3", "T": "4"}
+_IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. Old versions print years if a time stamp is damaged.
+_SHORTEST_S = 0.02  # The rounding of two times. The rate of a shorter interval is not checked.
+
+
+def _clean(value: Any, decimals: int = 3) -> Any:  # noqa: ANN401
+    """Return a figure without the noise of floating point."""
+    return round(value, decimals) if isinstance(value, int | float) else rounded(value, decimals)
+
+
+def _step(cells: Cells, name: str) -> Any:  # noqa: ANN401
+    """Return the unit of the last printed place; ``None`` if the figure was not rounded.
+
+    In a run of many rows, all bytes and rates have three digits, as the tool prints them: their size shows where the point stands.
+    """
+    if name not in cells.decimals:
+        return cells.get(f"{name}_step")
+    value = cells[name]
+    if name == "jitter" or isinstance(value, int | float):
+        return 10.0 ** -cells.decimals[name]
+    return 0.01 + 0.09 * (value >= 10) + 0.9 * (value >= 100)  # noqa: PLR2004
+
+
+def _rounded_to(name: str, unit: Expression) -> Expression:
+    def resolution(cells: Cells) -> Any:  # noqa: ANN401
+        step = _step(cells, name)
+        return None if step is None else _clean(step * unit(cells))
+
+    return resolution
+
+
+def _byte_unit(cells: Cells) -> Any:  # noqa: ANN401
+    return 1024.0 ** cells.get("transfer_unit", 0)
+
+
+def _bit_unit(cells: Cells) -> Any:  # noqa: ANN401
+    """Return the unit of the rate. With an option, rates are in bytes of powers of two."""
+    exponent = cells.get("rate_unit", 0)
+    return 8 * 1024.0**exponent if cells.get("is_rate_of_bytes") else 1000.0**exponent
+
+
+def _lasted(cells: Cells) -> Any:  # noqa: ANN401
+    return _clean(cells["end"] - cells["start"], 2)
+
+
+def _follows(cells: Cells) -> Any:  # noqa: ANN401
+    """Whether rate, bytes and time fit, up to their rounding. A time below its rounding is not checked, nor is JSON, which was checked before."""
+    if "seconds" in cells:
+        return True
+    bits, bits_step = (8 * value * _byte_unit(cells) for value in (cells["transfer"], _step(cells, "transfer")))
+    rate, rate_step = (value * _bit_unit(cells) for value in (cells["rate"], _step(cells, "rate")))
+    shortest, longest = _lasted(cells) - _SHORTEST_S, _lasted(cells) + _SHORTEST_S
+    agree = ((rate - rate_step) * shortest <= bits + bits_step) & ((rate + rate_step) * longest >= bits - bits_step)
+    return (shortest <= 0) | agree
+
+
+def _loss(cells: Cells) -> Any:  # noqa: ANN401
+    return cells["share"] if "share" in cells else cells["lost"] / at_least(cells["datagrams"], 1)
+
+
+def _arrived(cells: Cells) -> Any:  # noqa: ANN401
+    """Return how many datagrams came; ``None`` if the count of lost ones is negative, because some came late."""
+    if "lost" not in cells:
+        return None
+    count = cells["datagrams"] - cells["lost"]
+    return count if not isinstance(count, int | float) or (cells["datagrams"] and 0 <= cells["lost"] <= cells["datagrams"]) else None
+
+
+_DIGITS = r"(?:[0-9]\.[0-9][0-9]|[1-9][0-9]\.[0-9]|[1-9][0-9]{2,6}+)"
+_ROW = (
+    r"\[ *+(?P<stream>[0-9]{1,5}+)\] {1,4}+(?P<start>[0-9]{1,6}+\.[0-9][0-9])-(?P<end>[0-9]{1,6}+\.[0-9][0-9]) {1,5}+sec"
+    rf" {{1,4}}+(?P<transfer>{_DIGITS}) (?P<transfer_unit>[KMG])Bytes {{1,4}}+(?P<rate>{_DIGITS}) (?P<rate_unit>[KMG])bits/sec"
+)
+
+
+def _rule(definition: str, rate: str, amount: str, *fields: Field, side: Side | None, behind: tuple[str, ...] = (), samples: Any = None) -> LineRule:  # noqa: ANN401
+    return LineRule(
+        *(_ROW + end for end in behind),
+        fields=(
+            Field(rate, "mean", "rate", unit=_bit_unit, resolution=_rounded_to("rate", _bit_unit)),
+            Field(amount, "total", "transfer", unit=_byte_unit, resolution=_rounded_to("transfer", _byte_unit)),
+            Field("duration", "total", "seconds", unit=1e9, resolution=_rounded_to("seconds", lambda _: 1e9)),
+            Field("duration", "total", _lasted, unit=1e9, resolution=1e7, where=lambda cells: "seconds" not in cells),
+            *fields,
+        ),
+        record=Record(test="throughput", payload_bytes=None, numbers=(), scope="interval", side=side, conditions=Conditions(definition=definition)),
+        checks=(Check(NOT_FOLLOWING, _follows),),
+        order=(
+            Order(
+                "another stream, or a row that is out of place",
+                lambda now, before: every(
+                    [now["stream"] == before["stream"], now["start"] >= before["end"], now["start"] > before["start"]],
+                ),
+            ),
+        ),
+        size="block_bytes",
+        samples=samples,
+        letters=_LETTERS,
+    )
+
+
+_DATAGRAM_FIELDS = (
+    Field(
+        "jitter",
+        "mean",
+        "jitter",
+        unit=1e6,
+        resolution=_rounded_to("jitter", lambda _: 1e6),
+        unknown=lambda cells: cells["jitter"] >= _IMPOSSIBLE_JITTER_MS,
+    ),
+    # A late datagram was first counted as lost, so the count of lost ones may become negative.
+    Field("messages_lost", "total", "lost", is_exact=True, unknown=lambda cells: cells["lost"] > cells["datagrams"]),
+    Field(
+        "loss",
+        "total",
+        _loss,
+        where=lambda cells: "share" in cells or ("lost" in cells and cells["datagrams"] > 0),
+        unknown=lambda cells: (_loss(cells) < 0) | (_loss(cells) > 1),
+    ),
+)
+SENT = _rule(
+    "iperf3-sent",
+    "offered_goodput",
+    "bytes_sent",
+    Field.counted("retransmissions", "retransmissions"),
+    Field.counted("messages_sent", "datagrams"),
+    side="publisher",
+    behind=(
+        rf" {{2,5}}+(?P<retransmissions>[0-9]{{1,12}}+) {{1,4}}+{_DIGITS} [KMG]Bytes {{7}}",
+        r" {2,5}+(?P<retransmissions>[0-9]{1,12}+) {13}",
+        r"  (?P<datagrams>[0-9]{1,12}+)  ",
+    ),
+    samples="datagrams",
+)
+RECEIVED = _rule(
+    "iperf3-received",
+    "goodput",
+    "bytes_received",
+    *_DATAGRAM_FIELDS,
+    side="subscriber",
+    behind=(r"  (?P<jitter>[0-9]{1,9}+\.[0-9]{3}) ms  (?P<lost>[0-9]{1,12}+)/(?P<datagrams>[0-9]{1,12}+) \([0-9]{1,3}+(?:\.[0-9]{1,3}+)?+%\)  ",),
+    samples=_arrived,
+)
+EITHER = _rule("iperf3-either-side", "transfer_rate", "bytes_transferred", side=None, behind=(r" {18}",))
+# Bytes as counted by the sender, losses and jitter as counted by the receiver.
+BOTH = _rule("iperf3-udp", "offered_goodput", "bytes_sent", *_DATAGRAM_FIELDS, side="both")
+BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)  # Retransmissions before datagrams: only the blanks behind them differ.
+
 
 SERVER_TO_CLIENT = "server to client"  # The participant of what the server sends, in reverse or both ways at once. The other direction has no word.
 
 
 class IperfTest(msgspec.Struct, frozen=True):
-    """What the log states about the test before its results; ``None`` means not stated."""
+    """The conditions that the log states about the test before its results; ``None`` means not stated."""
 
     transport: str | None = None
     block_bytes: int | None = None
@@ -25,12 +201,12 @@ class IperfTest(msgspec.Struct, frozen=True):
     load_mode: LoadMode | None = None
 
     def record(self, record: Record, scope: Scope, participant: str | None, numbers: Iterable[Number], samples: int | None = None) -> Record:
-        """Return a record of this test, with these numbers."""
-        known = tuple(numbers)
+        """Return a record of this test with these numbers."""
+        all_numbers = tuple(numbers)
         return msgspec.structs.replace(
             record,
             payload_bytes=self.block_bytes,
-            numbers=known,
+            numbers=all_numbers,
             samples=samples,
             scope=scope,
             participant=participant,
@@ -40,48 +216,50 @@ class IperfTest(msgspec.Struct, frozen=True):
                 load_mode=self.load_mode,
                 publishers=self.streams,
                 # RFC 1889 smooths the differences of one-way transit times, so the two clocks need not agree.
-                basis="one-way" if any(number.metric == "jitter" for number in known) else None,
+                basis="one-way" if any(number.metric == "jitter" for number in all_numbers) else None,
                 planned_duration_s=self.duration_s,
             ),
         )
 
 
-def result(rule: LineRule, cells: Cells, test: IperfTest, scope: Scope, participant: str | None) -> Record | Broken:
-    """What one side counted, or in one row of UDP what the sender and the receiver did.
+def record_of(rule: LineRule, cells: Cells, test: IperfTest, scope: Scope, participant: str | None) -> Record | Broken:
+    """Return the record of one side, or of sender and receiver where UDP has one row for both.
 
-    In a summary no byte at all means that the figures of the side never arrived, if `all_lost` does not know better: what stands beside it is another
-    count, or fewer than none. Up to 3.6 the datagrams of a row for both sides are those up to the last one that arrived, though the tool calls them
-    sent: they are what was sent only where they are the bytes'. A server of those versions does not know what was sent, and prints 0 bytes of it.
+    In a summary, 0 bytes mean that the figures of that side never arrived, unless `all_lost` applies: then the count beside them is another count, or
+    negative. Up to 3.6, the datagrams of a row for both sides are those up to the last one that arrived, although the tool calls them sent: they were
+    sent only if they fit the bytes. A server of those versions does not know how much was sent, and prints 0 bytes for it.
     """
-    found = rule.record(cells)
-    if isinstance(found, Broken):
-        return found
-    numbers, samples, datagrams = list(found.numbers), found.samples, cells.get("datagrams")
+    record = rule.record(cells)
+    if isinstance(record, Broken):
+        return record
+    numbers, samples, datagrams = list(record.numbers), record.samples, cells.get("datagrams")
     if scope == "summary" and cells["transfer"] == 0 and (rule is not RECEIVED or not datagrams):
         numbers[:2] = (msgspec.structs.replace(n, value=None, resolution=None, bound="=", marks=("impossible",)) for n in numbers[:2])
         if rule is not BOTH:
             numbers, samples = numbers[:2], None
     if rule is BOTH and datagrams and "transfer" not in cells.decimals and datagrams * (test.block_bytes or 0) == cells["transfer"]:
         numbers.append(counted("messages_sent", datagrams, cell=cells.printed.get("datagrams")))
-    return test.record(found, scope, participant, numbers, samples)
+    return test.record(record, scope, participant, numbers, samples)
 
 
 def all_lost(cells: Cells, test: IperfTest, participant: str | None, sent_datagrams: int | None) -> Record | Broken:
-    """A UDP test that ended well, of which nothing arrived: the receiver counts no datagrams, so that the tool prints a loss of 0 in 0.
+    """Return the record of a UDP test that ended well and of which nothing arrived. The tool prints a loss of 0 in 0.
 
-    Bytes beside it are the receiver's 0, or in rows for both sides the sender's, of which it is not known how many datagrams they were.
+    The bytes beside it are the 0 of the receiver, or in rows for both sides those of the sender, of which the number of datagrams is unknown.
     """
     rates = Cells({name: value for name, value in cells.items() if name not in _OF_DATAGRAMS}, cells.decimals, cells.printed)
-    found = (BOTH if cells["transfer"] else RECEIVED).record(rates)
-    if isinstance(found, Broken):
-        return found
-    numbers = list(found.numbers)
+    record = (BOTH if cells["transfer"] else RECEIVED).record(rates)
+    if isinstance(record, Broken):
+        return record
+    numbers = list(record.numbers)
     if not cells["transfer"]:
-        numbers[:2] = (msgspec.structs.replace(number, value=0.0, resolution=None, bound="=") for number in numbers[:2])  # No datagram, no byte.
+        numbers[:2] = (
+            msgspec.structs.replace(number, value=0.0, resolution=None, bound="=") for number in numbers[:2]
+        )  # Without a datagram, there are no bytes.
     if sent_datagrams:
         numbers.append(msgspec.structs.replace(counted("messages_lost", sent_datagrams), marks=(DERIVED,)))
     numbers.append(Number(metric="loss", statistic="total", value=1.0, marks=(DERIVED,)))
-    return test.record(found, "summary", participant, numbers)
+    return test.record(record, "summary", participant, numbers)
 
 
 _OF_DATAGRAMS = ("jitter", "lost", "datagrams", "share")
@@ -89,5 +267,15 @@ _PROCESSORS = Record(test="throughput", payload_bytes=None, numbers=(), side="bo
 
 
 def processors(test: IperfTest, shares: Iterable[Number], participant: str | None) -> Record:
-    """Processor time of both sides."""
+    """Return the record of the processor times of both sides."""
     return test.record(_PROCESSORS, "summary", participant, shares)
+
+
+def of_date(text: str) -> str | None:
+    """Return a date of RFC 1123 as ISO 8601; ``None`` if it is not one, or its day of the week is wrong."""
+    try:
+        moment = parsedate_to_datetime(text)
+        is_whole = moment.tzinfo is not None and format_datetime(moment.astimezone(UTC), usegmt=True) == text.replace("UTC", "GMT")
+    except (ValueError, OverflowError, IndexError, TypeError):
+        return None
+    return of_seconds(int(moment.timestamp())) if is_whole else None

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tacholog.formats.iperf3 import rules, times
-from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, all_lost, processors, result
+from tacholog.formats.iperf3.results import BOTH, EITHER, RECEIVED, SENT, SERVER_TO_CLIENT, IperfTest, all_lost, of_date, processors, record_of
 from tacholog.formats.kit import Broken, Cell, Cells, Facts, Finding, Line, Record, printed
 
 _HEADER = re.compile(
@@ -28,10 +27,10 @@ _ROW = re.compile(
     r" \((?:-?nan|-?[0-9.]{1,9}(?:e[-+][0-9][0-9])?)%\))?"
     r"(?: {2,30}(?P<word>sender|receiver|\(omitted\)))? *"
 )
-_OF_A_SENDER = {"retr", "cwnd", "datagrams"}  # The last columns of its intervals.
-_PADDED = range(3, 40)  # Spaces behind retransmissions; behind a count of datagrams are two.
+_OF_A_SENDER = {"retr", "cwnd", "datagrams"}  # The last columns of the intervals of a sender.
+_PADDED = range(3, 40)  # Blanks behind retransmissions; behind a count of datagrams there are two.
 _SUMMARY = "Test Complete. Summary Results:"
-_NO_JITTER = " " * 12  # Before a count of datagrams under a header with a jitter.
+_NO_JITTER = " " * 12  # Blanks before a count of datagrams, under a header with a jitter.
 _DASHES = "- " * 25
 _DONE = "iperf Done."
 _STARTS = re.compile(r"iperf3: |Connecting to host |Accepted connection from |Server output:")
@@ -40,7 +39,7 @@ _CLIENT = re.compile(r"Connecting to host \S{1,255}, port [0-9]{1,5}")
 _ACCEPTED = re.compile(r"Accepted connection from \S{1,64}, port [0-9]{1,5}")
 _STREAMS = 1000
 _OTHER_PROTOCOL = Broken("a row of another protocol than the test's")
-_RULES = {"sender": rules.SENT, "receiver": rules.RECEIVED, "both": rules.BOTH, "": rules.EITHER}
+_RULES = {"sender": SENT, "receiver": RECEIVED, "both": BOTH, "": EITHER}
 _STREAM = re.compile(r"\[(?P<id> {0,2}[0-9]{1,5})\](?:\[[TR]X-[CS]\])? local \S{1,64} port [0-9]{1,5} connected (?:to|with) \S{1,64} port [0-9]{1,5}")
 _START = re.compile(
     r"Starting Test: protocol: (?P<protocol>TCP|UDP|SCTP), (?P<streams>[0-9]{1,4}) streams, (?P<block>[0-9]{1,9}) byte blocks, "
@@ -65,7 +64,7 @@ _CHATTER = re.compile(
     r"(?i:warning): .{1,300}|Increasing socket buffer size to [0-9]{1,12}|"
     r"Finished omit period, starting real test|Using TCP Autotuning|TCP window size: .{1,40}|"
     r"(?:Linux|Darwin|FreeBSD|NetBSD|OpenBSD|SunOS|CYGWIN_NT-\S{1,20}|Windows\S{0,10}) .{1,300}|"
-    # With -d, and of UDP with -V. The parameters and results behind them are JSON.
+    # With -d, and for UDP with -V. The parameters and results behind them are JSON.
     r"(?:send|get)_(?:parameters|results):?|(?:SO_)?(?:SND|RCV)BUF is [0-9]{1,12}(?:, expecting [0-9]{1,12})?|Congestion algorithm is \w{1,20}|"
     r"Setting (?:UDP block size|application pacing|fair-queue socket pacing) to [0-9]{1,20}|"
     r"interval forces keep|ignoring short interval with no data|"
@@ -73,47 +72,44 @@ _CHATTER = re.compile(
     r"tcpi_snd_cwnd [0-9]{1,12} tcpi_snd_mss [0-9]{1,12} tcpi_rtt [0-9]{1,12}|pcount [0-9]{1,20} packet_count [0-9]{1,20}|"
     r"(?:State change: |Reading new State from |Sending Connect message to Socket |Connect received for Socket ).{1,200}"
 )
-# What a damaged line of the test's own may have left: then the lines after it may be of another test, or of columns that are not known.
+# A damaged line of this test may look like this: then later lines may belong to another test, or have other columns.
 _SUSPECT = re.compile(r"ID\]|Interval|Transfer|Bitrate|Bandwidth|Retr\b|Datagrams|Connecting|Accepted|Starting|streams|Server out|connected| port ")
 _OPENINGS = ("[ ID] Interval", "Connecting to", "Accepted connection", "Starting Test:", "Server output:")
 _ANNOUNCEMENT = re.compile(r"\[ {0,2}(?:[0-9]{1,5}(?:\](?:\[[TR]X-[CS]\])? ?(?:l|lo|loc|loca|local.{0,200})?)?)?")
 
 
 class TextReport:
-    """One test after another; what its first lines say holds for its rows."""
+    """One test after another; its first lines hold for its rows."""
 
     def __init__(self) -> None:
-        """Wait for a test."""
         self._is_summary = False
         self._new_test()
         self._is_server_output = False
-        self._may_receive = False  # Whether this side is said to be the one that data comes to, or may be: a server, or a client in reverse.
+        self._may_receive = False  # Whether this side receives, or may receive, the data: a server, or a client in reverse.
         self._is_reverse = self._is_server = False
         self.client_is_running = False
-        self._are_mixed = False  # Whether the lines of a client and of a server stand between each other.
+        self._are_mixed = False  # Whether the lines of a client and of a server are mixed.
         self._all_lost: Record | None = None  # A result of which nothing arrived, and all such results that wait for the end of their test.
         self._unproven: list[tuple[Line, Record]] = []
 
     def take(self, line: Line) -> Iterator[Finding]:
         """Use one line."""
-        for found in self._take(line):
-            if found.what is self._all_lost and found.what is not None:
-                self._unproven.append((line, found.what))
+        for finding in self._take(line):
+            if finding.what is self._all_lost and finding.what is not None:
+                self._unproven.append((line, finding.what))
             else:
-                yield found
+                yield finding
         if line.text == _DONE:
-            yield from (Finding(held, record) for held, record in self._unproven)
+            yield from (Finding(row, record) for row, record in self._unproven)
             self._unproven = []
         elif self._unproven and (_STARTS.match(line.text) or len(self._unproven) > _STREAMS):
             yield from self.close()
 
     def close(self) -> Iterator[Finding]:
-        """The test, or the log, is over. If nothing says that it ended well, the figures of the other side may never have arrived."""
+        """End the test or the log. If nothing says that it ended well, the figures of the other side may never have arrived."""
+        lost = Broken("nothing received in a test that did not end: the receiver's figures may never have arrived")
         unproven, self._unproven = self._unproven, []
-        yield from (
-            Finding(held, Broken("nothing received in a test that did not end: the receiver's figures may never have arrived"))
-            for held, _ in unproven
-        )
+        yield from (Finding(line, lost) for line, _ in unproven)
 
     def _take(self, line: Line) -> Iterator[Finding]:
         text = line.text
@@ -133,7 +129,7 @@ class TextReport:
             self._was_dashes |= text == _SUMMARY
 
     def _use_header(self, header: re.Match[str]) -> None:
-        """The first header of a test is of its intervals, the second of its summary; a third is another test's, the start of which is lost."""
+        """Use a header. The first of a test is of its intervals, the second of its summary; a third belongs to another test whose start is lost."""
         if self._is_summary:
             self._test, self._has_all_streams = IperfTest(), False
             self._last_row.clear()
@@ -141,25 +137,25 @@ class TextReport:
             self._sent.clear()
         columns = header["columns"] or ""
         self._columns = "jitter" if "Jitter" in columns else (columns.split() or [""])[-1].lower()
-        # Dashes between a stream's announcement and its first row are another log's.
+        # Dashes between the announcement of a stream and its first row belong to another log.
         self._is_old, self._is_behind_dashes = header["rate"] == "Bandwidth", self._was_dashes and (self._has_begun or not self._streams)
         self._is_summary = self._was_dashes or self._has_begun or self._columns == "retr"
         self._has_begun, self._was_dashes, self._awaits_word = True, False, False
-        # A server in reverse says so nowhere, but its rows have the columns of a sender. With roles, both columns stand under one header.
+        # A server in reverse does not say so, but its rows have the columns of a sender. With roles, one header has both columns.
         self._is_reverse |= self._is_server and self._columns in _OF_A_SENDER and "[Role]" not in header[0]
 
     def _new_test(self) -> None:
         self._forget()
         self._streams: set[str] = set()
-        self._roles: dict[str, str] = {}  # By stream, where both ways are tested at once: it has one and keeps it.
+        self._roles: dict[str, str] = {}  # By stream, where both directions are tested at once: a stream keeps its role.
         self._last_row: dict[str, str] = {}
         self._summed: set[str] = set()  # The streams whose summary of both sides was read.
-        self._sent: dict[str, int] = {}  # How many datagrams the summary says were sent, by stream.
+        self._sent: dict[str, int] = {}  # How many datagrams were sent according to the summary, by stream.
         self._has_begun = self._is_summary = self._is_behind_dashes = self._was_dashes = self._is_old = False
-        self._awaits_word = False  # Whether dashes stand above: the row behind them may be a summary, if its header is lost.
+        self._awaits_word = False  # Whether dashes stand above: the next row may be a summary whose header is lost.
 
     def _forget(self) -> None:
-        """What follows may be of another test, or a line that announced a stream may be lost."""
+        """Forget the test: later lines may belong to another test, or the announcement of a stream may be lost."""
         self._test, self._columns, self._has_all_streams = IperfTest(), "none", False
 
     def _about_the_test(self, line: Line) -> Iterator[Finding]:
@@ -171,7 +167,9 @@ class TextReport:
             self._is_reverse = False
             self._are_mixed = self._is_server and self.client_is_running and not self._is_server_output
             self.client_is_running |= text.startswith("Connecting")
-            if line.time and self._is_server and not self._is_server_output:  # A client's log begins with its test; a server may wait long before.
+            if (
+                line.time and self._is_server and not self._is_server_output
+            ):  # The log of a client begins with its test; a server may wait long before.
                 yield Finding(line, Facts(start_time=line.time))
                 return
         elif stream := _STREAM.fullmatch(text):
@@ -190,7 +188,7 @@ class TextReport:
             return
         elif not text.strip():
             if not self._has_begun:
-                self._has_all_streams = False  # It may be what is left of an announcement.
+                self._has_all_streams = False  # It may be the rest of an announcement.
         elif not _CHATTER.fullmatch(text):
             yield from self._of_the_run(line)
             return
@@ -200,7 +198,7 @@ class TextReport:
 
     def _of_the_run(self, line: Line) -> Iterator[Finding]:
         if moment := _TIME.fullmatch(line.text):
-            yield Finding(line, Facts(start_time=times.of_date(moment["date"])))
+            yield Finding(line, Facts(start_time=of_date(moment["date"])))
         elif version := _VERSION.fullmatch(line.text):
             if self._has_begun:
                 self._new_test()
@@ -218,16 +216,16 @@ class TextReport:
             self._forget()
 
     def _is_suspect(self, text: str) -> bool:
-        """Whether an unknown line may be a damaged header, announcement of a stream, or start of another test."""
+        """Whether an unknown line may be a damaged header, announcement of a stream, or start of a test."""
         is_opening = any(opening.startswith(text.rstrip()) for opening in _OPENINGS)
         return is_opening or _SUSPECT.search(text) is not None or (not self._has_begun and _ANNOUNCEMENT.fullmatch(text) is not None)
 
     def _processors(self, line: Line) -> Record | Broken:
-        found = _PROCESSORS.fullmatch(line.text)
-        if found is None:
+        match = _PROCESSORS.fullmatch(line.text)
+        if match is None:
             return Broken("processor times that are cut short or garbled")
         test = msgspec.structs.replace(self._test, streams=self._number_of_streams(2 if self._roles else 1))
-        shares = {name.replace("_", "-"): cell for name, cell in Cell.named(found).items() if name != "role"}
+        shares = {name.replace("_", "-"): cell for name, cell in Cell.named(match).items() if name != "role"}
         numbers = [printed("cpu", name, float(share), 0.1, zero_is_exact=True, cell=share) for name, share in shares.items()]
         return processors(test, numbers, SERVER_TO_CLIENT if self._is_reverse else None)
 
@@ -241,7 +239,7 @@ class TextReport:
         if row["word"] == "(omitted)" and self._fits(row):
             return None
         if self._is_summary and self._last_row.get(_series(row)) == line.text:
-            return None  # A test that is interrupted prints its last interval again, behind another header.
+            return None  # An interrupted test prints its last interval again, under another header.
         if trouble := self._cannot_be_placed(row):
             return Broken(trouble)
         if self._fits(row):
@@ -249,7 +247,7 @@ class TextReport:
         return Broken("a row that does not fit its header" if self._columns != "none" else "a row without the header of its columns")
 
     def _cannot_be_placed(self, row: re.Match[str]) -> str | None:
-        """Why this may be no interval, though nothing says that it is a summary. A UDP row up to 3.1 is the same in both."""
+        """Return why a row may not be an interval, although nothing says that it is a summary. Up to 3.1, UDP rows look the same in both."""
         if self._is_of_both(row):
             is_second = _series(row) in self._summed
             self._summed |= {_series(row)} if len(self._summed) < _STREAMS else set()
@@ -270,27 +268,27 @@ class TextReport:
     def _result(self, row: re.Match[str]) -> Record | Broken:
         if len(self._last_row) < _STREAMS or _series(row) in self._last_row:
             self._last_row[_series(row)] = row[0]
-        cells, side, stated = _cells(row, self._columns), self._side(row), self._stated(row)
+        cells, side, test = _cells(row, self._columns), self._side(row), self._test_of(row)
         is_summary = side == "both" or bool(row["word"])
-        record = result(_RULES[side], cells, stated or self._test, "summary" if is_summary else "interval", self._participant(row))
-        if isinstance(record, Broken) or stated is None:
+        record = record_of(_RULES[side], cells, test or self._test, "summary" if is_summary else "interval", self._participant(row))
+        if isinstance(record, Broken) or test is None:
             return record if isinstance(record, Broken) else _OTHER_PROTOCOL
         if is_summary and side == "sender" and cells.get("datagrams"):
             self._sent[_series(row)] = cells["datagrams"]
         if is_summary and side != "sender" and self._shows_no_datagrams(row, cells):
             if not cells["transfer"] and _series(row) not in self._sent:
                 return Broken("nothing received, and no row says that anything was sent")
-            record = all_lost(cells, stated, self._participant(row), self._sent.get(_series(row)))
+            record = all_lost(cells, test, self._participant(row), self._sent.get(_series(row)))
             self._all_lost = record if isinstance(record, Record) else None
         return record
 
     def _shows_no_datagrams(self, row: re.Match[str], cells: Cells) -> bool:
-        """Whether a client's row counts no datagrams at all. A server is not told what was sent. A receiver of bytes received datagrams."""
+        """Whether a client's row counts no datagrams at all. A server does not know how much was sent. Received bytes imply received datagrams."""
         counts_none = row["jitter"] is not None and not cells["datagrams"] and not cells["lost"] and not (row["word"] and cells["transfer"])
         return not self._is_server and not self._is_server_output and counts_none
 
     def _fits(self, row: re.Match[str]) -> bool:
-        """Whether a row has what the lines before it announce: its stream, a word in a summary, and the columns of its protocol and side."""
+        """Whether a row fits the lines before it: its stream, the word of a summary, and the columns of its protocol and side."""
         if self._is_summary and row["word"] not in {"sender", "receiver"} and not self._is_of_both(row):
             return False
         return self._is_announced(row) and self._keeps_its_role(row) and (self._columns in _columns_for(row) or self._is_received_under_cwnd(row))
@@ -299,7 +297,7 @@ class TextReport:
         return row["id"] == "SUM" or not self._streams or row["id"].strip() in self._streams
 
     def _is_received_under_cwnd(self, row: re.Match[str]) -> bool:
-        """Whether a row is of a client in reverse whose test was over before its first report: it has the header of a sender, and no columns."""
+        """Whether a row is of a client in reverse whose test was over before its first report: its header is that of a sender, without columns."""
         return self._is_reverse and not self._is_summary and self._columns == "cwnd" and not (row["count"] or row["jitter"] or row["word"])
 
     def _keeps_its_role(self, row: re.Match[str]) -> bool:
@@ -311,7 +309,7 @@ class TextReport:
         return bool(self._is_old and self._is_behind_dashes and row["jitter"] and not row["word"])
 
     def _side(self, row: re.Match[str]) -> str:
-        """Whose row it is by what stands in it, the lines above not being of it; "" if it does not say."""
+        """Return the side of a row, from the row itself; empty if it does not say."""
         if row["word"]:
             return row["word"]
         if self._is_of_both(row):
@@ -322,23 +320,23 @@ class TextReport:
             return "sender"
         return "receiver" if row["jitter"] else ""
 
-    def _stated(self, row: re.Match[str]) -> IperfTest | None:
-        """What is known of the test; ``None`` if that contradicts the columns."""
-        shown = {"": None, "datagrams": "UDP", "jitter": "UDP"}.get(self._columns, "TCP")
-        if shown and self._test.transport and shown != self._test.transport:
+    def _test_of(self, row: re.Match[str]) -> IperfTest | None:
+        """Return the known conditions of the test; ``None`` if they contradict the columns."""
+        by_columns = {"": None, "datagrams": "UDP", "jitter": "UDP"}.get(self._columns, "TCP")
+        if by_columns and self._test.transport and by_columns != self._test.transport:
             return None
         streams = self._number_of_streams(2 if row["role"] else 1)
-        return msgspec.structs.replace(self._test, transport=self._test.transport or shown, streams=streams)
+        return msgspec.structs.replace(self._test, transport=self._test.transport or by_columns, streams=streams)
 
     def _number_of_streams(self, directions: int) -> int | None:
-        """How many streams there are in a direction: what the log says, or as many as it announces, if no announcement can be missing."""
+        """Return the number of streams in a direction: as stated, or as announced if no announcement can be missing."""
         if self._test.streams is not None or not self._has_all_streams:
             return self._test.streams
-        number, rest = divmod(len(self._streams), directions)
-        return number if number and not rest else None
+        number, remainder = divmod(len(self._streams), directions)
+        return number if number and not remainder else None
 
     def _participant(self, row: re.Match[str]) -> str | None:
-        """Which of several streams, and whether the server sends; ``None`` for what the client sends, if it is the sum or of a single stream."""
+        """Return which of several streams, and whether the server sends; ``None`` for data from the client that is a sum or the only stream."""
         directions = 2 if row["role"] else 1
         is_reverse = row["role"] in {"RX-C", "TX-S"} if row["role"] else self._is_reverse
         words = ["server output"] if self._is_server_output else []
@@ -348,19 +346,19 @@ class TextReport:
 
 
 def _series(row: re.Match[str]) -> str:
-    """The stream of a row, or the sum, and the direction."""
+    """Return the stream of a row, or the sum, with the direction."""
     return f"{row['id']} {row['role'] or ''}"
 
 
 def _columns_for(row: re.Match[str]) -> set[str]:
-    """The headers that a row may stand under, by their last column."""
+    """Return the headers under which a row may stand, by their last column."""
     is_receiver = row["word"] == "receiver" or (row["role"] or "").startswith("RX")
     if row["jitter"]:
         return {"jitter"}
     if row["cwnd"]:
         return {"cwnd"}
     if row["count"] and (row["role"] or "").startswith("TX") and f"/sec{_NO_JITTER}{row['count']}" in row[0]:
-        return {"jitter"}  # Both ways at once, one header is for what is sent and what is received.
+        return {"jitter"}  # With both directions at once, one header covers sent and received data.
     if row["count"]:
         behind = len(row[0]) - len(row[0].rstrip())
         is_narrow = row[0].rstrip().endswith(f"/sec  {row['count']}") and behind not in _PADDED
@@ -371,8 +369,8 @@ def _columns_for(row: re.Match[str]) -> set[str]:
 
 
 def _cells(row: re.Match[str], columns: str) -> Cells:
-    """The figures of a row by the names of the rules. Of a count that stands alone, the header says what it is of."""
+    """Return the figures of a row by the names of the rule's groups. The header says what a single count means."""
     texts = Cell.named(row)
     if count := texts.pop("count", None):
         texts["retransmissions" if columns in {"retr", "cwnd"} else "datagrams"] = count
-    return rules.SENT.cells(texts, is_rate_of_bytes=row["rate_of"] == "Bytes")
+    return SENT.cells(texts, is_rate_of_bytes=row["rate_of"] == "Bytes")

@@ -51,11 +51,9 @@ from tacholog.formats.kit.bulk import (
     printed_column,
     rounded,
 )
-from tacholog.formats.kit.distribution import Distribution
 from tacholog.formats.kit.findings import BulkFinding, BulkStep, Finding, Records, finding_on, read_in_bulk
-from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
 from tacholog.formats.kit.json import JsonLine, JsonMember, JsonObject, JsonReader, JsonResult, JsonScalar, json_findings, parse_json, settings_text
-from tacholog.formats.kit.lines import Broken, Cell, Detected, Dialect, Line, LineStart, States, closed_cells
+from tacholog.formats.kit.lines import Broken, Cell, Detected, Dialect, Line, LineStart, States, closed_cells, of_seconds
 from tacholog.formats.kit.numbers import (
     COUNT_LIMIT,
     MICROSECOND,
@@ -68,7 +66,7 @@ from tacholog.formats.kit.numbers import (
     unit_of_last_place,
 )
 from tacholog.formats.kit.rules import Cells, Check, Field, LineRule, Order, ascending, at_least, every
-from tacholog.formats.kit.times import of_seconds
+from tacholog.formats.kit.summaries import DERIVED, PARTIAL, Distribution, Tally
 from tacholog.schema.conditions import Basis, Conditions, DataPath, LoadMode, Reach, Reliability, Touched
 from tacholog.schema.metrics import METRICS, STATISTICS
 from tacholog.schema.records import Bins, Bound, Facts, Histogram, Number, Record, Scope, Side, Status, Test

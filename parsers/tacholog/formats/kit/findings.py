@@ -10,18 +10,19 @@ from tacholog.formats.kit.lines import Broken, Line
 from tacholog.schema.records import Facts, Histogram, Record
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
-_LOOKS = 16  # After each line in doubt, the rest of its run is tried again at once; after so many tries it is read line by line.
-_LINES_A_LOOK = 500  # So many lines that were read earn another try: samples come in stretches.
+_LOOKS = 16  # After each line in doubt, the rest of its run is tried at once again; after so many tries, line by line.
+_LINES_A_LOOK = 500  # So many lines that were read allow another try, because samples come in stretches.
 
 
 class Finding(NamedTuple):
-    """What a format found on a line: a record, facts about the run, part of a histogram, a broken result, or ``None`` for chatter of the tool.
+    """What a format found on a line: a record, facts about the run, part of a histogram, a broken result, or ``None`` for a line without meaning.
 
-    ``also`` are the other lines of the same finding. ``line`` is ``None`` only for what is known at the end of the log. A row of a table may hold
-    several records, each a finding on the same line; the first one gives the line its class.
+    ``also`` are the other lines of the same finding. ``line`` is ``None`` only for facts that are known at the end of the log. A row of a table may
+    hold several records, each a finding on the same line; the first finding gives the line its class.
     """
 
     line: Line | None
@@ -30,7 +31,7 @@ class Finding(NamedTuple):
 
 
 def finding_on(lines: Sequence[Line | Lines], what: Record | Facts | Histogram | Broken | None) -> Finding:
-    """Make a finding that stands on several lines, at least one."""
+    """Make a finding that stands on several lines (at least one)."""
     first, *others = lines
     if isinstance(first, Line):
         return Finding(first, what, tuple(others))
@@ -40,8 +41,8 @@ def finding_on(lines: Sequence[Line | Lines], what: Record | Facts | Histogram |
 class Records(NamedTuple):
     """One record for each of many lines.
 
-    ``like`` is one of these records: its scope, test, side, participant and conditions are those of all. ``places`` are the lines that they stand on,
-    ``None``: all.
+    ``like`` is one of these records: all have its scope, test, side, participant and conditions. ``places`` are the indices of their lines; ``None``
+    means all lines.
     """
 
     like: Record
@@ -50,7 +51,7 @@ class Records(NamedTuple):
 
 
 class BulkFinding(NamedTuple):
-    """What a format found on many lines: records, one a line, or ``None`` for lines without meaning, or of which the meaning is found later.
+    """What a format found on many lines: one record on each line, or ``None`` for lines without meaning, or whose meaning is found later.
 
     Records of several kinds, each on some of the lines, are several findings.
     """
@@ -71,8 +72,8 @@ def read_in_bulk(
 ) -> Iterator[Finding | BulkFinding]:
     """Yield what is found: ``one`` reads a line, and ``many`` reads as many lines of a run as it can.
 
-    Where ``many`` stops, ``one`` reads the next line, and ``many`` is tried again behind it. ``many`` must leave the format in the state that it has
-    after reading the same lines one by one.
+    Where ``many`` stops, ``one`` reads the next line, and then ``many`` is tried again. ``many`` must leave the format in the same state as reading
+    these lines one by one.
     """
     for piece in lines:
         if isinstance(piece, Lines):
@@ -81,13 +82,15 @@ def read_in_bulk(
             yield from one(piece)
 
 
-def _run_in_bulk(run: Lines, one: Callable[[Line], Iterable[Finding]], many: Callable[[Lines], BulkStep]) -> Iterator[Finding | BulkFinding]:
-    place = looks = 0
-    while place < run.count:
-        taken = many(run.part(place)) if looks < _LOOKS + place // _LINES_A_LOOK else BulkStep()
-        looks += 1
-        yield from taken.found
-        place += taken.lines
-        if place < run.count:
-            yield from one(run.line(place))
-            place += 1
+def _run_in_bulk(
+    run: Lines, read_line: Callable[[Line], Iterable[Finding]], read_lines: Callable[[Lines], BulkStep]
+) -> Iterator[Finding | BulkFinding]:
+    index = tries = 0
+    while index < run.count:
+        step = read_lines(run.part(index)) if tries < _LOOKS + index // _LINES_A_LOOK else BulkStep()
+        tries += 1
+        yield from step.found
+        index += step.lines
+        if index < run.count:
+            yield from read_line(run.line(index))
+            index += 1

@@ -1,6 +1,6 @@
 """JSON with the line of each value: a document is read line by line as it comes, in bounded memory, and damage costs as little as possible.
 
-A value is known by its place: the names on the way to it, joined by ``/``, where ``[]`` stands for any element of a list, as in
+A value is known by its path: the names on the way to it, joined by ``/``, where ``[]`` stands for any element of a list, as in
 ``jobs/[]/write/clat_ns/mean``. A ``/`` within a name becomes ``~1`` and a ``~`` becomes ``~0``.
 
 Source: RFC 8259 (JSON); RFC 6901 (JSON Pointer) for names with a ``/``.
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<mark>[{}\[\],:])|(?P<text>\"(?:[^\"\\\x00-\x1f]|\\.)*\")|(?P<number>-?[0-9]{1,20}(?:\.[0-9]{1,25})?(?:[eE][-+]?[0-9]{1,3})?)(?![\w.])|"
     r"(?P<word>true|false|null)\b)"
 )
-# A line that others print into a document: no member and no element begins with a letter, but for the three words of JSON.
+# A line that another program prints into a document: apart from the three words of JSON, no member and no element begins with a letter.
 _FOREIGN = re.compile(r"(?!\s*+(?:true|false|null)\b)\s*+[^\W\d_][^\"{}\[\]]*+")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _DEEPEST = 16
@@ -42,44 +42,49 @@ class JsonMember(NamedTuple):
 
 
 class JsonObject(NamedTuple):
-    """An object: its place, its values by their names, and the lines that they stand on.
+    """An object: its path, its values by their names, and the lines that they stand on.
 
-    Values of objects and lists within it have names like ``clat_ns/mean`` and ``bins/0``. ``is_damaged`` says that a value is missing or garbled, and
-    ``damaged_line`` is where, if that is known.
+    Values of nested objects and lists have names like ``clat_ns/mean`` and ``bins/0``. ``is_damaged`` says that a value is missing or garbled, and
+    ``damaged_line`` is the line, if it is known.
     """
 
-    place: str
+    path: str
     members: Mapping[str, JsonMember]
     lines: tuple[Line, ...]
     is_damaged: bool = False
     damaged_line: Line | None = None
 
+    @property
+    def place(self) -> str:
+        """The path, under its name in 0.4.0."""
+        return self.path
+
     def found(self, what: JsonResult) -> Finding:
-        """Make the finding that stands on the lines of this object. What is broken is shown at the line that is damaged."""
+        """Make a finding on the lines of this object. A broken result is shown at its damaged line."""
         if isinstance(what, Broken) and self.damaged_line in self.lines:
             return Finding(self.damaged_line, what, tuple(line for line in self.lines if line is not self.damaged_line))
         return Finding(self.lines[0] if self.lines else None, what, self.lines[1:])
 
     def whole(self, name: str) -> int | None:
-        """Return a whole number below 2^63; ``None`` if there is none of that name."""
+        """Return a whole number below 2^63; ``None`` if the object has no such number of this name."""
         value = self.members[name].value if name in self.members else None
         return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < COUNT_LIMIT else None
 
     def real(self, name: str) -> float | None:
-        """Return a number; ``None`` if there is none of that name."""
+        """Return a number; ``None`` if the object has none of this name."""
         value = self.members[name].value if name in self.members else None
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= VALUE_LIMIT else None
 
     def text(self, name: str) -> str | None:
-        """Return a text; ``None`` if there is none of that name."""
+        """Return a text; ``None`` if the object has none of this name."""
         value = self.members[name].value if name in self.members else None
         return value if isinstance(value, str) else None
 
     def number(self, name: str, metric: str, statistic: str, unit: float = 1.0, *, is_binned: bool = False) -> Number | None:
-        """Return the number of a record; ``None`` if there is no number of that name. ``unit`` is the printed unit in the metric's unit.
+        """Return the number of a record; ``None`` if the object has no number of this name. ``unit`` is the printed unit in the unit of the metric.
 
-        The number keeps its line, and its last printed place as its resolution. Where it ``is_binned`` (a percentile from a histogram), its digits
-        say more than was measured: its resolution is unknown. A number below zero is impossible; a printed 0 may be an exact 0.
+        The number keeps its line; its resolution is its last printed place. If it ``is_binned`` (a percentile from a histogram), it has more digits
+        than were measured, and its resolution is unknown. A number below zero is impossible; a printed 0 may be an exact 0.
         """
         value = self.real(name)
         if value is None:
@@ -94,11 +99,11 @@ class JsonObject(NamedTuple):
 
 
 class JsonLine(NamedTuple):
-    """What one line of a document held.
+    """The contents of one line of a document.
 
-    ``members`` are its values by their places, without those of kept objects. ``opened`` are the places of the objects and lists that begin on it,
-    ``closed`` the objects that end on it. ``damage`` says what is wrong with the line; ``lost`` are the kept objects that cannot be read on.
-    ``is_foreign`` says that the line is text of others, and no part of the document.
+    ``members`` are its values by their paths, without the values of kept objects. ``opened`` are the paths of the objects and lists that begin on the
+    line, ``closed`` the objects that end on it. ``damage`` says what is wrong with the line; ``lost`` are the kept objects that cannot be completed.
+    ``is_foreign`` says that another program printed the line, so that it is no part of the document.
     """
 
     members: list[tuple[str, JsonMember]]
@@ -109,26 +114,25 @@ class JsonLine(NamedTuple):
     is_foreign: bool = False
 
 
-class _Frame:
+class _OpenValue:
     """An object or a list that is open."""
 
-    def __init__(self, place: str, closing: str, keeps: bool) -> None:
-        self.place, self.closing, self.keeps = place, closing, keeps
+    def __init__(self, path: str, closing: str, keeps: bool) -> None:
+        self.path, self.closing, self.keeps = path, closing, keeps
         self.key = ""
         self.members: dict[str, JsonMember] = {}
         self.lines: list[Line] = []
-        self.count = 0  # of a list's elements
+        self.count = 0  # elements of a list
         self.expects = "first"  # first, key, colon, value, next
         self.is_damaged = False
         self.damaged_line: Line | None = None
 
     def damage(self, line: Line | None = None) -> None:
-        """Note that a value is missing or garbled, and on which line, if that is known."""
         self.is_damaged = True
         self.damaged_line = self.damaged_line or line
 
     def keep(self, name: str, member: JsonMember) -> None:
-        """Take a value. Two of one name, or too many, leave the object damaged."""
+        """Add a value. A repeated name, or too many values, damages the object."""
         if name in self.members or len(self.members) >= _MOST_MEMBERS:
             self.damage(member.line)
         else:
@@ -136,17 +140,15 @@ class _Frame:
         self.stand_on(member.line)
 
     def stand_on(self, line: Line) -> None:
-        """Remember a line of the object."""
         if not self.stands_on(line) and len(self.lines) < _HELD_LINES:
             self.lines.append(line)
 
     def stands_on(self, line: Line) -> bool:
-        """Whether a value of the object stands on the line that is read now."""
+        """Whether a value of the object stands on the line that is being read."""
         return bool(self.lines) and self.lines[-1] is line
 
     def object(self) -> JsonObject:
-        """Return what has been read of the object."""
-        return JsonObject(self.place, self.members, tuple(self.lines), self.is_damaged, self.damaged_line)
+        return JsonObject(self.path, self.members, tuple(self.lines), self.is_damaged, self.damaged_line)
 
 
 class _DamagedError(ValueError):
@@ -154,26 +156,25 @@ class _DamagedError(ValueError):
 
 
 class JsonReader:
-    """Reads one document after another, line by line. The values of an object are kept where ``keeps`` returns true for its place.
+    """Reads one document after another, line by line. The values of an object are kept where ``keeps`` returns true for its path.
 
     ``nested`` says whether a kept object also keeps the values of the objects and lists within it; ``shares_lines`` whether several kept objects may
     stand on one line.
     """
 
     def __init__(self, keeps: Callable[[str], bool], *, nested: bool = True, shares_lines: bool = True) -> None:
-        """Wait for a document."""
         self._keeps, self._nested, self._shares_lines = keeps, nested, shares_lines
-        self._frames: list[_Frame] = []
+        self._frames: list[_OpenValue] = []
         self._line = JsonLine([], [], [])
 
     @property
     def is_open(self) -> bool:
-        """Whether a document has begun and not ended."""
+        """Whether a document is open."""
         return bool(self._frames)
 
     def holders(self, line: Line) -> list[str]:
-        """Return the places of the kept objects that are open and stand on the line that was read last."""
-        return [frame.place for frame in self._frames if frame.lines and frame.lines[-1] is line]
+        """Return the paths of the kept objects that are open and stand on the line that was read last."""
+        return [frame.path for frame in self._frames if frame.lines and frame.lines[-1] is line]
 
     def take(self, line: Line) -> JsonLine:
         """Read a line. The first line of a document begins with its opening brace or bracket."""
@@ -187,7 +188,7 @@ class JsonReader:
         return self._line
 
     def spoil(self, line: Line, damage: str) -> JsonLine:
-        """Take a line for damaged. If it opens and closes nothing, it costs only its object; else what follows has no place that is known."""
+        """Treat a line as damaged. If it opens and closes nothing, only its object is lost; otherwise all paths behind it are unknown."""
         frame = self._frames[-1] if self._frames else None
         if frame is not None and frame.closing == "}" and not re.search(r"[{}\[\]]", line.text):
             frame.expects = "key"
@@ -197,52 +198,52 @@ class JsonReader:
                 keeper.stand_on(line)
             return self._line._replace(damage=damage)
         for open_frame in self._frames:
-            open_frame.lines = [kept for kept in open_frame.lines if kept is not line]
+            open_frame.lines = [own_line for own_line in open_frame.lines if own_line is not line]
         return self._line._replace(damage=damage, lost=self.abandon())
 
     def abandon(self) -> tuple[JsonObject, ...]:
-        """Leave the document; return the kept objects that were open."""
+        """Leave the document; return the kept objects that were still open."""
         lost = tuple(frame.object() for frame in self._frames if frame.keeps and frame.lines)
         self._frames = []
         return lost
 
-    def _keeper(self) -> _Frame | None:
-        """Return the open object that keeps the values read now."""
+    def _keeper(self) -> _OpenValue | None:
+        """Return the open object that keeps the current values."""
         frames = self._frames
         if self._nested:
             return next((frame for frame in frames if frame.keeps), None)
         return frames[-1] if frames and frames[-1].keeps else None
 
     def _read(self, line: Line) -> None:
-        at = 0
+        position = 0
         text = line.text.rstrip()
         end = len(text)
-        while at < end:
-            token = _TOKEN.match(text, at)
+        while position < end:
+            token = _TOKEN.match(text, position)
             kind = token.lastgroup if token else None
             if token is None or kind is None or (not line.whole and token.end() == end and kind == "number"):
                 raise _DamagedError("no JSON, or cut")
-            at, shown = token.end(), token[kind]
+            position, printed = token.end(), token[kind]
             if kind != "mark":
-                self._scalar(kind, Cell(shown, token.start(kind), line.number) if kind == "number" else shown, line)
-            elif shown in ",:":
-                self._separate(shown)
-            elif shown in "{[":
-                self._open(shown)
+                self._scalar(kind, Cell(printed, token.start(kind), line.number) if kind == "number" else printed, line)
+            elif printed in ",:":
+                self._separate(printed)
+            elif printed in "{[":
+                self._open(printed)
             else:
-                self._close(shown)
+                self._close(printed)
 
     def _open(self, mark: str) -> None:
         if not self._frames:
-            self._frames = [_Frame("", "}" if mark == "{" else "]", mark == "{" and self._keeps(""))]
+            self._frames = [_OpenValue("", "}" if mark == "{" else "]", mark == "{" and self._keeps(""))]
             return
         parent = self._frames[-1]
         self._expect_value(parent)
         if len(self._frames) >= _DEEPEST:
             raise _DamagedError("deeper than any report of the tool")
-        place = f"{parent.place}/{_name(parent, any_element=True)}".lstrip("/")
-        self._frames.append(_Frame(place, "}" if mark == "{" else "]", mark == "{" and self._keeps(place)))
-        self._line.opened.append(place)
+        path = f"{parent.path}/{_name(parent, any_element=True)}".lstrip("/")
+        self._frames.append(_OpenValue(path, "}" if mark == "{" else "]", mark == "{" and self._keeps(path)))
+        self._line.opened.append(path)
 
     def _close(self, mark: str) -> None:
         frame = self._frames[-1] if self._frames else None
@@ -278,23 +279,23 @@ class JsonReader:
                 raise _DamagedError("several results on one line: print the JSON with a member a line")
             keeper.keep(self._name_in(keeper), member)
         else:
-            self._line.members.append((f"{frame.place}/{_name(frame, any_element=True)}".lstrip("/"), member))
+            self._line.members.append((f"{frame.path}/{_name(frame, any_element=True)}".lstrip("/"), member))
         frame.expects, frame.count = "next", frame.count + 1
 
-    def _name_in(self, keeper: _Frame) -> str:
-        """Return the name of the present value in an open object around it."""
+    def _name_in(self, keeper: _OpenValue) -> str:
+        """Return the name of the current value in an open object around it."""
         if keeper is self._frames[-1]:
             return _name(keeper, any_element=False)
         inner = self._frames[self._frames.index(keeper) :]
         return "/".join(_name(frame, any_element=False) for frame in inner)
 
-    def _expect_value(self, frame: _Frame) -> None:
+    def _expect_value(self, frame: _OpenValue) -> None:
         if frame.expects != "value" and not (frame.closing == "]" and frame.expects == "first"):
             raise _DamagedError("a value out of its place")
 
 
-def _name(frame: _Frame, *, any_element: bool) -> str:
-    """Return the name of the present value in an object, or its number in a list."""
+def _name(frame: _OpenValue, *, any_element: bool) -> str:
+    """Return the name of the current value in an object, or its index in a list."""
     if frame.closing == "]":
         return "[]" if any_element else str(frame.count)
     return frame.key.replace("~", "~0").replace("/", "~1") if "/" in frame.key or "~" in frame.key else frame.key
@@ -314,36 +315,36 @@ def _value(kind: str, text: str) -> JsonScalar:
 def json_findings(
     lines: Iterable[Line],
     results: Mapping[str, Callable[[JsonObject], Iterable[JsonResult]]],
-    facts: Callable[[str, JsonScalar], Facts | None] = lambda _place, _value: None,
+    facts: Callable[[str, JsonScalar], Facts | None] = lambda _path, _value: None,
 ) -> Iterator[Finding]:
-    """Yield what a log of JSON documents holds: all that ``parse`` of a format for such a tool has to do.
+    """Yield the findings in a log of JSON documents: a complete ``parse`` for a tool that prints JSON.
 
     Args:
         lines: the lines of the log. Lines outside of documents stay unknown.
-        results: for the place of each object that is a result (``jobs/[]``), the function that reads it. A damaged object is a broken line and is
+        results: for the path of each object that is a result (``jobs/[]``), the function that reads it. A damaged object is a broken line and is
             not given to the function.
-        facts: takes the place and the value of each other member as it comes; returns what it says of the run, if anything.
+        facts: takes the path and the value of each other member as it comes; returns what it says of the run, if anything.
     """
     reader = JsonReader(results.__contains__)
     for line in lines:
         if not reader.is_open and not line.text.lstrip().startswith("{"):
             continue
-        held = reader.take(line)
-        if held.is_foreign:
+        read = reader.take(line)
+        if read.is_foreign:
             continue
-        done = [item for item in held.closed if item.place in results and item.lines and (held.damage is None or line not in item.lines)]
+        done = [item for item in read.closed if item.path in results and item.lines and (read.damage is None or line not in item.lines)]
         for item in done:
-            yield from _results(item, results[item.place])
-        for item in held.lost:
+            yield from _results(item, results[item.path])
+        for item in read.lost:
             yield item.found(Broken("the JSON is damaged behind this result"))
         is_claimed = any(line in item.lines for item in done) or bool(reader.holders(line))
-        if held.damage and not is_claimed:
-            yield Finding(line, Broken(held.damage))
-        stated = [fact for place, member in held.members if (fact := facts(place, member.value))]
-        yield from (Finding(line, fact) for fact in stated)
-        if not (is_claimed or stated or held.damage):
+        if read.damage and not is_claimed:
+            yield Finding(line, Broken(read.damage))
+        stated_facts = [fact for path, member in read.members if (fact := facts(path, member.value))]
+        yield from (Finding(line, fact) for fact in stated_facts)
+        if not (is_claimed or stated_facts or read.damage):
             yield Finding(line, None)
-        if held.damage and not reader.is_open:
+        if read.damage and not reader.is_open:
             yield Finding(None, Facts(status="truncated", reason="the JSON is damaged, and what follows cannot be placed"))
     if reader.is_open:
         yield from (item.found(Broken("the JSON ends within this result")) for item in reader.abandon())
@@ -357,22 +358,22 @@ def _results(item: JsonObject, read: Callable[[JsonObject], Iterable[JsonResult]
     if item.lines[-1].number - item.lines[0].number > _HELD_LINES:
         yield item.found(Broken("this result is longer than a format may hold"))
         return
-    found = list(read(item))
-    yield from map(item.found, found or [None])
+    results = list(read(item))
+    yield from map(item.found, results or [None])
 
 
 def settings_text(settings: Mapping[str, str]) -> str | None:
-    """Return settings as the condition of that name has them, a JSON object with sorted names; ``None`` if there are none."""
+    """Return settings as the condition ``settings`` holds them, a JSON object with sorted names; ``None`` if there are none."""
     return json.dumps(dict(sorted(settings.items())), ensure_ascii=False) if settings else None
 
 
 def parse_json(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any] | None:
-    """Parse a text that is one JSON object; ``None`` if it is not, or has two members of one name, NaN, infinity, or a number out of reach."""
+    """Parse a text that is one JSON object; ``None`` if it is not, or has a repeated name, NaN, infinity, or a number that is too large."""
     try:
-        found = json.loads(text, parse_float=parse_float, parse_constant=_refuse_constant, object_pairs_hook=_without_doubles)
-    except (ValueError, RecursionError, ArithmeticError):  # the last: of Decimal, for an exponent of twenty digits
+        value = json.loads(text, parse_float=parse_float, parse_constant=_refuse_constant, object_pairs_hook=_without_doubles)
+    except (ValueError, RecursionError, ArithmeticError):  # Decimal raises the last one for an exponent of twenty digits.
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _refuse_constant(constant: str) -> None:
@@ -380,7 +381,7 @@ def _refuse_constant(constant: str) -> None:
 
 
 def _without_doubles(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(members)
-    if len(found) != len(members):
+    unique = dict(members)
+    if len(unique) != len(members):
         raise ValueError("two members of one name")
-    return found
+    return unique

@@ -1,17 +1,53 @@
-"""What a format module works with: lines, and what it says of its logs as a whole."""
+"""What a format module works with: lines, the times that stand in them, and what a format states about its logs as a whole.
+
+Times become ISO 8601. A time has no zone if the text states none.
+"""
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import NamedTuple, Self
 
 import msgspec
 
-from tacholog.formats.kit.times import as_iso
+_SECONDS = re.compile(r"[0-9]{10}(?:[.,][0-9]{1,9}|[0-9]{3})?")
+_OF_C = re.compile(r"[A-Z][a-z]{2} (?P<month>[A-Z][a-z]{2}) (?P<day>[ 0-9][0-9]) (?P<clock>[0-9:]{8})(?P<zone> (?:UTC|GMT))? (?P<year>[0-9]{4})")
+_ISO = re.compile(r"(?P<day>[0-9]{4}[-/][0-9]{2}[-/][0-9]{2})[T ](?P<clock>[0-9:]{8}(?:[.,][0-9]{1,9})?) ?(?P<zone>Z|UTC|[+-][0-9]{2}:?[0-9]{2})?")
+# With strptime, the names would depend on the locale of the reader.
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_LATEST = 2**34
+
+
+def of_seconds(seconds: object) -> str | None:
+    """Return seconds since 1970, a whole number, as ISO 8601; ``None`` for anything else."""
+    if not isinstance(seconds, int) or isinstance(seconds, bool) or not 0 < seconds < _LATEST:
+        return None
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}Z"
+
+
+def as_iso(text: str) -> str | None:
+    """Return a time as ISO 8601: one of ISO 8601, of C's ``ctime``, or seconds or milliseconds since 1970.
+
+    ``None`` for any other, such as one that lacks the year: that is not guessed.
+    """
+    if _SECONDS.fullmatch(text):
+        return of_seconds(int(text[:10]))
+    try:
+        if match := _ISO.fullmatch(text):
+            zone = {"UTC": "Z", None: ""}.get(match["zone"], match["zone"])
+            return datetime.fromisoformat(f"{match['day'].replace('/', '-')}T{match['clock']}{zone}").isoformat()
+        if match := _OF_C.fullmatch(text):
+            day = f"{match['year']}-{MONTHS.index(match['month']) + 1:02}-{int(match['day']):02}"
+            return datetime.fromisoformat(f"{day}T{match['clock']}{'Z' if match['zone'] else ''}").isoformat()
+    except ValueError:
+        pass
+    return None
 
 
 class Line(NamedTuple):
-    """A line of a log. ``number`` counts from 1; ``whole`` is false where the log ends within the line or the line was over the limit and cut."""
+    """A line of a log. ``number`` counts from 1; ``whole`` is false where the log ends within the line, or the line was too long and was cut."""
 
     number: int
     text: str
@@ -19,17 +55,17 @@ class Line(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The line as it stands in the log: what users are shown."""
+        """The line as it stands in the log, as users see it."""
         return self.text
 
     @property
     def time(self) -> str | None:
-        """The time that stands before the line, as ISO 8601, without a zone if it states none; ``None`` if there is none."""
+        """The time that stands before the line, as ISO 8601, without a zone if the log states none; ``None`` if there is no time."""
         return None
 
 
 class PrefixedLine(Line):
-    """A line of a log in which something stands before each line. ``text`` is without this prefix; ``stamp`` is the time in it."""
+    """A line of a log with a prefix before each line. ``text`` is without this prefix; ``stamp`` is the time in it."""
 
     prefix: str = ""
     stamp: str = ""
@@ -46,7 +82,7 @@ class PrefixedLine(Line):
 
 
 class Cell(str):
-    """What is printed of one value, and where: on its line from ``start`` to before ``end``, and on which ``line`` if its record spans several."""
+    """A printed value and its position: on its line from ``start`` to before ``end``, and on which ``line`` if its record spans several."""
 
     __slots__ = ("end", "line", "start")
     start: int
@@ -54,24 +90,24 @@ class Cell(str):
     line: int | None
 
     def __new__(cls, text: str, start: int, line: int | None = None) -> Self:
-        """Take a text and how many characters stand before it."""
+        """Take a text and the number of characters before it."""
         cell = super().__new__(cls, text)
         cell.start, cell.end, cell.line = start, start + len(text), line
         return cell
 
     @classmethod
-    def named(cls, found: re.Match[str], shift: int = 0) -> dict[str, Cell]:
-        """Return what the named groups of a match hold, of a text that begins behind so many characters of its line."""
-        return {name: cls(found[name], found.start(name) + shift) for name in found.re.groupindex if found[name] is not None}
+    def named(cls, match: re.Match[str], shift: int = 0, line: int | None = None) -> dict[str, Cell]:
+        """Return the named groups of a match as cells. ``shift`` is the number of characters on the line before the text that was matched."""
+        return {name: cls(match[name], match.start(name) + shift, line) for name in match.re.groupindex if match[name] is not None}
 
     @classmethod
     def between(cls, text: str, separator: str | None, shift: int = 0) -> list[Cell]:
-        """Return the texts between separators, or between blanks, without the blanks around them."""
+        """Return the texts between separators, or between blanks, without surrounding blanks."""
         pieces = re.finditer(r"\S+" if separator is None else rf"(?:^|(?<={re.escape(separator)}))[^{re.escape(separator)}]*", text)
         return [cls(piece[0].strip(), shift + piece.start() + len(piece[0]) - len(piece[0].lstrip())) for piece in pieces]
 
     def read_as(self, text: str) -> Cell:
-        """Return another text for what is printed here, as of a number without the signs between its thousands."""
+        """Return a cell at the same position with another text, such as a number without its thousands separators."""
         cell = Cell(text, self.start, self.line)
         cell.end = self.end
         return cell
@@ -84,11 +120,11 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class Detected(NamedTuple):
-    """Whether the start of a log is of this format, and the words for what a log needs to be.
+    """Whether the start of a log is of this format, and a description of such logs.
 
     Attributes:
-        fits: whether it is.
-        wants: the words.
+        fits: whether the log is of this format.
+        wants: a description of what a log of this format has.
         names_itself: whether the log fits because its first line names its own format. Then it may quote logs of other tools, as in an error.
     """
 
@@ -98,20 +134,19 @@ class Detected(NamedTuple):
 
 
 class LineStart:
-    """A pattern to look for at the starts of lines, for ``detect``. It may match beyond the line, and ``$`` is the end of any line."""
+    """A pattern to look for at the start of lines, for ``detect``. It may match beyond the line, and ``$`` is the end of any line."""
 
     def __init__(self, pattern: str) -> None:
-        """Take a pattern without ``^``."""
-        # Looking for a line feed is five times as fast as trying "^" at each character, and every log is shown to every format.
+        # Looking for a line feed is faster than trying "^" at each character, and every log is shown to every format.
         self._pattern = re.compile(rf"\n(?:{pattern})", re.MULTILINE)
 
     def is_in(self, head: str) -> bool:
-        """Whether a line of the head starts like that."""
+        """Whether a line of the head starts with the pattern."""
         return self._pattern.search(f"\n{head}") is not None
 
 
 class Dialect(NamedTuple):
-    """One dialect of a format: its name, the versions that print it, and what it was checked against."""
+    """One dialect of a format: its name, the versions that print it, and the evidence that it was checked against."""
 
     name: str
     versions: str
@@ -121,12 +156,12 @@ class Dialect(NamedTuple):
 class States(NamedTuple):
     """Which conditions the results of one test state in the logs of a format. Names are separated by blanks.
 
-    Besides conditions, ``payload_bytes`` and ``tool_version`` can be named. A condition that is named nowhere is never stated: a campaign must state
-    it, if comparisons need it.
+    Besides conditions, ``payload_bytes`` and ``tool_version`` can be named. A condition that is not named is never stated: a campaign must state it,
+    if comparisons need it.
 
     Attributes:
-        always: what every result states.
-        sometimes: what some results state, depending on the version or the options of the tool.
+        always: conditions that every result states.
+        sometimes: conditions that some results state, depending on the version or the options of the tool.
     """
 
     always: str = ""
@@ -134,6 +169,6 @@ class States(NamedTuple):
 
 
 def closed_cells(line: Line, separator: str = ",") -> list[str]:
-    """The cells of a row that are sure to be whole: where the log ends within the line, the last one may have lost something and is left out."""
+    """Return the cells of a row that are certainly complete. Where the log ends within the line, the last cell may be cut and is left out."""
     cells = line.text.split(separator)
     return cells if line.whole else cells[:-1]

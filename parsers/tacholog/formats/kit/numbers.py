@@ -12,10 +12,10 @@ import msgspec
 from tacholog.formats.kit.lines import Cell
 from tacholog.schema.records import Bound, Number
 
-DIGITS = 6  # What an output stream of C++ prints unless told otherwise.
-COUNT_LIMIT = 2**63  # Every count and size is below it. A tool that prints more printed a negative number as an unsigned one.
+DIGITS = 6  # Significant digits that an output stream of C++ prints by default.
+COUNT_LIMIT = 2**63  # Every count and size is below it. A larger printed number is a negative number that was printed as unsigned.
 MICROSECOND = 1000.0  # in nanoseconds, the unit of all times
-VALUE_LIMIT = 1e21  # More than 2^64 bytes in bits: no counter, rate or time of any tool reaches it.
+VALUE_LIMIT = 1e21  # More than 2^64 bytes in bits: above every counter, rate or time of any tool.
 
 
 def printed(
@@ -37,8 +37,8 @@ def printed(
     if value < 0:
         return impossible(metric, statistic, marks, line=line, cell=cell)
     bound: Bound = "=" if value or zero_is_exact else "<"
-    shown = resolution if bound == "<" else value
-    return at_cell(Number(metric=metric, statistic=statistic, value=shown, resolution=resolution, bound=bound, marks=marks, line=line), cell)
+    limit = resolution if bound == "<" else value
+    return at_cell(Number(metric=metric, statistic=statistic, value=limit, resolution=resolution, bound=bound, marks=marks, line=line), cell)
 
 
 def counted(metric: str, count: int, *, line: int | None = None, cell: str | None = None) -> Number:
@@ -49,12 +49,12 @@ def counted(metric: str, count: int, *, line: int | None = None, cell: str | Non
 
 
 def impossible(metric: str, statistic: str = "total", marks: tuple[str, ...] = (), *, line: int | None = None, cell: str | None = None) -> Number:
-    """Make the number for a printed value that cannot be true: it has no value, and a mark says why. ``line`` and ``cell`` are as in `printed`."""
+    """Make the number for a printed value that cannot be true. It has no value; a mark says why. ``line`` and ``cell`` are as in `printed`."""
     return at_cell(Number(metric=metric, statistic=statistic, value=None, marks=(*marks, "impossible"), line=line), cell)
 
 
 def at_cell(number: Number, cell: str | None) -> Number:
-    """Return a number that stands where this is printed, if that is known."""
+    """Return the number with the position of this cell, if the position is known."""
     if not isinstance(cell, Cell):
         return number
     return msgspec.structs.replace(number, line=number.line or cell.line, value_start=cell.start, value_end=cell.end)
@@ -72,5 +72,5 @@ def unit_of_last_place(value: float) -> float:
 
 def unit_of_last_decimal(text: str) -> float:
     """Return the unit of the last printed decimal: 0.01 for ``3.20``, 1 for ``320``. The decimal sign may be a comma."""
-    whole, _, decimals = text.replace(",", ".").partition(".")
-    return 10.0 ** -len(decimals) if whole.removeprefix("-").isdigit() and (decimals.isdigit() or not decimals) else 1.0
+    integer, _, decimals = text.replace(",", ".").partition(".")
+    return 10.0 ** -len(decimals) if integer.removeprefix("-").isdigit() and (decimals.isdigit() or not decimals) else 1.0

@@ -23,6 +23,7 @@ from tacholog.formats.kit.numbers import at_cell, counted, is_size, printed
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -30,10 +31,10 @@ _NAME = re.compile(r"\(\?P<\w+>")
 
 
 class Cells(dict[str, Any]):
-    """The numbers of one line by the names of their groups; of many lines, an array for each name.
+    """The numbers of one line by the names of their groups; for many lines, one array for each name.
 
-    A group that takes no part in a line is not there. ``decimals`` is how many digits stand behind the point of each. ``printed`` is what stands on
-    the line of each; of many lines, ``columns`` is which of their numbers it is.
+    A group that does not occur on a line is missing. ``decimals`` is the number of digits behind the decimal point of each number. ``printed`` holds
+    the printed text of each; for many lines, ``columns`` holds the index of each among the numbers of its line.
     """
 
     def __init__(
@@ -43,12 +44,11 @@ class Cells(dict[str, Any]):
         printed: Mapping[str, Cell] = MappingProxyType({}),
         columns: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """Take values that were read."""
         super().__init__(values)
         self.decimals, self.printed, self.columns = decimals, printed, columns
 
     def part(self, part: int | slice) -> Cells:
-        """Return the numbers of one of many lines, or of some of them."""
+        """Return the numbers of one line, or of some lines."""
         return Cells({name: value[part] for name, value in self.items()}, self.decimals, columns=self.columns)
 
 
@@ -56,29 +56,29 @@ Expression = Callable[[Cells], Any]
 
 
 def every(conditions: Iterable[Any]) -> Any:  # noqa: ANN401 - a truth value, or an array of them
-    """Return whether all conditions hold; of arrays, where they do."""
+    """Return whether all conditions hold; for arrays, where they hold."""
     return reduce(and_, conditions, True)
 
 
 def ascending(values: Sequence[Any]) -> Any:  # noqa: ANN401
-    """Return whether no value is below the one before it; of arrays, where that is so."""
+    """Return whether no value is below the one before it; for arrays, where this holds."""
     return every(low <= high for low, high in pairwise(values))
 
 
 def at_least(value: Any, least: float) -> Any:  # noqa: ANN401
-    """Return a value, or ``least`` if that is more: a divisor that is not 0."""
+    """Return the value, but at least ``least``: a divisor that is not 0."""
     return value + (value < least) * (least - value)
 
 
 class Check(NamedTuple):
-    """What must hold of the numbers of a line, and what is wrong if it does not."""
+    """A condition on the numbers of a line, and the reason to report if it does not hold."""
 
     reason: str
     holds: Expression
 
 
 class Order(NamedTuple):
-    """What must hold between the numbers of a line and those of the line before it, in one series, and what is wrong if it does not."""
+    """A condition on the numbers of a line and those of the line before it in one series, and the reason to report if it does not hold."""
 
     reason: str
     holds: Callable[[Cells, Cells], Any]
@@ -90,16 +90,16 @@ class Field(NamedTuple):
     Attributes:
         metric: one of `METRICS`.
         statistic: one of `STATISTICS`, or a percentile.
-        value: the group that it is printed in, or an expression that computes it from others: such a number stands nowhere, and is exact unless it
-            has a resolution.
-        unit: the printed unit in the metric's unit, or an expression, if the line names it. The name of a value that only the log knows (as the head
-            of a table): see `LineRule.cells`.
-        is_exact: whether it was not rounded, as a count.
-        resolution: to what it was rounded, in the metric's unit; ``None``: to its last printed decimal. An expression may return ``None``, if the
-            number of the line was not rounded.
-        places: to so many decimals the value is rounded in the metric's unit: what floating point adds behind them is nothing that was printed.
-        zero: where it is exactly 0, although it is printed as a rounded number.
-        unknown: where what is printed cannot be the number. Such lines are read one by one.
+        value: the group in which the number is printed, or an expression that computes it from others. A computed number has no position on the line,
+            and is exact unless it has a resolution.
+        unit: the printed unit in the unit of the metric; an expression, if the line names the unit; or the name of a value that only the log knows,
+            such as the head of a table: see `LineRule.cells`.
+        is_exact: whether the number was not rounded, such as a count.
+        resolution: the step to which the number was rounded, in the unit of the metric; ``None``: its last printed decimal. An expression may return
+            ``None`` if the number of the line was not rounded.
+        places: the number of decimals in the unit of the metric: more decimals come from floating point, not from the log.
+        zero: where the number is exactly 0, although it is printed as a rounded number.
+        unknown: where the printed text cannot be the number. Such lines are read one by one.
         where: where the record has this number at all. Lines without it are read one by one.
         marks: of the number.
     """
@@ -122,7 +122,7 @@ class Field(NamedTuple):
         return cls(metric, "total", group, is_exact=True)
 
     def is_in(self, cells: Cells) -> bool:
-        """Whether the line has this number, or some of many lines have it."""
+        """Whether the line has this number; for many lines, whether some of them have it."""
         return (not isinstance(self.value, str) or self.value in cells) and (self.where is None or self.where(cells) is not False)
 
     def number(self, cells: Cells) -> Number:
@@ -130,22 +130,22 @@ class Field(NamedTuple):
         marks, unit = self.marks, self._unit(cells)
         value, cell = (cells[self.value], cells.printed.get(self.value)) if isinstance(self.value, str) else (self.value(cells), None)
         if self.unknown and self.unknown(cells):
-            found = Number(metric=self.metric, statistic=self.statistic, value=None, marks=("impossible", *marks))
+            number = Number(metric=self.metric, statistic=self.statistic, value=None, marks=("impossible", *marks))
         elif self.zero and self.zero(cells):
-            found = Number(metric=self.metric, statistic=self.statistic, value=0.0, marks=marks)
+            number = Number(metric=self.metric, statistic=self.statistic, value=0.0, marks=marks)
         elif self.is_exact and self.statistic == "total" and isinstance(self.value, str):
-            found = counted(self.metric, value)
+            number = counted(self.metric, value)
         elif self._is_exact:
-            found = Number(metric=self.metric, statistic=self.statistic, value=float(value), marks=marks)
+            number = Number(metric=self.metric, statistic=self.statistic, value=float(value), marks=marks)
         elif (resolution := self._resolution(cells, unit)) is None:
-            found = Number(metric=self.metric, statistic=self.statistic, value=float(value * unit), marks=marks)
+            number = Number(metric=self.metric, statistic=self.statistic, value=float(value * unit), marks=marks)
         else:
             amount = float(value) if unit == 1 else float(round(value * unit, self.places))
-            found = printed(self.metric, self.statistic, amount, resolution, marks)
-        return at_cell(found, cell)
+            number = printed(self.metric, self.statistic, amount, resolution, marks)
+        return at_cell(number, cell)
 
     def column(self, cells: Cells, like: Number) -> NumberColumn | None:
-        """Return the number of many lines, of which the first has this one; ``None`` if its unit cannot be told."""
+        """Return this number for many lines, the first of which has the number ``like``; ``None`` if its unit cannot be determined."""
         import numpy as np
 
         count, nothing = len(next(iter(cells.values()))), np.float64(np.nan)
@@ -186,17 +186,17 @@ class LineRule:
     """A kind of line.
 
     Args:
-        shapes: how such a line looks, as patterns with named groups: ASCII, and ``[ ]`` or ``[0-9]`` for blanks and digits. What differs in the
-            count of its numbers is another shape. No number has more than 15 digits, none has a sign, and each repetition ends with ``+``
-            (``[0-9]{1,15}+``), so that no log can make it slow: many lines in a row are found with the same pattern.
-        fields: the numbers of its record. Those of groups that a shape does not have are left out.
-        record: a record with what all of them have in common; if it has no definition, the log says which one it is.
-        checks: what must hold between the numbers.
-        order: what must hold between neighbouring lines of one series.
-        size: the group, or the value that only the log knows, that is the size of a message; ``None``: nothing is known of it.
+        shapes: the patterns of such a line, with named groups: ASCII, and ``[ ]`` or ``[0-9]`` for blanks and digits. Lines with another number of
+            numbers need another shape. No number has more than 15 digits, none has a sign, and each repetition ends with ``+``
+            (``[0-9]{1,15}+``), so that no log can make matching slow: the same pattern finds many lines in a row.
+        fields: the numbers of the record. Fields of groups that a shape does not have are left out.
+        record: a record with the values that all records share; if it has no definition, the log says which definition holds.
+        checks: conditions on the numbers of a line.
+        order: conditions on neighbouring lines of one series.
+        size: the group, or the value that only the log knows, that is the size of a message; ``None`` if the size is unknown.
         samples: the group that is the number of samples, or an expression.
-        other: patterns of the same groups that are tried on one line only: dialects that nobody prints by the thousand.
-        letters: digits that stand for letters, such as ``{"K": "1", "M": "2"}``: a unit of one letter becomes a number of the line.
+        other: patterns with the same groups for single lines only: dialects that are never printed by the thousand.
+        letters: digits that replace letters, such as ``{"K": "1", "M": "2"}``: a unit of one letter becomes a number of the line.
     """
 
     def __init__(
@@ -211,7 +211,6 @@ class LineRule:
         other: Sequence[re.Pattern[str]] = (),
         letters: Mapping[str, str] | None = None,
     ) -> None:
-        """Take the declaration."""
         self.like = record
         self._fields, self._checks, self._order = fields, checks, order
         self._size, self._samples = size, samples
@@ -219,21 +218,21 @@ class LineRule:
         patterns = [re.compile(f"{shape} *+", re.ASCII) for shape in shapes]
         self._patterns = (*patterns, *other)
         letters_in_runs = tuple((letter, digit) for letter, digit in self._letters.items() if letter)
-        bulks = [Bulk(_NAME.sub("(?:", found.pattern).encode(), letters=letters_in_runs, rule=self) for found in patterns]
+        bulks = [Bulk(_NAME.sub("(?:", pattern.pattern).encode(), letters=letters_in_runs, rule=self) for pattern in patterns]
         self.bulk = tuple(bulks)  #: for the constant ``BULK`` of the format
         self._shapes = {bulk.line: pattern for bulk, pattern in zip(bulks, patterns, strict=True)}
 
     def match(self, text: str) -> dict[str, Cell] | None:
-        """Return the texts of a line by the names of their groups; ``None`` if it is not of this kind."""
-        found = next((found for pattern in self._patterns if (found := pattern.fullmatch(text))), None)
-        return None if found is None else Cell.named(found)
+        """Return the texts of a line by the names of their groups; ``None`` if the line is of another kind."""
+        match = next((match for pattern in self._patterns if (match := pattern.fullmatch(text))), None)
+        return None if match is None else Cell.named(match)
 
-    def cells(self, texts: Mapping[str, str | None], **known: float) -> Cells:
+    def cells(self, texts: Mapping[str, str | None], **log_values: float) -> Cells:
         """Return the numbers of one line.
 
         Args:
             texts: what is printed, by the names of the groups. `Cell`s know where they stand. A text that is no number, as a word, is left out.
-            known: what only the log knows, by the names that fields have for it.
+            log_values: values that only the log knows, by the names that fields have for them.
         """
         values: dict[str, Any] = {}
         decimals: dict[str, int] = {}
@@ -244,14 +243,14 @@ class LineRule:
             except ValueError:
                 continue
             decimals[name] = len(plain.partition(".")[2])
-        return Cells(values | known, decimals, {name: text for name, text in texts.items() if isinstance(text, Cell)})
+        return Cells(values | log_values, decimals, {name: text for name, text in texts.items() if isinstance(text, Cell)})
 
     def record(self, cells: Cells, before: Cells | None = None) -> Record | Broken:
-        """Return the record of one line, behind another line of its series if there is one."""
+        """Return the record of one line. ``before`` is the previous line of its series, if there is one."""
         fields = [field for field in self._fields if field.is_in(cells)]
         unknown = {str(field.value) for field in fields if field.unknown and field.unknown(cells)}
-        known = Cells({name: value for name, value in cells.items() if name not in unknown}, cells.decimals) if unknown else cells
-        wrong = next((check.reason for check in self._checks if not check.holds(known)), None)
+        possible = Cells({name: value for name, value in cells.items() if name not in unknown}, cells.decimals) if unknown else cells
+        wrong = next((check.reason for check in self._checks if not check.holds(possible)), None)
         if wrong is None and before is not None:
             wrong = next((order.reason for order in self._order if not order.holds(cells, before)), None)
         size = cells.get(self._size or "")
@@ -266,29 +265,29 @@ class LineRule:
             numbers=tuple(field.number(cells) for field in fields),
         )
 
-    def read(self, text: str, before: Cells | None = None, **known: float) -> Record | Broken | None:
-        """Return the record of one line; ``None`` if it is not of this kind."""
+    def read(self, text: str, before: Cells | None = None, **log_values: float) -> Record | Broken | None:
+        """Return the record of one line; ``None`` if the line is of another kind."""
         texts = self.match(text)
-        return None if texts is None else self.record(self.cells(texts, **known), before)
+        return None if texts is None else self.record(self.cells(texts, **log_values), before)
 
     def cells_of(self, lines: Lines) -> Cells | None:
-        """Return the numbers of many lines of one of the shapes."""
+        """Return the numbers of many lines of one of the shapes; ``None`` if the first does not match."""
         text = lines.line(0).text
         first = self._shapes[lines.bulk.line].fullmatch(text)
         if first is None:
             return None
         texts = {name: text for name, text in first.groupdict().items() if text is not None}
-        numbers = {tuple(span): at for at, span in enumerate(Lines(1, f"{text}\n".encode(), lines.bulk).spans[0].tolist())}
+        numbers = {tuple(span): index for index, span in enumerate(Lines(1, f"{text}\n".encode(), lines.bulk).spans[0].tolist())}
         columns = {name: numbers[first.span(name)] for name in texts}
         decimals = {name: len(text.partition(".")[2]) for name, text in texts.items()}
-        return Cells({name: lines.cells[:, at] for name, at in columns.items()}, decimals, columns=columns)
+        return Cells({name: lines.cells[:, index] for name, index in columns.items()}, decimals, columns=columns)
 
     def columns(self, lines: Lines, like: Record) -> RecordColumns | None:
-        """Return the records of many lines, of which the first has this one; ``None`` if it is no record of this rule."""
+        """Return the records of many lines, the first of which is ``like``; ``None`` if that is not a record of this rule."""
         import numpy as np
 
-        own, definition = self.like, self.like.conditions.definition
-        fits = (like.test, like.scope) == (own.test, own.scope) and definition in (None, like.conditions.definition)
+        shared, definition = self.like, self.like.conditions.definition
+        fits = (like.test, like.scope) == (shared.test, shared.scope) and definition in (None, like.conditions.definition)
         cells = self.cells_of(lines) if fits else None
         if cells is None:
             return None
@@ -300,7 +299,7 @@ class LineRule:
         return self.columns_of(cells, like)
 
     def columns_of(self, cells: Cells, like: Record) -> RecordColumns | None:
-        """Return the records of many lines that have these numbers, of which the first has this one; ``None`` if a unit cannot be told."""
+        """Return the records of many lines with these numbers, the first of which is ``like``; ``None`` if a unit cannot be determined."""
         import numpy as np
 
         fields = [field for field in self._fields if field.is_in(cells)]
@@ -314,7 +313,7 @@ class LineRule:
         return RecordColumns(self.valid(cells), sizes, counts, tuple(column for column in columns if column))
 
     def valid(self, cells: Cells, before: Cells | None = None) -> NDArray[np.bool_]:
-        """Return which of many lines are in order by themselves and behind the line before them; ``before`` stands before the first."""
+        """Return which of many lines are valid by themselves and after their previous line; ``before`` is the line before the first."""
         import numpy as np
 
         valid = np.ones(len(next(iter(cells.values()))), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""The native log of Tacholog's own ``perftest``: configuration, machine, results and histograms, one fact a line.
+"""The native log of Tacholog's own ``perftest``: configuration, machine, results and histograms, one fact on each line.
 
 A line is a kind and its ``key=value`` pairs; ``docs/native-log.md`` defines them all::
 
@@ -7,8 +7,8 @@ A line is a kind and its ``key=value`` pairs; ``docs/native-log.md`` defines the
     sustain payload_bytes=64 basis=rtt ... goal_statistic=p99 goal_latency_ns=100000 ... outcome=found trials=21 rate_per_s=63000 ...
     demand payload_bytes=64 demand=100 recovery_time_ns=5000000 sent=9000 received=9000 lost=0 ... goodput_bit_per_s=10240000
 
-Conditions are the lines ``config`` and ``settings``, as docs/native-log.md defines them. Environment is what describes the machine, the build, and
-what the kernel counted: it sets machines and builds apart, which comparisons ask for by other ways.
+Conditions are the lines ``config`` and ``settings``, as docs/native-log.md defines them. Environment is the description of the machine, the build and
+the counts of the kernel: comparisons tell machines and builds apart by other means.
 Source: docs/native-log.md of this project; samples in tests/formats/native/, written by perftest itself.
 """
 
@@ -21,8 +21,19 @@ from datetime import datetime
 import msgspec
 
 from tacholog.formats.kit import Bins, Broken, Conditions, Detected, Dialect, Facts, Finding, Histogram, Line, Reach, Record, States, settings_text
-from tacholog.formats.native.line import Fields, basis_of, count, decimal, pairs_of, payload_bytes, stated
-from tacholog.formats.native.results import BULK, RESULTS, RESULTS_OF_TOOLS, unknown_kind_of_result
+from tacholog.formats.native.results import (
+    BULK,
+    RESULTS,
+    RESULTS_OF_TOOLS,
+    Fields,
+    basis_of,
+    conditions_under,
+    count,
+    decimal,
+    pairs_of,
+    payload_bytes,
+    unknown_kind_of_result,
+)
 
 __all__ = ["BULK"]
 SYSTEM = "Tacholog perftest"
@@ -70,13 +81,13 @@ STATES = {
     "demand": States(always=f"{_ALWAYS} demand recovery_time_ns"),
     "latency": States(always=f"{_ALWAYS} basis", sometimes="offered_rate_per_s"),
     "sustain": States(
-        always="transport load_mode basis goal definition planned_duration_s tool_version",  # all that the search over another tool knows
+        always="transport load_mode basis goal definition planned_duration_s tool_version",  # a search over another tool knows no more
         sometimes="reach data_path payload_touched reliability batch_bytes publishers subscribers waiting tuning warmup payload_bytes settings",
     ),
     "throughput": States(always=_ALWAYS, sometimes="keyed instances offered_rate_per_s settings"),
 }
 
-# What the line does not print, from what it prints. The first formula counts whose fields all stand on the line.
+# Formulas of numbers that the line does not print. The first formula counts whose fields all stand on the line.
 COMPUTED = {
     ("cpu_per_message", "mean"): ("(sides_ns + companion_ns) / messages", "sides_ns / messages"),
     ("loss", "total"): ("lost / (received + lost)",),
@@ -86,31 +97,31 @@ _What = Record | Facts | Histogram | Broken | None
 _KIND = re.compile(r"[a-z]+")
 _MESSAGES = re.compile(r"\d{1,15}", re.ASCII)
 _OUTCOMES = ("steady", "not_steady", "fixed")
-# Versions whose log has no `reach` had these transports.
+# The transports of versions whose log has no `reach`.
 _REACH_BEFORE_IT_WAS_LOGGED: Mapping[str, Reach] = {
     **dict.fromkeys(("inter-thread", "mock"), "process"),
     **dict.fromkeys(("shm", "shm-zero-copy", "uds"), "host"),
     **dict.fromkeys(("tcp", "udp", "udp-multicast", "udp-reliable", "udp-wan", "udp-xdp"), "network"),
 }
-# What perftest prints on standard error, also behind the signs of progress that it prints in the hmbdc dialect.
+# Messages of perftest up to 0.4 on standard error, beside a log in the format of another tool, also after the signs of progress of hmbdc.
 _MESSAGE = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<text>.{1,1000})")
 _BIN = re.compile(r"[0-9]{1,19}+:[0-9]{1,19}+:[0-9]{1,19}+")
-_BINS = re.compile(rf"(?:{_BIN.pattern},)*{_BIN.pattern}")  # A possessive group matches wrongly before Python 3.11.4.
+_BINS = re.compile(rf"(?:{_BIN.pattern},)*{_BIN.pattern}")  # Before Python 3.11.4, a possessive group matches wrongly.
 
 
 def detect(head: str) -> Detected:
-    """A native log opens with a line that names its own dialect."""
-    found = re.match(r"perftest [^\n]*\blog=native/1\b|search log=search/1\b", head) is not None
-    return Detected(found, wants="a first line 'perftest ... log=native/1' or 'search log=search/1'", names_itself=found)
+    """Return whether the log opens with a line that names this dialect."""
+    fits = re.match(r"perftest [^\n]*\blog=native/1\b|search log=search/1\b", head) is not None
+    return Detected(fits, wants="a first line 'perftest ... log=native/1' or 'search log=search/1'", names_itself=fits)
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield what each line says; a log that stops before its ``end`` line is truncated."""
-    run = _Run()
+    """Yield the finding of each line; a log that stops before its ``end`` line is truncated."""
+    run = _NativeRun()
     ended = of_tool = False
     for line in lines:
         of_tool = of_tool or line.text.startswith("search ")
-        kind = found[0] if (found := _KIND.match(line.text)) else ""
+        kind = match[0] if (match := _KIND.match(line.text)) else ""
         result = (RESULTS_OF_TOOLS if of_tool else RESULTS).get(kind)
         read = result.record if result else (_KINDS_OF_TOOLS if of_tool else _KINDS).get(kind)
         if read is None:
@@ -128,8 +139,8 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
         yield Finding(None, Facts(status="truncated", reason="the log has no end line: the run was killed, or is still running"))
 
 
-class _Run:
-    """What the lines of a run say of each other. Sizes are measured one after another, and only the last one's warm-up is kept."""
+class _NativeRun:
+    """What the lines of a run tell about each other. Sizes are measured one after another, and only the warm-up of the last size is kept."""
 
     def __init__(self) -> None:
         self._is_open = self._is_one_of_several = self._has_companion = False
@@ -138,13 +149,13 @@ class _Run:
 
     def _begin_size(self, size: str | None, outcome: str = "", warmed: int | None = None) -> None:
         self._size, self._outcome = size, outcome
-        self._warmed = warmed  # How many messages the warm-up had,
-        self._measured: int | None = None  # and how many round trips were measured behind it.
+        self._warmed = warmed  # The number of messages of the warm-up,
+        self._measured: int | None = None  # and the number of round trips that were measured after it.
 
     def met(self, kind: str) -> None:
-        """A line of this kind stands here, which may be broken."""
+        """Note a line of this kind, which may be broken."""
         if kind == "perftest":
-            # The run before was killed, or two wrote at the same time. Then nobody knows which lines belong together.
+            # The previous run was killed, or two runs wrote at the same time. Then nothing tells which lines belong together.
             self._is_one_of_several, self._has_companion = self._is_open, self._is_open and self._has_companion
             self._is_open = True
             self._begin_size(None)
@@ -155,16 +166,16 @@ class _Run:
         elif kind == "sustain":
             self._last_trial = -1
 
-    def said_of(self, found: _What, fields: Fields, kind: str) -> _What:
-        """Return a finding with what other lines of the run say of it."""
+    def said_of(self, what: _What, fields: Fields, kind: str) -> _What:
+        """Return a finding with the conditions that other lines of the run state for it."""
         if kind == "cost" and self._has_companion and "companion_ns" not in fields:
             return Broken("cost line without companion_ns, although the run has started a program that takes processor time")
-        if kind == "trial" and isinstance(found, Record):
-            found = self._in_order(found, fields)
-        return found if self._is_one_of_several else self._warmed_up(found, fields, kind)
+        if kind == "trial" and isinstance(what, Record):
+            what = self._in_order(what, fields)
+        return what if self._is_one_of_several else self._warmed_up(what, fields, kind)
 
     def _in_order(self, trial: Record, fields: Fields) -> Record | Broken:
-        """Trials are counted: one that stands twice was not carried out twice."""
+        """Check that the numbers of trials ascend: a trial that stands twice was not carried out twice."""
         try:
             index = count(fields, "index")
         except (KeyError, ValueError) as error:
@@ -172,25 +183,25 @@ class _Run:
         last, self._last_trial = self._last_trial, max(self._last_trial, index)
         return trial if index > last else Broken(f"trial {index} stands after trial {last}")
 
-    def _warmed_up(self, found: _What, fields: Fields, kind: str) -> _What:
-        """Return a finding with the outcome of its size's warm-up, and the use of resources with the number of round trips that it was for."""
+    def _warmed_up(self, what: _What, fields: Fields, kind: str) -> _What:
+        """Return a finding with the outcome of the warm-up of its size, and the use of resources with its number of round trips."""
         size = fields.get("payload_bytes", "")
         if kind == "warmup":
             outcome, messages = fields.get("outcome", ""), _MESSAGES.fullmatch(fields.get("messages", ""))
             self._begin_size(size, outcome if outcome in _OUTCOMES else "", int(messages[0]) if messages else None)
-        if not isinstance(found, Record) or size != self._size:
-            return found
+        if not isinstance(what, Record) or size != self._size:
+            return what
         if kind == "latency":
-            self._measured = found.samples
-        elif kind == "resources" and found.test == "latency" and self._warmed is not None and self._measured is not None:
-            found = msgspec.structs.replace(found, samples=self._warmed + self._measured)
+            self._measured = what.samples
+        elif kind == "resources" and what.test == "latency" and self._warmed is not None and self._measured is not None:
+            what = msgspec.structs.replace(what, samples=self._warmed + self._measured)
         if not self._outcome:
-            return found
-        return msgspec.structs.replace(found, conditions=msgspec.structs.replace(found.conditions, warmup=self._outcome))
+            return what
+        return msgspec.structs.replace(what, conditions=msgspec.structs.replace(what.conditions, warmup=self._outcome))
 
 
 def read_in_any_log(line: Line) -> Finding | None:
-    """Read a message that perftest prints beside a log of any dialect that it writes: why the run failed, or a note without meaning for results."""
+    """Read a message that perftest printed beside a log in the format of another tool: why the run failed, or a note without meaning for results."""
     message = _MESSAGE.fullmatch(line.text)
     if message is None:
         return None
@@ -217,13 +228,13 @@ def _histogram(fields: Fields) -> Histogram:
 
 
 def _bins(numbers: str) -> Bins:
-    found: Iterable[int]
+    edges: Iterable[int]
     try:
-        found = msgspec.json.decode(f"[{numbers}]", type=list[int])  # Four times as fast as int().
+        edges = msgspec.json.decode(f"[{numbers}]", type=list[int])  # Faster than int().
     except msgspec.DecodeError:  # JSON has no leading zeros.
-        found = map(int, numbers.split(","))
+        edges = map(int, numbers.split(","))
     try:
-        return Bins(found)
+        return Bins(edges)
     except OverflowError as error:
         raise ValueError("a bin beyond 2^63") from error
 
@@ -234,13 +245,13 @@ def _opening(fields: Fields) -> Facts:
 
 
 def _config(fields: Fields) -> Facts:
-    """What was asked for. What a version does not say it cannot do, or did in one way."""
-    found = {"tuning": "none", "batch_bytes": 0, "reach": _REACH_BEFORE_IT_WAS_LOGGED.get(fields.get("transport", ""))}
-    found |= stated(fields, "transport reach data_path touch reliability load_mode waiting tuning warmup publishers subscribers instances")
-    found |= stated(fields, "rate_per_s duration_s batch_bytes")
-    found |= {"keyed": True} if "instances" in fields else {}
+    """Return the requested conditions. A version cannot do, or does in one way, what it does not print."""
+    values = {"tuning": "none", "batch_bytes": 0, "reach": _REACH_BEFORE_IT_WAS_LOGGED.get(fields.get("transport", ""))}
+    values |= conditions_under(fields, "transport reach data_path touch reliability load_mode waiting tuning warmup publishers subscribers instances")
+    values |= conditions_under(fields, "rate_per_s duration_s batch_bytes")
+    values |= {"keyed": True} if "instances" in fields else {}
     try:
-        conditions = msgspec.convert(found, Conditions)
+        conditions = msgspec.convert(values, Conditions)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
     return Facts(
@@ -249,7 +260,7 @@ def _config(fields: Fields) -> Facts:
 
 
 def _search(fields: Fields) -> Facts:
-    """The head of a search with another tool. The measured system is what the command names, unless a manifest says otherwise."""
+    """Return the head of a search with another tool. The measured system is the program, unless a manifest states another."""
     planned_s = decimal(fields, "duration_s")
     return Facts(
         tool_version=fields["version"],
@@ -260,18 +271,18 @@ def _search(fields: Fields) -> Facts:
 
 
 def _settings(fields: Fields) -> Facts:
-    """All settings of the transport, as one condition: which there are depends on the transport."""
+    """Return all settings of the transport as one condition, because each transport has others."""
     return Facts(conditions=Conditions(settings=settings_text(fields)))
 
 
 def _transport(fields: Fields) -> Facts:
-    """What a transport states of itself. The library of a middleware is what was measured."""
+    """Return the facts that a transport states. The library of a middleware is the measured system."""
     facts = _facts_of("transport")(fields)
     return msgspec.structs.replace(facts, system=fields.get("library"), system_version=fields.get("library_version"))
 
 
 def _start(fields: Fields) -> Facts:
-    datetime.fromisoformat(fields["time"])  # It raises ValueError: any other text would be sorted and shown as a time.
+    datetime.fromisoformat(fields["time"])  # This raises ValueError for any other text, which would be sorted and shown as a time.
     return Facts(start_time=fields["time"])
 
 
@@ -304,7 +315,7 @@ _KINDS: Mapping[str, _Reader] = {
     "transport": _transport,
     "start": _start,
     "histogram": _histogram,
-    "warmup": lambda _: None,  # Its outcome is a condition of the results behind it.
+    "warmup": lambda _: None,  # Its outcome is a condition of the results after it.
     **_ANYWHERE,
 }
 _KINDS_OF_TOOLS: Mapping[str, _Reader] = {"search": _search, **_ANYWHERE}

@@ -1,4 +1,6 @@
-"""The lines that hold results, each kind declared once: which number stands under which key, and what else its record says.
+"""The lines of the native log: a kind, pairs of key and value, and the results in them.
+
+Each kind of line that holds a result is declared once: which number stands under which key, and what else its record says.
 
 Source: docs/native-log.md of this project.
 """
@@ -8,10 +10,113 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
-from tacholog.formats.kit import Bound, Conditions, Field, LineRule, Number, Order, Record, Scope, Side, Test
-from tacholog.formats.native.line import Fields, count, decimal, number, one_of, payload_bytes, stated
+from tacholog.formats.kit import COUNT_LIMIT, Basis, Bound, Conditions, Field, LineRule, Number, Order, Record, Scope, Side, Test
+
+Word = TypeVar("Word", bound=str)
+
+_PAIR = re.compile(r' ([a-z][a-z0-9_.]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
+_ESCAPE = re.compile(r"\\.")
+# All others stay as they are: \xHH is a byte that must not be shown, such as a control character, and must not leave the log.
+_ESCAPED = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
+_BASES: tuple[Basis, ...] = get_args(Basis)
+
+
+class Fields(dict[str, str]):
+    """The pairs of a line, and the offset of each value that is not quoted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.starts: dict[str, int] = {}
+
+
+def pairs_of(text: str, position: int) -> Fields | None:
+    """Return the pairs of a line from this offset on; ``None`` if other text stands between or after them."""
+    fields = Fields()
+    while (pair := _PAIR.match(text, position)) and pair[1] not in fields:
+        if pair[2] is None:
+            fields[pair[1]], fields.starts[pair[1]] = pair[3], pair.start(3)
+        else:
+            fields[pair[1]] = _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[0], escape[0]), pair[2])
+        position = pair.end()
+    return fields if position == len(text) else None
+
+
+def count(fields: Fields, key: str) -> int:
+    """Return the count under a key.
+
+    Raises:
+        KeyError: there is no such key.
+        ValueError: it is no count.
+    """
+    text = fields[key]
+    if not (text.isascii() and text.isdigit()) or int(text) >= COUNT_LIMIT:
+        raise ValueError(f"{key}={text} is no count")
+    return int(text)
+
+
+def decimal(fields: Fields, key: str) -> float:
+    """Return the number under a key; raises what `count` raises."""
+    text = fields[key]
+    if re.fullmatch(r"[0-9]{1,19}(\.[0-9]+)?", text) is None:
+        raise ValueError(f"{key}={text} is no number")
+    if (value := float(text)) >= COUNT_LIMIT:
+        raise ValueError(f"{key}={text} is too large")
+    return value
+
+
+def number(metric: str, statistic: str, key: str, fields: Fields, bound: Bound = "=") -> Iterator[Number]:
+    """Yield the number under a key, if there is one."""
+    if key in fields:
+        start = fields.starts.get(key)
+        end = None if start is None else start + len(fields[key])
+        yield Number(metric=metric, statistic=statistic, value=decimal(fields, key), bound=bound, value_start=start, value_end=end)
+
+
+def payload_bytes(fields: Fields) -> int:
+    """Return the size of a result; raises what `count` raises, and ValueError for 0."""
+    size = count(fields, "payload_bytes")
+    if size == 0:
+        raise ValueError("a payload of 0 bytes")
+    return size
+
+
+def one_of(words: tuple[Word, ...], fields: Fields, key: str) -> Word:
+    """Return the word under a key, which must be one of these; raises what `count` raises."""
+    for word in words:
+        if fields[key] == word:
+            return word
+    raise ValueError(f"{key}={fields[key]} is not known")
+
+
+def basis_of(fields: Fields, key: str = "basis") -> Basis:
+    """Return the basis of the latencies of a line; raises what `one_of` raises."""
+    return one_of(_BASES, fields, key)
+
+
+def _burst(fields: Fields, key: str) -> int:
+    if not (messages := count(fields, key)):
+        raise ValueError("bursts of no messages")
+    return messages
+
+
+_CONDITIONS: Mapping[str, tuple[str, Callable[[Fields, str], Any]]] = {
+    **{key: (key, dict.__getitem__) for key in ("transport", "reach", "data_path", "reliability", "load_mode", "waiting", "tuning", "warmup")},
+    **{key: (key, count) for key in ("publishers", "subscribers", "instances", "batch_bytes", "recovery_time_ns")},
+    "touch": ("payload_touched", dict.__getitem__),
+    "demand": ("demand", _burst),
+    "basis": ("basis", basis_of),
+    "rate_per_s": ("offered_rate_per_s", decimal),
+    "duration_s": ("planned_duration_s", decimal),
+}
+
+
+def conditions_under(fields: Fields, keys: str) -> dict[str, Any]:
+    """Return the conditions under these keys, which are separated by blanks, as far as the line has them; raises what `one_of` raises."""
+    entries = [(key, *_CONDITIONS[key]) for key in keys.split() if key in fields]
+    return {condition: read(fields, key) for key, condition, read in entries}
+
 
 Under = tuple[str, str, str]
 Computed = Callable[[Fields], Iterator[Number]]
@@ -21,15 +126,15 @@ class ResultKind(NamedTuple):
     """A kind of line that is a record.
 
     Attributes:
-        test: what kind of test it is of.
-        definition: what its numbers mean.
-        numbers: metric, statistic and key of each number, or a function for those that take more than one key.
-        samples: the keys that may hold their number.
+        test: the kind of test.
+        definition: the meaning of its numbers.
+        numbers: metric, statistic and key of each number, or a function for numbers of more than one key.
+        samples: the keys that may hold the number of samples.
         side: who measured.
-        rate: the key of the rate that was asked for.
+        rate: the key of the requested rate.
         scope: of the record.
-        participant: whose line it is, where the line does not say it.
-        behind: what is there when (always; if anything was counted; with a key), and what must follow: else the line was cut behind a whole pair.
+        participant: the participant, where the line does not state it.
+        behind: pairs of a condition (always; if anything was counted; with a key) and a key that must then follow: otherwise the line was cut.
         optional: keys of size and samples that may be missing.
     """
 
@@ -51,7 +156,9 @@ class ResultKind(NamedTuple):
             KeyError: a key is missing.
             ValueError: what stands under a key cannot be.
         """
-        numbers = tuple(itertools.chain.from_iterable(said(fields) if callable(said) else number(*said, fields) for said in self.numbers))
+        numbers = tuple(
+            itertools.chain.from_iterable(numbers_of(fields) if callable(numbers_of) else number(*numbers_of, fields) for numbers_of in self.numbers)
+        )
         samples = next((key for key in self.samples if key in fields), self.samples[0] if self.samples else None)
         return Record(
             test=self.test(fields) if callable(self.test) else self.test,
@@ -65,7 +172,7 @@ class ResultKind(NamedTuple):
         )
 
     def lacks(self, fields: Fields) -> bool:
-        """Whether a line lacks a key that always comes behind one it has."""
+        """Whether a line lacks a key that always follows one that it has."""
         counted = fields.get("samples", fields.get("messages", "0")) != "0"
         behind = (*self.behind, ("demand", "recovery_time_ns"))
         return any((has in fields or (has == "counted" and counted) or has == "always") and needs not in fields for has, needs in behind)
@@ -74,17 +181,17 @@ class ResultKind(NamedTuple):
         return key not in self.optional or key in fields
 
     def _conditions(self, fields: Fields) -> Conditions:
-        found: dict[str, Any] = stated(fields, "transport basis demand recovery_time_ns publishers subscribers")
-        found["definition"] = self.definition(fields) if callable(self.definition) else self.definition
-        if found["definition"].startswith("perftest-rtt"):
-            found.setdefault("basis", "rtt")  # Interval lines of round trips do not name it.
+        values: dict[str, Any] = conditions_under(fields, "transport basis demand recovery_time_ns publishers subscribers")
+        values["definition"] = self.definition(fields) if callable(self.definition) else self.definition
+        if values["definition"].startswith("perftest-rtt"):
+            values.setdefault("basis", "rtt")  # Interval lines of round trips do not name it.
         if self.rate:
-            found["offered_rate_per_s"] = decimal(fields, self.rate)
+            values["offered_rate_per_s"] = decimal(fields, self.rate)
         if "exceed_ratio" in fields:
-            found["goal"] = _goal(fields)
+            values["goal"] = _goal(fields)
         if "batch_messages" in fields and count(fields, "batch_messages") == 1:
-            found["batch_bytes"] = 0  # Each message of this size went alone, whatever the run was told.
-        return Conditions(**found)
+            values["batch_bytes"] = 0  # Each message of this size was sent alone, whatever was requested.
+        return Conditions(**values)
 
 
 _TESTS: tuple[Test, ...] = get_args(Test)
@@ -93,16 +200,16 @@ _UNITS_OF_TIME = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
 _DEFINITION = re.compile(r"[a-z0-9]++(?:[-.][a-z0-9]++)*")
 _LATENCY_OF_TOOL = re.compile(r"(max|p[1-9][0-9](?:\.[0-9]{0,5}[1-9])?)_ns")
 
-# What stands before the first number of a result says what it is of, and how it was measured.
+# The keys before the first number of a result say what it is of, and how it was measured.
 _OF = {"payload_bytes", "demand", "recovery_time_ns", "basis", "from", "probe_every", "test", "role", "participant", "publishers", "subscribers"}
 _OF |= {"goal_statistic", "goal_latency_ns", "goal_loss_ratio", "exceed_ratio", "outcome", "definition", "transport"}
 _FIRST_NUMBERS = {"samples", "messages", "planned", "sent", "received", "index", "duration_ns", "target_rate_per_s", "trials"}
 
 
 def unknown_kind_of_result(fields: Fields) -> str | None:
-    """The first key before a result's numbers that this reader does not know.
+    """Return the first key before the numbers of a result that this reader does not know.
 
-    A key among the numbers adds one and may be skipped. One before them makes the result another than it would be without: of probes, of a schedule.
+    An unknown key among the numbers adds a number and may be skipped. Before them, it changes the meaning of the result: of probes, of a schedule.
     """
     before = itertools.takewhile(lambda key: key not in _FIRST_NUMBERS, fields)
     return next((key for key in before if key not in _OF), None)
@@ -134,7 +241,7 @@ def _stated_test(fields: Fields) -> Test:
 
 
 def _goal(fields: Fields) -> str:
-    """The goal of a search in words: what is not the same in two goals is not the same in their words."""
+    """Return the goal of a search in words. Different goals have different words."""
     loss, exceed, by = decimal(fields, "goal_loss_ratio"), decimal(fields, "exceed_ratio"), fields.get("definition")
     words = [f"loss at most {loss}" if loss else "no loss", f"exceed ratio {exceed}"]
     if "goal_statistic" in fields:
@@ -153,7 +260,7 @@ def _loss(fields: Fields) -> Iterator[Number]:
 
 
 def _instances(fields: Fields, statistic: str = "total") -> Iterator[Number]:
-    """Of keyed data, of how many instances something came."""
+    """Yield the number of instances of keyed data that were heard."""
     if "instances_heard" in fields and count(fields, "instances_heard") > count(fields, "instances"):
         raise ValueError(f"{fields['instances_heard']} of {fields['instances']} instances were heard")
     return number("instances_heard", statistic, "instances_heard", fields)
@@ -164,12 +271,12 @@ def _least_instances(fields: Fields) -> Iterator[Number]:
 
 
 def _peak_memory(fields: Fields) -> Iterator[Number]:
-    """Without a word on where it was read it is getrusage's, which is at least what the program had that started this one: Python, of a campaign."""
+    """Yield the peak memory. Unless its source is stated, it comes from getrusage, and is at least that of the program that started this one."""
     return number("peak_memory", "max", "peak_memory_bytes", fields, "=" if "peak_memory_from" in fields else "<")
 
 
 def _cost(fields: Fields) -> Iterator[Number]:
-    """The processor time of the sides and of the broker for each message that arrived. It belongs to the row of the throughput."""
+    """Yield the processor time of the sides and of the broker for each message that arrived. It belongs to the result of the throughput."""
     messages, used_ns = count(fields, "messages"), count(fields, "sides_ns") + (count(fields, "companion_ns") if "companion_ns" in fields else 0)
     if messages == 0:
         raise ValueError("the cost of no messages")
@@ -177,19 +284,19 @@ def _cost(fields: Fields) -> Iterator[Number]:
 
 
 def _passed(fields: Fields) -> Iterator[Number]:
-    """Whether a trial kept the goal, as a count: 1 or 0."""
+    """Yield whether a trial kept the goal, as a count: 1 or 0."""
     yield Number(metric="trials_passed", statistic="total", value=1.0 if one_of(("yes", "no"), fields, "passed") == "yes" else 0.0)
 
 
 def _sustained(fields: Fields) -> Iterator[Number]:
-    """The rates that a search has found. One that ends at a limit of its range knows on which side of it the rate lies."""
+    """Yield the rates that a search found. A search that ends at a limit of its range knows on which side of it the rate lies."""
     bounds: Mapping[str, Bound] = {"found": "=", "above_range": ">", "below_range": "<"}
     outcome = one_of(tuple(bounds), fields, "outcome")
     rates = {"lower-bound": "upper_rate_per_s" if outcome == "below_range" else "rate_per_s"}
     if outcome == "found":
         rates["upper-bound"] = "upper_rate_per_s"
     for statistic, key in rates.items():
-        decimal(fields, key)  # It has to be there.
+        decimal(fields, key)  # The key must be there.
         yield from number("sustained_rate", statistic, key, fields, bounds[outcome])
 
 
@@ -307,7 +414,7 @@ RESULTS: Mapping[str, ResultKind] = {
     ),
     "sustain": _SEARCH,
 }
-# Latency and loss are what the tool itself prints, so that its definition is part of the goal.
+# Latency and loss are those that the tool itself prints, so its definition is part of the goal.
 RESULTS_OF_TOOLS: Mapping[str, ResultKind] = {
     "trial": RESULTS["trial"]._replace(
         definition="trial-of-tool",
@@ -320,10 +427,10 @@ RESULTS_OF_TOOLS: Mapping[str, ResultKind] = {
 
 
 def _intervals(test: Test, *keys: str) -> LineRule:
-    """Interval lines of one size, of which a long run prints most. Behind its warm-up another size may have other conditions."""
-    said = ("payload_bytes", "index", "duration_ns", *keys)
+    """Return the rule of interval lines of one size, which are most lines of a long run. Another size may have other conditions."""
+    names = ("payload_bytes", "index", "duration_ns", *keys)
     return LineRule(
-        "interval" + "".join(f" {key}=(?P<{key}>[0-9]{{1,15}}+)" for key in said),
+        "interval" + "".join(f" {key}=(?P<{key}>[0-9]{{1,15}}+)" for key in names),
         fields=[Field(*under, is_exact=True) for under in _OF_INTERVALS],
         record=Record(test=test, payload_bytes=None, numbers=(), scope="interval"),
         order=(Order("another size has begun", lambda now, before: now["payload_bytes"] == before["payload_bytes"]),),

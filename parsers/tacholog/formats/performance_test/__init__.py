@@ -49,9 +49,7 @@ from tacholog.formats.kit import (
     settings_text,
 )
 from tacholog.formats.performance_test.json import ACCUMULATING, SIGN, accumulated, looks_like_document, read_document, taken_apart, without_latencies
-from tacholog.formats.performance_test.row import ExperimentRow, columns_of, read_row
-from tacholog.formats.performance_test.screen import SIGN as SCREEN_SIGN
-from tacholog.formats.performance_test.screen import Screen, Screens, found_of, is_of_screen
+from tacholog.formats.performance_test.rows import SCREEN_SIGN, ExperimentRow, Screen, Screens, columns_of, found_of, is_of_screen, read_row
 
 SYSTEM = "ROS 2"
 TOOL = "performance_test"
@@ -61,7 +59,7 @@ DIALECTS = (
     Dialect("screen", "1.3 and later, on a terminal or with its output in a file", "a screen in a manual; what stands above it from source only"),
     Dialect("json", "1.x and 2.x with a log file in JSON", "real logs of versions 036a5f5 and eff2a50"),
 )
-LINE_BYTES = 1 << 22  # Its JSON is one line, of 750 bytes a second.
+LINE_BYTES = 1 << 22  # Its JSON is one line, with about 750 bytes for each second.
 DEFINITIONS = {
     "performance_test-one-way": "From the time stamp that the publisher put into a message to its receipt by a subscriber, on one clock or on two.",
     "performance_test-rtt": "Round trip of a message that a relay sent back (roundtrip mode MAIN), on one clock.",
@@ -96,7 +94,7 @@ _ONE_WAY = Conditions(basis="one-way", definition="performance_test-one-way")
 _MEANINGS = {"NONE": _ONE_WAY, "RELAY": _ONE_WAY, "MAIN": Conditions(basis="rtt", definition="performance_test-rtt")}
 _MODE = "Roundtrip Mode"
 _IGNORED = "Ignore seconds from beginning"
-# A value is whole where another name follows, and the last is true or false: of a line that is cut, the rest of a word may be a value too.
+# A value is complete if another name follows it; the last value is true or false. On a cut line, part of a word may look like a value.
 _QOS = re.compile(r"(?P<name>Durability|History kind|History depth): (?P<value>\w{1,40}) |(?P<last>Sync\. pub/sub): (?P<flag>true|false|[01]) ?$")
 _SETTINGS = {
     "Durability": "durability",
@@ -112,20 +110,20 @@ _SETTINGS = {
 _FLAGS = {"true": "1", "false": "0"}
 _THROUGH_ROS = re.compile(r"(?:ros2?|rclcpp)(?![a-z])", re.IGNORECASE)
 _WITHOUT_MODES = "Communication mean"  # What versions print that know no modes, and some that do;
-_WITH_MODES = {"Shared memory transfer", "Unbounded message size", _IGNORED}  # and what only those print that do.
-_ON_SCREEN = ("",)  # No columns of a table.
-_KEYS = 60  # The tool prints about twenty, and whatever the environment variable APEX_PERFORMANCE_TEST holds.
+_WITH_MODES = {"Shared memory transfer", "Unbounded message size", _IGNORED}  # ... and what only versions with modes print.
+_ON_SCREEN = ("",)  # A screen has no columns of a table.
+_KEYS = 60  # The tool prints about twenty, and the contents of the environment variable APEX_PERFORMANCE_TEST.
 _HEAD = LineStart(rf"{_START}|{SIGN.pattern}|{SCREEN_SIGN}")
 
 
 def detect(head: str) -> Detected:
-    """Say whether the log has the mark that stands before the table, the table's first columns, the first box, or the first members of the JSON."""
+    """Return whether the log has the mark or the first columns of the table, the first box of a screen, or the first members of the JSON."""
     fits = _HEAD.is_in(head) or _HEADER.search(head) is not None
     return Detected(fits, wants=f"'{_START}', a header 'T_experiment, T_loop, received, ...', a box '| T_experiment | ...', or its JSON on one line")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield two interval records a row, and their summaries when an experiment is over."""
+    """Yield two interval records for each row, and their summaries at the end of an experiment."""
     experiment = _Experiment()
     for line in lines:
         if _HEADER.match(line.text):
@@ -143,64 +141,64 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
             yield from experiment.box(line)
         elif (text := line.text.strip()) in _ENDINGS or not text:
             yield Finding(line, _ENDINGS.get(text))
-        elif found := _KEY.fullmatch(line.text):
-            if found["key"] == _OPENING:
+        elif match := _KEY.fullmatch(line.text):
+            if match["key"] == _OPENING:
                 yield from experiment.summaries()
                 experiment = _Experiment()
-            if facts := experiment.stated(found["key"], found["value"].strip()):
+            if facts := experiment.learn(match["key"], match["value"].strip()):
                 yield Finding(line, facts)
-        yield from experiment.beside(line)
+        yield from experiment.pass_by(line)
     yield from experiment.summaries()
 
 
 class _Experiment:
-    """What one experiment states, and the rows of its table so far."""
+    """The head of one experiment, and the rows of its table so far."""
 
     def __init__(self) -> None:
         self.columns: tuple[str, ...] = ()
-        self._stated: dict[str, str] = {}
+        self._head: dict[str, str] = {}
         self._conditions = Conditions()
         self._tallies: dict[str, Tally] = {}
-        self._before_silence: dict[str, Tally] | None = None  # The tallies, without the rows since in which nothing happened.
+        self._before_silence: dict[str, Tally] | None = None  # The tallies without the latest rows in which nothing happened.
         self._flowing: frozenset[str] = frozenset()  # The counts that were above zero in some row.
         self._time = -1.0
-        self._partial = False  # Whether rows are missing from what the summaries are computed of.
+        self._partial = False  # Whether rows are missing from the summaries.
         self._so_far: tuple[Line, ExperimentRow] | None = None  # The latest row, where its latencies are those of the whole run so far.
         self._is_over = False
         self._screens = Screens()
 
-    def stated(self, key: str, value: str) -> Facts | None:
-        """Take a line of the head. Before the opening line and after the table there is no head."""
-        if self.columns or len(self._stated) >= _KEYS or not (self._stated or key == _OPENING):
+    def learn(self, key: str, value: str) -> Facts | None:
+        """Take a line of the head. There is no head before the opening line and after the table."""
+        if self.columns or len(self._head) >= _KEYS or not (self._head or key == _OPENING):
             return None
         return self._learned({key: value})
 
-    def _learned(self, stated: Mapping[str, str]) -> Facts:
-        before, system = self._conditions, _middleware(self._stated)
-        self._stated |= stated
-        self._conditions = _conditions(self._stated)
-        environment = {f"performance_test {key}": value.strip() for key, value in stated.items() if value}
-        now = _middleware(self._stated)
+    def _learned(self, values: Mapping[str, str]) -> Facts:
+        before, system = self._conditions, _middleware(self._head)
+        self._head |= values
+        self._conditions = _conditions(self._head)
+        environment = {f"performance_test {key}": value.strip() for key, value in values.items() if value}
+        now = _middleware(self._head)
         return Facts(
-            tool_version=stated.get(_VERSION),
+            tool_version=values.get(_VERSION),
             system=now if now != system else None,
-            conditions=_new(self._conditions, before, settled=_MODE in stated),
+            conditions=_new(self._conditions, before, settled=_MODE in values),
             environment=environment,
         )
 
     def settled(self) -> Facts | None:
-        """How the load is made, where the table begins and no mode was stated."""
+        """Return how the load is made, at the start of the table if no mode was stated."""
         mode = self._conditions.load_mode
-        return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._stated else None
+        return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._head else None
 
     def document(self, line: Line) -> Iterator[Finding]:
-        """All of an experiment: facts first, for what they say holds of its records."""
+        """Yield all of an experiment in JSON: facts first, because they hold for its records."""
         document = read_document(line.text)
         if isinstance(document, Broken):
             yield Finding(line, document)
             return
-        yield Finding(None, self._learned(document.stated))
-        accumulates = accumulated(document.stated.get(_VERSION), document.rows)
+        yield Finding(None, self._learned(document.head))
+        accumulates = accumulated(document.head.get(_VERSION), document.rows)
         for row in document.rows:
             yield from self._of_row(line, row, accumulates=accumulates)
         self._is_over = not document.ends_early and bool(document.rows) and isinstance(document.rows[-1], ExperimentRow)
@@ -211,31 +209,31 @@ class _Experiment:
             yield Finding(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
 
     def box(self, line: Line) -> Iterator[Finding]:
-        """Use a line of a screen. What is run was said above the first one."""
+        """Use a line of a screen. The head was printed above the first screen."""
         self.columns = self.columns or _ON_SCREEN
-        for found in self._screens.take(line):
-            if isinstance(found, Screen):
-                yield from self._of_screen(found)
+        for finding in self._screens.take(line):
+            if isinstance(finding, Screen):
+                yield from self._of_screen(finding)
             else:
-                yield found
+                yield finding
 
-    def beside(self, line: Line) -> Iterator[Finding]:
-        """Go on to a line."""
+    def pass_by(self, line: Line) -> Iterator[Finding]:
+        """Go on to the next line."""
         for screen in self._screens.pass_by(line):
             yield from self._of_screen(screen)
 
     def _of_screen(self, screen: Screen) -> Iterator[Finding]:
-        for found in self._of_row(screen.lines[0], screen.row, accumulates=self._stated.get(_VERSION) in ACCUMULATING):
-            yield found_of(screen, found)
+        for finding in self._of_row(screen.lines[0], screen.row, accumulates=self._head.get(_VERSION) in ACCUMULATING):
+            yield found_of(screen, finding)
 
     def begin(self, line: Line) -> Broken | None:
-        """The table's header names the columns."""
+        """Take the header of the table, which names the columns."""
         self.columns = columns_of(line.text) if line.whole else ()
         return None if self.columns else Broken("a header that is garbled or cut short")
 
     def row(self, line: Line) -> Iterator[Finding]:
-        """The two records of a row; only rows in their order count for the summaries."""
-        yield from self._of_row(line, read_row(line, self.columns), accumulates=self._stated.get(_VERSION) in ACCUMULATING)
+        """Yield the two records of a row; only rows in their order count for the summaries."""
+        yield from self._of_row(line, read_row(line, self.columns), accumulates=self._head.get(_VERSION) in ACCUMULATING)
 
     def _of_row(self, line: Line, row: ExperimentRow | Broken, *, accumulates: bool) -> Iterator[Finding]:
         if isinstance(row, Broken):
@@ -244,16 +242,16 @@ class _Experiment:
             return
         row = row._replace(flowing=self._flowing)
         self._flowing |= row.active
-        own = self._own(line, row) if accumulates else row
-        records = own.records(self._conditions, self._meaning)
+        own_row = self._own_row(line, row) if accumulates else row
+        records = own_row.records(self._conditions, self._meaning)
         for record in records:
             yield Finding(line, record)
         if row.time > self._time and (self._tallies or not row.idle):
-            whole, self._time = self._time >= 0, row.time
-            self._count(line, row, records if not accumulates else records[-1:], whole=whole)
+            is_whole, self._time = self._time >= 0, row.time
+            self._count(line, row, records if not accumulates else records[-1:], is_whole=is_whole)
 
-    def _own(self, line: Line, row: ExperimentRow) -> ExperimentRow:
-        """What a row says of its own time, where its latencies are those since the start."""
+    def _own_row(self, line: Line, row: ExperimentRow) -> ExperimentRow:
+        """Return the row with the latencies of its own time, where it prints those since the start."""
         before = self._so_far[1] if self._so_far else None
         if row.samples and row.time > self._time:
             self._so_far = (line, row)
@@ -261,23 +259,23 @@ class _Experiment:
 
     @property
     def _meaning(self) -> Conditions:
-        return _MEANINGS.get(_mode(self._stated), Conditions())
+        return _MEANINGS.get(_mode(self._head), Conditions())
 
-    def _count(self, line: Line, row: ExperimentRow, records: Iterable[Record], *, whole: bool) -> None:
-        """Count a row in. One in which nothing happened counts if something happens later: what is behind the last message is no part of the run."""
+    def _count(self, line: Line, row: ExperimentRow, records: Iterable[Record], *, is_whole: bool) -> None:
+        """Count a row in. An idle row counts only if something happens later: the time after the last message is no part of the run."""
         if not row.idle:
             self._before_silence = None
         elif self._before_silence is None:
             self._before_silence = copy.deepcopy(self._tallies)
         for record in records:
-            self._tallies.setdefault(record.test, Tally(line, record)).add(line, record, stamp=row.time, whole=whole, lasted=row.lasted)
+            self._tallies.setdefault(record.test, Tally(line, record)).add(line, record, stamp=row.time, whole=is_whole, lasted=row.lasted)
 
     def summaries(self) -> Iterator[Finding]:
-        """What the rows come to."""
+        """Yield the summaries of the rows."""
         for screen in self._screens.close():
             yield from self._of_screen(screen)
-        if self._so_far and (whole := self._whole_run(*self._so_far)):
-            yield whole
+        if self._so_far and (whole_run := self._whole_run(*self._so_far)):
+            yield whole_run
         for tally in (self._before_silence or self._tallies).values():
             if summary := tally.found(partial=self._partial):
                 yield summary
@@ -286,7 +284,7 @@ class _Experiment:
         self._so_far = None
 
     def _whole_run(self, line: Line, row: ExperimentRow) -> Finding | None:
-        """The latencies of the whole run, as its last row prints them; of a log that goes on behind them they are those of a part."""
+        """Return the latencies of the whole run, as its last row prints them; if the log goes on behind it, they are those of a part."""
         record = row.latency(self._conditions, self._meaning)
         if record is None:
             return None
@@ -296,64 +294,63 @@ class _Experiment:
         return Finding(line, msgspec.structs.replace(record, scope="summary", samples=samples, numbers=numbers))
 
 
-def _conditions(stated: Mapping[str, str]) -> Conditions:
-    """The conditions among what the head states."""
-    reliability = _RELIABILITY.search(stated.get("QOS", ""))
-    rate = _positive(stated.get("Publishing rate"))
-    mode: LoadMode | None = "max-rate" if stated.get("Publishing rate") == "0" else "open" if rate else None
+def _conditions(head: Mapping[str, str]) -> Conditions:
+    reliability = _RELIABILITY.search(head.get("QOS", ""))
+    rate = _positive(head.get("Publishing rate"))
+    mode: LoadMode | None = "max-rate" if head.get("Publishing rate") == "0" else "open" if rate else None
     return Conditions(
         reliability=None if reliability is None else "reliable" if reliability[1] == "RELIABLE" else "best-effort",
-        type=stated.get("Msg name") or _type_as_topic(stated.get("Topic name", "")),
+        type=head.get("Msg name") or _type_as_topic(head.get("Topic name", "")),
         offered_rate_per_s=rate,
-        load_mode=mode if _mode(stated) == "NONE" else None,
-        planned_duration_s=_positive(stated.get("Maximum runtime (sec)")),
-        publishers=_count(stated.get("Number of publishers")),
-        subscribers=_count(stated.get("Number of subscribers")),
-        data_path="zero-copy" if stated.get("Zero copy transfer") == "1" else None,
-        warmup=_ignored(stated.get(_IGNORED)),
-        settings=_settings(stated),
+        load_mode=mode if _mode(head) == "NONE" else None,
+        planned_duration_s=_positive(head.get("Maximum runtime (sec)")),
+        publishers=_count(head.get("Number of publishers")),
+        subscribers=_count(head.get("Number of subscribers")),
+        data_path="zero-copy" if head.get("Zero copy transfer") == "1" else None,
+        warmup=_ignored(head.get(_IGNORED)),
+        settings=_settings(head),
     )
 
 
 def _new(conditions: Conditions, before: Conditions, *, settled: bool) -> Conditions:
-    """The conditions that a line of the head adds. How the load is made is not settled before the mode is stated: facts cannot be taken back."""
+    """Return the conditions that a line of the head adds. The load mode waits until the mode is stated, because facts cannot be taken back."""
     named = {name: value for name in Conditions.__struct_fields__ if (value := getattr(conditions, name)) != getattr(before, name)}
     return Conditions(**{**named, "load_mode": conditions.load_mode if settled else None})
 
 
-def _settings(stated: Mapping[str, str]) -> str | None:
-    """What else changes how messages travel, by the name that a setting has in text and JSON."""
-    qos = {found["name"] or found["last"]: found["value"] or found["flag"] for found in _QOS.finditer(stated.get("QOS", ""))}
-    known = {setting: {**stated, **qos}.get(key) for key, setting in _SETTINGS.items()}
-    means = _means(stated)
-    known["communication"] = means if means and _THROUGH_ROS.match(means) else None  # Another is the system itself.
-    return settings_text({setting: _FLAGS.get(value, value) for setting, value in known.items() if value})
+def _settings(head: Mapping[str, str]) -> str | None:
+    """Return what else changes how messages travel. Settings have the same names in text and JSON."""
+    qos = {match["name"] or match["last"]: match["value"] or match["flag"] for match in _QOS.finditer(head.get("QOS", ""))}
+    values = {setting: {**head, **qos}.get(key) for key, setting in _SETTINGS.items()}
+    means = _means(head)
+    values["communication"] = means if means and _THROUGH_ROS.match(means) else None  # Any other is the system itself.
+    return settings_text({setting: _FLAGS.get(value, value) for setting, value in values.items() if value})
 
 
-def _middleware(stated: Mapping[str, str]) -> str | None:
-    """What carries the messages: what the communication names, or the middleware below ROS 2; ``None`` if it is not said."""
-    means, rmw = _means(stated), stated.get("RMW Implementation")
+def _middleware(head: Mapping[str, str]) -> str | None:
+    """Return what carries the messages: the means of communication, or the middleware below ROS 2; ``None`` if it is not stated."""
+    means, rmw = _means(head), head.get("RMW Implementation")
     if means and not _THROUGH_ROS.match(means):
         return means
     return f"{SYSTEM} with {rmw}" if rmw else None
 
 
-def _means(stated: Mapping[str, str]) -> str | None:
-    return stated.get(_WITHOUT_MODES) or stated.get("Communicator")
+def _means(head: Mapping[str, str]) -> str | None:
+    return head.get(_WITHOUT_MODES) or head.get("Communicator")
 
 
 def _ignored(seconds: str | None) -> str | None:
-    """The warm-up: the seconds of which no row is printed."""
+    """Return the warm-up: the seconds for which no row is printed."""
     return f"first {seconds} s ignored" if _count(seconds) else None
 
 
-def _mode(stated: Mapping[str, str]) -> str:
-    """Whether a relay sent messages back: ``NONE``, ``MAIN``, ``RELAY``; nothing where it is not said by a version that says so."""
-    return stated.get(_MODE, "NONE" if _WITHOUT_MODES in stated and not _WITH_MODES & stated.keys() else "")
+def _mode(head: Mapping[str, str]) -> str:
+    """Return whether a relay sent messages back: ``NONE``, ``MAIN``, ``RELAY``; empty if a version with modes does not state it."""
+    return head.get(_MODE, "NONE" if _WITHOUT_MODES in head and not _WITH_MODES & head.keys() else "")
 
 
 def _type_as_topic(topic: str) -> str | None:
-    """Return the topic's name if it is a type's: versions that print no name of the message name the topic after its type."""
+    """Return the name of the topic if it is a type: versions that do not print the message name the topic after its type."""
     return topic if _TYPE.fullmatch(topic) else None
 
 

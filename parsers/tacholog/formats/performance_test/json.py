@@ -24,20 +24,20 @@ from itertools import pairwise
 from typing import Any, NamedTuple, TypeGuard
 
 from tacholog.formats.kit import Broken, parse_json
-from tacholog.formats.performance_test.row import USAGE, ExperimentRow, checked
+from tacholog.formats.performance_test.rows import USAGE, ExperimentRow, checked
 
 LIST = '"analysis_results":['
 SIGN = re.compile(r"\{\"id\":\"[^\"\\]{0,100}\",\"perf_test_version\":\"")
 _OBJECT = re.compile(r"\{[^{}]{0,8000}\}")
 _HEAD_CHARACTERS = 20_000
-ACCUMULATING = frozenset({"036a5f5"})  # Versions that never begin their latencies anew.
-_MOST_DIGITS = 400  # Before or behind the point. The largest double, which stands where there was no message, has 309.
-_TELLING = 3  # Rows, before their counts are taken for a sum.
-_TWICE = 1.5  # Of a row's own messages: more than the rounding of their count, less than those of two rows.
+ACCUMULATING = frozenset({"036a5f5"})  # Versions whose latencies are always those since the start.
+_MOST_DIGITS = 400  # Before or after the point. The largest double, which is printed where there was no message, has 309.
+_TELLING = 3  # Rows that are needed to decide that the counts are sums.
+_TWICE = 1.5  # Times the messages of a row: more than the rounding of their count, less than those of two rows.
 _LATENCIES = frozenset({"latencies", "latency_M2", *(f"latency_{name} (ms)" for name in ("min", "max", "mean", "variance"))})
 _GARBLED = Broken("an object of the list is garbled, or has not the members that the tool prints")
 
-# What the text of the tool calls the members of the head.
+# The names that the text of the tool has for the members of the head.
 _NAMES = {
     "perf_test_version": "Performance Test Version",
     "com_mean_str": "Communicator",
@@ -63,12 +63,12 @@ _QOS = {
 }
 
 
-def _whole(value: Any) -> str | None:  # noqa: ANN401 - whatever JSON holds
+def _integer(value: Any) -> str | None:  # noqa: ANN401 - whatever JSON holds
     return str(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _nanoseconds(value: Any) -> str | None:  # noqa: ANN401
-    return str(Decimal(value) / 10**9) if _whole(value) else None
+    return str(Decimal(value) / 10**9) if _integer(value) else None
 
 
 def _seconds(value: Any) -> str | None:  # noqa: ANN401
@@ -76,58 +76,58 @@ def _seconds(value: Any) -> str | None:  # noqa: ANN401
 
 
 def _number(value: Any) -> str | None:  # noqa: ANN401
-    return str(value) if _is_of_usual_length(value) else _whole(value)
+    return str(value) if _is_of_usual_length(value) else _integer(value)
 
 
 def _is_of_usual_length(value: object) -> TypeGuard[Decimal]:
-    """Whether it is a decimal number that a program could have measured. To write `Decimal("1e1000000")` out as a whole number takes hours."""
+    """Whether it is a decimal number that a program can have measured. Writing `Decimal("1e1000000")` as a whole number takes hours."""
     return isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS
 
 
 _MEMBERS: Mapping[str, tuple[str, Callable[[Any], str | None]]] = {
     "experiment_start": ("T_experiment", _nanoseconds),
     "loop_start": ("T_loop", _nanoseconds),
-    "num_samples_received": ("received", _whole),
-    "num_samples_sent": ("sent", _whole),
-    "num_samples_lost": ("lost", _whole),
-    "total_data_received": ("data_received", _whole),
+    "num_samples_received": ("received", _integer),
+    "num_samples_sent": ("sent", _integer),
+    "num_samples_lost": ("lost", _integer),
+    "total_data_received": ("data_received", _integer),
     **{f"latency_{name}": (f"latency_{name} (ms)", _seconds) for name in ("min", "max", "mean", "variance")},
     "latency_n": ("latencies", _number),
     "latency_M2": ("latency_M2", _number),
 }
 _SYSTEM: Mapping[str, tuple[str, Callable[[Any], str | None]]] = {
-    **{f"sys_tracker_{name}": (name, _whole) for name in USAGE},
-    "cpu_info_cpu_cores": ("cpu_cores", _whole),
+    **{f"sys_tracker_{name}": (name, _integer) for name in USAGE},
+    "cpu_info_cpu_cores": ("cpu_cores", _integer),
     "cpu_info_cpu_usage": ("cpu_usage (%)", _number),
 }
 
 
 class ExperimentDocument(NamedTuple):
-    """An experiment: what its head states, with the names of the tool's text; its rows in order; and whether the text ends too early."""
+    """An experiment: its head, with the names that the text of the tool has; its rows in order; and whether the text ends too early."""
 
-    stated: Mapping[str, str]
+    head: Mapping[str, str]
     rows: tuple[ExperimentRow | Broken, ...]
     ends_early: bool
 
 
 def looks_like_document(text: str) -> bool:
-    """Whether a line is such a document, whole or not."""
+    """Whether a line is such a document, complete or not."""
     return text.startswith("{") and (SIGN.match(text) is not None or LIST in text[:_HEAD_CHARACTERS])
 
 
 def read_document(text: str) -> ExperimentDocument | Broken:
-    """Read as much of a document as there is: an object that is garbled costs itself, a head that is costs them all."""
-    head, found, results = text.partition(LIST)
-    if not found:
+    """Read as much of a document as possible: a garbled object costs itself, a garbled head costs everything."""
+    head, separator, results = text.partition(LIST)
+    if not separator:
         return Broken("the JSON ends before its results")
     members = parse_json(head.rstrip(",") + "}", parse_float=Decimal) if head.endswith(",") else None
     if members is None:
         return Broken("the JSON says in a garbled way what was run")
     rows = tuple(_rows(results))
-    return ExperimentDocument(dict(_stated(members)), rows, ends_early=not results.rstrip().endswith("]}"))
+    return ExperimentDocument(dict(_head_values(members)), rows, ends_early=not results.rstrip().endswith("]}"))
 
 
-def _stated(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _head_values(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     qos = " ".join(
         f"{words}: {str(members[name]).lower() if isinstance(members[name], bool) else members[name]}"
         for name, words in _QOS.items()
@@ -141,14 +141,14 @@ def _stated(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _rows(results: str) -> Iterator[ExperimentRow | Broken]:
-    """The objects of the list; what stands between two of them but a comma is left of a garbled one."""
-    at = 0
-    for found in _OBJECT.finditer(results):
-        if results[at : found.start()] != ("," if at else ""):
+    """Yield the objects of the list; any text between two objects other than a comma is the rest of a garbled object."""
+    end = 0
+    for match in _OBJECT.finditer(results):
+        if results[end : match.start()] != ("," if end else ""):
             yield _GARBLED
-        yield _row(found[0])
-        at = found.end()
-    if results[at:].rstrip() not in ("", "]", "]}"):
+        yield _row(match[0])
+        end = match.end()
+    if results[end:].rstrip() not in ("", "]", "]}"):
         yield _GARBLED
 
 
@@ -158,39 +158,39 @@ def _row(text: str) -> ExperimentRow | Broken:
         return _GARBLED
     cells = {}
     for name, value in members.items():
-        known = _MEMBERS.get(name) or _SYSTEM.get(name)
-        if known is None:
-            continue  # A member of some version that says nothing of messages.
-        cell, read = known
-        if (shown := read(value)) is None:
+        reader = _MEMBERS.get(name) or _SYSTEM.get(name)
+        if reader is None:
+            continue  # A member of some version that does not concern messages.
+        cell, read = reader
+        if (text_of_value := read(value)) is None:
             return _GARBLED
-        cells[cell] = shown
+        cells[cell] = text_of_value
     return checked(ExperimentRow(float(cells["T_experiment"]), cells, digits=None))
 
 
 def accumulated(version: str | None, rows: Sequence[ExperimentRow | Broken]) -> bool:
-    """Whether the latencies of each row are of all messages since the start: in versions known to do so, or where their counts say so."""
+    """Whether the latencies of each row are those since the start: in versions known for it, or where the counts show it."""
     if version in ACCUMULATING:
         return True
     good = [row for row in rows if isinstance(row, ExperimentRow) and row.samples]
     counts = [row.samples for row in good]
     if len(counts) < _TELLING or any(before >= after for before, after in pairwise(counts)):
         return False
-    return all(row.samples > _TWICE * _own(row) for row in good[1:]) and all(
-        after.samples - before.samples <= _TWICE * _own(after) for before, after in pairwise(good)
+    return all(row.samples > _TWICE * _own_messages(row) for row in good[1:]) and all(
+        after.samples - before.samples <= _TWICE * _own_messages(after) for before, after in pairwise(good)
     )
 
 
-def _own(row: ExperimentRow) -> float:
-    """About how many messages came in the row's own time; and one, for the fraction that its rate is printed without."""
+def _own_messages(row: ExperimentRow) -> float:
+    """Return about how many messages came in the time of the row; one more, because its rate is printed without its fraction."""
     return row.received + 1.0
 
 
 def taken_apart(row: ExperimentRow, before: ExperimentRow | None) -> ExperimentRow:
-    """The row with the latencies of its own time, where its own and those ``before`` it are since the start."""
+    """Return the row with the latencies of its own time, where it and the row ``before`` have those since the start."""
     if before is None or not row.impossible.isdisjoint(_LATENCIES) or not before.impossible.isdisjoint(_LATENCIES):
         return row if before is None else without_latencies(row)
-    (all_n, all_mean, all_m2), (old_n, old_mean, old_m2) = (_moments(one) for one in (row, before))
+    (all_n, all_mean, all_m2), (old_n, old_mean, old_m2) = (_moments(each) for each in (row, before))
     count = all_n - old_n
     if count <= 0 or count != int(count):
         return without_latencies(row)
@@ -204,10 +204,10 @@ def taken_apart(row: ExperimentRow, before: ExperimentRow | None) -> ExperimentR
 
 
 def _moments(row: ExperimentRow) -> tuple[Decimal, Decimal, Decimal]:
-    """Count, mean in milliseconds, and the sum of squared distances from the mean in square seconds."""
+    """Return count, mean in milliseconds, and the sum of squared distances from the mean in square seconds."""
     return Decimal(row.cells["latencies"]), Decimal(row.cells["latency_mean (ms)"]), Decimal(row.cells["latency_M2"])
 
 
 def without_latencies(row: ExperimentRow) -> ExperimentRow:
-    """The row without what it says of latencies."""
+    """Return the row without its latencies."""
     return row._replace(cells={name: cell for name, cell in row.cells.items() if name not in _LATENCIES} | {"latencies": "0"})

@@ -31,7 +31,7 @@ from tacholog.formats.rti.csv import CsvTable, is_row
 from tacholog.formats.rti.json import JsonOutput
 from tacholog.formats.rti.legacy import Legacy
 from tacholog.formats.rti.lite import Lite
-from tacholog.formats.rti.page import WebPage
+from tacholog.formats.rti.pages import WebPage
 from tacholog.formats.rti.samples import SAMPLES, LatencyFile
 
 SYSTEM = "RTI Connext DDS"
@@ -85,7 +85,7 @@ _SIGNS = (
     *("Packets/s(ave):", "99.9999% (", "99.9999%% (", '"latency_ave"', '"packets/sAve"', '"packets/s_ave"', "Sample Number, Value"),
     *("=== Perftest Lite ", "size_bytes,total_samples,", "Batching cannot be used in a Latency test", "_MessagingImpl was null"),
 )
-# Each pattern begins with a letter: looking for one of several words takes ten times as long.
+# Each pattern begins with a letter, which makes the search much faster than one for several words.
 _WITHIN = (
     re.compile(r"Length: +[0-9]+ +Latency: +Ave"),
     re.compile(r"One[ -][wW]ay Latency: +[0-9]+ [un\u03bc\u00b5]s"),
@@ -101,7 +101,7 @@ _STARTS = LineStart(
 
 
 def detect(head: str) -> Detected:
-    """Say whether the log has RTI's summary columns, its banner, rows of its CSV, or the header of a published table."""
+    """Return whether the log has RTI's summary columns, its banner, rows of its CSV, or the header of a published table."""
     fits = any(sign in head for sign in _SIGNS) or _STARTS.is_in(head) or any(sign.search(head) for sign in _WITHIN) or _first_row(head)
     return Detected(
         fits, wants="'Packets/s(ave):', 'Length: N Latency: Ave', a 'RTI Perftest' banner, rows of its CSV or JSON, or a page's '99.9999%' column"
@@ -109,30 +109,30 @@ def detect(head: str) -> Detected:
 
 
 def _first_row(head: str) -> bool:
-    """Whether the first line with text is a row of CSV, as runs without heads begin."""
+    """Whether the first line with text is a row of CSV, as in runs without heads."""
     return is_row(next((line for line in head[:4096].split("\n") if line.strip()), ""))
 
 
 def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
-    """Yield what is found: a record, a broken result line, facts, or chatter that the tool is known to print."""
-    run = _Run()
+    """Yield the findings: records, broken result lines, facts, and chatter that the tool is known to print."""
+    run = _PerftestRun()
 
-    def one(line: Line) -> Iterator[Finding]:
+    def read_line(line: Line) -> Iterator[Finding]:
         nonlocal run
         if begins_run(line.text):
             yield from run.close("another run begins within this")
-            run = _Run()
+            run = _PerftestRun()
         yield from run.take(line)
 
-    def many(rows: Lines) -> BulkStep:
+    def read_lines(rows: Lines) -> BulkStep:
         return run.take_many(rows)
 
-    yield from read_in_bulk(lines, one, many)
+    yield from read_in_bulk(lines, read_line, read_lines)
     yield from run.close()
 
 
-class _Run:
-    """One run of the tool: its readers, one a dialect, and what its banner and notices say of the records."""
+class _PerftestRun:
+    """One run of the tool: a reader for each dialect, and the conditions and marks from its banner and notices."""
 
     def __init__(self) -> None:
         self.banner = Banner()
@@ -151,9 +151,9 @@ class _Run:
             yield Finding(line, None)
             return
         for reader in self._readers:
-            found = reader.take(cut)
-            if found is not None:
-                yield from found if reader is self._page else map(self._completed, found)
+            findings = reader.take(cut)
+            if findings is not None:
+                yield from findings if reader is self._page else map(self._completed, findings)
                 return
         around = self.banner.take(cut)
         if around:
@@ -161,28 +161,28 @@ class _Run:
         yield from self._json.noise(line)
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Use rows of a file of samples, of which other readers know nothing once it has begun."""
-        taken = self._samples.take_many(lines)
-        return taken._replace(found=[self._completed(found) if isinstance(found, Finding) else found for found in taken.found])
+        """Use rows of a file of samples. Once it has begun, no other reader concerns them."""
+        step = self._samples.take_many(lines)
+        return step._replace(found=[self._completed(finding) if isinstance(finding, Finding) else finding for finding in step.found])
 
     def close(self, reason: str | None = None) -> Iterator[Finding]:
-        """Give up what the readers hold, and say how the run ended if its progress lines do."""
+        """Give up the results that are still open, and yield how the run ended if its progress lines state it."""
         yield from self._json.close(reason or "the log ends within this object")
         yield from self._page.close(*([reason] if reason else []))
         yield from self._samples.close(reason or "the log ends within these samples")
         yield from self.banner.close(results=self._results)
 
-    def _completed(self, found: Finding) -> Finding:
-        """The record with the conditions of its run and, if it is a summary of latencies, the marks that notices before it left."""
-        record = found.what
+    def _completed(self, finding: Finding) -> Finding:
+        """Return the record with the conditions of its run and, if it is a summary of latencies, with the marks of earlier notices."""
+        record = finding.what
         if not isinstance(record, Record):
-            return found
+            return finding
         self._results = True
-        stated = self._lite.conditions if (record.conditions.definition or "").startswith("lite") else self.banner.conditions
+        conditions = self._lite.conditions if (record.conditions.definition or "").startswith("lite") else self.banner.conditions
         numbers = record.numbers
         if record.conditions.definition in {"rti-one-way", "rti-low-resolution"}:
             numbers = tuple(msgspec.structs.replace(n, marks=(*n.marks, *sorted(self.banner.marks))) for n in numbers)
             self.banner.marks.clear()
             if record.conditions.definition == "rti-low-resolution":
                 self.banner.marks.add("low_resolution_clock")
-        return found._replace(what=msgspec.structs.replace(record, numbers=numbers, conditions=record.conditions.over(stated)))
+        return finding._replace(what=msgspec.structs.replace(record, numbers=numbers, conditions=record.conditions.over(conditions)))

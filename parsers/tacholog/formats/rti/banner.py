@@ -1,7 +1,7 @@
 """What RTI Perftest prints around its results: banner, progress, notices and failures.
 
-The banner is a list of ``key: value`` lines behind the tool's version, on stderr; subscribers print less of it than publishers. ``Kind: UDPv4 &
-SHMEM`` means that both transports were enabled: between two processes of one machine it was shared memory that carried the data.
+The banner is a list of ``key: value`` lines after the version of the tool, on stderr; subscribers print less of it than publishers. ``Kind: UDPv4 &
+SHMEM`` means that both transports were enabled: between two processes of one machine, shared memory carried the data.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 from tacholog.formats.kit import Conditions, Facts, Finding, Line, settings_text
 
-# Where a site does not show the commit, another word stands in its place: what else the banner states is read all the same.
+# Where a site hides the commit, another word stands in its place; the rest of the banner is still read.
 _VERSION = re.compile(
     r"RTI Perftest (?P<version>Master|Develop|[0-9]{1,9}(?:\.[0-9]{1,9}){1,9})\S{0,80}"
     r"(?: (?:(?P<commit>[0-9a-f]{6,40})|[^\s()]{1,40}))?(?: \((?!RTI )[^()]{1,80}\))?"
@@ -47,7 +47,7 @@ _FAILURE = re.compile(
 _NO_LATENCY = re.compile(r"No Pong samples have been received")
 _DISCOVERY = re.compile(r"Waiting to discover (?P<count>[0-9]{1,6}) (?P<whom>publishers|subscribers) ?\.\.\.")
 _STARTED = re.compile(r"(?:Waiting for|Publishing|Sending) data ?\.\.\.")
-_ENDED = re.compile(r".{0,32}Test ended\.\s*")  # Runs over TLS print stray bytes in front.
+_ENDED = re.compile(r".{0,32}Test ended\.\s*")  # Runs over TLS print stray bytes before it.
 _CUSTOM_TYPE = re.compile(r"Custom Type provided: '(?P<type>[^']{1,200})'")
 _MODE = re.compile(r"Mode: (?P<mode>LATENCY|THROUGHPUT) TEST")
 _SKEW = re.compile(r"Clock skew suspected: received time -?[0-9]{1,20} usec, sent time -?[0-9]{1,20} usec")
@@ -58,7 +58,7 @@ _YES = {"Yes": True, "No": False}
 
 
 def without_skew_notices(line: Line) -> tuple[Line, bool]:
-    """The line without the notices of clock skew before its text: older versions print no line end behind them."""
+    """Return the line without leading notices of clock skew, which older versions print without a line end."""
     end = 0
     while notice := _SKEW.match(line.text, end):
         end = notice.end()
@@ -66,12 +66,12 @@ def without_skew_notices(line: Line) -> tuple[Line, bool]:
 
 
 def begins_run(text: str) -> bool:
-    """Whether the text is the version, with which every run begins."""
+    """Whether the text is the version line, with which every run begins."""
     return _VERSION.match(text) is not None
 
 
 class Banner:
-    """What is known of the run that the text is in: its conditions, how far it got, and the marks for its next summary of latencies."""
+    """The known facts about the current run: its conditions, its progress, and the marks for its next summary of latencies."""
 
     def __init__(self) -> None:
         self.conditions = Conditions()
@@ -84,7 +84,7 @@ class Banner:
         self._running = self._failed = self._crashed = self._ended = False
 
     def take(self, line: Line) -> Finding | None:
-        """What a line around the results means; ``None`` for a line that the tool is not known to print."""
+        """Return the finding of a line around the results; ``None`` if the tool is not known to print the line."""
         text = line.text
         if version := _VERSION.match(text):
             self._inside = True
@@ -95,14 +95,14 @@ class Banner:
             return Finding(line, None)
         if _FAILURE.match(text):
             first, self._failed = not self._failed or self._crashed, True
-            self._crashed = text.startswith("Backtrace")  # The line behind it says more of why.
+            self._crashed = text.startswith("Backtrace")  # The next line says more about the cause.
             return Finding(line, Facts(status="failed", reason=text.strip()) if first else None)
         if _NO_LATENCY.match(text):
             return Finding(line, Facts(reason=text.strip()))
         return self._progress(line) or self._configuration(line) or (Finding(line, None) if _CHATTER.match(text) else None)
 
     def close(self, *, results: bool) -> Iterator[Finding]:
-        """How the run ended, as far as its progress lines say, and whether it had results."""
+        """Yield how the run ended, as far as its progress lines and results show."""
         if self._failed:
             return
         if self._discovering:
@@ -113,7 +113,6 @@ class Banner:
             yield Finding(None, Facts(status="ok"))
 
     def _progress(self, line: Line) -> Finding | None:
-        """How far the run got."""
         if discovery := _DISCOVERY.match(line.text):
             self._inside, self._discovering = False, line.text.strip()
             count = int(discovery["count"])
@@ -127,7 +126,6 @@ class Banner:
         return Finding(line, None)
 
     def _configuration(self, line: Line) -> Finding | None:
-        """How the run was configured."""
         if mode := _MODE.match(line.text):
             self._inside, self._throughput_test = True, mode["mode"] == "THROUGHPUT"
             return self._learn(line, Conditions(load_mode="max-rate" if self._throughput_test else "closed"))
@@ -159,12 +157,12 @@ class Banner:
         return Finding(line, Facts(environment=environment) if environment else None)
 
     def _allowed(self, conditions: Conditions) -> Conditions:
-        """A ping-pong stays one, whatever rate was asked for; where the mode is not stated, a rate does not tell."""
+        """Return the conditions, with a load mode only in a test of throughput: a ping-pong stays one at any rate."""
         return msgspec.structs.replace(conditions, load_mode=None) if conditions.load_mode and not self._throughput_test else conditions
 
 
 def _notice(text: str) -> str | None:
-    """The mark that a notice leaves on the next summary of latencies."""
+    """Return the mark that a notice leaves on the next summary of latencies."""
     if _SKEWED.match(text):
         return "clock_skew"
     return "extra_answers" if _PONGS.match(text) else None

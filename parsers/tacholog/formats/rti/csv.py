@@ -1,12 +1,12 @@
 """RTI Perftest's CSV, its default since 3.1: four kinds of rows, with titles and heads or without.
 
-What a row is can be told from its number of cells and their decimals, so that heads may be missing (``-noOutputHeaders``). Only the unit of time
-stands nowhere else: without a head it is taken to be the microsecond, which all but special builds print, and the figures are marked. Rows that a
-spreadsheet has saved anew have lost their padding and some zeros behind the point; they need their head.
+The kind of a row follows from its number of cells and their decimals, so heads may be missing (``-noOutputHeaders``). Only the unit of time needs a
+head: without one it is assumed to be the microsecond, as in all but special builds, and the figures are marked. Rows that a spreadsheet has saved
+have lost their padding and trailing zeros; they need their head.
 
-Where the log ends within a row, its head says what its closed cells are, and they are kept where they stand by themselves. Without a head
-they are refused, as the first cells of one kind look like those of another; so are latencies from a spreadsheet: the lost cell may have told their
-decimals.
+Where the log ends within a row, its head tells what its complete cells are, and they are used if they are enough for a record. Without a head they
+are refused, because the first cells of one kind look like those of another; so are latencies from a spreadsheet, whose missing cell may be the only
+one with decimals.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _HEADS = (
     re.compile(rf"{_SIZE_HEAD}, Total Samples, A(?:ve|vg) Samples/s, +A(?:ve|vg) Mbps{_LOSS_HEAD}"),
 )
 _HEAD_START = re.compile(r"\s*(?:Length|Sample Size) \(Bytes\),")
-_BARE_CPU_HEAD = re.compile(r", CPU \(%{1,2}\)")  # C# prints it on a line of its own where it leaves out the rest of the head.
+_BARE_CPU_HEAD = re.compile(r", CPU \(%{1,2}\)")  # C# prints it on its own line where it leaves out the rest of the head.
 _ROW = re.compile(r"\s*[0-9]{1,40}\s*,%?\s*[0-9]{1,40}\s*[,.]")
 _RUNNING_LATENCY, _LATENCY, _RUNNING_THROUGHPUT, _SUMMARY = CSV_ROWS
 _OF_LATENCY = (_RUNNING_LATENCY, _LATENCY)
 
 
 class _Head(NamedTuple):
-    """The columns that the last head names."""
+    """The columns that the latest head names."""
 
     row: CsvRow
     cost: bool
@@ -51,7 +51,7 @@ class _Head(NamedTuple):
 
 
 def _fine(decimals: Mapping[str, int]) -> Mapping[str, int]:
-    """The decimals of a build of high resolution."""
+    """Return the decimals of a build with high resolution."""
     return {name: 3 if name != "size" else 0 for name in decimals}
 
 
@@ -67,11 +67,11 @@ _FORMS = {tuple(form.values()): (head.row, tuple(form)) for head in _HEADS_KNOWN
 
 
 def _row_of(number: str, comma: str, second: str) -> re.Pattern[str]:
-    """The pattern of a row. C# lost a comma between the fifth and sixth cell, and put a percent sign before the second."""
+    """Return the pattern of a row. C# lost a comma between the fifth and sixth cell, and put a percent sign before the second."""
     return re.compile(rf"{number}{second}{number}(?:{comma}{number}){{3}}(?:(?:{comma}|\s++){number}(?:{comma}{number})*)?")
 
 
-# Where the point is a comma, as Java prints it in many countries, blanks behind the other commas tell them apart.
+# Java prints decimal commas in many countries; the separating commas then have blanks behind them.
 _NUMBERS = {point: re.compile(rf"-?[0-9]{{1,40}}+(?:{re.escape(point)}[0-9]{{1,3}})?") for point in (".", ",")}
 _ROWS = {
     ".": _row_of(_NUMBERS["."].pattern, r"\s*+,\s*+", r"\s*+,\s*+%?\s*+"),
@@ -80,11 +80,11 @@ _ROWS = {
 
 
 def _cells(text: str, point: str, line: Line | None = None) -> Sequence[str]:
-    """The cells of a row; none if it is no row. Where tabs were taken for blanks, it is not known where on the line they stand."""
+    """Return the cells of a row; empty if it is not a row. Where tabs were replaced by blanks, the position of a cell on the line is unknown."""
     if not _ROWS[point].fullmatch(text):
         return ()
     shift = line.text.find(text) if line else -1
-    return [Cell(found[0], found.start() + shift) if shift >= 0 else found[0] for found in _NUMBERS[point].finditer(text)]
+    return [Cell(match[0], match.start() + shift) if shift >= 0 else match[0] for match in _NUMBERS[point].finditer(text)]
 
 
 def _signature(cells: Sequence[str], point: str) -> tuple[int, ...]:
@@ -97,7 +97,7 @@ def is_row(text: str) -> bool:
 
 
 class CsvTable:
-    """The last head, and the unit of time that heads state."""
+    """The latest head, and the unit of time that heads state."""
 
     def __init__(self) -> None:
         self._head: _Head | None = None
@@ -106,7 +106,7 @@ class CsvTable:
 
     def take(self, line: Line) -> list[Finding] | None:
         """Use a title, a head or a row; ``None`` for anything else."""
-        bare = line.text.rstrip(", \t")  # A spreadsheet fills short rows up with empty cells.
+        bare = line.text.rstrip(", \t")  # A spreadsheet fills short rows with empty cells.
         text = " ".join(bare.split()) if "\t" in bare else bare.strip()  # A row has commas: tabs between them are blanks.
         if not text:
             return [Finding(line, None)] if "," in line.text else None
@@ -145,49 +145,49 @@ class CsvTable:
         return self._saved_anew(line, text) if row is None else self._record(row, dict(zip(names, cells, strict=True)))
 
     def _closed(self, line: Line) -> Record | Broken:
-        """What the closed cells of a row say that the log ends in. A last cell that has all its decimals has lost nothing either."""
+        """Return the record from the complete cells of a row in which the log ends. A last cell with all its decimals is complete, too."""
         head = self._head
         if head is None or (head.row in _OF_LATENCY and " " not in line.text.strip()):
             return CUT
-        # A comma that separates cells has a blank behind it; a decimal comma of Java has none.
+        # A separating comma is followed by a blank; a decimal comma of Java is not.
         point, separator = (",", ", ") if "." not in line.text and ", " in line.text else (".", ",")
         closed = separator.join(closed_cells(line, separator)).strip()
-        has_decimals = re.search(rf"{re.escape(point)}[0-9]+\s*\Z", line.text)  # Which they are, the form says.
+        has_decimals = re.search(rf"{re.escape(point)}[0-9]+\s*\Z", line.text)  # The form tells which of them are complete.
         for text in (line.text.strip(), closed) if has_decimals else (closed,):
             cells = _cells(text, point, line)
             for form in _forms(head):
                 if len(cells) >= head.row.least and _signature(cells, point) == tuple(form.values())[: len(cells)]:
                     return self._record(head.row, dict(zip(form, cells, strict=False)))
-        return self._saved_anew(line, closed.rstrip(", \t"), whole=False)
+        return self._saved_anew(line, closed.rstrip(", \t"), is_whole=False)
 
     def _record(self, row: CsvRow, cells: Mapping[str, str]) -> Record | Broken:
         if row not in _OF_LATENCY:
             return rules.record(row.rule, cells)
-        # High resolution is in microseconds wherever it is printed with decimals; whole numbers without a head may be either unit.
+        # With decimals, high resolution is always in microseconds; whole numbers without a head may be in either unit.
         is_certain = self._unit is not None or re.search("[.,]", cells["min"]) is not None
         return rules.record(row.rule, cells, () if is_certain else ("unit_assumed",), unit=unit_ns(self._unit or "us"))
 
-    def _saved_anew(self, line: Line, text: str, *, whole: bool = True) -> Record | Broken:
-        """A row from a spreadsheet, or the closed cells of one: no padding, and zeros gone from behind the point."""
+    def _saved_anew(self, line: Line, text: str, *, is_whole: bool = True) -> Record | Broken:
+        """Return the record of a row from a spreadsheet, or of its complete cells: without padding, and without trailing zeros."""
         head = self._head
         if head is None or re.search(r"\s", text):
-            return OUT_OF_PLACE if whole else CUT
+            return OUT_OF_PLACE if is_whole else CUT
         cells = Cell.between(text, ",", line.text.find(text))
         is_fine = head.row in _OF_LATENCY and any(len(cell.partition(".")[2]) > 1 for cell in cells[: len(head.row.decimals)])
         decimals = list(_forms(head))[is_fine]
-        if not whole and len(cells) < head.row.least:
+        if not is_whole and len(cells) < head.row.least:
             return CUT
-        lacks = len(cells) != len(decimals) if whole else len(cells) > len(decimals)
+        lacks = len(cells) != len(decimals) if is_whole else len(cells) > len(decimals)
         if lacks or not all(map(_fits, cells, decimals.values())):
             return OUT_OF_PLACE
         return self._record(head.row, {name: _filled(cell, decimals[name]) for name, cell in zip(decimals, cells, strict=False)})
 
 
-def _fits(cell: str, places: int) -> bool:
-    return re.fullmatch(rf"-?[0-9]{{1,40}}(?:\.[0-9]{{1,{places}}})?" if places else r"[0-9]{1,40}", cell) is not None
+def _fits(cell: str, decimals: int) -> bool:
+    return re.fullmatch(rf"-?[0-9]{{1,40}}(?:\.[0-9]{{1,{decimals}}})?" if decimals else r"[0-9]{1,40}", cell) is not None
 
 
-def _filled(cell: Cell, places: int) -> Cell:
-    """The cell with the zeros that stood behind its point."""
-    whole, _, behind = cell.partition(".")
-    return cell.read_as(f"{whole}.{behind:0<{places}}" if places else whole)
+def _filled(cell: Cell, decimals: int) -> Cell:
+    """Return the cell with its trailing zeros restored."""
+    integer, _, behind = cell.partition(".")
+    return cell.read_as(f"{integer}.{behind:0<{decimals}}" if decimals else integer)

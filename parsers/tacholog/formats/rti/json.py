@@ -1,7 +1,7 @@
-"""RTI Perftest's JSON, line by line: the C++ program leaves out the document's opening and closing, and other output stands between its lines.
+"""RTI Perftest's JSON, line by line: the C++ program leaves out the opening and closing of the document, and mixes it with other output.
 
-Every value has a line of its own, so an object is what stands between its braces; it is whole if its keys are all there, in the tool's order. JSON
-does not name the unit of time: it is taken to be the microsecond, which all but special builds print, and the figures are marked.
+Every value has its own line, so an object consists of the lines between its braces; it is complete if all its keys are there, in the order of the
+tool. JSON does not state the unit of time: it is assumed to be the microsecond, as in all but special builds, and the figures are marked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tacholog.formats.rti import rules
 from tacholog.formats.rti.banner import Banner
 from tacholog.formats.rti.rules import COSTS, LATENCIES, LATENCY, RATES, RUNNING, RUNNING_LATENCY, RUNNING_RATES, RUNNING_THROUGHPUT, SUMMARY, unit_ns
 
-_LENGTH = re.compile(r'\s*"length":(?P<size>[0-9]{1,40}),\s*')  # No blank: that is in an interval.
+_LENGTH = re.compile(r'\s*"length":(?P<size>[0-9]{1,40}),\s*')  # Without a blank, which stands in an interval.
 _OPENING = re.compile(r'\s*"(?P<what>intervals|summary)":\s*[\[{]\s*')
 _FIELD = re.compile(r'\s*"(?P<key>[a-zA-Z0-9_./]{1,20})": (?P<value>-?[0-9]{1,40}(?:[.,][0-9]{1,3})?)(?P<comma>,?)\s*')
 _DOCUMENT = re.compile(r'\s*\{\s*"perftest":\s*')
@@ -25,7 +25,7 @@ _OPEN_LINES = 400
 _TIMES = ("latency_ave", "latency_std", "latency_min", "latency_max")
 _PERCENTILES = ("latency_50", "latency_90", "latency_99", "latency_99.99", "latency_99.9999")
 _COSTS = ("serialize", "deserialize", "total_s")
-# The rule of an object by its keys, and the groups that they are. The last one is as the document has it that it was designed in.
+# The rule of an object by its keys, and the names of its groups. The last object is that of the design document.
 _OBJECTS: Mapping[tuple[str, ...], tuple[LineRule, tuple[str, ...]]] = {
     (*_TIMES, *_PERCENTILES): (LATENCY, LATENCIES),
     (*_TIMES, *_PERCENTILES, *_COSTS): (LATENCY, (*LATENCIES, *COSTS)),
@@ -37,20 +37,20 @@ _OBJECTS: Mapping[tuple[str, ...], tuple[LineRule, tuple[str, ...]]] = {
 
 
 class JsonOutput:
-    """The size that the text is at, and the lines and values of the object that is open."""
+    """The current size, and the lines and values of the open object."""
 
     def __init__(self, banner: Banner) -> None:
-        """Begin before a document; ``banner`` knows what may stand behind its braces."""
+        """Begin before a document; ``banner`` recognises text behind its braces."""
         self._banner = banner
         self._size: str | None = None
         self._inside = self._intervals = False
-        self._sizes = 0  # That have begun and have no summary yet: with more than one, two documents run into one another.
+        self._sizes = 0  # Sizes that have begun and have no summary yet: with more than one, two documents are mixed.
         self._test: str | None = None
         self._extremes: tuple[float, float] | None = None
         self._object: str | None = None
         self._lines: list[Line] = []
         self._values: dict[str, Cell] = {}
-        self._ended = False  # Whether the last value was one without a comma behind it.
+        self._ended = False  # Whether the latest value had no comma behind it.
 
     def take(self, line: Line) -> list[Finding] | None:
         """Use a line of the document; ``None`` for noise between its lines."""
@@ -72,17 +72,17 @@ class JsonOutput:
         """Give up the object that is open."""
         if self._lines:
             yield finding_on(self._lines, Broken(reason))
-            self._size = None  # What follows may belong to another size, whose beginning is lost.
+            self._size = None  # Later objects may belong to another size, whose beginning is lost.
         self._object, self._lines, self._values, self._ended = None, [], {}, False
 
     def noise(self, line: Line) -> list[Finding]:
-        """A line that is not the document's: an object is not held open for ever."""
-        held = bool(self._lines) and line.number - self._lines[0].number > _OPEN_LINES
-        return list(self.close("the object does not end")) if held else []
+        """Handle a line that is not part of the document: an object does not stay open for ever."""
+        is_too_long = bool(self._lines) and line.number - self._lines[0].number > _OPEN_LINES
+        return list(self.close("the object does not end")) if is_too_long else []
 
-    def _knows(self, line: Line, rest: str) -> bool:
-        """Whether what stands behind the braces is what the tool prints: it ends no line after them."""
-        return not rest or self._lines != [] or self._banner.take(line._replace(text=rest)) is not None
+    def _knows(self, line: Line, behind: str) -> bool:
+        """Whether the text behind braces is output of the tool, which ends no line after them."""
+        return not behind or self._lines != [] or self._banner.take(line._replace(text=behind)) is not None
 
     def _begun(self, line: Line, size: str | None) -> list[Finding]:
         done = list(self.close("another size begins within this object"))
@@ -130,12 +130,12 @@ class JsonOutput:
         summary = self._object == "summary"
         what = self._continued(_record(self._size or "0", self._values, summary=summary)) if self._ended else MISSING
         if summary:
-            self._size, self._sizes = None, max(self._sizes - 1, 0)  # The next object without a length before it would be of another size.
+            self._size, self._sizes = None, max(self._sizes - 1, 0)  # Another object without a length before it would be of another size.
         self._object, self._lines, self._values, self._ended = None, [], {}, False
         return finding_on(lines, what)
 
     def _continued(self, record: Record | Broken) -> Record | Broken:
-        """Minimum and maximum can only grow apart while a size lasts, and its summary repeats the last of them."""
+        """Check that minimum and maximum only grow apart within a size, and that its summary repeats the last of them."""
         if isinstance(record, Broken):
             return record
         if self._test not in {None, record.test}:
@@ -145,8 +145,8 @@ class JsonOutput:
             return record
         low, high = (float(self._values[f"latency_{name}"].replace(",", ".")) for name in ("min", "max"))
         old_low, old_high = self._extremes
-        kept = (low, high) == (old_low, old_high)
-        if low > old_low or high < old_high or (record.scope == "summary" and not kept):
+        are_same = (low, high) == (old_low, old_high)
+        if low > old_low or high < old_high or (record.scope == "summary" and not are_same):
             self._size = None
             return Broken("minimum or maximum go back: this object is of another size than those before it")
         self._extremes = (low, high)
@@ -154,7 +154,7 @@ class JsonOutput:
 
 
 def _record(size: str, values: Mapping[str, Cell], *, summary: bool) -> Record | Broken:
-    """The record of a whole object; its keys tell which one it is."""
+    """Return the record of a complete object; its keys decide which one it is."""
     keys = tuple(values)
     last = "cpu" if keys[-1:] in {("cpu",), ("CPU",)} else None
     keys = keys[:-1] if last else keys

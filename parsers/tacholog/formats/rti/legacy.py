@@ -1,7 +1,7 @@
 """RTI Perftest's legacy text: summaries, intervals and the cost of serialising, one line each.
 
-Intervals do not say of which size they are: the head ``********** New data length is N`` before them does. A publisher prints an interval for every
-answer it gets, a subscriber one a second.
+Intervals do not state their size: the head ``********** New data length is N`` before them does. A publisher prints an interval for each answer, a
+subscriber one for each second.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _statistic(name: str, group: str) -> str:
 
 
 _NAMES = ("Std", "Min", "Max", "50%", "90%", "99%", r"99\.99%")
-_LAST_STATISTIC = _statistic(r"99\.9999%", "p99_9999")  # Not in the first version.
+_LAST_STATISTIC = _statistic(r"99\.9999%", "p99_9999")  # Missing in the first version.
 _LATENCY = re.compile(
     rf"\s*Length:\s*(?P<size>[0-9]+)\s+Latency:\s+Ave\s+(?P<mean>{_REAL}) (?P<unit>{UNIT})"
     + "".join(map(_statistic, _NAMES, LATENCIES[1:]))
@@ -60,15 +60,15 @@ _STARTS = (
 
 
 class Legacy:
-    """Which size the next interval is of, and which summary the next cost of serialising belongs to."""
+    """The size of the next interval, and the summary that the next cost of serialising belongs to."""
 
     def __init__(self) -> None:
         self._open: str | None = None
         self._tangled = False
-        self._last: Cells | None = None  # The interval before, of the same size.
+        self._last: Cells | None = None  # The previous interval of the same size.
         self._shape: tuple[object, ...] | None = None
         self._summary: str | None = None
-        self._costs = True  # Whether every summary so far had its cost of serialising, so that the next cost is the last summary's.
+        self._costs = True  # Whether every summary so far had its cost of serialising, so that the next cost belongs to the latest summary.
 
     def take(self, line: Line) -> list[Finding] | None:
         """Use a line of the legacy text; ``None`` if it is not one."""
@@ -105,27 +105,27 @@ class Legacy:
     def _summarised(self, line: Line) -> Record | Broken:
         self._costs = self._costs and self._summary is None
         self._open, self._tangled, self._summary = None, False, None
-        if found := _THROUGHPUT.fullmatch(line.text):
-            return _record(rules.SUMMARY, found) if line.whole else CUT
-        if found := _LATENCY.fullmatch(line.text):
+        if match := _THROUGHPUT.fullmatch(line.text):
+            return _record(rules.SUMMARY, match) if line.whole else CUT
+        if match := _LATENCY.fullmatch(line.text):
             if not line.whole:
                 return CUT
-            record = _record(rules.LATENCY, found)
-            self._summary = found["size"] if isinstance(record, Record) else None
+            record = _record(rules.LATENCY, match)
+            self._summary = match["size"] if isinstance(record, Record) else None
             return record
         return _GARBLED
 
     def _interval(self, line: Line, size: str) -> Record | Broken:
-        if found := _RUNNING_THROUGHPUT.fullmatch(line.text):
-            if not self._alike(found):
+        if match := _RUNNING_THROUGHPUT.fullmatch(line.text):
+            if not self._alike(match):
                 return _TANGLED
-            return _record(rules.RUNNING_THROUGHPUT, found, size)
-        found = _RUNNING_LATENCY.fullmatch(line.text)
-        if found is None:
+            return _record(rules.RUNNING_THROUGHPUT, match, size)
+        match = _RUNNING_LATENCY.fullmatch(line.text)
+        if match is None:
             return _GARBLED_INTERVAL
-        if not self._alike(found):
+        if not self._alike(match):
             return _TANGLED
-        cells = _figures(rules.ANSWER, found, size)
+        cells = _figures(rules.ANSWER, match, size)
         record = cells if isinstance(cells, Broken) else rules.ANSWER.record(cells, self._last)
         if isinstance(cells, Broken) or isinstance(record, Broken):
             self._open = None if record == Broken(rules.GO_BACK) else self._open
@@ -133,44 +133,44 @@ class Legacy:
         self._last = cells
         return record
 
-    def _alike(self, found: re.Match[str]) -> bool:
-        """Whether the interval is printed as those before it are: one program prints all of a size alike."""
-        cells = found.groupdict()
-        shape = (found[0].lstrip()[:8], cells.get("unit"), found["sign"], cells.get("percent") is None)
+    def _alike(self, match: re.Match[str]) -> bool:
+        """Whether the interval is printed like earlier ones: one program prints all intervals of a size alike."""
+        cells = match.groupdict()
+        shape = (match[0].lstrip()[:8], cells.get("unit"), match["sign"], cells.get("percent") is None)
         self._shape = self._shape or shape
         return shape == self._shape
 
     def _low_resolution(self, line: Line) -> Record | Broken:
-        found = _AVERAGE.fullmatch(line.text)
-        if found is None or not line.whole:
-            return CUT if found else _GARBLED
-        return _record(rules.LOW_RESOLUTION, found)
+        match = _AVERAGE.fullmatch(line.text)
+        if match is None or not line.whole:
+            return CUT if match else _GARBLED
+        return _record(rules.LOW_RESOLUTION, match)
 
 
 def _serialization(line: Line, size: str | None) -> Record | Broken:
-    found = _SERIALIZATION.fullmatch(line.text)
-    if found is None or not line.whole:
-        return CUT if found else Broken("serialization line is cut short or garbled")
+    match = _SERIALIZATION.fullmatch(line.text)
+    if match is None or not line.whole:
+        return CUT if match else Broken("serialization line is cut short or garbled")
     if size is None:
         return Broken("no summary of latencies stands before this line")
-    record = _record(rules.SERIALIZATION, found, size)
+    record = _record(rules.SERIALIZATION, match, size)
     return record if isinstance(record, Broken) or record.numbers else Broken("the tool did not compute the cost of serialising")
 
 
-def _record(rule: LineRule, found: re.Match[str], size: str | None = None) -> Record | Broken:
-    cells = _figures(rule, found, size)
+def _record(rule: LineRule, match: re.Match[str], size: str | None = None) -> Record | Broken:
+    cells = _figures(rule, match, size)
     return cells if isinstance(cells, Broken) else rule.record(cells)
 
 
-def _figures(rule: LineRule, found: re.Match[str], size: str | None = None) -> Cells | Broken:
-    """The figures of a line. C# from 3.1 on formats what is a percentage already as one, which makes it a hundred times too large."""
-    cells = Cell.named(found)
+def _figures(rule: LineRule, match: re.Match[str], size: str | None = None) -> Cells | Broken:
+    """Return the figures of a line. From 3.1 on, C# formats a percentage as a percentage again, which makes it a hundred times too large."""
+    cells = Cell.named(match)
     texts: dict[str, str] = {**cells, **({"size": size} if size else {})}
-    known = {"unit": unit_ns(cells["unit"])} if "unit" in cells else {}
+    units = {"unit": unit_ns(cells["unit"])} if "unit" in cells else {}
     if cpu := cells.get("cpu"):
         texts["cpu"] = cpu.read_as(_without_thousands(cpu))
-        known["cpu_unit"] = 0.01 if "colon" not in cells and cells["sign"] == "%" else 1.0
-    return rules.figures(rule, texts, **known)
+        units["cpu_unit"] = 0.01 if "colon" not in cells and cells["sign"] == "%" else 1.0
+    return rules.figures(rule, texts, **units)
 
 
 def _without_thousands(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Perftest Lite, RTI's small C program of 2026 beside its Perftest: results as a table or as CSV, whichever it was built for.
+"""Perftest Lite, RTI's small C program of 2026: results as a table or as CSV, depending on the build.
 
-Configuration, progress and single latencies share the stream with the results. Its sizes hold 28 bytes of its own header, its latencies are halves of
-round trips in whole microseconds; builds without a history print 0 for every percentile.
+Configuration, progress and single latencies share the stream with the results. Sizes include 28 bytes of its own header; latencies are halves of
+round trips in whole microseconds. Builds without a history print 0 for every percentile.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PERCENTILES = ("p50", "p90", "p99")
 
 
 def _are_known(cells: Cells) -> bool:
-    """Whether the percentiles are more than what builds without a history print."""
+    """Whether the percentiles were measured: builds without a history print 0."""
     return any(cells[name] for name in _PERCENTILES)
 
 
@@ -78,15 +78,15 @@ _SAMPLE = LineRule(fields=(_latency("last"),), record=_RUNNING)
 
 
 def _row(text: str, separator: str = " +") -> re.Pattern[str]:
-    """The pattern of a row of such cells: counts, and ``name.places`` for numbers with so many decimals."""
+    """Return the pattern of a row of these cells: counts, and ``name.places`` for numbers with that many decimals."""
     cells = []
     for cell in text.split():
-        name, _, places = cell.partition(".")
-        cells.append(rf"(?P<{name}>[0-9]{{1,15}}\.[0-9]{{{places}}})" if places else rf"(?P<{name}>[0-9]{{1,18}})")
+        name, _, decimals = cell.partition(".")
+        cells.append(rf"(?P<{name}>[0-9]{{1,15}}\.[0-9]{{{decimals}}})" if decimals else rf"(?P<{name}>[0-9]{{1,18}})")
     return re.compile(separator.join(cells))
 
 
-# The rows below each head, and their rules.
+# The rows below each head, with their rules.
 _HEADS = {
     "size_bytes,total_samples,avg_latency_us,min_latency_us,max_latency_us,p50_latency_us,p90_latency_us,p99_latency_us,elapsed_us": (
         _row("size sent mean min max p50 p90 p99 elapsed", ","),
@@ -106,12 +106,12 @@ _LATENCY = re.compile(r"\[LAT\] [0-9]{1,18},(?P<last>[0-9]{1,15})")
 _START = re.compile(r"\[pub\] starting size=(?P<size>[0-9]{1,18}) bytes for (?P<seconds>[0-9]{1,9}) s")
 _DONE = re.compile(r"\[(?:pub|sub)\] size=[0-9]{1,18} done:")
 _CHATTER = re.compile(r"\[(?:pub|sub)\] (?:waiting for a perftest|matched\.)|--- Resource limits|={35}$")
-_PUBLISHERS = ("Exec time", "Pubrate", "Latency test")  # Both sides print them; the subscriber's are defaults that mean nothing.
+_PUBLISHERS = ("Exec time", "Pubrate", "Latency test")  # Both sides print them; those of the subscriber are defaults without meaning.
 _KEY = re.compile(r"  (?P<key>[A-Z][A-Za-z ]{1,16}?) *: (?P<value>.*)")
 
 
 class Lite:
-    """The head that the text is under, and the size that runs."""
+    """The latest head, and the current size."""
 
     def __init__(self) -> None:
         self.conditions = Conditions()
@@ -149,12 +149,12 @@ class Lite:
         return [Finding(line, None)] if _CHATTER.match(text) or text.startswith("[LAT]") else None
 
     def _sample(self, line: Line, text: str) -> Record | Broken:
-        found = _LATENCY.fullmatch(text)
-        if found is None or not line.whole:
-            return CUT if found else Broken("a sample that is garbled")
+        match = _LATENCY.fullmatch(text)
+        if match is None or not line.whole:
+            return CUT if match else Broken("a sample that is garbled")
         if self._size is None:
             return Broken("no line says of which size this sample is")
-        cells = Cell.named(found, line.text.find(text))
+        cells = Cell.named(match, line.text.find(text))
         record = rules.record(_SAMPLE, {**cells, "size": self._size})
         return record if isinstance(record, Broken) else msgspec.structs.replace(record, samples=1)
 
@@ -164,7 +164,7 @@ class Lite:
         conditions = read(value) if read else Conditions()
         if key == "Pubrate" and read:
             self._rate = conditions
-            conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong stays one, whatever rate was asked for.
+            conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong stays one, whatever rate was requested.
         elif key == "Latency test" and value.partition(" ")[0] == "no" and self._rate:
             conditions = Conditions(load_mode=self._rate.load_mode)
         self.conditions = conditions.over(self.conditions)
@@ -172,12 +172,12 @@ class Lite:
         return Facts(conditions=conditions, environment=environment) if read or environment else None
 
     def _row(self, pattern: re.Pattern[str], rule: LineRule, line: Line, text: str) -> Record | Broken | None:
-        found = pattern.fullmatch(text)
-        if found is None:
+        match = pattern.fullmatch(text)
+        if match is None:
             return OUT_OF_PLACE
-        if "time" in found.re.groupindex and int(found["size"]) == 0:
-            return None  # Before its first message the subscriber does not know the size.
-        return rules.record(rule, Cell.named(found, line.text.find(text))) if line.whole else CUT
+        if "time" in match.re.groupindex and int(match["size"]) == 0:
+            return None  # Before its first message, the subscriber does not know the size.
+        return rules.record(rule, Cell.named(match, line.text.find(text))) if line.whole else CUT
 
 
 def _test(value: str) -> Conditions:

@@ -1,8 +1,7 @@
-"""The rows of RTI Perftest, whatever prints them, and what must hold between their figures. Text and CSV come by the hundred thousand.
+"""The rows of RTI Perftest in all its outputs, and the conditions on their figures. Text and CSV have them by the hundred thousand.
 
-A row whose figures contradict each other is broken: the order of minimum, percentiles and maximum, between which the mean must be, the rate that must
-give the goodput, and the share of loss that must follow from the counts. The tool's own arithmetic guarantees all of them, so only a damaged row can
-violate them.
+A row whose figures contradict each other is broken. Minimum, percentiles and maximum must be in order, with the mean between them; the goodput must
+follow from the rate, and the share of loss from the counts. The tool's own arithmetic guarantees all of this, so only a damaged row can violate it.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ CUT = Broken("the log ends within this line")
 OUT_OF_PLACE = Broken("cells of this row are missing or out of place")
 GO_BACK = "minimum or maximum go back: this interval is of another size than those before it"
 UNIT = "us|ns|[\u03bc\u00b5]s"
-# Groups of the patterns, in the order in which the tool prints them.
+# The groups of the patterns, in the order of the output.
 RUNNING = ("last", "mean", "std", "min", "max")
 LATENCIES = ("mean", "std", "min", "max", "p50", "p90", "p99", "p99_99", "p99_9999")
 COSTS = ("serialize", "deserialize", "total")
@@ -45,19 +44,19 @@ RATES = ("size", "received", "rate", "mbit", "lost", "percent")
 RUNNING_RATES = ("size", "received", "last_rate", "rate", "last_mbit", "mbit", "lost", "percent")
 _ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "p99_9999": 0.999999, "max": 1.0}
 _MOST_DIGITS = 18
-_FINE = 3  # Decimals that builds of high resolution print.
+_FINE = 3  # Decimals of builds with high resolution.
 _COST_SLACK = 0.0016  # In microseconds.
-_SHARE_SLACK = 0.006  # Half of the last printed place of a percentage, and what single precision adds to it.
-_RATE_SLACK_BIT_PER_S = 0.06e6  # Half of the last printed place of Mbps, and a little.
+_SHARE_SLACK = 0.006  # Half of the last printed place of a percentage, and the error of single precision.
+_RATE_SLACK_BIT_PER_S = 0.06e6  # Half of the last printed place of Mbps, and a margin.
 
 
 def unit_ns(unit: str) -> float:
-    """Nanoseconds in a printed unit of time."""
+    """Return the nanoseconds in a printed unit of time."""
     return 1.0 if unit == "ns" else MICROSECOND
 
 
 def too_large(*numbers: str, size: str | None = None) -> Broken | None:
-    """Whether a size or a counter is beyond what the tool can hold."""
+    """Return why a size or a counter is larger than the tool can hold; ``None`` if it is not."""
     if size is not None and (not size.isdecimal() or len(size) > len(str(COUNT_LIMIT)) or not is_size(int(size))):
         return Broken("a message size that cannot be")
     if any(len(re.split("[.,]", number)[0]) > _MOST_DIGITS for number in numbers):
@@ -66,7 +65,7 @@ def too_large(*numbers: str, size: str | None = None) -> Broken | None:
 
 
 def _is_ordered(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether the statistics are in order, and their mean is where a distribution with these percentiles can have it."""
+    """Whether the statistics are in order, and their mean is possible for a distribution with these percentiles."""
     levels = [(share, cells[name]) for name, share in _ORDER.items() if name in cells]
     least = sum((above - share) * low for (share, low), (above, _) in pairwise(levels))
     most = sum((above - share) * high for (share, _), (above, high) in pairwise(levels))
@@ -74,20 +73,20 @@ def _is_ordered(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _is_smallest_for_percentiles(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether Java's printer got the last percentiles wrong: it divides whole numbers, 9999/10000 is 0, and so it prints the smallest sample."""
+    """Whether Java's printer got the last percentiles wrong: its integer division 9999/10000 gives 0, so it prints the smallest sample."""
     if not {"p99", "p99_99", "p99_9999"} <= cells.keys():
         return False
     return (cells["p99_99"] == cells["min"]) & (cells["p99_9999"] == cells["min"]) & (cells["min"] < cells["p99"])
 
 
 def _is_between(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether the last latency and the mean are between the extremes so far; the maximum may have been cut off."""
+    """Whether the latest latency and the mean are between the extremes so far; the maximum may have been cut off."""
     low, high = cells["min"], cells.get("max", float("inf"))
     return (low <= cells["last"]) & (cells["last"] <= high) & (low - 1 <= cells["mean"]) & (cells["mean"] <= high + 1)
 
 
 def _rates_agree(rate: str, mbit: str, messages: float) -> Check:
-    """Rate and size must give Mbps, up to the rounding of so many messages."""
+    """Return a check that rate and size give Mbps, up to the rounding of that many messages."""
 
     def holds(cells: Cells) -> Any:  # noqa: ANN401
         bits = 8.0 * cells["size"]
@@ -97,12 +96,12 @@ def _rates_agree(rate: str, mbit: str, messages: float) -> Check:
 
 
 def _share_lost(cells: Cells) -> Any:  # noqa: ANN401
-    """Return the percentage of loss that the counts give."""
+    """Return the percentage of loss according to the counts."""
     return 100.0 * cells["lost"] / at_least(cells["received"] + cells["lost"], 1)
 
 
 def _share_slack(cells: Cells) -> float:
-    """Return how far a printed percentage may be from it."""
+    """Return how far a printed percentage may be from the counts."""
     return float(_SHARE_SLACK + 10.0 ** -cells.decimals["percent"] / 2 - 0.005)
 
 
@@ -119,11 +118,11 @@ def _is_placed(cells: Cells) -> bool:
 
     Where names tell the cells apart, only the extremes and percentiles must agree.
     """
-    own = {cells.decimals[name] for name in _ORDER if name in cells}
+    decimals = {cells.decimals[name] for name in _ORDER if name in cells}
     deviation = cells.decimals["std"]
     if "has_names" in cells:
-        return own == {0} or (own == {_FINE} and deviation == _FINE)
-    return (own | {cells.decimals["mean"]}, deviation) in (({0}, 1), ({_FINE}, _FINE))
+        return decimals == {0} or (decimals == {_FINE} and deviation == _FINE)
+    return (decimals | {cells.decimals["mean"]}, deviation) in (({0}, 1), ({_FINE}, _FINE))
 
 
 def _are_counts_whole(cells: Cells) -> bool:
@@ -131,7 +130,7 @@ def _are_counts_whole(cells: Cells) -> bool:
 
 
 def _is_computed(cells: Cells) -> bool:
-    """Whether the tool computed the cost of serialising: it prints -1 where it did not."""
+    """Whether the tool computed the cost of serialising; otherwise it prints -1."""
     return bool(cells["serialize"] >= 0 and cells.get("deserialize", 0) >= 0)
 
 
@@ -141,12 +140,12 @@ def _cost_follows(cells: Cells) -> bool:
 
 
 def _rates(statistic: str, rate: str, mbit: str) -> tuple[Field, Field]:
-    """A message rate and a goodput; a spreadsheet drops the decimal of 180.0, which says nothing of the resolution."""
+    """Return a message rate and a goodput. A spreadsheet drops the decimal of 180.0, which says nothing about the resolution."""
     return Field("message_rate", statistic, rate), Field("goodput", statistic, mbit, unit=1e6, resolution=1e5, places=0)
 
 
 def _cpu(statistic: str) -> Field:
-    """Processor time of the process, of which 100 % is the whole machine; C# prints it a hundred times too large."""
+    """Return the processor time of the process, where 100 % is the whole machine; C# prints it a hundred times too large."""
     return Field("cpu_of_machine", statistic, "cpu", unit=lambda cells: cells.get("cpu_unit", 1.0), places=6)
 
 
@@ -158,7 +157,7 @@ def _latency(group: str) -> Field:
 _COUNTS = (Field.counted("messages_received", "received"), Field.counted("messages_lost", "lost"))
 _LOSSES = (
     Field("loss", "total", "percent", unit=0.01, places=6, zero=_is_none_lost),
-    # The one of C# prints a fraction for a percentage, of which the counts say more.
+    # C# prints a fraction as a percentage; the counts are more exact.
     Field("loss", "total", lambda cells: _share_lost(cells) / 100, where=lambda cells: "fraction" in cells, marks=("derived",)),
 )
 _COSTS = tuple(
@@ -173,17 +172,17 @@ _CONTRADICTORY = "the statistics contradict each other"
 
 
 def subscriber(definition: str, scope: Scope = "summary") -> Record:
-    """What all records of a subscriber's rates have in common."""
+    """Return a record with the values that all rates of a subscriber share."""
     return Record(test="throughput", payload_bytes=None, numbers=(), scope=scope, side="subscriber", conditions=Conditions(definition=definition))
 
 
 def publisher(definition: str, scope: Scope = "summary", basis: Basis | None = "rtt/2") -> Record:
-    """What all records of a publisher's latencies have in common."""
+    """Return a record with the values that all latencies of a publisher share."""
     conditions = Conditions(basis=basis, definition=definition)
     return Record(test="latency", payload_bytes=None, numbers=(), scope=scope, side="publisher", conditions=conditions)
 
 
-def _whole(name: str) -> str:
+def _count(name: str) -> str:
     return rf"(?P<{name}>[0-9]{{1,15}}+)"
 
 
@@ -192,7 +191,7 @@ def _real(name: str, decimals: int = 1, digits: int = 15) -> str:
 
 
 def _both(shape: str, cpu: str) -> tuple[str, str]:
-    """The shape, and the same with the processor time behind it, as options of some versions have it."""
+    """Return the shape, and the shape with the processor time behind it, as some versions print it on request."""
     return shape, shape + cpu
 
 
@@ -201,28 +200,28 @@ def _text(shape: str) -> tuple[str, str]:
 
 
 def _row(decimals: Mapping[str, int]) -> tuple[str, str]:
-    """A row of CSV as C++ pads it."""
-    cells = (_real(name, places) if places else _whole(name) for name, places in decimals.items())
+    """Return the shapes of a row of CSV as C++ pads it."""
+    cells = (_real(name, digits) if digits else _count(name) for name, digits in decimals.items())
     return _both(" *+" + ", *+".join(cells), f", *+{_real('cpu', 2, 3)}")
 
 
-# The cells of a row of CSV, and how many decimals each has.
+# The cells of a row of CSV, with the decimals of each.
 _DECIMALS_OF_RATES = {"mbit": 1, "last_mbit": 1, "percent": 2}
 _SUMMARY_ROW = {name: _DECIMALS_OF_RATES.get(name, 0) for name in RATES}
 _RUNNING_THROUGHPUT_ROW = {name: _DECIMALS_OF_RATES.get(name, 0) for name in RUNNING_RATES}
 _LATENCY_ROW = {"size": 0} | {name: int(name == "std") for name in LATENCIES}
 _RUNNING_LATENCY_ROW = {"size": 0} | {name: int(name == "std") for name in RUNNING}
-_LOST = rf"Lost: ++{_whole('lost')} \({_real('percent', 2, 3)}%\)"
+_LOST = rf"Lost: ++{_count('lost')} \({_real('percent', 2, 3)}%\)"
 _SUMMARY_TEXT = (
-    rf"Length: ++{_whole('size')} ++Packets: ++{_whole('received')} ++Packets/s\(ave\): ++{_whole('rate')} ++Mbps\(ave\): ++{_real('mbit')} ++{_LOST}"
+    rf"Length: ++{_count('size')} ++Packets: ++{_count('received')} ++Packets/s\(ave\): ++{_count('rate')} ++Mbps\(ave\): ++{_real('mbit')} ++{_LOST}"
 )
 _RUNNING_TEXT = (
-    rf" *+Packets: ++{_whole('received')} ++Packets/s: ++{_whole('last_rate')} ++Packets/s\(ave\): ++{_whole('rate')}"
+    rf" *+Packets: ++{_count('received')} ++Packets/s: ++{_count('last_rate')} ++Packets/s\(ave\): ++{_count('rate')}"
     rf" ++Mbps: ++{_real('last_mbit')} ++Mbps\(ave\): ++{_real('mbit')} ++{_LOST}"
 )
 _ANSWER_TEXT = (
-    rf"One[ -][wW]ay Latency: ++{_whole('last')} us ++Ave ++{_whole('mean')} us ++Std ++{_real('std')} us"
-    rf" ++Min ++{_whole('min')} us ++Max ++{_whole('max')}(?: us)?+"
+    rf"One[ -][wW]ay Latency: ++{_count('last')} us ++Ave ++{_count('mean')} us ++Std ++{_real('std')} us"
+    rf" ++Min ++{_count('min')} us ++Max ++{_count('max')}(?: us)?+"
 )
 
 SUMMARY = LineRule(
@@ -238,7 +237,7 @@ RUNNING_THROUGHPUT = LineRule(
     *_row(_RUNNING_THROUGHPUT_ROW),
     fields=(*_COUNTS, *_rates("mean", "rate", "mbit"), *_rates("last", "last_rate", "last_mbit"), *_LOSSES, _cpu("last")),
     record=subscriber("rti-throughput-running", "interval"),
-    # A mean of truncated rates is rounded once more.
+    # A mean of truncated rates is rounded twice.
     checks=(_COUNTS_WHOLE, _rates_agree("rate", "mbit", 1.6), _rates_agree("last_rate", "last_mbit", 1.01), _LOSS_FOLLOWS),
     samples="received",
 )
@@ -257,10 +256,10 @@ ANSWER = LineRule(
     fields=_RUNNING_FIELDS,
     record=_RUNNING_RECORD,
     checks=_RUNNING_CHECKS,
-    # They can only grow apart while a size lasts: where they do not, another size's intervals have begun.
+    # Within a size, they can only grow apart: otherwise intervals of another size have begun.
     order=(Order(GO_BACK, lambda now, before: (now["min"] <= before["min"]) & (now["max"] >= before["max"])),),
 )
-# The banner may name the size, though not always this run's banner where logs run into one another.
+# The banner may state the size, but where logs are mixed, it may be the banner of another run.
 LOW_RESOLUTION = LineRule(fields=(Field("latency", "mean", "mean", unit=MICROSECOND),), record=publisher("rti-low-resolution"), size=None)
 SERIALIZATION = LineRule(fields=_COSTS, record=publisher("rti-serialization", basis=None), checks=(_COST_FOLLOWS,))
 BULK = tuple(bulk for rule in (SUMMARY, RUNNING_THROUGHPUT, ANSWER, LATENCY, RUNNING_LATENCY) for bulk in rule.bulk)
@@ -268,9 +267,9 @@ BULK = tuple(bulk for rule in (SUMMARY, RUNNING_THROUGHPUT, ANSWER, LATENCY, RUN
 
 @dataclass(frozen=True, eq=False)
 class CsvRow:
-    """A kind of row of CSV: its rule, its cells with the decimals of each, and how many of them stand by themselves where the log ends within it.
+    """A kind of row of CSV: its rule, the decimals of its cells, and how many cells are enough where the log ends within a row.
 
-    Rates need the count of what was lost, and a summary's mean needs the minimum and maximum that it lies between.
+    Rates need the count of lost messages, and the mean of a summary needs the minimum and maximum around it.
     """
 
     rule: LineRule
@@ -286,14 +285,14 @@ CSV_ROWS = (
 )
 
 
-def figures(rule: LineRule, texts: Mapping[str, str | None], **known: float) -> Cells | Broken:
-    """The figures of a row by the names of the rule's groups."""
+def figures(rule: LineRule, texts: Mapping[str, str | None], **log_values: float) -> Cells | Broken:
+    """Return the figures of a row by the names of the rule's groups."""
     printed = {name: text for name, text in texts.items() if text is not None}
     if trouble := too_large(*(text for name, text in printed.items() if name != "size"), size=printed.get("size")):
         return trouble
     if any(text.startswith("-") for name, text in printed.items() if name not in {*COSTS, "cpu"}):
         return OUT_OF_PLACE
-    cells = rule.cells(printed, **known)
+    cells = rule.cells(printed, **log_values)
     if {"lost", "percent"} <= cells.keys():
         share, slack = _share_lost(cells), _share_slack(cells)
         if abs(cells["percent"] - share / 100) <= slack < abs(cells["percent"] - share):
@@ -301,11 +300,11 @@ def figures(rule: LineRule, texts: Mapping[str, str | None], **known: float) -> 
     return cells
 
 
-def record(rule: LineRule, texts: Mapping[str, str | None], marks: tuple[str, ...] = (), **known: float) -> Record | Broken:
-    """The record of a row by the names of the rule's groups; ``marks`` are those of its latencies."""
-    cells = figures(rule, texts, **known)
-    found = cells if isinstance(cells, Broken) else rule.record(cells)
-    if isinstance(found, Broken) or not marks:
-        return found
-    numbers = (msgspec.structs.replace(n, marks=(*n.marks, *marks)) if n.metric == "latency" else n for n in found.numbers)
-    return msgspec.structs.replace(found, numbers=tuple(numbers))
+def record(rule: LineRule, texts: Mapping[str, str | None], marks: tuple[str, ...] = (), **log_values: float) -> Record | Broken:
+    """Return the record of a row by the names of the rule's groups; ``marks`` are those of its latencies."""
+    cells = figures(rule, texts, **log_values)
+    result = cells if isinstance(cells, Broken) else rule.record(cells)
+    if isinstance(result, Broken) or not marks:
+        return result
+    numbers = (msgspec.structs.replace(n, marks=(*n.marks, *marks)) if n.metric == "latency" else n for n in result.numbers)
+    return msgspec.structs.replace(result, numbers=tuple(numbers))

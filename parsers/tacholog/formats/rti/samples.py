@@ -1,7 +1,7 @@
-"""Raw latencies of RTI Perftest (``-latencyFile``) and of Perftest Lite: one sample a line, in the order of their arrival.
+"""Raw latencies of RTI Perftest (``-latencyFile``) and of Perftest Lite: one sample on each line, in order of arrival.
 
-A thousand samples in a row become one interval, with statistics that are computed here and marked so; the blank line that ends a run becomes its
-summary. The file names neither the size of the messages nor the unit of time.
+A thousand samples in a row become one interval, with computed statistics that are marked as such; the blank line at the end of a run becomes its
+summary. The file states neither the size of the messages nor the unit of time.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tacholog.formats.kit import (
 from tacholog.formats.rti.rules import CUT
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -41,10 +42,10 @@ _STATISTICS = ("mean", "min", "max", "p50", "p90", "p99", "p99.99")
 
 
 class Samples:
-    """The samples of a run: the lines of the interval so far, and how often each value came in it and in the run."""
+    """The samples of a run: the lines of the interval so far, and the counts of each value in the interval and in the run."""
 
     def __init__(self, conditions: Conditions, marks: tuple[str, ...] = ()) -> None:
-        """Begin before the first sample; ``marks`` are those of every figure."""
+        """Begin before the first sample; all numbers get ``marks``."""
         self.size: int | None = None
         self._conditions = conditions
         self._marks = ("derived", *marks)
@@ -56,15 +57,15 @@ class Samples:
     def add_many(self, lines: Lines, microseconds: NDArray[np.int64]) -> Iterator[Finding]:
         """Take many samples."""
         self._run.add_many(microseconds)
-        at = 0
-        while at < lines.count:
-            end = min(at + BATCH - self._count, lines.count)
-            self._interval.add_many(microseconds[at:end])
-            yield from self._hold(lines.part(at, end), end - at)
-            at = end
+        start = 0
+        while start < lines.count:
+            end = min(start + BATCH - self._count, lines.count)
+            self._interval.add_many(microseconds[start:end])
+            yield from self._hold(lines.part(start, end), end - start)
+            start = end
 
     def add(self, line: Line, microseconds: int) -> Iterator[Finding]:
-        """Take a sample; a thousand of them are an interval."""
+        """Take a sample; a thousand samples make an interval."""
         self._run.add(microseconds)
         self._interval.add(microseconds)
         yield from self._hold(line, 1)
@@ -76,26 +77,26 @@ class Samples:
             yield from self.flush()
 
     def hold(self, line: Line) -> Iterator[Finding]:
-        """Take a sample of an interval that others are missing from."""
+        """Take a sample of an interval with missing samples."""
         self._lines.append(line)
         self._count += 1
         if self._count == BATCH:
             yield from self.drop(_MISSING)
 
     def flush(self) -> Iterator[Finding]:
-        """The interval of the samples so far."""
+        """Yield the interval of the samples so far."""
         if self._lines:
             yield finding_on(self._lines, self._record(self._interval, "interval"))
         self._lines, self._count, self._interval = [], 0, Distribution()
 
     def drop(self, reason: str) -> Iterator[Finding]:
-        """Samples that are not all of their interval; the run's summary would lack them too."""
+        """Give up an incomplete interval; the summary of the run is then incomplete, too."""
         if self._lines:
             yield finding_on(self._lines, Broken(reason))
         self._lines, self._count, self._interval, self._complete = [], 0, Distribution(), False
 
     def summary(self) -> Record | None:
-        """The summary of a run that ended; ``None`` if samples are missing or there are too many different values to count."""
+        """Return the summary of a run that ended; ``None`` if samples are missing or there are too many different values."""
         record = self._record(self._run, "summary") if self._complete and self._run.count and self._run.is_exact else None
         self._run, self._complete = Distribution(), True
         return record
@@ -114,12 +115,12 @@ class Samples:
 
 
 class LatencyFile:
-    """Files of ``-latencyFile``: a head, numbered samples, a blank line behind each run."""
+    """The files of ``-latencyFile``: a head, numbered samples, and a blank line after each run."""
 
     def __init__(self) -> None:
         self._samples: Samples | None = None
         self._next: int | None = None
-        self._spoiled = False  # Samples are missing from the interval: the next one begins at a whole thousand.
+        self._spoiled = False  # Samples are missing from the interval: the next interval begins at a whole thousand.
         self._begin = 0
 
     def take(self, line: Line) -> list[Finding] | None:
@@ -139,7 +140,7 @@ class LatencyFile:
         return None
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Use samples as far as they are the next ones of a run that has begun."""
+        """Use samples as long as they are the next ones of the run."""
         import numpy as np
 
         if self._samples is None or self._next is None or self._spoiled:
@@ -152,7 +153,7 @@ class LatencyFile:
         return BulkStep(count, list(self._samples.add_many(lines.part(0, count), values[:count].astype("int64"))))
 
     def close(self, reason: str) -> Iterator[Finding]:
-        """Give up the samples that are not a whole interval."""
+        """Give up the samples of an incomplete interval."""
         if self._samples:
             yield from self._samples.drop(reason)
         self._samples = self._next = None

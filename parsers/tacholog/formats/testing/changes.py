@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 Lines = Sequence[bytes]
 Change = Callable[[Lines, Lines, random.Random], Lines]
 
-SHARE = 0.4  # of the lines that a change touches
+SHARE = 0.4  # of the lines that are changed
 _MOST_LOST = 2  # lines in a row
 NUMERALS = {bytes([byte]) for byte in b"0123456789.,eE+-"}
 NO_NUMERALS = [byte for byte in range(256) if bytes([byte]) not in NUMERALS]
@@ -17,8 +17,8 @@ NO_LETTERS = [byte for byte in NO_NUMERALS if not chr(byte).isalpha() and byte n
 _NUMBER = re.compile(rb"[-+.0-9]*[0-9][-+.,0-9eE]*[ \[(]?(?P<unit>[A-Za-z%/\xc2\xb5\xce\xbc]{1,5})?")
 _DIGITS = re.compile(rb"[0-9][0-9.]*")
 _DIGIT = re.compile(rb"[0-9]")
-_ROLE = re.compile(rb"\b[ps]ub\b")  # One byte makes the one the other, and nobody can tell.
-# What is a whole line with these words and without them: iperf3's rows before it counts, eCAL's name of a layer.
+_ROLE = re.compile(rb"\b[ps]ub\b")  # One changed byte turns one into the other, and nothing tells.
+# A line that is complete with these words and without them: rows of iperf3 before it counts, the name of a layer in eCAL.
 _REMARK = re.compile(rb"(?:(?<! ) {2,40}(?P<words>\([a-z]{1,20}\)) *|LAYER: SHM(?P<more> ZERO-COPY))\n?$")
 CONTROL = [bytes([code]) for code in (*range(10), 11, 12, 13, *range(14, 32), 127)]
 CONTROL += [text.encode() for text in ("\x85", "\x9b", "\u200b", "\u2028", "\u202e", "\ufeff")]
@@ -39,11 +39,17 @@ ODD_NUMBERS = [
     b"1,5",
     b"1_0",
 ]
-ODD_NUMBERS += ["\u0663".encode(), "\u00b2".encode(), b"0x10", b"007", b""]  # An Arabic digit is a digit to Python, and a superscript to str.isdigit.
+ODD_NUMBERS += [
+    "\u0663".encode(),
+    "\u00b2".encode(),
+    b"0x10",
+    b"007",
+    b"",
+]  # Python takes an Arabic digit for a digit, and str.isdigit a superscript.
 
 
 def foreign_digits(lines: Lines, chance: random.Random) -> Lines:
-    """Write a number of some lines in Arabic digits, each of them a seven. `int`, `float` and patterns of text take them for digits."""
+    """Write a number of some lines in Arabic digits, each of them a seven, which `int`, `float` and patterns for text accept as digits."""
 
     def foreign(line: bytes) -> bytes:
         number = chance.choice([*_DIGITS.finditer(line)])
@@ -53,24 +59,24 @@ def foreign_digits(lines: Lines, chance: random.Random) -> Lines:
 
 
 def cut(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """End some lines early, though neither within a number, which would be another number, nor before a `_REMARK`."""
+    """End some lines early, but neither within a number, which would become another number, nor before a `_REMARK`."""
 
     def ends(line: bytes) -> list[int]:
         remark = _REMARK.search(line)
-        kept = () if remark is None else range(remark.start(), remark.start("words") + 1) or (remark.start("more"), remark.start("more") + 1)
-        return [at for at in range(len(line)) if at not in kept and not _is_within_number(line, at)]
+        excluded = () if remark is None else range(remark.start(), remark.start("words") + 1) or (remark.start("more"), remark.start("more") + 1)
+        return [end for end in range(len(line)) if end not in excluded and not _is_within_number(line, end)]
 
     return [line[: chance.choice(ends(line) or [0])] + b"\n" if chance.random() < SHARE else line for line in lines]
 
 
 def lost(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Leave some lines out, never more than two in a row."""
-    found: list[bytes] = []
+    """Leave some lines out, at most two in a row."""
+    remaining: list[bytes] = []
     gap = 0
     for line in lines:
         gap = gap + 1 if chance.random() < SHARE and gap < _MOST_LOST else 0
-        found += [] if gap else [line]
-    return found
+        remaining += [] if gap else [line]
+    return remaining
 
 
 def repeated(lines: Lines, _: Lines, chance: random.Random) -> Lines:
@@ -79,38 +85,38 @@ def repeated(lines: Lines, _: Lines, chance: random.Random) -> Lines:
 
 
 def interleaved(lines: Lines, others: Lines, chance: random.Random) -> Lines:
-    """Put the lines of another log between these, each log in its order."""
-    found, logs = [], [list(reversed(lines)), list(reversed(others))]
+    """Mix the lines with those of another log, each log in its order."""
+    mixed, logs = [], [list(reversed(lines)), list(reversed(others))]
     while all(logs):
         log = chance.choice(logs)
-        found += [log.pop() for _ in range(min(len(log), chance.choice((1, 1, 2, 5, 20))))]
-    return [*found, *(line for log in logs for line in reversed(log))]
+        mixed += [log.pop() for _ in range(min(len(log), chance.choice((1, 1, 2, 5, 20))))]
+    return [*mixed, *(line for log in logs for line in reversed(log))]
 
 
 def torn(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Leave out a stretch of any length, so that one block goes on as another: the latency of one test, then the processor time of the next."""
+    """Leave out a stretch of any length, so that one block continues as another: the latency of one test, then the processor time of the next."""
     start, end = sorted(chance.randrange(len(lines) + 1) for _ in "ab")
     return [*lines[:start], *lines[end:]]
 
 
 def shuffled(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Put a stretch of lines in another order."""
+    """Shuffle a stretch of lines."""
     start, end = sorted(chance.randrange(len(lines) + 1) for _ in "ab")
     return [*lines[:start], *chance.sample(lines[start:end], end - start), *lines[end:]]
 
 
 def control(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Put control characters into some lines, anywhere."""
+    """Put control characters into some lines, at any offset."""
     return [_with(line, chance.choice(CONTROL), chance) if chance.random() < SHARE else line for line in lines]
 
 
 def undecodable(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Put bytes into some lines that are not UTF-8."""
+    """Put bytes that are not UTF-8 into some lines."""
     return [_with(line, chance.choice(UNDECODABLE), chance) if chance.random() < SHARE else line for line in lines]
 
 
 def odd_numbers(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Print other numbers in some lines: huge ones, negative ones, and such as no tool prints."""
+    """Replace numbers in some lines: by huge and negative ones, and by numbers that no tool prints."""
 
     def another(number: re.Match[bytes]) -> bytes:
         return chance.choice(ODD_NUMBERS) if chance.random() < SHARE else number[0]
@@ -125,25 +131,25 @@ GARBAGE: Mapping[str, Change] = {change.__name__: change for change in (control,
 
 
 def may_flip(log: bytes) -> dict[int, Sequence[int]]:
-    """Return the bytes of a log that may flip, each with what to: those of no number and no role; in what may be a unit, no letter to another.
+    """Return the offsets of bytes that may flip, each with its new values. Numbers and roles stay; in a possible unit, no letter becomes another.
 
     "10 us" and "10 ms" differ by one byte, and nobody can tell.
     """
-    found: dict[int, Sequence[int]] = dict.fromkeys(range(len(log)), NO_NUMERALS)
+    flips: dict[int, Sequence[int]] = dict.fromkeys(range(len(log)), NO_NUMERALS)
     for number in _NUMBER.finditer(log):
-        found |= dict.fromkeys(range(*number.span("unit")), NO_LETTERS)
-        for at in range(number.start(), number.start("unit") if number["unit"] else number.end()):
-            found.pop(at, None)
+        flips |= dict.fromkeys(range(*number.span("unit")), NO_LETTERS)
+        for offset in range(number.start(), number.start("unit") if number["unit"] else number.end()):
+            flips.pop(offset, None)
     for role in _ROLE.finditer(log):
-        for at in range(*role.span()):
-            found.pop(at, None)
-    return found
+        for offset in range(*role.span()):
+            flips.pop(offset, None)
+    return flips
 
 
 def _with(line: bytes, more: bytes, chance: random.Random) -> bytes:
-    at = chance.randrange(len(line))
-    return line[:at] + more + line[at:]
+    offset = chance.randrange(len(line))
+    return line[:offset] + more + line[offset:]
 
 
-def _is_within_number(line: bytes, at: int) -> bool:
-    return line[at - 1 : at] in NUMERALS and line[at : at + 1] in NUMERALS
+def _is_within_number(line: bytes, offset: int) -> bool:
+    return line[offset - 1 : offset] in NUMERALS and line[offset : offset + 1] in NUMERALS

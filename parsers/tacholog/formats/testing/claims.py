@@ -13,16 +13,16 @@ import msgspec
 from tacholog.formats.reading import Event
 from tacholog.schema.records import Number, Record
 
-FLIPPED_BYTES = 4  # at most, in one log
-_FREE_TEXT = ("participant", "transport", "type")  # "Kind: UDPv4 & SHMEM" cut to "Kind: UDPv4": the text is whatever somebody chose.
+FLIPPED_BYTES = 4  # the most in one log
+_FREE_TEXT = ("participant", "transport", "type")  # "Kind: UDPv4 & SHMEM" may be cut to "Kind: UDPv4": any text is possible.
 _SETTING = "setting "  # Each setting is a condition of its own, and may stand on a line of its own.
 Printed = tuple[str, str, float | None, str, float | None]  # metric, statistic, value, bound, resolution
 
 
 class Claim(NamedTuple):
-    """What a record says: its kind, its sizes, what it is of and how it was measured, and the numbers that the format did not compute from others.
+    """The content of a record: its kind, sizes and conditions, and the numbers that the format did not compute from others.
 
-    Marks are not among it: they are cautions, which the lines around a result may add or take away.
+    Marks do not count: they are cautions, which other lines around a result may add or remove.
     """
 
     kind: tuple[str, str]
@@ -32,13 +32,13 @@ class Claim(NamedTuple):
 
 
 class Distance(enum.IntEnum):
-    """How far a record of a changed log may be from every true record, those of the unchanged sample. Each value allows those before it too.
+    """How far a record of a changed log may be from every true record of the unchanged sample. Each value includes those before it.
 
     Attributes:
-        NONE: all that the record says is in one true record.
-        CONTEXT: the numbers and the size are of one true record. The conditions may be of others: a line with conditions was moved.
-        SIZE: the numbers are of one true record. The size may be of another: the line with the size was moved.
-        LINES: each number is of some true record: the record spans several lines, and one of them was moved.
+        NONE: one true record says all that the record says.
+        CONTEXT: numbers and size come from one true record. The conditions may come from others: a line with conditions was moved.
+        SIZE: the numbers come from one true record. The size may come from another: the line with the size was moved.
+        LINES: each number comes from some true record: the record spans several lines, and one of them was moved.
     """
 
     NONE = 0
@@ -49,12 +49,16 @@ class Distance(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Allowances:
-    """What a format may make of a changed log, because nobody could tell. By default a record may lose numbers and conditions, and no more.
+    """What a format may make of a changed log, where nothing shows the change. By default a record may lose numbers and conditions, and no more.
 
-    ``may_lack_size``: the size stands on another line than the numbers, and may be lost. ``moved`` and ``mixed``: how far records may be from the
-    true ones where lines of one log move, and where those of two logs of the format are mixed. ``is_same``: whether a record may say a value of a
-    condition where a true one says another; it takes the condition's name, the value, the true words, and the kind of change. ``also_says``: other
-    numbers that stand for those of a true record. ``extra_words``: conditions that a record may have though no true record has them.
+    Attributes:
+        may_lack_size: the size stands on another line than the numbers, and may be lost.
+        moved: how far records may be from the true ones where lines of one log move.
+        mixed: the same, where lines of two logs of the format are mixed.
+        is_same: whether a record may state a value of a condition where a true one states another; it takes the name of the condition, the value, the
+            true conditions, and the kind of change.
+        also_says: other numbers that stand for those of a true record.
+        extra_words: conditions that a record may have although no true record has them.
     """
 
     may_lack_size: bool = False
@@ -66,12 +70,12 @@ class Allowances:
 
 
 def is_derived(record: Record) -> bool:
-    """Whether the format computed the record from others: from another log it computes another."""
+    """Whether the format computed the record from others: from another log it computes another record."""
     return record.scope == "summary" and all("derived" in number.marks for number in record.numbers)
 
 
 def claim_of(record: Record) -> Claim:
-    """Return what a record says. Samples that the format counted itself are left out: they change when lines are missing."""
+    """Return the content of a record. Samples that the format counted itself are left out: they change when lines are missing."""
     conditions = {name: getattr(record.conditions, name) for name in record.conditions.__struct_fields__}
     settings = msgspec.json.decode(conditions.pop("settings") or "{}", type=dict[str, Any])
     conditions |= {f"{_SETTING}{name}": str(value) for name, value in settings.items()}
@@ -87,12 +91,12 @@ def claim_of(record: Record) -> Claim:
 
 
 def claims_of(records: Iterable[Record]) -> frozenset[Claim]:
-    """Return what the records of a log say, without those that were computed from others."""
+    """Return the contents of the records of a log, without computed records."""
     return frozenset(claim_of(record) for record in records if not is_derived(record))
 
 
 def says_part_of(claim: Claim, true: Claim, change: str, allow: Allowances) -> bool:
-    """Whether a record says nothing that the true one does not. It may have lost some of its numbers, or how it was measured."""
+    """Whether a record says nothing beyond a true record. It may have lost numbers or conditions."""
     words = dict(true.words)
     return (
         claim.kind == true.kind
@@ -103,19 +107,21 @@ def says_part_of(claim: Claim, true: Claim, change: str, allow: Allowances) -> b
 
 
 def invented(records: Iterable[Record], true: frozenset[Claim], change: str, allow: Allowances) -> list[Record]:
-    """Return the records that say what no true record says."""
+    """Return the records that say something that no true record says."""
     claims = [(record, claim_of(record)) for record in records if not is_derived(record)]
-    return [record for record, claim in claims if claim not in true and not any(says_part_of(claim, one, change, allow) for one in true)]
+    return [
+        record for record, claim in claims if claim not in true and not any(says_part_of(claim, true_claim, change, allow) for true_claim in true)
+    ]
 
 
 def misplaced(events: Iterable[Event], true: frozenset[Claim], change: str, allow: Allowances) -> list[Record]:
-    """Return the records that are further from every true one than the format may be when its lines move so."""
+    """Return the records that are further from every true record than this format is allowed after such a change."""
     allowed: Distance = getattr(allow, allowance_for(change))
     return [record for record, distance in _distances(events, true, change, allow) if distance > allowed]
 
 
 def allowance_for(change: str) -> Literal["moved", "mixed"]:
-    """Return which of the `Allowances` holds for a change that moves lines."""
+    """Return the field of `Allowances` for a change that moves lines."""
     return "mixed" if change == "interleaved" else "moved"
 
 
@@ -126,7 +132,7 @@ def distance_needed(events: Iterable[Event], true: frozenset[Claim], change: str
 
 
 def _distances(events: Iterable[Event], true: frozenset[Claim], change: str, allow: Allowances) -> Iterator[tuple[Record, float]]:
-    """Yield each record that the format did not compute from others, and how far it is from every true one."""
+    """Yield each record that was not computed, with its distance from the true records."""
     for event in events:
         if isinstance(event.what, Record) and not is_derived(event.what):
             yield event.what, _distance(event, claim_of(event.what), true, change, allow)
@@ -134,20 +140,20 @@ def _distances(events: Iterable[Event], true: frozenset[Claim], change: str, all
 
 def unknown_numbers(records: Iterable[Record], true: frozenset[Claim], allow: Allowances) -> list[Record]:
     """Return the records with a number that no true record has."""
-    known = _values(number for claim in true for number in _numbers(claim, allow))
-    return [record for record in records if not is_derived(record) and not _values(claim_of(record).numbers) <= known]
+    true_values = _values(number for claim in true for number in _numbers(claim, allow))
+    return [record for record in records if not is_derived(record) and not _values(claim_of(record).numbers) <= true_values]
 
 
 def out_of_range(records: Sequence[Record]) -> list[Record]:
-    """Return the computed records with a minimum, mean or maximum beyond those of all intervals."""
-    seen: dict[tuple[str, str], list[float]] = {}
+    """Return the computed records with a minimum, mean or maximum outside of the range of all intervals."""
+    interval_values: dict[tuple[str, str], list[float]] = {}
     for number in (number for record in records if record.scope == "interval" for number in record.numbers):
-        seen.setdefault((number.metric, number.statistic), []).extend(() if number.value is None else (number.value,))
+        interval_values.setdefault((number.metric, number.statistic), []).extend(() if number.value is None else (number.value,))
 
     def beyond(number: Number) -> bool:
-        values = seen.get((number.metric, number.statistic), [])
-        known = number.statistic in ("min", "mean", "max") and number.value is not None
-        return known and not (values and min(values) * 0.999999 <= (number.value or 0) <= max(values) * 1.000001)
+        values = interval_values.get((number.metric, number.statistic), [])
+        is_comparable = number.statistic in ("min", "mean", "max") and number.value is not None
+        return is_comparable and not (values and min(values) * 0.999999 <= (number.value or 0) <= max(values) * 1.000001)
 
     return [record for record in records if is_derived(record) and any(beyond(number) for number in record.numbers)]
 
@@ -157,7 +163,7 @@ def _numbers(true: Claim, allow: Allowances) -> frozenset[Printed]:
 
 
 def _is_same_word(name: str, value: object, true: Mapping[str, object], change: str, allow: Allowances) -> bool:
-    """Whether a record may say this of itself where the true one says ``true``."""
+    """Whether a record may state this value where the true record states ``true``."""
     if value == true.get(name) or allow.is_same(name, value, true, change):
         return True
     if not name.startswith((*_FREE_TEXT, _SETTING)):
@@ -166,30 +172,103 @@ def _is_same_word(name: str, value: object, true: Mapping[str, object], change: 
     return (change == "flipped" and _are_alike(text, true_text)) or (change == "cut" and true_text.startswith(text))
 
 
-def _are_alike(one: str, other: str) -> bool:
-    """Whether a text may be another in which bytes flipped: one of them may have become a blank that ends it, or replaced the blank that did."""
-    return other in one or one in other or (len(one) == len(other) and sum(a != b for a, b in zip(one, other, strict=True)) <= FLIPPED_BYTES)
+def _are_alike(text: str, other: str) -> bool:
+    """Whether two texts may differ by flipped bytes only: a flipped byte may also have become a blank that ends the text, or replaced that blank."""
+    return other in text or text in other or (len(text) == len(other) and sum(a != b for a, b in zip(text, other, strict=True)) <= FLIPPED_BYTES)
 
 
 def _distance(event: Event, claim: Claim, true: frozenset[Claim], change: str, allow: Allowances) -> float:
-    """Return how far the record on these lines is from every true one; infinite if further than `Distance` knows."""
-    if claim in true or any(says_part_of(claim, one, change, allow) for one in true):
+    """Return the distance of the record on these lines from the true records; infinite if no `Distance` covers it."""
+    if claim in true or any(says_part_of(claim, true_claim, change, allow) for true_claim in true):
         return Distance.NONE
     if not _has_known_conditions(claim, true, allow):
         return inf
-    if same := [one for one in true if one.kind == claim.kind and claim.numbers <= _numbers(one, allow)]:
-        return Distance.CONTEXT if claim.sizes in {(None, None), *(one.sizes for one in same)} else Distance.SIZE
-    of_any = _values(number for one in true for number in _numbers(one, allow))
+    if same := [true_claim for true_claim in true if true_claim.kind == claim.kind and claim.numbers <= _numbers(true_claim, allow)]:
+        return Distance.CONTEXT if claim.sizes in {(None, None), *(true_claim.sizes for true_claim in same)} else Distance.SIZE
+    of_any = _values(number for true_claim in true for number in _numbers(true_claim, allow))
     return Distance.LINES if len(event.lines) > 1 and _values(claim.numbers) <= of_any else inf
 
 
 def _has_known_conditions(claim: Claim, true: frozenset[Claim], allow: Allowances) -> bool:
-    """Whether each condition and size is one of a true record."""
-    words = {word for one in true for word in one.words} | allow.extra_words
-    sizes = {size for one in true for size in one.sizes} | {None}
+    """Whether each condition and size occurs in a true record."""
+    words = {word for true_claim in true for word in true_claim.words} | allow.extra_words
+    sizes = {size for true_claim in true for size in true_claim.sizes} | {None}
     return {word for word in claim.words if word[0] != "participant"} <= words and sizes.issuperset(claim.sizes)
 
 
 def _values(numbers: Iterable[Printed]) -> set[tuple[str, float | None, str]]:
     """Return the numbers without statistic and resolution, which may depend on other lines of the result."""
     return {(metric, value, bound) for metric, _, value, bound, _ in numbers}
+
+
+_SHOWN_LINES = 12
+_SHOWN_BYTES = 200
+
+
+class ChangedLog(NamedTuple):
+    """A changed log.
+
+    Attributes:
+        log: its bytes.
+        events: what the format found in it.
+        true: what the records of the unchanged sample say.
+    """
+
+    log: bytes
+    events: list[Event]
+    true: frozenset[Claim]
+
+
+def explain(record: Record, changed: ChangedLog) -> str:
+    """Return how a record differs from the nearest record of the sample, with the lines from which it was read."""
+    claim = claim_of(record)
+    nearest = min(changed.true, key=lambda true: (*_unlikeness(claim, true), repr(true)), default=None)
+    if nearest is None:
+        differences = ["  the sample has no record"]
+    else:
+        differences = [f"  {name}: {here} here, {there} there" for name, here, there in _differences(claim, nearest)]
+        differences = differences or ["  it says nothing else; it lacks numbers, or says them where they should not be"]
+    return "\n".join(("Compared with the nearest record of the sample:", *differences, "The lines of the record:", *_own_lines(record, changed)))
+
+
+def name_distance(changed: ChangedLog, change: str, allow: Allowances) -> str:
+    """Return a sentence with the smallest `Distance` that lets a log with moved lines pass. Another change may need a larger one."""
+    if (needed := distance_needed(changed.events, changed.true, change, allow)) is None:
+        return "No Distance lets this log pass: the record says what no record of the sample says."
+    return f"If nobody could tell from this log, allow=Allowances({allowance_for(change)}=Distance.{needed.name}) is the least that lets it pass."
+
+
+def _unlikeness(claim: Claim, true: Claim) -> tuple[bool, int, bool, int]:
+    return claim.kind != true.kind, len(claim.numbers - true.numbers), claim.sizes != true.sizes, len(claim.words ^ true.words)
+
+
+def _differences(claim: Claim, true: Claim) -> Iterator[tuple[str, str, str]]:
+    """Yield the differences: a name, the value in the record, and the value in the true record."""
+    if claim.kind != true.kind:
+        yield "kind", " ".join(claim.kind), " ".join(true.kind)
+    numbers, true_numbers = _by_name(claim.numbers - true.numbers), _by_name(true.numbers)
+    yield from ((name, number, true_numbers.get(name, "no such number")) for name, number in sorted(numbers.items()))
+    if not numbers:
+        missing = _by_name(true.numbers - claim.numbers)
+        yield from ((name, "missing", number) for name, number in sorted(missing.items()))
+    if claim.sizes != true.sizes:
+        yield "payload_bytes", str(claim.sizes[0]), str(true.sizes[0])
+    words, true_words = dict(claim.words), dict(true.words)
+    yield from ((name, repr(words[name]), repr(true_words.get(name))) for name in sorted(words) if words[name] != true_words.get(name))
+
+
+def _by_name(numbers: frozenset[Printed]) -> dict[str, str]:
+    return {
+        f"{metric} {statistic}": f"{'' if bound == '=' else bound + ' '}{value} (resolution {resolution})"
+        for metric, statistic, value, bound, resolution in numbers
+    }
+
+
+def _own_lines(record: Record, changed: ChangedLog) -> Iterator[str]:
+    lines = changed.log.split(b"\n")
+    numbers = sorted({number for event in changed.events if event.what is record for number in (event.line, *event.lines)})
+    for number in numbers[:_SHOWN_LINES]:
+        if 0 < number <= len(lines):
+            yield f"  {number}: {lines[number - 1][:_SHOWN_BYTES]!r}"
+    if len(numbers) > _SHOWN_LINES:
+        yield f"  and {len(numbers) - _SHOWN_LINES} more"

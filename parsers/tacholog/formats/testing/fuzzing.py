@@ -12,7 +12,7 @@ _COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
 
 def lines_in(log: bytes) -> int:
-    """Return how many lines a log has that is not compressed."""
+    """Return the number of lines of a log that is not compressed."""
     text = log.removeprefix(UTF8_MARK)
     return text.count(b"\n") + bool(text.rsplit(b"\n", 1)[-1])
 
@@ -24,6 +24,7 @@ def read_anything(name: str, log: bytes) -> None:
         AssertionError: a line is in no class or in two.
         FormatFailure: the format raised an exception, or yielded what is no finding.
     """
+    # Imported here, because `fuzz` loads these modules again with instrumentation.
     from tacholog.errors import UnreadableInput
     from tacholog.formats.reading import FormatFailure, Scan
     from tacholog.formats.registry import formats
@@ -38,7 +39,7 @@ def read_anything(name: str, log: bytes) -> None:
     except FormatFailure:
         raise
     except UnreadableInput:
-        return  # UTF-16, for example: the reader refuses it before any format sees it.
+        return  # UTF-16, for example: the reader refuses it before a format is asked.
     if counted != scan.account.total or (not log.startswith(_COMPRESSED) and counted != lines_in(log)):
         raise AssertionError(f"{counted} lines in events, {scan.account.total} in the account, {lines_in(log)} in the log")
 
@@ -57,7 +58,7 @@ def fuzz(name: str) -> None:
         raise ImportError("tacholog.formats.testing.fuzz needs atheris: pip install atheris") from error
     from tacholog.formats.registry import format_named
 
-    # Only what is imported now is instrumented: whatever is loaded already is loaded anew.
+    # Only modules that are imported now are instrumented, so loaded modules are loaded again.
     packages = {"tacholog", getattr(format_named(name), "__name__", "tacholog").partition(".")[0]}
     for module in [module for module in sys.modules if module.partition(".")[0] in packages]:
         del sys.modules[module]

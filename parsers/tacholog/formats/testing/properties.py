@@ -1,4 +1,4 @@
-"""What must hold for every format, whatever became of a log, as a class of tests for pytest."""
+"""Whether what a format declares of its results, in its constants ``DEFINITIONS`` and ``STATES``, is what its sample logs show."""
 
 from __future__ import annotations
 
@@ -8,37 +8,147 @@ import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tacholog.formats.expand import packing_of
+from msgspec.structs import asdict
+
 from tacholog.formats.kit.findings import Finding
-from tacholog.formats.kit.lines import Line
-from tacholog.formats.reading import Event, Scan
-from tacholog.formats.registry import format_named
-from tacholog.formats.source import LogText, why_no_text
+from tacholog.formats.kit.lines import Line, States
+from tacholog.formats.reading import Event, Scan, read
+from tacholog.formats.registry import format_named, states_of
+from tacholog.formats.source import LogText, compression_of, why_no_text
 from tacholog.formats.testing import changes
 from tacholog.formats.testing.claims import (
     FLIPPED_BYTES,
     Allowances,
+    ChangedLog,
     Claim,
     claim_of,
     claims_of,
+    explain,
     invented,
     is_derived,
     misplaced,
+    name_distance,
     out_of_range,
     unknown_numbers,
 )
-from tacholog.formats.testing.declared import check_definitions, check_states
 from tacholog.formats.testing.fuzzing import lines_in
-from tacholog.formats.testing.messages import ChangedLog, explain, name_distance
 from tacholog.formats.validity import defect_of
 from tacholog.schema.records import Record
+
+
+class Result(NamedTuple):
+    """What a result of a sample states.
+
+    Attributes:
+        log_line: its log and line.
+        test: its test; ``None`` if it is no result of a whole measurement, for which `States` says nothing.
+        conditions: the names of the conditions that are known of it.
+        definition: the name of its definition.
+    """
+
+    log_line: str
+    test: str | None
+    conditions: frozenset[str]
+    definition: str | None
+
+
+def results_of(name: str, logs: Iterable[Path]) -> list[Result]:
+    """Read sample logs in the format of this name."""
+    return [result for path in logs for result in _stated_results(path, name)]
+
+
+def _stated_results(path: Path, name: str) -> Iterator[Result]:
+    log = read(path, name)
+    for event in log.events:
+        record = event.what
+        if isinstance(record, Record):
+            facts = log.account.runs[event.run]
+            values = asdict(record.conditions.over(facts.conditions))
+            values |= {"payload_bytes": record.payload_bytes, "tool_version": facts.tool_version}
+            names = frozenset(condition for condition, value in values.items() if value is not None)
+            yield Result(f"{path.name}:{event.line}", record.test if record.scope == "summary" else None, names, values["definition"])
+
+
+def check_definitions(name: str, logs: Sequence[Path]) -> None:
+    """Check that each result of the samples names a definition of the format, which tells the meaning of its numbers."""
+    _expect_no_fault(f"results of {name} without a definition", faults_of_definitions(format_named(name).DEFINITIONS, results_of(name, logs)))
+
+
+def check_states(name: str, logs: Sequence[Path]) -> None:
+    """Check that ``STATES``, which is optional, matches the results of the samples exactly: the plan of a campaign relies on it."""
+    if not hasattr(format_named(name), "STATES"):
+        return
+    if (declared := states_of(name)) is None:
+        raise AssertionError('STATES is no mapping from tests to States, such as {"latency": States(always="basis definition")}')
+    _expect_no_fault(f"STATES of {name} is not what the results of its samples state", faults_of_states(declared, results_of(name, logs)))
+
+
+def _expect_no_fault(what_is_wrong: str, faults: Sequence[str]) -> None:
+    if faults:
+        raise AssertionError("\n  ".join((f"{what_is_wrong}:", *faults)))
+
+
+def faults_of_definitions(definitions: Collection[str], results: Iterable[Result]) -> list[str]:
+    """Return, for each definition that is not declared, the first result that names it."""
+    first = {result.definition: result.log_line for result in reversed([*results]) if result.definition not in definitions}
+    declared = f"DEFINITIONS ({', '.join(definitions) or 'which is empty'})"
+    return [
+        f"{log_line}: {f'{definition!r} is none' if definition else 'none is stated: name one'} of {declared}"
+        for definition, log_line in first.items()
+    ]
+
+
+def faults_of_states(declared: Mapping[str, States], results: Iterable[Result]) -> list[str]:
+    """Return the errors in ``STATES``, each with a remedy."""
+    by_test: dict[str, list[Result]] = {}
+    for result in results:
+        if result.test is not None:
+            by_test.setdefault(result.test, []).append(result)
+    faults = [f"no sample has a result of the test {test}: add one, or leave {test} out" for test in declared if test not in by_test]
+    for test, of_test in by_test.items():
+        if test in declared:
+            faults += [f"{test}: {fault}" for fault in _faults_of_test(declared[test], of_test)]
+        else:
+            faults.append(f"{test} is not declared: add '{test}': {_states_like(of_test)}".replace("'", '"'))
+    return faults
+
+
+def _faults_of_test(declared: States, results: Sequence[Result]) -> Iterator[str]:
+    always, sometimes = set(declared.always.split()), set(declared.sometimes.split())
+    by_all, by_any = _names_stated(results)
+    for name in sorted(always | sometimes | by_any):
+        if name in always & sometimes:
+            yield f"{name} is declared twice: declare it always or sometimes"
+        elif name not in by_any:
+            yield f"no sample states {name}: add one that does, or do not declare it"
+        elif name in always - by_all:
+            lacking = next(result.log_line for result in results if name not in result.conditions)
+            yield f"{lacking} does not state {name}: declare it sometimes"
+        elif name in sometimes & by_all:
+            yield f"no sample lacks {name}: add one that does, or declare it always"
+        elif name not in always | sometimes:
+            yield f"{'all' if name in by_all else 'some'} results state {name}: declare it {'always' if name in by_all else 'sometimes'}"
+
+
+def _states_like(results: Sequence[Result]) -> str:
+    """Return the declaration that fits these results, as Python code."""
+    by_all, by_any = _names_stated(results)
+    words = {"always": " ".join(sorted(by_all)), "sometimes": " ".join(sorted(by_any - by_all))}
+    return f"States({', '.join([f'{when}={names!r}' for when, names in words.items() if names])})"
+
+
+def _names_stated(results: Iterable[Result]) -> tuple[set[str], set[str]]:
+    """Return the conditions that all results state, and those that any result states."""
+    names = [result.conditions for result in results]
+    return set(frozenset.intersection(*names)), set(frozenset.union(*names))
+
 
 _SMALL_BYTES = 20_000  # Logs that are read again and again.
 _SHOWN_LINES = 60
 _SHORTEST_RUN = 2
-# Other examples each time, so many times as many, to look for faults; otherwise always the same, so that no luck decides.
+# With a number, so many times as many random examples, to search for faults; otherwise always the same examples.
 _RANDOM = int(os.environ.get("TACHOLOG_RANDOM") or 0)
 _WORDS = ["Length:", "Packets:", "Latency: Ave", "us", "Mbps(ave):", "Lost:", "99.9999% (\u03bcs)", "Sample Size (Bytes)", "\u2022 Reliable"]
 _WORDS += ["latency", "payload_bytes=64", "histogram", "bins=1:2:3", "end", "status=ok", 'text="', "\\", "(0.00%)", "{", "}", '"latency":', ","]
@@ -47,23 +157,22 @@ _STRANGE_LOG = b'Starting test\nsize 64 time 12.5 us\n[INFO] 12:00:01 connected\
 
 
 class FormatUnderTest:
-    """A format, its sample logs, and what it may make of changed ones."""
+    """A format, its sample logs, and its allowances for changed logs."""
 
     def __init__(self, name: str, logs: Sequence[bytes], others: Sequence[bytes], allow: Allowances, not_moved: Collection[bytes]) -> None:
-        """Take the logs of the format, and logs of other tools."""
         self.name, self.logs, self.others, self.allow, self.not_moved = name, logs, others, allow, not_moved
         self.small = [log for log in logs if len(log) < _SMALL_BYTES] or logs[:1]
         self._true: dict[bytes, frozenset[Claim]] = {}
-        self._whole: dict[bytes, list[tuple[Event, Record]]] = {}
+        self._results: dict[bytes, list[tuple[Event, Record]]] = {}
 
     def true(self, log: bytes) -> frozenset[Claim]:
-        """Return what the records of a sample say as it is."""
+        """Return the contents of the records of an unchanged sample."""
         if log not in self._true:
             self._true[log] = claims_of(self.records(b"".join(_lines(log))))
         return self._true[log]
 
     def events(self, log: bytes) -> list[Event]:
-        """Read a log, and check that each line is in exactly one class and all that the format yields is valid."""
+        """Read a log, and check that each line is in exactly one class and that all findings are valid."""
         text = LogText(io.BytesIO(log))
         format_named(self.name).detect(text.head)
         scan = Scan(text, self.name)
@@ -79,25 +188,25 @@ class FormatUnderTest:
 
     @contextmanager
     def _read(self, log: bytes, change: str, *samples: bytes) -> Iterator[ChangedLog]:
-        """Read a log that was made of samples by a change, which is named in the message of whatever goes wrong."""
-        with _shown(log, change):
+        """Read a log that a change made of samples. The message of any failure names the change."""
+        with _log_in_message(log, change):
             yield ChangedLog(log, self.events(log), frozenset[Claim]().union(*map(self.true, samples)))
 
     def records(self, log: bytes) -> list[Record]:
         """Return the records of a log, read and checked by `events`."""
         return _records(self.events(log))
 
-    def whole(self, log: bytes) -> list[tuple[Event, Record]]:
-        """Return the results of a sample as it is."""
-        if log not in self._whole:
-            self._whole[log] = _results(self.events(log))
-        return self._whole[log]
+    def results(self, log: bytes) -> list[tuple[Event, Record]]:
+        """Return the results of an unchanged sample."""
+        if log not in self._results:
+            self._results[log] = _results(self.events(log))
+        return self._results[log]
 
     def check_any_bytes(self, log: bytes) -> None:
-        """Check that whatever the bytes are, each line is in one class."""
-        if packing_of(log) or why_no_text(log):
-            return  # UTF-16 and archives are refused with a message, and what is packed has other lines.
-        with _shown(log, "any bytes"):
+        """Check that each line is in one class, whatever the bytes are."""
+        if compression_of(log) or why_no_text(log):
+            return  # UTF-16 and archives are refused with a message, and a compressed log has other lines.
+        with _log_in_message(log, "any bytes"):
             counted = sum(len(event.lines) for event in self.events(log))
             if counted != lines_in(log):
                 raise AssertionError(f"{counted} lines of {lines_in(log)} are in a class")
@@ -106,20 +215,20 @@ class FormatUnderTest:
         """Check that a log that ends anywhere holds no record that the whole log does not hold."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.logs)
-        whole = self.whole(log)
+        all_results = self.results(log)
         cut = log[: chance.randint(0, len(log))]
         with self._read(cut, f"cut after {len(cut)} of {len(log)} bytes, seed {seed}", log) as changed:
-            last = cut.count(b"\n") + 1  # The line that is cut: its closed cells may be a record without the last.
-            found = _results(changed.events)
-            records = [record for _, record in whole]
-            same = [record for event, record in found if event.last_line != last or record in records]
-            rest = [record for _, record in found][len(same) :]
-            true = frozenset(claim_of(record) for event, record in whole if event.last_line == last)
-            _expect_none("is not in the whole log", [record for record, one in zip(same, records, strict=False) if record != one], changed)
-            _expect_none("is not in the whole log", invented(rest, true, "cut", self.allow), changed)
+            last = cut.count(b"\n") + 1  # The cut line: its complete cells may be a record without the last cell.
+            results = _results(changed.events)
+            records = [record for _, record in all_results]
+            same = [record for event, record in results if event.last_line != last or record in records]
+            last_records = [record for _, record in results][len(same) :]
+            true = frozenset(claim_of(record) for event, record in all_results if event.last_line == last)
+            _expect_none("is not in the whole log", [record for record, expected in zip(same, records, strict=False) if record != expected], changed)
+            _expect_none("is not in the whole log", invented(last_records, true, "cut", self.allow), changed)
 
     def check_damaged(self, change: str, seed: int) -> None:
-        """Check that lines that are cut, lost, repeated or mixed with another tool's invent no record."""
+        """Check that lines that are cut, lost, repeated or mixed with those of another tool invent no record."""
         chance = random.Random(seed)  # noqa: S311
         log, other = chance.choice(self.small), chance.choice(self.others)
         damaged = b"".join(changes.DAMAGES[change](_lines(log), _lines(other), chance))
@@ -129,22 +238,20 @@ class FormatUnderTest:
             _expect_none("is beyond all its intervals", out_of_range(records))
 
     def check_moved(self, change: str, seed: int) -> None:
-        """Check that where a line stands in for another, its numbers stay its own."""
+        """Check that numbers stay those of their line where another line takes its place."""
         chance = random.Random(seed)  # noqa: S311
-        telling = [
-            log for log in self.small if self.true(log) and log not in self.not_moved
-        ]  # Of a log without records it is not known what it says.
+        telling = [log for log in self.small if self.true(log) and log not in self.not_moved]  # For a log without records, no true content is known.
         if not telling:
             return
         log, other = chance.choice(telling), chance.choice(telling)
-        moved = b"".join(changes.MOVES[change](_lines(log), _lines(other), chance))
-        with self._read(moved, f"lines {change}, seed {seed}", log, *([other] if change == "interleaved" else ())) as changed:
-            found = misplaced(changed.events, changed.true, change, self.allow)
-            _expect_none("mixes what different records of the sample say", found, changed, lambda: name_distance(changed, change, self.allow))
+        moved_log = b"".join(changes.MOVES[change](_lines(log), _lines(other), chance))
+        with self._read(moved_log, f"lines {change}, seed {seed}", log, *([other] if change == "interleaved" else ())) as changed:
+            faults = misplaced(changed.events, changed.true, change, self.allow)
+            _expect_none("mixes what different records of the sample say", faults, changed, lambda: name_distance(changed, change, self.allow))
             _expect_none("is beyond all its intervals", out_of_range(_records(changed.events)))
 
     def check_garbled(self, change: str, seed: int) -> None:
-        """Check that garbage in some lines leaves the numbers of records on the other lines as they are."""
+        """Check that garbage in some lines leaves the numbers of records on other lines unchanged."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.small)
         lines = _lines(log)
@@ -155,58 +262,60 @@ class FormatUnderTest:
             _expect_none("has other numbers than its lines", unknown_numbers(untouched, changed.true, self.allow), changed)
 
     def check_foreign_digits(self, seed: int) -> None:
-        """Check that digits of other scripts are no numbers: no tool prints them, and the bulk path reads bytes, where they are none."""
+        """Check that digits of other scripts are not read as numbers: no tool prints them, and the bulk path reads bytes."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.small)
         foreign = b"".join(changes.foreign_digits(_lines(log), chance))
         with self._read(foreign, f"digits of another script in some lines, seed {seed}", log) as changed:
-            found = unknown_numbers([record for _, record in _results(changed.events)], changed.true, self.allow)
-            _expect_none("takes digits of another script for a number (write [0-9] for \\d)", found, changed)
+            faults = unknown_numbers([record for _, record in _results(changed.events)], changed.true, self.allow)
+            _expect_none("takes digits of another script for a number (write [0-9] for \\d)", faults, changed)
 
     def check_flipped(self, seed: int) -> None:
-        """Check that bytes that flip outside of numbers invent no record."""
+        """Check that flipped bytes outside of numbers invent no record."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.small)
         flipped = bytearray(b"".join(_lines(log)))
-        places = changes.may_flip(bytes(flipped))
-        for at in chance.sample(sorted(places), min(chance.randint(1, FLIPPED_BYTES), len(places))):
-            flipped[at] = chance.choice(places[at])
+        flips = changes.may_flip(bytes(flipped))
+        for offset in chance.sample(sorted(flips), min(chance.randint(1, FLIPPED_BYTES), len(flips))):
+            flipped[offset] = chance.choice(flips[offset])
         with self._read(bytes(flipped), f"bytes flipped outside of numbers, seed {seed}", log) as changed:
-            found = invented(_records(changed.events), changed.true, "flipped", self.allow)
-            _expect_none("says what no record of the sample says", found, changed)
+            faults = invented(_records(changed.events), changed.true, "flipped", self.allow)
+            _expect_none("says what no record of the sample says", faults, changed)
 
     def check_flipped_anywhere(self, seed: int) -> None:
-        """Check that bytes that flip anywhere are survived."""
+        """Check that flipped bytes anywhere cause no exception."""
         chance = random.Random(seed)  # noqa: S311
         flipped = bytearray(b"".join(_lines(chance.choice(self.small))))
         for _ in range(chance.randint(1, 20)):
             flipped[chance.randrange(len(flipped))] = chance.randrange(256)
         if not why_no_text(bytes(flipped)):
-            with _shown(bytes(flipped), f"bytes flipped, seed {seed}"):
+            with _log_in_message(bytes(flipped), f"bytes flipped, seed {seed}"):
                 self.events(bytes(flipped))
 
 
 def check_bulk(name: str, log: bytes) -> None:
-    """Check that reading as many lines at once as can be gives what reading them one by one gives."""
+    """Check that reading many lines at once gives the same as reading them one by one."""
     at_once, one_by_one = (Scan(LogText(io.BytesIO(log)), name, run_lines) for run_lines in (_SHORTEST_RUN, len(log) + 1))
-    found, expected = (sorted(scan, key=lambda event: (event.line, event.kind)) for scan in (at_once, one_by_one))
-    for one, other in zip(found, expected, strict=False):
-        if one._replace(lines=tuple(one.lines)) != other._replace(lines=tuple(other.lines)):
-            raise AssertionError(f"read at once, the log yields\n{one}\nand line by line\n{other}")
-        if _places(one) != _places(other):
-            raise AssertionError(f"read at once, the numbers of\n{one}\nstand at\n{_places(one)}\nand line by line at\n{_places(other)}")
-    if len(found) != len(expected) or at_once.account != one_by_one.account:
+    events, expected = (sorted(scan, key=lambda event: (event.line, event.kind)) for scan in (at_once, one_by_one))
+    for event, expected_event in zip(events, expected, strict=False):
+        if event._replace(lines=tuple(event.lines)) != expected_event._replace(lines=tuple(expected_event.lines)):
+            raise AssertionError(f"read at once, the log yields\n{event}\nand line by line\n{expected_event}")
+        if _positions(event) != _positions(expected_event):
+            raise AssertionError(
+                f"read at once, the numbers of\n{event}\nstand at\n{_positions(event)}\nand line by line at\n{_positions(expected_event)}"
+            )
+    if len(events) != len(expected) or at_once.account != one_by_one.account:
         raise AssertionError(f"read at once, the log has the account\n{at_once.account}\nand line by line\n{one_by_one.account}")
 
 
-def _places(event: Event) -> list[tuple[int | None, int | None]]:
-    """Where the numbers of a record stand on their lines, which is not part of what they say."""
+def _positions(event: Event) -> list[tuple[int | None, int | None]]:
+    """Return the positions of the numbers of a record on their lines, which are not part of its content."""
     return [(number.value_start, number.value_end) for number in event.what.numbers] if isinstance(event.what, Record) else []
 
 
 @contextmanager
-def _shown(log: bytes, change: str) -> Iterator[None]:
-    """Add the change and the log to the message of whatever goes wrong: the test's input is only a number that the log was made from."""
+def _log_in_message(log: bytes, change: str) -> Iterator[None]:
+    """Add the change and the log to the message of any failure, because the input of the test is only a random number."""
     try:
         yield
     except Exception as error:
@@ -216,13 +325,13 @@ def _shown(log: bytes, change: str) -> Iterator[None]:
         raise
 
 
-def _expect_none(words: str, found: Sequence[object], changed: ChangedLog | None = None, advise: Callable[[], str] | None = None) -> None:
-    """Raise an error about the first of what was found. If it is a record, say first what is wrong with it: a record alone is a long text."""
-    if not found:
+def _expect_none(words: str, faults: Sequence[object], changed: ChangedLog | None = None, advise: Callable[[], str] | None = None) -> None:
+    """Raise an error about the first fault. For a record, explain first what is wrong with it, because a record is a long text."""
+    if not faults:
         return
     advice = f"{advise()}\n" if advise else ""
-    why = f"{explain(found[0], changed)}\n{advice}The record:" if changed and isinstance(found[0], Record) else ""
-    raise AssertionError(f"{len(found)} times what the format yields {words}:{chr(10) if why else ''}{why} {found[0]!r}")
+    why = f"{explain(faults[0], changed)}\n{advice}The record:" if changed and isinstance(faults[0], Record) else ""
+    raise AssertionError(f"{len(faults)} times what the format yields {words}:{chr(10) if why else ''}{why} {faults[0]!r}")
 
 
 def _records(events: Iterable[Event]) -> list[Record]:
@@ -230,7 +339,7 @@ def _records(events: Iterable[Event]) -> list[Record]:
 
 
 def _results(events: Iterable[Event]) -> list[tuple[Event, Record]]:
-    """Return the records that the format read, and not those that it computed from others."""
+    """Return the records that the format read, without computed records."""
     return [(event, event.what) for event in events if isinstance(event.what, Record) and not is_derived(event.what)]
 
 
@@ -263,8 +372,8 @@ def format_tests(
     except ImportError as error:
         raise ImportError("tacholog.formats.testing needs hypothesis: pip install pytest hypothesis") from error
     paths = list(logs)
-    own, strange = [path.read_bytes() for path in paths], [path.read_bytes() for path in others] or [_STRANGE_LOG]
-    subject = FormatUnderTest(name, own, strange, allow or Allowances(), {path.read_bytes() for path in not_moved})
+    own_logs, other_logs = [path.read_bytes() for path in paths], [path.read_bytes() for path in others] or [_STRANGE_LOG]
+    subject = FormatUnderTest(name, own_logs, other_logs, allow or Allowances(), {path.read_bytes() for path in not_moved})
     seeds = st.integers(0, 2**32)
     words = st.lists(st.sampled_from(_WORDS), max_size=80).map(lambda chosen: " ".join(chosen).encode())
 

@@ -75,8 +75,8 @@ class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def common(self) -> str:
         """What all listed rows have in common: their conditions and what is remarked on them, as a sentence; nothing if they have nothing."""
-        said = BETWEEN.join([*([", ".join(self.alike)] if self.alike else []), *self.shared])
-        return f"In all {'listed' if self.hidden else 'of these'} rows: {said}." if said else ""
+        common = BETWEEN.join([*([", ".join(self.alike)] if self.alike else []), *self.shared])
+        return f"In all {'listed' if self.hidden else 'of these'} rows: {common}." if common else ""
 
     @property
     def hidden(self) -> int:
@@ -132,7 +132,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def notes(self) -> list[str]:
         """The sentences at the end: how figures were computed, and what else a reader of the rows should know."""
-        return [*self.figures, *([self.unstated] if self.unstated else []), *self.marked, *(f"Changed too: {one}" for one in self.changed)]
+        return [*self.figures, *([self.unstated] if self.unstated else []), *self.marked, *(f"Changed too: {change}" for change in self.changed)]
 
     @property
     def lost_more(self) -> int:
@@ -160,53 +160,53 @@ def _share(parts: tuple[str, str, str], link: str | None) -> str | Html:
     return join([before, tag("a", share, href=link), after]) if link else "".join(parts)
 
 
-def document(report: Comparison, only: Sequence[str] = (), limit: int = 0, most_lost: int = 0, *, with_reasons: bool = True) -> Document:
+def document(comparison: Comparison, only: Sequence[str] = (), limit: int = 0, most_lost: int = 0, *, with_reasons: bool = True) -> Document:
     """Return what a diff says.
 
     Args:
-        report: the comparison.
+        comparison: the comparison.
         only: the verdicts to list; none: all.
         limit: rows to list of each verdict; 0: all.
         most_lost: rows with loss to list; 0: all.
         with_reasons: whether the conclusion says why rows do not compare.
     """
-    report = shown_part(report, only)
-    unstated = unstated_words(report)
+    comparison = shown_part(comparison, only)
+    unstated = unstated_words(comparison)
     return Document(
-        sides=(side_words(report.old), side_words(report.new)),
-        across=across_words(report) if report.settings.across else "",
-        conclusion=conclusion(report, with_reasons=with_reasons),
-        machines=machine_words(report),
-        warnings=warnings(report),
-        sections=sections(report, only, limit),
-        losses=report.losses,
-        loss_lines=loss_lines(report, most_lost),
-        loss_sentence=loss_sentence(report),
-        curves=[curve_words(curve) for curve in report.curves],
-        figures=figures_words(report),
+        sides=(side_words(comparison.old), side_words(comparison.new)),
+        across=across_words(comparison) if comparison.settings.across else "",
+        conclusion=conclusion(comparison, with_reasons=with_reasons),
+        machines=machine_words(comparison),
+        warnings=warnings(comparison),
+        sections=sections(comparison, only, limit),
+        losses=comparison.losses,
+        loss_lines=loss_lines(comparison, most_lost),
+        loss_sentence=loss_sentence(comparison),
+        curves=[curve_words(curve) for curve in comparison.curves],
+        figures=figures_words(comparison),
         unstated=f"Not stated on one side or both, so rows can only be judged as single values: {unstated}." if unstated else "",
-        marked=[f"Marked: {mark}" for mark in marked(report)],
-        changed=[changed_words(change) for change in report.changed],
+        marked=[f"Marked: {mark}" for mark in marked(comparison)],
+        changed=[changed_words(change) for change in comparison.changed],
     )
 
 
-def loss_lines(report: Comparison, limit: int = 0) -> list[LossLine]:
+def loss_lines(comparison: Comparison, limit: int = 0) -> list[LossLine]:
     """Return the rows in which a run lost something, the worst first; ``limit`` of them, or all."""
-    several = len({loss.key.system for loss in report.losses}) > 1
-    return [loss_line(loss, with_system=several) for loss in report.losses[: limit or None]]
+    several = len({loss.key.system for loss in comparison.losses}) > 1
+    return [loss_line(loss, with_system=several) for loss in comparison.losses[: limit or None]]
 
 
-def sections(report: Comparison, only: Sequence[str] = (), limit: int = 0) -> list[VerdictSection]:
+def sections(comparison: Comparison, only: Sequence[str] = (), limit: int = 0) -> list[VerdictSection]:
     """The rows by verdict, worst first; those of ``only``, or all. ``limit``: rows to list of each; 0: all."""
-    several = len({row.key.system for row in report.rows}) > 1
-    found = []
-    for verdict, rows in groupby(report.rows, key=lambda row: row.verdict):
+    several = len({row.key.system for row in comparison.rows}) > 1
+    sections = []
+    for verdict, rows in groupby(comparison.rows, key=lambda row: row.verdict):
         if not only or verdict in only:
             listed = list(rows)
-            shown = listed[: limit or None]  # not all: there may be a million
-            alike = _alike(shown)
-            shared, lines = _shared_once([line_of(row, with_system=several, but=alike) for row in shown])
-            found.append(
+            listed_rows = listed[: limit or None]  # not all: there may be a million
+            alike = _alike(listed_rows)
+            shared, lines = _shared_once([line_of(row, with_system=several, but=alike) for row in listed_rows])
+            sections.append(
                 VerdictSection(
                     verdict=verdict,
                     title=MEANINGS[verdict].title,
@@ -217,7 +217,7 @@ def sections(report: Comparison, only: Sequence[str] = (), limit: int = 0) -> li
                     lines=lines,
                 )
             )
-    return found
+    return sections
 
 
 def _alike(rows: Sequence[ComparisonRow]) -> list[str]:
@@ -228,8 +228,8 @@ def _alike(rows: Sequence[ComparisonRow]) -> list[str]:
 
 def _shared_once(lines: Sequence[DiffLine]) -> tuple[list[str], tuple[DiffLine, ...]]:
     """Return the parts that all remarks have in common, and the rows without them."""
-    own = change(lines[0].row) if lines else ""  # how much a row changed stays beside its ratio, also where all changed alike
-    shared = [part for part in lines[0].remarks if part != own and all(part in line.remarks for line in lines)] if len(lines) > 1 else []
+    first_change = change(lines[0].row) if lines else ""  # how much a row changed stays beside its ratio, also where all changed alike
+    shared = [part for part in lines[0].remarks if part != first_change and all(part in line.remarks for line in lines)] if len(lines) > 1 else []
     return shared, tuple(msgspec.structs.replace(line, remarks=tuple(part for part in line.remarks if part not in shared)) for line in lines)
 
 
@@ -250,5 +250,7 @@ def _across(row: ComparisonRow) -> str:
     """Both sides' values of the fields that the diff goes across; for a row that only one side has, those of that side."""
     if row.old and row.new:
         return f" ({sides_of(row.across)})" if row.across else ""
-    alone = [msgspec.structs.replace(one, old=one.old or one.new, new=one.old or one.new) for one in row.across]
+    alone = [
+        msgspec.structs.replace(difference, old=difference.old or difference.new, new=difference.old or difference.new) for difference in row.across
+    ]
     return f" ({sides_of(alone)})" if alone else ""

@@ -67,13 +67,13 @@ def reach(rows: Sequence[ComparisonRow]) -> float:
 
 def axis(span: float) -> Html:
     """The labels of the common axis."""
-    shown: dict[float, Html] = {}
+    labels: dict[float, Html] = {}
     for tick in sorted((t for t in _TICKS if abs(math.log(t)) <= span), key=lambda t: abs(math.log(t))):  # x1 has its label for certain
-        at = _at(tick, span)
-        fits = _HALF_LABEL <= at <= RATIO_WIDTH - _HALF_LABEL
-        if fits and all(abs(at - other) >= _LABEL_ROOM for other in shown):
-            shown[at] = tag("text", f"x{tick:g}", x=at, y=12, text_anchor="middle")
-    return tag("svg", *shown.values(), class_="ax", viewBox=f"0 0 {RATIO_WIDTH} 16", aria_hidden="true")
+        x = _x_of(tick, span)
+        fits = _HALF_LABEL <= x <= RATIO_WIDTH - _HALF_LABEL
+        if fits and all(abs(x - other) >= _LABEL_ROOM for other in labels):
+            labels[x] = tag("text", f"x{tick:g}", x=x, y=12, text_anchor="middle")
+    return tag("svg", *labels.values(), class_="ax", viewBox=f"0 0 {RATIO_WIDTH} 16", aria_hidden="true")
 
 
 def ratio_plot(row: ComparisonRow, span: float) -> Html:
@@ -95,33 +95,33 @@ def runs_plot(row: ComparisonRow) -> Html:
     if not values:
         return NOTHING
     low, high = math.log(min(values)), math.log(max(values))
-    dots = [_dots([_share(math.log(value), low, high) for value in side if value > 0], *place) for side, place in zip(sides, _ROWS, strict=True)]
+    dots = [_dots([_share(math.log(value), low, high) for value in side if value > 0], *row) for side, row in zip(sides, _ROWS, strict=True)]
     title = f"{len(sides[0])} old runs above, {len(sides[1])} new runs below"
     return tag("svg", tag("title", title), *dots, class_="rn", viewBox=f"0 0 {RUNS_WIDTH} {HEIGHT}", role="img")
 
 
 def _dots(shares: Sequence[float], height: int, name: str) -> Html:
     """All runs of a side as one path: an element for each was a third of a page."""
-    places = (f"{_ROOM + (RUNS_WIDTH - 2 * _ROOM) * share - _RADIUS:.1f}" for share in shares)
+    lefts = (f"{_ROOM + (RUNS_WIDTH - 2 * _ROOM) * share - _RADIUS:.1f}" for share in shares)
     half = f"a{_RADIUS} {_RADIUS} 0 1 0 "
-    return tag("path", d="".join(f"M{x} {height}{half}{2 * _RADIUS} 0{half}-{2 * _RADIUS} 0z" for x in places), class_=name)
+    return tag("path", d="".join(f"M{x} {height}{half}{2 * _RADIUS} 0{half}-{2 * _RADIUS} 0z" for x in lefts), class_=name)
 
 
 def _ratio_parts(row: ComparisonRow, value: float, span: float) -> Iterator[Html]:
     middle = HEIGHT / 2
     limit = min(row.threshold or 0.0, math.exp(span) - 1)
-    left, right = _at(1 / (1 + limit), span), _at(1 + limit, span)
+    left, right = _x_of(1 / (1 + limit), span), _x_of(1 + limit, span)
     yield tag("rect", x=left, y=2, width=round(right - left, 1), height=HEIGHT - 4, class_="band")
-    yield tag("line", x1=_at(1, span), x2=_at(1, span), y1=2, y2=HEIGHT - 2, class_="one")
+    yield tag("line", x1=_x_of(1, span), x2=_x_of(1, span), y1=2, y2=HEIGHT - 2, class_="one")
     low, high = row.interval or (None, None)
-    ends = _at(low, span) if low else 0, _at(high, span) if high else RATIO_WIDTH
+    ends = _x_of(low, span) if low else 0, _x_of(high, span) if high else RATIO_WIDTH
     yield tag("line", x1=ends[0], x2=ends[1], y1=middle, y2=middle, class_="ci")
-    place = _at(value, span)
+    x = _x_of(value, span)
     if abs(math.log(value)) > span:
         sign = 1 if value > 1 else -1
-        yield tag("path", d=f"M{place - 7 * sign} {middle - 5}L{place + sign} {middle}L{place - 7 * sign} {middle + 5}Z", class_="dot")
+        yield tag("path", d=f"M{x - 7 * sign} {middle - 5}L{x + sign} {middle}L{x - 7 * sign} {middle + 5}Z", class_="dot")
     else:
-        yield tag("path", d=path_of(row.verdict, place, middle) or f"M{place} {middle}h.1", class_=f"sign {row.verdict}")
+        yield tag("path", d=path_of(row.verdict, x, middle) or f"M{x} {middle}h.1", class_=f"sign {row.verdict}")
 
 
 def legend() -> Html:
@@ -135,15 +135,15 @@ def legend() -> Html:
 
 
 def _ends(row: ComparisonRow) -> list[float]:
-    found = [row.ratio, *(row.interval or ())] if row.threshold is not None else []
-    return [end for end in found if end is not None and end > 0]
+    values = [row.ratio, *(row.interval or ())] if row.threshold is not None else []
+    return [end for end in values if end is not None and end > 0]
 
 
 def _share(value: float, low: float, high: float) -> float:
     return (value - low) / (high - low) if high > low else 0.5
 
 
-def _at(value: float, span: float) -> float:
+def _x_of(value: float, span: float) -> float:
     share = (max(-span, min(span, math.log(value))) + span) / (2 * span)
     return round(_ROOM + (RATIO_WIDTH - 2 * _ROOM) * share, 1)
 
@@ -160,9 +160,11 @@ _MOST_ROWS = 5_000
 _FEWEST = 2
 
 
-def picture(report: Comparison) -> Html:
+def picture(comparison: Comparison) -> Html:
     """Return the picture of all rows that compare; nothing for fewer than two, or if all are the same measurement."""
-    rows = sorted((row for row in report.rows if row.verdict in DRAWN and row.change is not None and row.better), key=lambda row: row.change or 0.0)
+    rows = sorted(
+        (row for row in comparison.rows if row.verdict in DRAWN and row.change is not None and row.better), key=lambda row: row.change or 0.0
+    )
     if len(rows) < _FEWEST or all("same_measurement" in row.reasons for row in rows):
         return NOTHING
     rows = rows if len(rows) <= _MOST_ROWS else [*rows[: _MOST_ROWS // 2], *rows[-_MOST_ROWS // 2 :]]
@@ -193,9 +195,9 @@ class _PictureScale:
         self.step = min((_WIDTH - _LEFT - _RIGHT) / len(rows), _MOST_STEP)
         self.width = max(_LEFT + _RIGHT + self.step * len(rows), 460.0)
 
-    def x(self, place: int) -> float:
+    def x(self, index: int) -> float:
         """Return where the row of a place stands."""
-        return round(_LEFT + self.step * (place + 0.5), 1)
+        return round(_LEFT + self.step * (index + 0.5), 1)
 
     def y(self, change: float) -> float:
         """Return the height of a change; one beyond the axis stands at its end."""
@@ -211,13 +213,13 @@ def _change_ends(row: ComparisonRow) -> list[float]:
 
 def _axis(frame: _PictureScale) -> Iterator[Html]:
     end = frame.width - _RIGHT
-    shown: list[float] = []
+    taken_heights: list[float] = []
     for tick in (1.0, *reversed(_PICTURE_TICKS)):  # x1 for certain, then from the ends inwards
         change = math.log(tick)
         heights = {frame.y(change), frame.y(-change)}
-        if change > frame.reach or any(abs(height - other) < _PICTURE_LABEL_ROOM for height in heights for other in shown):
+        if change > frame.reach or any(abs(height - other) < _PICTURE_LABEL_ROOM for height in heights for other in taken_heights):
             continue
-        shown += heights
+        taken_heights += heights
         for height in sorted(heights):
             yield tag("line", x1=_LEFT, x2=f"{end:g}", y1=height, y2=height, class_="one" if tick == 1 else "grid")
             yield tag("text", "same" if tick == 1 else f"{tick:g}\u00d7", x=_LEFT - 6, y=height + 4, text_anchor="end")
@@ -229,8 +231,8 @@ def _band(frame: _PictureScale) -> Html:
     """Return the thresholds of all rows as one path."""
     half = frame.step / 2
     parts = (
-        f"M{frame.x(place) - half:.1f} {frame.y(limit)}h{frame.step:.1f}V{frame.y(-limit)}h{-frame.step:.1f}z"
-        for place, row in enumerate(frame.rows)
+        f"M{frame.x(index) - half:.1f} {frame.y(limit)}h{frame.step:.1f}V{frame.y(-limit)}h{-frame.step:.1f}z"
+        for index, row in enumerate(frame.rows)
         if (limit := math.log1p(row.threshold or 0.0))
     )
     return tag("path", d="".join(parts) or "M0 0", class_="band")
@@ -239,26 +241,26 @@ def _band(frame: _PictureScale) -> Html:
 def _intervals(frame: _PictureScale) -> Iterator[Html]:
     """Yield the intervals of the rows of each verdict as one path."""
     for verdict in DRAWN:
-        parts = (_interval(frame, place, row) for place, row in enumerate(frame.rows) if row.verdict == verdict and row.interval)
+        parts = (_interval(frame, index, row) for index, row in enumerate(frame.rows) if row.verdict == verdict and row.interval)
         path = "".join(parts)
         if path:
             yield tag("path", d=path, class_=f"ci {verdict}")
 
 
-def _interval(frame: _PictureScale, place: int, row: ComparisonRow) -> str:
+def _interval(frame: _PictureScale, index: int, row: ComparisonRow) -> str:
     low, high = row.interval or (None, None)
     ends = [math.log(low) if low else -math.inf, math.log(high) if high else math.inf]
     heights = [frame.y(end if row.better == "lower" else -end) for end in ends]
-    return f"M{frame.x(place)} {heights[0]}V{heights[1]}"
+    return f"M{frame.x(index)} {heights[0]}V{heights[1]}"
 
 
 def _signs(frame: _PictureScale) -> Iterator[Html]:
-    places = [(row, frame.x(place), frame.y(row.change or 0.0)) for place, row in enumerate(frame.rows)]
-    if len(places) > _MOST_TITLES:
+    signs = [(row, frame.x(index), frame.y(row.change or 0.0)) for index, row in enumerate(frame.rows)]
+    if len(signs) > _MOST_TITLES:
         for verdict in DRAWN:
-            yield from _all_of(verdict, ((x, y) for row, x, y in places if row.verdict == verdict))
+            yield from _all_of(verdict, ((x, y) for row, x, y in signs if row.verdict == verdict))
         return
-    for row, x, y in places:
+    for row, x, y in signs:
         words = " ".join(part for part in (f"{row_name(row.key)}: ratio {ratio(row.ratio or 1.0)}", interval(row)) if part)
         yield tag("path", tag("title", words), d=path_of(row.verdict, x, y), class_=f"sign {row.verdict}")
 
@@ -266,15 +268,15 @@ def _signs(frame: _PictureScale) -> Iterator[Html]:
 def _cut(frame: _PictureScale) -> Html:
     """Return an arrow for each sign that stands at an end of the axis because its change lies beyond it."""
     arrows, half = [], min(4.0, frame.step * 0.38)  # beside each other they must not touch
-    for place, row in enumerate(frame.rows):
+    for index, row in enumerate(frame.rows):
         change = row.change or 0.0
         if abs(change) > frame.reach:
-            x, y, way = frame.x(place), frame.y(change), -1 if change > 0 else 1  # heights are counted from above
-            arrows.append(f"M{x - half:.1f} {y + 7 * way:.1f}L{x:.1f} {y + 12 * way:.1f}L{x + half:.1f} {y + 7 * way:.1f}")
+            x, y, direction = frame.x(index), frame.y(change), -1 if change > 0 else 1  # heights are counted from above
+            arrows.append(f"M{x - half:.1f} {y + 7 * direction:.1f}L{x:.1f} {y + 12 * direction:.1f}L{x + half:.1f} {y + 7 * direction:.1f}")
     return tag("path", d="".join(arrows), class_="cut") if arrows else NOTHING
 
 
-def _all_of(verdict: Verdict, places: Iterable[tuple[float, float]]) -> Iterator[Html]:
-    path = "".join(filter(None, (path_of(verdict, x, y) for x, y in places)))
+def _all_of(verdict: Verdict, points: Iterable[tuple[float, float]]) -> Iterator[Html]:
+    path = "".join(filter(None, (path_of(verdict, x, y) for x, y in points)))
     if path:
         yield join([tag("path", d=path, class_=f"sign {verdict}")])

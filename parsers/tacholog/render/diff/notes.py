@@ -75,71 +75,77 @@ _HOPELESS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def _layout(report: Comparison) -> list[str]:
+def _layout(comparison: Comparison) -> list[str]:
     """Say of rows with too few runs if their number is not all that is missing."""
-    if not any("few_runs" in row.reasons for row in report.rows):
+    if not any("few_runs" in row.reasons for row in comparison.rows):
         return []
-    why = hopeless(report.runs)
+    why = hopeless(comparison.runs)
     return [_HOPELESS[why]] if why else []
 
 
-def warnings(report: Comparison) -> list[str]:
+def warnings(comparison: Comparison) -> list[str]:
     """The warnings that a reader must see before the rows."""
-    found = [*unusable(report), *ended(report), *(_warning(one) for one in report.warnings if one.code != "same_runs")]  # that is the conclusion
-    sessions = report.settings.same_build_sessions
-    found += [*_unpaired(report), *_layout(report), *host_words(report)]
-    return [*found, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else found
+    sentences = [
+        *unusable(comparison),
+        *ended(comparison),
+        *(_warning(warning) for warning in comparison.warnings if warning.code != "same_runs"),
+    ]  # that is the conclusion
+    sessions = comparison.settings.same_build_sessions
+    sentences += [*_unpaired(comparison), *_layout(comparison), *host_words(comparison)]
+    return [*sentences, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else sentences
 
 
-def machine_words(report: Comparison) -> list[str]:
+def machine_words(comparison: Comparison) -> list[str]:
     """Whether rows compare runs of two machines, which these are, and whether any of these rows is called better or worse.
 
     Machines are compared by their hardware, not by their name, so a release on one virtual machine is compared with the next one on another.
     """
-    both = [row for row in report.rows or report.losses if row.old and row.new and row.verdict != "not_comparable"]
-    found = [(row, one) for row in both for one in row.differences if one.field == "host"]
-    if not found:
+    both = [row for row in comparison.rows or comparison.losses if row.old and row.new and row.verdict != "not_comparable"]
+    differences = [(row, difference) for row in both for difference in row.differences if difference.field == "host"]
+    if not differences:
         return []
-    which = Counter((one.old, one.new) for _, one in found).most_common()
+    which = Counter((difference.old, difference.new) for _, difference in differences).most_common()
     named = "; ".join(f"{old or _NO_MACHINE} (old) with {new or _NO_MACHINE} (new)" for (old, new), _ in which[:_NAMED])
     more = f"; and {len(which) - _NAMED} more pairs of machines" if len(which) > _NAMED else ""
-    called = sum(row.verdict in ("worse", "better") for row, _ in found)
-    rows = f"{len(found)} of the {len(both)} rows with values on both sides compare" if len(both) > 1 else "The row compares"
+    called = sum(row.verdict in ("worse", "better") for row, _ in differences)
+    rows = f"{len(differences)} of the {len(both)} rows with values on both sides compare" if len(both) > 1 else "The row compares"
     verdicts = ""
-    if report.counts["worse"] or report.counts["better"]:
+    if comparison.counts["worse"] or comparison.counts["better"]:
         verdicts = f" {called or 'None'} of the rows that are better or worse {'is' if called == 1 or not called else 'are'} among them."
     return [f"Not the same machine: {rows} {named}{more}. The stated hardware is the same, but the machine may explain a difference.{verdicts}"]
 
 
-def host_words(report: Comparison) -> list[str]:
+def host_words(comparison: Comparison) -> list[str]:
     """Code or host: what the controls say, and what else differs between the environments."""
-    candidates = [one for one in report.changed if one.field.startswith(_ENVIRONMENT) or one.field in _OF_EACH_RUN]
-    named = "; ".join(f"{one.field} {one.old or NOT_STATED} -> {one.new or NOT_STATED}" for one in candidates)
-    controls = report.controls
-    called = report.counts["worse"] + report.counts["better"]
+    candidates = [difference for difference in comparison.changed if difference.field.startswith(_ENVIRONMENT) or difference.field in _OF_EACH_RUN]
+    named = "; ".join(f"{difference.field} {difference.old or NOT_STATED} -> {difference.new or NOT_STATED}" for difference in candidates)
+    controls = comparison.controls
+    called = comparison.counts["worse"] + comparison.counts["better"]
     if controls is None or controls.moved is None or controls.change is None or controls.p is None:
         why = "no control was measured" if controls is None else _not_judged(controls)
         return [f"The environments differ, and {why}: release or host? Candidates: {named}."] if named and called else []
     if not controls.moved:
-        found = [_not_moved(controls, controls.change, controls.p)]
-        found += [f"But the environments differ: {named}. Controls show only effects on what they use."] if named and called else []
-        found += [_few(controls.judged)] if called and controls.judged < _ENOUGH else []
+        sentences = [_host_not_moved(controls, controls.change, controls.p)]
+        sentences += [f"But the environments differ: {named}. Controls show only effects on what they use."] if named and called else []
+        sentences += [_few_controls(controls.judged)] if called and controls.judged < _ENOUGH else []
     else:
-        found = [
-            _moved(controls, controls.change, controls.p),
+        sentences = [
+            _host_moved(controls, controls.change, controls.p),
             f"What else differs between the environments, as candidates: {named or 'nothing that was recorded'}.",
         ]
     if controls.uncovered:
-        found.append(f"No control uses {', '.join(controls.uncovered)}: whether the host changed for rows of it, the controls cannot tell.")
-    return found
+        sentences.append(f"No control uses {', '.join(controls.uncovered)}: whether the host changed for rows of it, the controls cannot tell.")
+    return sentences
 
 
-def changed_words(found: Difference) -> str:
+def changed_words(difference: Difference) -> str:
     """What else is not the same on both sides, as pages call it: ``warm-up: 0.2 -> 0.1 s``."""
-    words, unit = option_title(found.field)
-    if not (found.old and found.new):  # The unit stands behind the last value.
-        return f"{words}: {f'{found.old}{unit}' if found.old else NOT_STATED} -> {f'{found.new}{unit}' if found.new else NOT_STATED}"
-    return f"{words}: {found.old} -> {found.new}{unit}"
+    words, unit = option_title(difference.field)
+    if not (difference.old and difference.new):  # The unit stands behind the last value.
+        return (
+            f"{words}: {f'{difference.old}{unit}' if difference.old else NOT_STATED} -> {f'{difference.new}{unit}' if difference.new else NOT_STATED}"
+        )
+    return f"{words}: {difference.old} -> {difference.new}{unit}"
 
 
 def _not_judged(controls: Controls) -> str:
@@ -151,84 +157,84 @@ def _not_judged(controls: Controls) -> str:
     return f"the controls have fewer than {MIN_RUNS} runs on a side"
 
 
-def _not_moved(controls: Controls, change: float, p: float) -> str:
+def _host_not_moved(controls: Controls, change: float, p: float) -> str:
     """How much the controls changed on average all the same: few runs, or noisy ones, cannot show that the host stayed as it was."""
     mean = f"{percent(abs(change))} {'worse' if change > 0 else 'better'}"
     rows = f"{controls.judged} row{'' if controls.judged == 1 else 's'} that no release changes"
-    shown = f"{rows}; {mean} on average, p {p:.2g}"
-    return f"The controls show no significant change of the host ({shown})."
+    result = f"{rows}; {mean} on average, p {p:.2g}"
+    return f"The controls show no significant change of the host ({result})."
 
 
-def _few(judged: int) -> str:
+def _few_controls(judged: int) -> str:
     counted = f"{judged} control{'' if judged == 1 else 's'}"
     return f"Only {counted} could be judged. Fewer than {_ENOUGH} can miss a change of the host that is not the same for all rows."
 
 
-def _moved(controls: Controls, change: float, p: float) -> str:
+def _host_moved(controls: Controls, change: float, p: float) -> str:
     """How much the controls moved, and what that explains."""
     low, high = controls.explains or (None, None)
-    ends = [f"{percent(abs(end))} {way}" for end, way in ((low, "better"), (high, "worse")) if end is not None]
+    ends = [f"{percent(abs(end))} {direction}" for end, direction in ((low, "better"), (high, "worse")) if end is not None]
     explained = f"changes of other rows from {' to '.join(ends)}" if len(ends) > 1 else "any change of other rows, because one control shows no range"
     label = host_label(change)
-    found = f"{label[:1].upper()}{label[1:]} (p {p:.2g}). That may explain {explained}"
-    return f"{found}. {_BLOCKS}" if controls.layout == "blocks" else f"{found}: they are not called better or worse."
+    sentence = f"{label[:1].upper()}{label[1:]} (p {p:.2g}). That may explain {explained}"
+    return f"{sentence}. {_BLOCKS}" if controls.layout == "blocks" else f"{sentence}: they are not called better or worse."
 
 
-def _unpaired(report: Comparison) -> list[str]:
+def _unpaired(comparison: Comparison) -> list[str]:
     """Why some rows have fewer pairs than runs."""
-    tested = [row for row in report.rows if row.design == "paired" and row.old and row.new and row.p_adjusted is not None]
+    tested = [row for row in comparison.rows if row.design == "paired" and row.old and row.new and row.p_adjusted is not None]
     if not any(len(row.old.values) < max(row.old.runs, row.new.runs) for row in tested if row.old and row.new):
         return []
     return [UNPAIRED]
 
 
-def _warning(found: ComparisonWarning) -> str:
-    write = _WRITERS.get(found.code)
-    return write(found) if write else WARNINGS.get(found.code, found.text).format(found)
+def _warning(warning: ComparisonWarning) -> str:
+    write = _WRITERS.get(warning.code)
+    return write(warning) if write else WARNINGS.get(warning.code, warning.text).format(warning)
 
 
-def _hint(found: ComparisonWarning) -> str:
-    (field,) = found.names
+def _hint(warning: ComparisonWarning) -> str:
+    (field,) = warning.names
     return f"No row is on both sides. To compare rows whose {title_of(field)} is not the same, use tacholog diff --across {field}."
 
 
-def _of_labels(found: ComparisonWarning) -> str:
-    titles = ", ".join(map(title_of, found.names))
-    return f"Rows with different labels are not compared: {titles}. To compare them, add {_across(found.names)}."
+def _of_labels(warning: ComparisonWarning) -> str:
+    titles = ", ".join(map(title_of, warning.names))
+    return f"Rows with different labels are not compared: {titles}. To compare them, add {_across(warning.names)}."
 
 
 def _across(fields: Iterable[str]) -> str:
     return " ".join(f"--across {field}" for field in fields)
 
 
-def _configurations(found: ComparisonWarning) -> str:
+def _configurations(warning: ComparisonWarning) -> str:
     """Which choices stand in the way of all rows, and how to compare them."""
-    named = f"{' and '.join(title_of(CODES[field]) for field in found.names)} {'is' if len(found.names) == 1 else 'are'} not the same"
-    return f"Nothing was compared, because {named}. To compare these configurations, add {_across(found.names)}."
+    named = f"{' and '.join(title_of(CODES[field]) for field in warning.names)} {'is' if len(warning.names) == 1 else 'are'} not the same"
+    return f"Nothing was compared, because {named}. To compare these configurations, add {_across(warning.names)}."
 
 
-def _no_direction(found: ComparisonWarning) -> str:
-    words = "; ".join(METRICS[metric].words for metric in found.names)
-    which = "No side has" if found.side == "both" else f"The {found.side} side does not have"
+def _no_direction(warning: ComparisonWarning) -> str:
+    words = "; ".join(METRICS[metric].words for metric in warning.names)
+    which = "No side has" if warning.side == "both" else f"The {warning.side} side does not have"
     return f"{which} a figure that could be better or worse, so nothing is compared. There is only: {words}."
 
 
-def _sizes_unstated(found: ComparisonWarning) -> str:
+def _sizes_unstated(warning: ComparisonWarning) -> str:
     """Why rows without a size may mean nothing, and how sizes can be stated."""
-    if found.count == 1:
-        which = f"The log of {found.side} states no message size: a difference of rows without one may be that of their sizes"
+    if warning.count == 1:
+        which = f"The log of {warning.side} states no message size: a difference of rows without one may be that of their sizes"
     else:
-        which = f"{found.count} logs of {found.side} state no message size, and may have different ones: rows without a size mix them"
+        which = f"{warning.count} logs of {warning.side} state no message size, and may have different ones: rows without a size mix them"
     return (
         f"{which}. To state sizes, make runs of the logs with tacholog import: a pattern with {{payload_bytes}} reads the size out of their paths, "
         "--set payload_bytes=NUMBER states one for all (docs/import.md)."
     )
 
 
-def _unverified(found: ComparisonWarning) -> str:
+def _unverified(warning: ComparisonWarning) -> str:
     """Which conditions stand in the way of a verdict, and where they can be stated."""
-    rows = "1 row of repeated runs has" if found.count == 1 else f"{found.count} rows of repeated runs have"
-    where = "; ".join(f"{title_of(field)} ({_place_of(field)})" for field in found.names)
+    rows = "1 row of repeated runs has" if warning.count == 1 else f"{warning.count} rows of repeated runs have"
+    where = "; ".join(f"{title_of(field)} ({_place_of(field)})" for field in warning.names)
     return f"{rows} no verdict, because neither the logs nor run.toml state, on one side or both: {where}. {_BY_MEDIANS}"
 
 
@@ -253,10 +259,10 @@ def _place_of(field: str) -> str:
     return f"{_CONDITION.get(field, field)} under [conditions] in run.toml, or in the campaign"
 
 
-def ended(report: Comparison) -> list[str]:
+def ended(comparison: Comparison) -> list[str]:
     """The runs of each side that did not end well: how many of how many, and the first of them with the reason."""
-    sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", report.old.runs), ("new", report.new.runs))
-    return [sentence for side, total in sides if (sentence := _ended([run for run in report.runs if run.side == side], side, total))]
+    sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", comparison.old.runs), ("new", comparison.new.runs))
+    return [sentence for side, total in sides if (sentence := _ended([run for run in comparison.runs if run.side == side], side, total))]
 
 
 def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
@@ -273,33 +279,35 @@ def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
     )
 
 
-def unusable(report: Comparison) -> list[str]:
+def unusable(comparison: Comparison) -> list[str]:
     """What of each side could not be used: each run, log or folder by name, of lines the first and how many there are."""
-    sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", report.old.problems), ("new", report.new.problems))
-    return [sentence for side, total in sides for sentence in _unusable([one for one in report.problems if one.side == side], side, total)]
+    sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", comparison.old.problems), ("new", comparison.new.problems))
+    return [
+        sentence for side, total in sides for sentence in _unusable([problem for problem in comparison.problems if problem.side == side], side, total)
+    ]
 
 
-def _unusable(found: list[InputProblem], side: str, total: int) -> Iterator[str]:
-    lost = [one for one in found if one.kind in LOST]
+def _unusable(problems: list[InputProblem], side: str, total: int) -> Iterator[str]:
+    lost = [problem for problem in problems if problem.kind in LOST]
     if lost:
         more = f"; and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
-        yield f"Not all of the {side} side could be used as it should be: {'; '.join(map(_place, lost[:_NAMED]))}{more}."
-    rest = [one for one in found if one.kind not in LOST]
-    if rest:
+        yield f"Not all of the {side} side could be used as it should be: {'; '.join(map(_location, lost[:_NAMED]))}{more}."
+    others = [problem for problem in problems if problem.kind not in LOST]
+    if others:
         count = total - len(lost)
-        yield f"{count} {'lines or files' if count > 1 else 'line or file'} of the {side} side could not be used, the first: {_place(rest[0])}."
+        yield f"{count} {'lines or files' if count > 1 else 'line or file'} of the {side} side could not be used, the first: {_location(others[0])}."
 
 
-def _place(found: InputProblem) -> str:
-    raw = found.run.rpartition("/")[2] == found.log  # a log without a manifest is its own run, and named by its path
-    place = found.run if raw else "/".join(part for part in (found.run, found.log) if part)
-    return f"{place}{f':{found.line}' if found.line else ''}: {found.kind}: {found.reason}"
+def _location(problem: InputProblem) -> str:
+    raw = problem.run.rpartition("/")[2] == problem.log  # a log without a manifest is its own run, and named by its path
+    location = problem.run if raw else "/".join(part for part in (problem.run, problem.log) if part)
+    return f"{location}{f':{problem.line}' if problem.line else ''}: {problem.kind}: {problem.reason}"
 
 
-def marked(report: Comparison) -> list[str]:
+def marked(comparison: Comparison) -> list[str]:
     """What the marks of the rows that were compared mean, each once. That a row failed or was published again, the row itself says."""
-    found = Counter(
-        mark for row in report.rows if row.marks and row.old and row.new and row.verdict not in ("invalid", "lossy") for mark in row.marks
+    counts = Counter(
+        mark for row in comparison.rows if row.marks and row.old and row.new and row.verdict not in ("invalid", "lossy") for mark in row.marks
     )
-    found.pop("republished", None)
-    return [f"{mark.title} ({found[name]} row{'s' if found[name] > 1 else ''}): {mark.sentence}" for name, mark in MARKS.items() if name in found]
+    counts.pop("republished", None)
+    return [f"{mark.title} ({counts[name]} row{'s' if counts[name] > 1 else ''}): {mark.sentence}" for name, mark in MARKS.items() if name in counts]

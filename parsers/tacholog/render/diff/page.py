@@ -46,36 +46,36 @@ class ComparisonLinks:
 
     def transport(self, system: str | None, transport: str | None) -> str | None:
         """Return the link to the page of a transport; nothing if there is none, or several that share it."""
-        found = {part.document for part in self._pages.parts if (part.system, part.transport) == (system, transport)}
-        return f"doc:{found.pop()}" if len(found) == 1 else None
+        documents = {part.document for part in self._pages.parts if (part.system, part.transport) == (system, transport)}
+        return f"doc:{documents.pop()}" if len(documents) == 1 else None
 
 
 NO_LINKS = ComparisonLinks()
 
 
-def links_of(report: Comparison, sides: Mapping[Which, View], links: Links, pages: PageIndex) -> ComparisonLinks:
+def links_of(comparison: Comparison, sides: Mapping[Which, View], links: Links, pages: PageIndex) -> ComparisonLinks:
     """Return the links of a comparison.
 
     Args:
-        report: the comparison.
+        comparison: the comparison.
         sides: the runs of each side.
         links: where the pages of logs are.
         pages: the pages of transports.
     """
-    names = tuple(name for name in _NAMES if name not in report.settings.across)
-    wanted = {"old": {_setting(key, names) for key in (*(row.key for row in report.rows), *(loss.key for loss in report.losses))}}
-    wanted["new"] = wanted["old"] | {_setting(row.new_key, names) for row in report.rows if row.new_key}
+    names = tuple(name for name in _NAMES if name not in comparison.settings.across)
+    wanted = {"old": {_setting(key, names) for key in (*(row.key for row in comparison.rows), *(loss.key for loss in comparison.losses))}}
+    wanted["new"] = wanted["old"] | {_setting(row.new_key, names) for row in comparison.rows if row.new_key}
     numbers = {which: _numbers(side, wanted[which], names) for which, side in sides.items()} if links.logs is not None else {}
-    controls = {id(row) for row in report.controls.rows} if report.controls else set()
+    controls = {id(row) for row in comparison.controls.rows} if comparison.controls else set()
 
     def line(row: ComparisonRow | Loss, which: Which) -> str | None:
         key = row.new_key if isinstance(row, ComparisonRow) and which == "new" and row.new_key else row.key
         value = _value(row, which)
         if value is None:
             return None
-        there = [one for one in numbers.get(which, {}).get(_setting(key, names), ()) if is_of_control(one) == (id(row) in controls)]
-        found = of_these_runs(_of(there, key.apart), value, _values(row, which))
-        return next((link for one in found if (link := links.to_line(one))), None)
+        candidates = [number for number in numbers.get(which, {}).get(_setting(key, names), ()) if is_of_control(number) == (id(row) in controls)]
+        matching = of_these_runs(_with_conditions(candidates, key.apart), value, _values(row, which))
+        return next((link for number in matching if (link := links.to_line(number))), None)
 
     return ComparisonLinks(line, pages, is_linked=bool(numbers))
 
@@ -100,32 +100,32 @@ def _setting(key: RowKey, names: Sequence[str]) -> tuple[object, ...]:
 
 
 def _numbers(side: View, wanted: set[tuple[object, ...]], names: Sequence[str]) -> dict[tuple[object, ...], list[ResultRow]]:
-    """Return the numbers of a side by row, of the rows of the report alone: a release has many more numbers than a comparison shows."""
+    """Return the numbers of a side by row, of the rows of the comparison alone: a release has many more numbers than a comparison shows."""
     metrics = {(setting[-2], setting[-1]) for setting in wanted}  # a key ends with metric and statistic
-    found: dict[tuple[object, ...], list[ResultRow]] = {}
-    for one in side.summaries():
-        if (one.metric, one.statistic) in metrics and (setting := tuple(_of_number(one, name) for name in names)) in wanted:
-            found.setdefault(setting, []).append(one)
-    return found
+    numbers: dict[tuple[object, ...], list[ResultRow]] = {}
+    for number in side.summaries():
+        if (number.metric, number.statistic) in metrics and (setting := tuple(_of_number(number, name) for name in names)) in wanted:
+            numbers.setdefault(setting, []).append(number)
+    return numbers
 
 
-def _of_number(one: ResultRow, name: str) -> object:
+def _of_number(number: ResultRow, name: str) -> object:
     if name == "system":
-        return one.run.system
-    return getattr(one.conditions if name in CONDITIONS else one, name)
+        return number.run.system
+    return getattr(number.conditions if name in CONDITIONS else number, name)
 
 
-def _of(there: Iterable[ResultRow], apart: Sequence[tuple[str, str | None]]) -> list[ResultRow]:
+def _with_conditions(there: Iterable[ResultRow], conditions: Sequence[tuple[str, str | None]]) -> list[ResultRow]:
     """Return the numbers that have everything that tells the row from others: an equal value of another row is no evidence."""
-    return [one for one in there if all(_has(one, name, text) for name, text in apart)]
+    return [number for number in there if all(_has(number, name, text) for name, text in conditions)]
 
 
-def _has(one: ResultRow, name: str, text: str | None) -> bool:
+def _has(number: ResultRow, name: str, text: str | None) -> bool:
     if is_label(name):
-        return labels_of(one.run.labels).get(name) == text
+        return labels_of(number.run.labels).get(name) == text
     if name in CONDITIONS:
-        return as_text(getattr(one.conditions, name)) == text
-    return name not in _OF_RUN or as_text(getattr(one.run, name)) == text
+        return as_text(getattr(number.conditions, name)) == text
+    return name not in _OF_RUN or as_text(getattr(number.run, name)) == text
 
 
 _PLOTTED = ("worse", "better", "inconclusive", "too_few_pairs", "no_change")
@@ -149,11 +149,11 @@ class DiffBlock(msgspec.Struct, frozen=True):
     is_drawn: bool
 
 
-def html(report: Comparison, only: Sequence[str] = (), limit: int = 500) -> str:
-    """The report as a page of its own.
+def html(comparison: Comparison, only: Sequence[str] = (), limit: int = 500) -> str:
+    """The comparison as a page of its own.
 
     Args:
-        report: the comparison.
+        comparison: the comparison.
         only: the verdicts to show; none: all.
         limit: rows to show at once of each verdict, the others are folded; 0: all.
     """
@@ -162,16 +162,16 @@ def html(report: Comparison, only: Sequence[str] = (), limit: int = 500) -> str:
         html_templates()
         .get_template("diff.html.jinja")
         .render(
-            **_context(report, only, limit),
+            **_context(comparison, only, limit),
             style=Html(style),  # noqa: S704 - our own file
             heading="h2",
         )
     )
 
 
-def fragment(report: Comparison, anchor: str, only: Sequence[str] = (), limit: int = 50, leads: ComparisonLinks = NO_LINKS) -> Html:
-    """The report as part of a page; ``anchor`` begins all of its ids (`anchor_of`), ``leads`` are its links."""
-    context = _context(report, only, limit, f"{anchor}-", _MOST_IN_PART, leads)
+def fragment(comparison: Comparison, anchor: str, only: Sequence[str] = (), limit: int = 50, leads: ComparisonLinks = NO_LINKS) -> Html:
+    """The comparison as part of a page; ``anchor`` begins all of its ids (`anchor_of`), ``leads`` are its links."""
+    context = _context(comparison, only, limit, f"{anchor}-", _MOST_IN_PART, leads)
     rendered = html_templates().get_template("diff_rows.html.jinja").render(**context, heading="span")
     return tag("div", Html(rendered), class_="tl-diff", id=anchor)  # noqa: S704 - by an environment that escapes
 
@@ -181,72 +181,72 @@ def anchor_of(system: str, old: str, new: str, labels: Sequence[tuple[str, str]]
     return slug(" ".join([f"diff {system} {old} {new}", *(f"{label_name(field)}={value}" for field, value in labels)]))
 
 
-def brief(report: Comparison, target: str | None) -> Html:
-    """The report in a line, with a link to all of it."""
-    title = f"{report.old.name} \u2192 {report.new.name}"
-    systems = " and ".join(name for name in report.new.systems if name.lower() not in report.new.name.lower())
+def brief(comparison: Comparison, target: str | None) -> Html:
+    """The comparison in a line, with a link to all of it."""
+    title = f"{comparison.old.name} \u2192 {comparison.new.name}"
+    systems = " and ".join(name for name in comparison.new.systems if name.lower() not in comparison.new.name.lower())
     title = f"{systems}: {title}" if systems else title
-    shown = shown_part(report, ())
-    items = [tag("li", tag("b", one.number), f" {one.words.lower()}", class_=one.style) for one in buttons(shown)]
-    apart = sum(shown.counts[verdict] for verdict in APART)
-    items += [tag("li", tag("b", apart), f" {'does' if apart == 1 else 'do'} not compare")] if apart else []
+    part = shown_part(comparison, ())
+    items = [tag("li", tag("b", count.number), f" {count.words.lower()}", class_=count.style) for count in buttons(part)]
+    total_apart = sum(part.counts[verdict] for verdict in APART)
+    items += [tag("li", tag("b", total_apart), f" {'does' if total_apart == 1 else 'do'} not compare")] if total_apart else []
     return tag(
         "div",
         tag("p", tag("a", title, href=f"doc:{target}") if target else tag("b", title), class_="lead stat-label"),
-        tag("p", conclusion(report, with_reasons=False), class_="stat-evidence"),
+        tag("p", conclusion(comparison, with_reasons=False), class_="stat-evidence"),
         tag("ul", *items, class_="counts stat-count"),
         class_="tl-diff",
     )
 
 
 def _context(
-    report: Comparison, only: Sequence[str], limit: int, prefix: str = "", most: int = _MOST, leads: ComparisonLinks = NO_LINKS
+    comparison: Comparison, only: Sequence[str], limit: int, prefix: str = "", most: int = _MOST, leads: ComparisonLinks = NO_LINKS
 ) -> dict[str, Any]:
-    report = shown_part(report, only)
+    comparison = shown_part(comparison, only)
     listed = limit and max(limit, most if most == _MOST else _ELEMENTS_IN_PART // 6)
-    said = document(report, only, listed, most, with_reasons=False)
-    found: Iterable[VerdictSection] = said.sections
+    content = document(comparison, only, listed, most, with_reasons=False)
+    verdict_sections: Iterable[VerdictSection] = content.sections
     if most != _MOST:
-        found = _bounded(found, 6 * min(len(report.runs), most) + 7 * len(said.loss_lines), 2 * leads.is_linked)
-    blocks = [_block(section, limit, leads, is_open=_is_open(section, place)) for place, section in enumerate(found)]
-    moments = sorted(report.runs, key=lambda run: (instant(run.start_time) or 0.0, run.order_index or 0))
-    apart = [block for block in blocks if block.section.verdict in APART]
+        verdict_sections = _bounded(verdict_sections, 6 * min(len(comparison.runs), most) + 7 * len(content.loss_lines), 2 * leads.is_linked)
+    blocks = [_block(section, limit, leads, is_open=_is_open(section, index)) for index, section in enumerate(verdict_sections)]
+    moments = sorted(comparison.runs, key=lambda run: (instant(run.start_time) or 0.0, run.order_index or 0))
+    apart_blocks = [block for block in blocks if block.section.verdict in APART]
     return {
         "prefix": prefix,
-        "report": report,
-        "said": said,
-        "picture": NOTHING if only else picture(report),
-        "counts": [(one, swatch(one.place)) for one in buttons(report)],
+        "report": comparison,
+        "content": content,
+        "picture": NOTHING if only else picture(comparison),
+        "counts": [(count, swatch(count.anchor)) for count in buttons(comparison)],
         "blocks": [block for block in blocks if block.section.verdict not in APART],
-        "apart": apart,
-        "apart_words": apart_words(report),
-        "loss_table": scroller(_titled(said.loss_table(leads.line), "Lost"), "scroll", tools=False) if said.loss_lines else NOTHING,
-        "loss_open": any(line.verdict in _OPEN or line.way == "higher" for line in said.loss_lines),
-        "loss_says": LOSS_SAYS if report.losses else "",
+        "apart": apart_blocks,
+        "apart_words": apart_words(comparison),
+        "loss_table": scroller(_titled(content.loss_table(leads.line), "Lost"), "scroll", tools=False) if content.loss_lines else NOTHING,
+        "loss_open": any(line.verdict in _OPEN or line.direction == "higher" for line in content.loss_lines),
+        "loss_says": LOSS_SAYS if comparison.losses else "",
         "legend": drawings.legend() if any(block.is_drawn for block in blocks) else "",
         "runs": scroller(_runs(moments[:most]), "scroll", tools=False),
         "other_runs": len(moments[most:]),
-        "transports": _transports(report, leads, prefix, with_apart=bool(apart)),
+        "transports": _transports(comparison, leads, prefix, with_apart=bool(apart_blocks)),
     }
 
 
-def _transports(report: Comparison, leads: ComparisonLinks, prefix: str, *, with_apart: bool) -> Html:
+def _transports(comparison: Comparison, leads: ComparisonLinks, prefix: str, *, with_apart: bool) -> Html:
     """Return how many rows of each transport have which verdict; nothing for a single transport."""
-    found = by_transport(report)
-    if not found:
+    transports = by_transport(comparison)
+    if not transports:
         return NOTHING
     columns = [Column("Transport")]
-    for verdict, _, _ in found[0].counts:
+    for verdict, _, _ in transports[0].counts:
         title = join([swatch(verdict), MEANINGS[verdict].title])
-        columns.append(Column(linked(title, f"#{prefix}{verdict}" if report.counts[verdict] else None), class_=f"n {verdict}"))
+        columns.append(Column(linked(title, f"#{prefix}{verdict}" if comparison.counts[verdict] else None), class_=f"n {verdict}"))
     columns += [Column(tag("a", "Do not compare", href=f"#{prefix}apart"), class_="n")] if with_apart else []
     rows = []
-    for line in found:
+    for line in transports:
         cells = [head(linked(line.name, leads.transport(line.system, line.transport)))]
         for verdict, number, which in line.counts:
             named = join([" ", tag("span", "(", which, ")", class_="which")]) if which else NOTHING
             cells.append(Cell(str(number), below=named, class_=f"n stat-count {verdict}"))
-        rows.append(Row([*cells, *([Cell(str(line.apart), class_="n stat-count")] if with_apart else [])]))
+        rows.append(Row([*cells, *([Cell(str(line.not_comparable), class_="n stat-count")] if with_apart else [])]))
     return scroller(Table("Transports", columns, [rows], "transports"), "scroll", tools=False)
 
 
@@ -260,22 +260,22 @@ def _runs(moments: Sequence[RunOrder]) -> Table:
     return Table("Runs", [Column("Side"), Column("Run"), Column("Started"), Column("Session")], [rows])
 
 
-def _bounded(found: Iterable[VerdictSection], spent: int, links: int) -> Iterator[VerdictSection]:
+def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iterator[VerdictSection]:
     """Yield the sections with as many rows as a part of a page may hold beside the ``spent`` elements; the first verdicts matter most.
 
     ``links`` is how many each row has.
     """
     left = _ELEMENTS_IN_PART - spent - 300  # the picture's signs with their words
-    for section in found:
+    for section in sections:
         of_row = links + (6 if section.verdict in APART else 18 if section.verdict in _PLOTTED else 12)
         lines = section.lines[: max(_LEAST_ROWS, left // of_row)]
         left -= of_row * len(lines)
         yield msgspec.structs.replace(section, lines=lines)
 
 
-def _is_open(section: VerdictSection, place: int) -> bool:
+def _is_open(section: VerdictSection, index: int) -> bool:
     """Whether rows are seen at once: what changed, or else what comes first. The other verdicts are folded under their names and counts."""
-    return section.verdict in _OPEN or (place == 0 and section.verdict not in _FOLDED)
+    return section.verdict in _OPEN or (index == 0 and section.verdict not in _FOLDED)
 
 
 def _block(section: VerdictSection, limit: int, leads: ComparisonLinks, *, is_open: bool) -> DiffBlock:
@@ -295,7 +295,7 @@ def _block(section: VerdictSection, limit: int, leads: ComparisonLinks, *, is_op
         table=scroller(table._replace(bodies=[[row for each in first for row in each]]), "scroll", tools=False),
         more=scroller(later, "scroll", tools=False) if more else NOTHING,
         many_more=len(more),
-        is_drawn=any(any(found) for _, found in drawn),
+        is_drawn=any(any(cells) for _, cells in drawn),
     )
 
 
@@ -311,12 +311,12 @@ def _drawn(
     before = len(table.columns) - has_remarks
     columns = [*table.columns[:before], *(column for column, _ in drawn), *([] if said_below else table.columns[before:])]
     rows = []
-    for place, row in enumerate(table.rows):
-        cells = [*row.cells[:before], *(Cell(found[place]) for _, found in drawn)]
+    for index, row in enumerate(table.rows):
+        cells = [*row.cells[:before], *(Cell(column_cells[index]) for _, column_cells in drawn)]
         remark = row.cells[before:]
         if not said_below:
             rows.append([Row([*cells, *remark])])
-        elif section.lines[place].remark:
+        elif section.lines[index].remark:
             rows.append([Row(cells, "said"), Row([remark[0]._replace(span=len(columns))], "why")])
         else:
             rows.append([Row(cells)])
@@ -325,7 +325,7 @@ def _drawn(
 
 def _titled(table: Table, last: str) -> Table:
     """Return a table with headings that begin with a capital letter, and a heading for its remarks."""
-    return table._replace(columns=[*(one._replace(heading=one.heading.capitalize()) for one in table.columns[:-1]), Column(last)])
+    return table._replace(columns=[*(column._replace(heading=column.heading.capitalize()) for column in table.columns[:-1]), Column(last)])
 
 
 def _with_code(sentence: str) -> Html:

@@ -14,7 +14,7 @@ from tacholog.compare.policy import band_of, percentile
 from tacholog.compare.result import OPEN, VERDICTS, Comparison, ComparisonRow, Curve, Difference, Input, Loss, RowKey, UntestedRow, Verdict
 from tacholog.render.diff import words
 from tacholog.render.diff.notes import SAME_RUNS
-from tacholog.render.diff.words import MEANINGS, REASONS, UNTESTED, has_one_value, percent, share, sides_of, toward, untested_words, way_of
+from tacholog.render.diff.words import MEANINGS, REASONS, UNTESTED, direction_of, has_one_value, percent, share, sides_of, toward, untested_words
 from tacholog.runs.labels import CONTROL, PREFIX
 from tacholog.schema.metrics import METRICS
 from tacholog.view import names
@@ -38,16 +38,16 @@ _NOUNS = {
 }
 
 
-def apart_words(report: Comparison) -> str:
+def apart_words(comparison: Comparison) -> str:
     """Return how many rows do not compare and why: ``132 rows do not compare: 96 on another machine, 36 with a size that only 0.2.0 has``.
 
     Each row counts once. If the machine differs, that is its reason: other conditions differ because of it. Return nothing if all rows compare.
     """
-    total = sum(report.counts[verdict] for verdict in APART)
+    total = sum(comparison.counts[verdict] for verdict in APART)
     if not total:
         return ""
-    sides = _Sides(report)
-    counted = Counter(sides.reason(row) for row in report.rows if row.verdict in APART)
+    sides = _Sides(comparison)
+    counted = Counter(sides.reason(row) for row in comparison.rows if row.verdict in APART)
     first = counted.most_common(_MOST_REASONS)
     others = total - sum(count for _, count in first)
     named = [f"{count} {reason}" for reason, count in first] + ([f"{others} {_OTHER}"] if others else [])
@@ -55,17 +55,17 @@ def apart_words(report: Comparison) -> str:
 
 
 class _Sides:
-    """What each side has of a report: its transports, metrics, and rows without their sizes.
+    """What each side has of a comparison: its transports, metrics, and rows without their sizes.
 
     What is only shown, or compared as loss, is there too: a transport that lost everything has no row that could be tested.
     """
 
-    def __init__(self, report: Comparison) -> None:
-        self.names = {"removed": report.old.name, "added": report.new.name}
-        others: list[Loss | UntestedRow] = [*report.losses, *report.untested]
+    def __init__(self, comparison: Comparison) -> None:
+        self.names = {"removed": comparison.old.name, "added": comparison.new.name}
+        others: list[Loss | UntestedRow] = [*comparison.losses, *comparison.untested]
         there = {
-            "removed": [*(row.new_key or row.key for row in report.rows if row.new), *(one.key for one in others if one.new is not None)],
-            "added": [*(row.key for row in report.rows if row.old), *(one.key for one in others if one.old is not None)],
+            "removed": [*(row.new_key or row.key for row in comparison.rows if row.new), *(row.key for row in others if row.new is not None)],
+            "added": [*(row.key for row in comparison.rows if row.old), *(row.key for row in others if row.old is not None)],
         }
         self.values = {verdict: {field: {getattr(key, field) for key in keys} for field, _ in _ONLY} for verdict, keys in there.items()}
         self.unsized = {verdict: {_without_size(key) for key in keys} for verdict, keys in there.items()}
@@ -96,12 +96,12 @@ def _conditions(differences: Iterable[Difference]) -> str:
     Two machines that are known to have the same hardware are a reason only where nothing else differs: other rows are compared across them.
     """
     differences = list(differences)
-    alike = [one for one in differences if one.field == "host" and None not in (one.old, one.new)]
-    rest = [one for one in differences if one not in alike]
-    machine = [one for one in rest if one.field in _OF_MACHINE] or ([] if rest else alike)
+    alike = [difference for difference in differences if difference.field == "host" and None not in (difference.old, difference.new)]
+    others = [difference for difference in differences if difference not in alike]
+    machine = [difference for difference in others if difference.field in _OF_MACHINE] or ([] if others else alike)
     if machine:
-        return "on a machine that is not stated" if all(None in (one.old, one.new) for one in machine) else "on another machine"
-    names = [(_NOUNS.get(one.field) or condition_title(one), None in (one.old, one.new)) for one in rest]
+        return "on a machine that is not stated" if all(None in (difference.old, difference.new) for difference in machine) else "on another machine"
+    names = [(_NOUNS.get(difference.field) or condition_title(difference), None in (difference.old, difference.new)) for difference in others]
     words = " and ".join(dict.fromkeys(f"{name} not stated" if unknown else f"different {name}" for name, unknown in names))
     return f"with {words}" if words else ""
 
@@ -111,22 +111,22 @@ _UNPROVEN: tuple[Verdict, ...] = (*UNTESTED, "insufficient")
 
 
 class VerdictCount(msgspec.Struct, frozen=True):
-    """How many rows have a verdict, and which way they point. ``place`` is where a page lists them: the verdict, or ``loss``."""
+    """How many rows have a verdict, and which way they point. ``anchor`` is where a page lists them: the verdict, or ``loss``."""
 
-    place: str
+    anchor: str
     number: int
     title: str
-    ways: str = ""
+    directions: str = ""
 
     @property
     def style(self) -> str:
         """The class on a page: a count of none has no colour that alarms."""
-        return self.place if self.number else f"{self.place} none"
+        return self.anchor if self.number else f"{self.anchor} none"
 
     @property
     def words(self) -> str:
         """The title with the ways: ``Differ, not proven: 4 toward worse, 60 toward better``."""
-        return f"{self.title}: {self.ways}" if self.ways else self.title
+        return f"{self.title}: {self.directions}" if self.directions else self.title
 
 
 def has_tests(counts: Mapping[str, int]) -> bool:
@@ -134,82 +134,89 @@ def has_tests(counts: Mapping[str, int]) -> bool:
     return any(counts[verdict] for verdict in _JUDGED)
 
 
-def counts(report: Comparison) -> list[VerdictCount]:
+def counts(comparison: Comparison) -> list[VerdictCount]:
     """How many rows got each verdict, worst first. That no row is worse is said where tests looked for it: otherwise nobody knows that they did."""
-    looked = has_tests(report.counts)
-    shown = [verdict for verdict in VERDICTS if report.counts[verdict] or (verdict == "worse" and looked)]
+    looked = has_tests(comparison.counts)
+    verdicts = [verdict for verdict in VERDICTS if comparison.counts[verdict] or (verdict == "worse" and looked)]
     return [
-        VerdictCount(verdict, report.counts[verdict], MEANINGS[verdict].title, ways(report) if verdict == UNTESTED[0] else "") for verdict in shown
+        VerdictCount(verdict, comparison.counts[verdict], MEANINGS[verdict].title, directions(comparison) if verdict == UNTESTED[0] else "")
+        for verdict in verdicts
     ]
 
 
-def buttons(report: Comparison) -> list[VerdictCount]:
+def buttons(comparison: Comparison) -> list[VerdictCount]:
     """The counts of the rows that compare, and of those in which messages were lost, if any of them compares."""
-    found = [count for count in counts(report) if count.place not in APART]
-    is_compared = any(loss.verdict not in APART for loss in report.losses)
-    return [*found, VerdictCount("loss", len(report.losses), "Loss", loss_counts(report))] if is_compared else found
+    comparable_counts = [count for count in counts(comparison) if count.anchor not in APART]
+    is_compared = any(loss.verdict not in APART for loss in comparison.losses)
+    return [*comparable_counts, VerdictCount("loss", len(comparison.losses), "Loss", loss_counts(comparison))] if is_compared else comparable_counts
 
 
-def ways(report: Comparison) -> str:
+def directions(comparison: Comparison) -> str:
     """How many of the rows that differ without proof point to worse, and how many to better."""
-    found = [toward(row) for row in report.rows if row.verdict == UNTESTED[0]]
-    return ", ".join(f"{found.count(way)} {way}" for way in ("toward worse", "toward better") if way in found)
+    directions = [toward(row) for row in comparison.rows if row.verdict == UNTESTED[0]]
+    return ", ".join(f"{directions.count(direction)} {direction}" for direction in ("toward worse", "toward better") if direction in directions)
 
 
-def headline(report: Comparison) -> str:
+def headline(comparison: Comparison) -> str:
     """The result in one line."""
-    if report.warns("same_runs"):
+    if comparison.warns("same_runs"):
         return "the same runs"
-    found = [f"{one.number} {one.title[0].lower()}{one.title[1:]}{f' ({one.ways})' if one.ways else ''}" for one in counts(report)]
-    lost = f"loss: {loss_counts(report)}" if report.losses else ""
-    return "; ".join(part for part in (", ".join(found), lost) if part) or "nothing to compare"
+    parts = [
+        f"{count.number} {count.title[0].lower()}{count.title[1:]}{f' ({count.directions})' if count.directions else ''}"
+        for count in counts(comparison)
+    ]
+    lost = f"loss: {loss_counts(comparison)}" if comparison.losses else ""
+    return "; ".join(part for part in (", ".join(parts), lost) if part) or "nothing to compare"
 
 
-def loss_counts(report: Comparison) -> str:
+def loss_counts(comparison: Comparison) -> str:
     """How many rows in which something was lost got each verdict, worst first; of those without a test, how many lost more now and how many less."""
-    found = [_verdict_counts(loss.verdict for loss in report.losses if loss.verdict not in _UNPROVEN)]
-    unproven = [loss for loss in report.losses if loss.verdict in _UNPROVEN]
+    parts = [_verdict_counts(loss.verdict for loss in comparison.losses if loss.verdict not in _UNPROVEN)]
+    unproven = [loss for loss in comparison.losses if loss.verdict in _UNPROVEN]
     if unproven:
-        counted = ((len(members), way) for way, members in _by_way(unproven).items())
-        found.append(f"{', '.join(f'{count} {way}' for count, way in counted if count)}, not proven")
-    return ", ".join(part for part in found if part)
+        counted = ((len(members), direction) for direction, members in _by_way(unproven).items())
+        parts.append(f"{', '.join(f'{count} {direction}' for count, direction in counted if count)}, not proven")
+    return ", ".join(part for part in parts if part)
 
 
 def _verdict_counts(verdicts: Iterable[Verdict]) -> str:
-    given = list(verdicts)
-    return ", ".join(f"{given.count(verdict)} {MEANINGS[verdict].title.lower()}" for verdict in VERDICTS if verdict in given)
+    listed = list(verdicts)
+    return ", ".join(f"{listed.count(verdict)} {MEANINGS[verdict].title.lower()}" for verdict in VERDICTS if verdict in listed)
 
 
-def loss_words(report: Comparison) -> str:
+def loss_words(comparison: Comparison) -> str:
     """The rows in which messages were lost, as a part of a sentence: how many lost more now and how much, or the verdicts that tests gave."""
-    total = len(report.losses)
-    unproven = [loss for loss in report.losses if loss.verdict in _UNPROVEN]
+    total = len(comparison.losses)
+    unproven = [loss for loss in comparison.losses if loss.verdict in _UNPROVEN]
     lost = f"messages were lost in {_count_of_rows(total)}"
-    if any(loss.verdict in _JUDGED for loss in report.losses):
-        return f"{lost} ({loss_counts(report)})"
+    if any(loss.verdict in _JUDGED for loss in comparison.losses):
+        return f"{lost} ({loss_counts(comparison)})"
     if not unproven:
-        apart = sum(loss.verdict in APART for loss in report.losses)
-        return f"{lost}, which {'does' if total == 1 else 'do'} not compare" if apart == total else lost
-    found = _by_way(unproven)
-    of = f" of {_count_of_rows(len(unproven))}"
-    parts = [f"{way} in {len(members)}{'' if place else of}" for place, (way, members) in enumerate((way, one) for way, one in found.items() if one)]
-    if found["higher"]:
-        worst = max(found["higher"], key=lambda loss: loss.new.most if loss.new else 0.0)
+        not_comparable = sum(loss.verdict in APART for loss in comparison.losses)
+        return f"{lost}, which {'does' if total == 1 else 'do'} not compare" if not_comparable == total else lost
+    by_direction = _by_way(unproven)
+    of_rows = f" of {_count_of_rows(len(unproven))}"
+    parts = [
+        f"{direction} in {len(members)}{'' if index else of_rows}"
+        for index, (direction, members) in enumerate((direction, members) for direction, members in by_direction.items() if members)
+    ]
+    if by_direction["higher"]:
+        worst = max(by_direction["higher"], key=lambda loss: loss.new.most if loss.new else 0.0)
         most = f"up to {share(worst.new)} in a run, was {share(worst.old)}"
         # The medians decide. Where one run of the old side lost more than any of the new one, its share alone would say the opposite.
         is_less = worst.old is not None and worst.new is not None and worst.new.most < worst.old.most
         medians = f"{share(worst.new, median=True)} in the median run, was {share(worst.old, median=True)}; " if is_less else ""
         parts[0] += f" ({medians}{most})"
-    rest = total - len(unproven)
-    return f"loss was {', '.join(parts)}, not proven{f'; in {rest} more, which do not compare, messages were lost too' if rest else ''}"
+    others = total - len(unproven)
+    return f"loss was {', '.join(parts)}, not proven{f'; in {others} more, which do not compare, messages were lost too' if others else ''}"
 
 
 def _by_way(losses: Iterable[Loss]) -> dict[str, list[Loss]]:
     """The rows whose loss is higher now, lower, and the same."""
-    found: dict[str, list[Loss]] = {"higher": [], "lower": [], "alike": []}
+    by_direction: dict[str, list[Loss]] = {"higher": [], "lower": [], "alike": []}
     for loss in losses:
-        found[way_of(loss)].append(loss)
-    return found
+        by_direction[direction_of(loss)].append(loss)
+    return by_direction
 
 
 def _count_of_rows(count: int) -> str:
@@ -234,41 +241,41 @@ _OPEN_WORDS: Mapping[Verdict, str] = MappingProxyType(
 )
 
 
-def conclusion(report: Comparison, *, with_reasons: bool = True) -> str:
+def conclusion(comparison: Comparison, *, with_reasons: bool = True) -> str:
     """The result in short sentences: what got better and worse, how many rows do not compare, and for how many the runs prove no change.
 
     Args:
-        report: the comparison.
+        comparison: the comparison.
         with_reasons: whether to say why rows do not compare. A page has a part of its own for that, so it says so here only if no test was possible.
     """
-    if report.warns("same_runs"):
+    if comparison.warns("same_runs"):
         return SAME_RUNS
-    told = "; ".join([*_changes(report), *_untested(report)])
-    rest = "; ".join([*_apart(report, with_reasons=with_reasons or not has_tests(report.counts)), *_open(report)])
-    sentences = [told, rest, loss_words(report) if report.losses else ""]
-    but = " but loss" if report.lossless or report.lossy_counts else ""
-    return " ".join(f"{one[:1].upper()}{one[1:]}." for one in sentences if one) or f"There is nothing to compare{but}."
+    compared = "; ".join([*_changes(comparison), *_untested(comparison)])
+    not_compared = "; ".join([*_not_comparable_words(comparison, with_reasons=with_reasons or not has_tests(comparison.counts)), *_open(comparison)])
+    sentences = [compared, not_compared, loss_words(comparison) if comparison.losses else ""]
+    but = " but loss" if comparison.lossless or comparison.lossy_counts else ""
+    return " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences if sentence) or f"There is nothing to compare{but}."
 
 
-def shown_part(report: Comparison, only: Sequence[str]) -> Comparison:
-    """The part of a report that is shown: all of it; of a comparison of runs with themselves only the rows that were asked for."""
-    if not report.warns("same_runs"):
-        return report
-    return replace(report, rows=report.rows if only else (), counts=dict.fromkeys(report.counts, 0), losses=(), curves=())
+def shown_part(comparison: Comparison, only: Sequence[str]) -> Comparison:
+    """The part of a comparison that is shown: all of it; of a comparison of runs with themselves only the rows that were asked for."""
+    if not comparison.warns("same_runs"):
+        return comparison
+    return replace(comparison, rows=comparison.rows if only else (), counts=dict.fromkeys(comparison.counts, 0), losses=(), curves=())
 
 
-def _changes(report: Comparison) -> Iterator[str]:
+def _changes(comparison: Comparison) -> Iterator[str]:
     """What tests found."""
-    counts = report.counts
+    counts = comparison.counts
     if has_tests(counts):
         if counts["worse"] or counts["better"]:
             order: tuple[Verdict, ...] = ("worse", "better") if counts["worse"] else ("better", "worse")
-            yield ", ".join(_found(report, verdict, is_first=verdict == order[0]) for verdict in order)
+            yield ", ".join(_verdict_words(comparison, verdict, is_first=verdict == order[0]) for verdict in order)
         else:
             yield "no row is worse or better"
         if counts["no_change"]:
             yield f"no change in {counts['no_change']}"
-    elif not any(counts[verdict] for verdict in UNTESTED) and len(report.rows) > _without_partner(counts):
+    elif not any(counts[verdict] for verdict in UNTESTED) and len(comparison.rows) > _without_partner(counts):
         yield "no row could be tested"
 
 
@@ -277,9 +284,9 @@ def _without_partner(counts: Mapping[str, int]) -> int:
     return sum(counts[verdict] for verdict in APART)
 
 
-def _found(report: Comparison, verdict: Verdict, *, is_first: bool) -> str:
+def _verdict_words(comparison: Comparison, verdict: Verdict, *, is_first: bool) -> str:
     """How many rows are better or worse, and which."""
-    rows = [row for row in report.rows if row.verdict == verdict]
+    rows = [row for row in comparison.rows if row.verdict == verdict]
     noun = f" {_rows(len(rows))}" if is_first else ""
     return f"{len(rows)}{noun} {verdict} ({where_and_how_much(rows)})" if rows else f"none {verdict}"
 
@@ -289,84 +296,84 @@ def _rows(count: int) -> str:
     return "row" if count == 1 else "rows"
 
 
-def _untested(report: Comparison) -> Iterator[str]:
-    """Of a report without any test: whether values differ. Beside results of tests, such rows only count among those that prove nothing."""
-    rows = [] if has_tests(report.counts) else [row for row in report.rows if row.verdict in UNTESTED]
+def _untested(comparison: Comparison) -> Iterator[str]:
+    """Of a comparison without any test: whether values differ. Beside results of tests, such rows only count among those that prove nothing."""
+    rows = [] if has_tests(comparison.counts) else [row for row in comparison.rows if row.verdict in UNTESTED]
     if not rows:
         return
     again = sum("same_measurement" in row.reasons and "same_runs" not in row.flags for row in rows)
-    if again == len(rows) and not any(report.counts[verdict] for verdict in _OPEN_WORDS):
+    if again == len(rows) and not any(comparison.counts[verdict] for verdict in _OPEN_WORDS):
         yield f"nothing measured changed: {again} {_rows(again)} {'is' if again == 1 else 'are'} the same measurement, published again"
         return
-    differ, alike = (report.counts[verdict] for verdict in UNTESTED)
-    pointing = f" ({ways(report)})" if differ else ""
+    differ, alike = (comparison.counts[verdict] for verdict in UNTESTED)
+    pointing = f" ({directions(comparison)})" if differ else ""
     beyond = f"{differ or 'no'} row{'s differ' if differ > 1 else ' differs'} by more than the band{pointing}"
     reprints = f" ({again} the same measurement, published again)" if again else ""
     yield f"{untested_words(rows)}: {beyond}, {alike or 'none'} {'is' if alike == 1 else 'are'} alike{reprints}"
 
 
-def _apart(report: Comparison, *, with_reasons: bool) -> Iterator[str]:
+def _not_comparable_words(comparison: Comparison, *, with_reasons: bool) -> Iterator[str]:
     """How many rows do not compare."""
-    count, total = _without_partner(report.counts), len(report.rows)
+    count, total = _without_partner(comparison.counts), len(comparison.rows)
     if count:
-        yield apart_words(report) if with_reasons else f"{count} of {total} rows {'does' if count == 1 else 'do'} not compare"
+        yield apart_words(comparison) if with_reasons else f"{count} of {total} rows {'does' if count == 1 else 'do'} not compare"
 
 
-def _open(report: Comparison) -> Iterator[str]:
+def _open(comparison: Comparison) -> Iterator[str]:
     """For how many rows that compare nothing is proven, and why if that is the same for all."""
-    counts = report.counts
-    found = {why: counts[verdict] for verdict, why in _OPEN_WORDS.items() if counts[verdict]}
+    counts = comparison.counts
+    open_counts = {why: counts[verdict] for verdict, why in _OPEN_WORDS.items() if counts[verdict]}
     untested = sum(counts[verdict] for verdict in UNTESTED) if has_tests(counts) else 0
-    if total := sum(found.values()) + untested:
-        why = f" ({next(iter(found))})" if len(found) == 1 and not untested else ""
+    if total := sum(open_counts.values()) + untested:
+        why = f" ({next(iter(open_counts))})" if len(open_counts) == 1 and not untested else ""
         differ = counts["unreplicated_diff"] if untested else 0
-        why = f" ({differ} of them {'differ' if differ > 1 else 'differs'}: {ways(report)})" if differ else why
+        why = f" ({differ} of them {'differ' if differ > 1 else 'differs'}: {directions(comparison)})" if differ else why
         yield f"for {total} the runs cannot prove a change{why}"
 
 
-def across_words(report: Comparison) -> str:
+def across_words(comparison: Comparison) -> str:
     """The fields that the diff goes across, with both sides' values if these are the same in all rows."""
-    sides = dict.fromkeys(row.across for row in report.rows if row.across and row.old and row.new)
-    fields = ", ".join(report.settings.across)
+    sides = dict.fromkeys(row.across for row in comparison.rows if row.across and row.old and row.new)
+    fields = ", ".join(comparison.settings.across)
     return f"{fields} ({sides_of(next(iter(sides)))})" if len(sides) == 1 else fields
 
 
-def curve_words(found: Curve) -> str:
+def curve_words(curve: Curve) -> str:
     """A series of single values in words."""
-    ends = f"{words.ratio(found.least)} to {words.ratio(found.most)}"
-    ways = (f"{found.lower} lower", f"{found.equal} equal" if found.equal else "", f"{found.higher} higher")
-    counted = f"{words.ratio(found.mean_ratio)} on average of {found.rows} sizes ({ends}; {', '.join(way for way in ways if way)})"
-    return "; ".join([f"{row_name(found.key)}: {counted}", *_flat(found)])
+    ends = f"{words.ratio(curve.least)} to {words.ratio(curve.most)}"
+    directions = (f"{curve.lower} lower", f"{curve.equal} equal" if curve.equal else "", f"{curve.higher} higher")
+    counted = f"{words.ratio(curve.mean_ratio)} on average of {curve.rows} sizes ({ends}; {', '.join(part for part in directions if part)})"
+    return "; ".join([f"{row_name(curve.key)}: {counted}", *_flat(curve)])
 
 
-def _flat(found: Curve) -> list[str]:
+def _flat(curve: Curve) -> list[str]:
     """The sides whose latency is the same at all sizes, which does not happen if the bytes move."""
-    unit = METRICS[found.key.metric].unit
+    unit = METRICS[curve.key.metric].unit
     means = "at every size, as when a reference is handed over and no payload moves"
-    levels = (("old", found.old_flat), ("new", found.new_flat))
+    levels = (("old", curve.old_flat), ("new", curve.new_flat))
     return [f"{side}: {quantity(level, unit)} {means}" for side, level in levels if level is not None]
 
 
-def figures_words(report: Comparison) -> list[str]:
+def figures_words(comparison: Comparison) -> list[str]:
     """How the figures of the rows were computed: the choice of the median, and the estimated ratio."""
-    there = any(row.old and row.new and max(row.old.runs, row.new.runs) > 1 for row in report.rows)
-    estimated = any(words.is_estimate(row) for row in report.rows)
+    there = any(row.old and row.new and max(row.old.runs, row.new.runs) > 1 for row in comparison.rows)
+    estimated = any(words.is_estimate(row) for row in comparison.rows)
     return [*([MEDIAN] if there else []), *([ESTIMATE] if estimated else [])]
 
 
-def side_words(found: Input) -> str:
+def side_words(side: Input) -> str:
     """One side in words."""
     parts = [
-        " and ".join(found.systems),
-        ", ".join(found.versions),
-        f"{found.runs} run{'s' if found.runs != 1 else ''}, {found.numbers} numbers",
-        ", ".join(_label_words(f"{PREFIX}{name}", values) for name, values in found.labels.items()),
-        ", ".join(found.hosts) or "machine not stated",
-        _when(found),
-        "published figures" if found.published else "",
-        f"{found.problems} {'lines or files' if found.problems > 1 else 'line or file'} could not be used" if found.problems else "",
+        " and ".join(side.systems),
+        ", ".join(side.versions),
+        f"{side.runs} run{'s' if side.runs != 1 else ''}, {side.numbers} numbers",
+        ", ".join(_label_words(f"{PREFIX}{name}", values) for name, values in side.labels.items()),
+        ", ".join(side.hosts) or "machine not stated",
+        _when(side),
+        "published figures" if side.published else "",
+        f"{side.problems} {'lines or files' if side.problems > 1 else 'line or file'} could not be used" if side.problems else "",
     ]
-    return f"{found.name}: " + "; ".join(part for part in parts if part)
+    return f"{side.name}: " + "; ".join(part for part in parts if part)
 
 
 def _label_words(field: str, values: Sequence[str]) -> str:
@@ -378,15 +385,15 @@ def _few(values: Sequence[str]) -> list[str]:
     return [*values[:_NAMED], *([f"{len(values) - _NAMED} more"] if len(values) > _NAMED else [])]
 
 
-def _when(found: Input) -> str:
-    if found.first is None:
+def _when(side: Input) -> str:
+    if side.first is None:
         return ""
-    return found.first if found.first == found.last else f"{found.first} to {found.last}"
+    return side.first if side.first == side.last else f"{side.first} to {side.last}"
 
 
-def unstated_words(report: Comparison) -> str:
+def unstated_words(comparison: Comparison) -> str:
     """The conditions that are needed for a verdict and not stated, over all rows without a verdict."""
-    fields = dict.fromkeys(field for row in report.rows if row.verdict in _BY_VALUE for field in row.unverified)
+    fields = dict.fromkeys(field for row in comparison.rows if row.verdict in _BY_VALUE for field in row.unverified)
     return ", ".join(title_of(field) for field in fields)
 
 
@@ -404,7 +411,7 @@ class TransportCounts(msgspec.Struct, frozen=True):
     transport: str | None
     name: str
     counts: tuple[tuple[Verdict, int, str], ...]
-    apart: int
+    not_comparable: int
 
 
 class LargestChange(msgspec.Struct, frozen=True):
@@ -415,14 +422,14 @@ class LargestChange(msgspec.Struct, frozen=True):
     words: str
 
 
-def moved_most(report: Comparison, most: int = 3) -> list[LargestChange]:
+def moved_most(comparison: Comparison, most: int = 3) -> list[LargestChange]:
     """Return the rows that moved most, the largest change first.
 
     Rows that are worse or better come from tests. Only if there are none, rows without a test stand in. Medians and means come before
     tails, which are the weakest evidence.
     """
-    several = len({row.key.system for row in report.rows}) > 1
-    rows = [row for row in report.rows if row.verdict in ("worse", "better")] or [row for row in report.rows if row.verdict == _UNTESTED]
+    several = len({row.key.system for row in comparison.rows}) > 1
+    rows = [row for row in comparison.rows if row.verdict in ("worse", "better")] or [row for row in comparison.rows if row.verdict == _UNTESTED]
     return [LargestChange(row.verdict, row_name(row.key, with_system=several), _amount(row)) for row in _largest(rows)[:most]]
 
 
@@ -437,25 +444,25 @@ def _amount(row: ComparisonRow) -> str:
     return f"{percent(abs(ratio - 1))} {row.verdict}"
 
 
-def by_transport(report: Comparison) -> list[TransportCounts]:
+def by_transport(comparison: Comparison) -> list[TransportCounts]:
     """Return the counts of each transport, which add up to those of the sections.
 
     Return nothing if there are fewer than two transports, or if no row compares: that is one sentence, and not a table of zeros.
     """
-    if not any(report.counts[verdict] for verdict in VERDICTS if verdict not in APART):
+    if not any(comparison.counts[verdict] for verdict in VERDICTS if verdict not in APART):
         return []
-    several = len({row.key.system for row in report.rows}) > 1
-    found: dict[str, list[ComparisonRow]] = {}
-    for row in report.rows:
+    several = len({row.key.system for row in comparison.rows}) > 1
+    rows_of: dict[str, list[ComparisonRow]] = {}
+    for row in comparison.rows:
         transport = row.key.transport or f"transport {NOT_STATED}"
-        found.setdefault(with_system(row.key.system, transport) if several and row.key.system else transport, []).append(row)
-    shown = [verdict for verdict in VERDICTS if verdict not in APART and (report.counts[verdict] or verdict in ("worse", "better"))]
-    return [_counted(name, found[name], shown) for name in sorted(found, key=str.lower)] if len(found) > 1 else []
+        rows_of.setdefault(with_system(row.key.system, transport) if several and row.key.system else transport, []).append(row)
+    verdicts = [verdict for verdict in VERDICTS if verdict not in APART and (comparison.counts[verdict] or verdict in ("worse", "better"))]
+    return [_counted(name, rows_of[name], verdicts) for name in sorted(rows_of, key=str.lower)] if len(rows_of) > 1 else []
 
 
-def _counted(name: str, rows: Sequence[ComparisonRow], shown: Sequence[Verdict]) -> TransportCounts:
+def _counted(name: str, rows: Sequence[ComparisonRow], verdicts: Sequence[Verdict]) -> TransportCounts:
     counted = Counter(row.verdict for row in rows)
-    counts = ((verdict, counted[verdict], _which([row for row in rows if row.verdict == verdict])) for verdict in shown)
+    counts = ((verdict, counted[verdict], _which([row for row in rows if row.verdict == verdict])) for verdict in verdicts)
     first = rows[0].key
     return TransportCounts(first.system, first.transport, name, tuple(counts), sum(counted[verdict] for verdict in APART))
 
@@ -494,7 +501,7 @@ def _moved_over(rows: Sequence[ComparisonRow]) -> str:
     for row in sorted(rows, key=lambda row: row.key.transport or ""):
         over.setdefault(row.key.transport, []).append(row)
     alike: dict[frozenset[str], list[str | None]] = {}
-    for transport, members in sorted(over.items(), key=lambda found: not any(band_of(row.key.statistic) == "centre" for row in found[1])):
+    for transport, members in sorted(over.items(), key=lambda item: not any(band_of(row.key.statistic) == "centre" for row in item[1])):
         alike.setdefault(frozenset(row.key.statistic for row in members), []).append(transport)
     parts = (f"{_over(transports)}: {how_much([row for transport in transports for row in over[transport]])}" for transports in alike.values())
     return ";".join(parts)
@@ -525,29 +532,29 @@ def _range(name: str, rows: Sequence[ComparisonRow]) -> str:
     return f"{name} by {lower}{most}"
 
 
-def loss_sentence(report: Comparison) -> str:
+def loss_sentence(comparison: Comparison) -> str:
     """A sentence on the rows without loss, or without a share of it; nothing if loss was not asked for."""
-    if report.warns("same_runs") or not report.loss_asked:
+    if comparison.warns("same_runs") or not comparison.loss_asked:
         return ""
-    if not report.losses and not report.lossless and not report.lossy_counts:
+    if not comparison.losses and not comparison.lossless and not comparison.lossy_counts:
         return "Neither side states its loss."
-    return " ".join(sentence for sentence in (_lossless(report), _without_share(report)) if sentence)
+    return " ".join(sentence for sentence in (_lossless(comparison), _without_share(comparison)) if sentence)
 
 
-def _without_share(report: Comparison) -> str:
+def _without_share(comparison: Comparison) -> str:
     """The rows whose logs state how many messages were lost, but not of how many."""
-    count = report.lossy_counts
+    count = comparison.lossy_counts
     if not count:
         return ""
     return f"In {count} row{'s' if count > 1 else ''} messages were lost, and no log states of how many: there is no share to compare."
 
 
-def _lossless(report: Comparison) -> str:
+def _lossless(comparison: Comparison) -> str:
     """The rows in which no run lost anything."""
-    if not report.losses and report.lossless:
-        return f"No run lost anything ({report.lossless} row{'s state' if report.lossless != 1 else ' states'} it)."
+    if not comparison.losses and comparison.lossless:
+        return f"No run lost anything ({comparison.lossless} row{'s state' if comparison.lossless != 1 else ' states'} it)."
     return (
-        f"In the other {report.lossless} row{'s' if report.lossless != 1 else ''} with a statement of loss no run lost anything."
-        if report.lossless
+        f"In the other {comparison.lossless} row{'s' if comparison.lossless != 1 else ''} with a statement of loss no run lost anything."
+        if comparison.lossless
         else ""
     )

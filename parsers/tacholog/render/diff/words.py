@@ -150,8 +150,8 @@ def ratio(value: float) -> str:
 
 def percent(share: float) -> str:
     """A share in percent, with as many decimals as it deserves."""
-    whole = f"{share * 100:.0f}"
-    return f"{whole} %" if abs(share) * 100 >= _WHOLE_PERCENT and (whole != "100" or share >= 1) else f"{share * 100:.1f} %"
+    integer = f"{share * 100:.0f}"
+    return f"{integer} %" if abs(share) * 100 >= _WHOLE_PERCENT and (integer != "100" or share >= 1) else f"{share * 100:.1f} %"
 
 
 def interval(row: ComparisonRow) -> str:
@@ -173,20 +173,20 @@ def remark(row: ComparisonRow) -> str:
 
 def remarks(row: ComparisonRow) -> tuple[str, ...]:
     """The parts of the remark beside a row's numbers: how large the change is, on what evidence, or why there is no verdict."""
-    machines = [different(row.verdict, found) for found in row.differences if found.field == "host" and row.old and row.new]
+    machines = [different(row.verdict, difference) for difference in row.differences if difference.field == "host" and row.old and row.new]
     reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_limits` says it
-    found = [change(row), evidence(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row)]
+    parts = [change(row), evidence(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row)]
     alone = row.old is None or row.new is None
-    return tuple(part for part in [*found, *(elsewhere(row.old, row.differences) if alone else ())] if part)
+    return tuple(part for part in [*parts, *(other_conditions(row.old, row.differences) if alone else ())] if part)
 
 
-def different(verdict: Verdict, found: Difference) -> str:
+def different(verdict: Verdict, difference: Difference) -> str:
     """What is not the same on both sides of a row. Two machines are a possible reason of values that differ without proof."""
-    said = difference_words(found)
-    return f"another machine, which may explain it ({said})" if found.field == "host" and verdict == "unreplicated_diff" else said
+    text = difference_words(difference)
+    return f"another machine, which may explain it ({text})" if difference.field == "host" and verdict == "unreplicated_diff" else text
 
 
-def elsewhere(old: object, differences: Sequence[Difference]) -> list[str]:
+def other_conditions(old: object, differences: Sequence[Difference]) -> list[str]:
     """The other conditions under which the other side has a row that only one side has; ``old`` is none if the new side has it."""
     if not differences:
         return []
@@ -200,8 +200,8 @@ def change(row: ComparisonRow) -> str:
         return ""
     if row.verdict in ("worse", "better"):
         return f"{percent(abs(worse_by(row.ratio, row.better)))} {row.verdict}{_of_medians(row)}"
-    way = f", {toward(row)}" if row.verdict == "unreplicated_diff" and toward(row) else ""
-    return f"{_higher(row.ratio) or 'equal'}{_of_medians(row)}{way}"
+    direction = f", {toward(row)}" if row.verdict == "unreplicated_diff" and toward(row) else ""
+    return f"{_higher(row.ratio) or 'equal'}{_of_medians(row)}{direction}"
 
 
 def toward(row: ComparisonRow) -> str:
@@ -237,8 +237,8 @@ def evidence(row: ComparisonRow) -> str:
         return "" if few else f"medians of {row.old.runs} and {row.new.runs} runs"
     old, new = len(row.old.values), len(row.new.values)
     runs = f"{old} pairs" if row.design == "paired" else f"{old} and {new} sessions"
-    rest = f" (of {row.old.runs} and {row.new.runs} runs)" if row.design == "paired" and old < max(row.old.runs, row.new.runs) else ""
-    return f"{runs}{rest}, adjusted p\u00a0{row.p_adjusted:.2g}{' in the gate' if 'gated' in row.flags else ''}"
+    of_runs = f" (of {row.old.runs} and {row.new.runs} runs)" if row.design == "paired" and old < max(row.old.runs, row.new.runs) else ""
+    return f"{runs}{of_runs}, adjusted p\u00a0{row.p_adjusted:.2g}{' in the gate' if 'gated' in row.flags else ''}"
 
 
 def _alone(row: ComparisonRow) -> str:
@@ -281,13 +281,13 @@ def _few_samples(row: ComparisonRow) -> str:
 
 def value_of(row: ComparisonRow, which: str, write: Callable[[float, str], str] = quantity) -> str:
     """The value of a side, ``old`` or ``new``, as ``write`` writes it."""
-    found = row.old if which == "old" else row.new
-    if found is None:
+    side = row.old if which == "old" else row.new
+    if side is None:
         return "-"
-    if found.median is None:
+    if side.median is None:
         return NOT_STATED
-    bound = "=" if found.bound.startswith("range") else found.bound
-    return with_bound(write(found.median, row.unit), bound)
+    bound = "=" if side.bound.startswith("range") else side.bound
+    return with_bound(write(side.median, row.unit), bound)
 
 
 def _limits(row: ComparisonRow) -> str:
@@ -329,8 +329,10 @@ def _flags(row: ComparisonRow) -> list[str]:
     if "two_modes" not in row.flags:
         return host
     sides = [("old", row.old), ("new", row.new)]
-    found = [(which, modes(side.values, log1p(row.threshold or 0))) for which, side in sides if side]
-    return host + [f"the {which} runs form two groups, around {' and '.join(_quantity(row, mode) for mode in two)}" for which, two in found if two]
+    modes_of_sides = [(which, modes(side.values, log1p(row.threshold or 0))) for which, side in sides if side]
+    return host + [
+        f"the {which} runs form two groups, around {' and '.join(_quantity(row, mode) for mode in two)}" for which, two in modes_of_sides if two
+    ]
 
 
 def host_label(change: float) -> str:
@@ -346,14 +348,14 @@ Parts = tuple[str, str, str]  # what was lost: the words before the largest shar
 
 
 class LossLine(msgspec.Struct, frozen=True):
-    """A row in which something was lost, in  ``way``: whether the loss is higher now, lower, or alike."""
+    """A row in which something was lost, in  ``direction``: whether the loss is higher now, lower, or alike."""
 
     name: str
     old_parts: Parts
     new_parts: Parts
     remark: str
     verdict: Verdict
-    way: str
+    direction: str
 
     @property
     def old(self) -> str:
@@ -369,7 +371,7 @@ class LossLine(msgspec.Struct, frozen=True):
 def loss_line(loss: Loss, *, with_system: bool) -> LossLine:
     """A row in which a run lost something, in words."""
     remark = "; ".join(_remarks(loss))
-    return LossLine(row_name(loss.key, with_system=with_system), _lost(loss.old), _lost(loss.new), remark, loss.verdict, way_of(loss))
+    return LossLine(row_name(loss.key, with_system=with_system), _lost(loss.old), _lost(loss.new), remark, loss.verdict, direction_of(loss))
 
 
 def _lost(side: LossSide | None) -> Parts:
@@ -385,27 +387,27 @@ def _lost(side: LossSide | None) -> Parts:
 def _remarks(loss: Loss) -> Iterator[str]:
     """The verdict with its evidence, or the reason why there is none."""
     title = _title(loss)
-    yield f"{title}: {', '.join(_found(loss))}" if loss.p_adjusted is not None else title
+    yield f"{title}: {', '.join(_test_words(loss))}" if loss.p_adjusted is not None else title
     if loss.verdict == "too_few_pairs":
         yield few(loss.attainable_p, loss.needed, loss.design)
     if loss.verdict in OPEN and not _holds_zero(loss) and "host_changed" not in loss.reasons:
         yield ALONE
-    yield from (_reason(loss, code) for code in loss.reasons if code not in {one.field for one in loss.differences})
+    yield from (_reason(loss, code) for code in loss.reasons if code not in {difference.field for difference in loss.differences})
     if loss.old is None or loss.new is None:
-        yield from elsewhere(loss.old, loss.differences)
+        yield from other_conditions(loss.old, loss.differences)
     else:
-        yield from (different(loss.verdict, one) for one in loss.differences)
+        yield from (different(loss.verdict, difference) for difference in loss.differences)
 
 
 def _title(loss: Loss) -> str:
     """The verdict; of a row without a test also whether the loss is higher or lower now: the medians alone would call many runs with loss alike."""
-    title, way = MEANINGS[loss.verdict].title.lower(), way_of(loss)
-    if way == "alike" or loss.verdict not in (*UNTESTED, "insufficient"):
+    title, direction = MEANINGS[loss.verdict].title.lower(), direction_of(loss)
+    if direction == "alike" or loss.verdict not in (*UNTESTED, "insufficient"):
         return title
     if loss.verdict == "unreplicated_same" and loss.threshold:
         points = loss.threshold * 100
-        return f"{way}, not proven: the medians differ by no more than {points:g} point{'' if points == 1 else 's'}"
-    return f"{way}, not enough runs" if loss.verdict == "insufficient" else f"{way}, not proven"
+        return f"{direction}, not proven: the medians differ by no more than {points:g} point{'' if points == 1 else 's'}"
+    return f"{direction}, not enough runs" if loss.verdict == "insufficient" else f"{direction}, not proven"
 
 
 def _holds_zero(loss: Loss) -> bool:
@@ -413,7 +415,7 @@ def _holds_zero(loss: Loss) -> bool:
     return (low is None or low <= 0) and (high is None or high >= 0)
 
 
-def _found(loss: Loss) -> Iterator[str]:
+def _test_words(loss: Loss) -> Iterator[str]:
     """The difference between the sides, from how many pairs or sessions, and the result of the test."""
     low, high = loss.interval or (None, None)
     ends = f" ({_points(low)} to {_points(high)})" if low is not None and high is not None else ""
@@ -441,11 +443,11 @@ def share(side: LossSide | None, *, median: bool = False) -> str:
     return quantity((side.median if median else side.most) if side else 0.0, METRICS["loss"].unit)
 
 
-def way_of(loss: Loss) -> str:
+def direction_of(loss: Loss) -> str:
     """Whether the loss of a row is higher now, lower, or alike."""
     return "alike" if not loss.change else "higher" if loss.change > 0 else "lower"
 
 
 def sides_of(across: Sequence[Difference]) -> str:
     """The values on each side of the fields that a diff goes across: once if both are the same."""
-    return "; ".join(difference_words(one) for one in across)
+    return "; ".join(difference_words(difference) for difference in across)

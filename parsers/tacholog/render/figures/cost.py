@@ -38,4 +38,4 @@ def _points(series: Series, cost: Mapping[int | None, Cost]) -> Iterator[PlotPoi
         found = cost.get(at)
         if found is not None and found.cpu_ns is not None and cell.value:
             words = f"{size(at)}: {quantity(cell.value, 'ns')}, {quantity(found.cpu_ns.value, 'ns')} of processor time"
-            yield PlotPoint(found.cpu_ns.value, cell.value, words, more=more_of(cell), result=cell.shown)
+            yield PlotPoint(found.cpu_ns.value, cell.value, words, more=more_of(cell), result=cell.result)

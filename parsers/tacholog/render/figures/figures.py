@@ -157,7 +157,7 @@ def words_of(cell: Cell, unit: str, written: Callable[[float, str], str] = quant
     """Return the number of a cell with its bound and unit and, for repeated runs, their range. ``written`` formats a value."""
     if cell.value is None:
         return "not stated"
-    text = with_bound(written(cell.value, unit), cell.shown.bound)
+    text = with_bound(written(cell.value, unit), cell.result.bound)
     if cell.groups and cell.low is not None and cell.high is not None:
         both = " and ".join(f"{written(group.value, unit)} in {group.runs}" for group in cell.groups)
         return f"two groups of runs: {both} ({written(cell.low, unit)} to {written(cell.high, unit)} in all)"
@@ -189,7 +189,7 @@ def _percentiles_of(series: Sequence[Series]) -> list[str]:
 def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Trace | None:
     least = -1.0 if unit == "ratio" else 0.0  # a log axis has no zero
     points = tuple(
-        PlotPoint(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell), cell.shown, UNDERSAMPLED in cell.marks)
+        PlotPoint(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell), cell.result, UNDERSAMPLED in cell.marks)
         for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
         if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is no point
     )
@@ -236,7 +236,7 @@ def _without_ranges(trace: Trace) -> Trace:
 
 
 def _place(result: ResultRow) -> str:
-    return f"{result.run.run}/{result.log}" + (f", line {result.place}" if result.place else "")
+    return f"{result.run.run}/{result.log}" + (f", line {result.number_line}" if result.number_line else "")
 
 
 def _shade(series: Series) -> Trace | None:
@@ -258,14 +258,14 @@ def _ranges(series: Series) -> Iterator[Trace]:
             words, more = f"{low.size_words}: {quantity(low.value, 'ns')} to {quantity(high.value, 'ns')}", more_of(low)
             last = low.sizes_high or at
             corners = ((at, low.value), (last, low.value), (last, high.value), (at, high.value))
-            ends = tuple(PlotPoint(x, y, words, more=more, result=low.shown) for x, y in corners)
+            ends = tuple(PlotPoint(x, y, words, more=more, result=low.result) for x, y in corners)
             yield Trace(series.label, series.slot, "total", "solid", series.published, ends, "area", details_of(series))
     for statistic in ("typical", "mean", "min", "max"):
         for at, cell in series.cells("latency", statistic).items():
             if at and cell.value and cell.sizes_high:
                 words, more = f"{cell.size_words}: {words_of(cell, 'ns')}", more_of(cell)
-                ends = tuple(PlotPoint(x, cell.value, words, more=more, result=cell.shown) for x in (at, cell.sizes_high))
-                shape: Literal["line", "below"] = "below" if cell.shown.bound == "<" else "line"
+                ends = tuple(PlotPoint(x, cell.value, words, more=more, result=cell.result) for x in (at, cell.sizes_high))
+                shape: Literal["line", "below"] = "below" if cell.result.bound == "<" else "line"
                 yield Trace(series.label, series.slot, statistic, "solid", series.published, ends, shape, details_of(series))
 
 

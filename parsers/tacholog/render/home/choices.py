@@ -105,7 +105,7 @@ class _Writer:
 
     def _answer(self, choice: Choice, criterion: Criterion, *, alone: bool) -> Iterator[Html]:
         """Yield the number, whose it is, whose ranges overlap with it, and on how much it rests; before it why nothing leads, if so."""
-        member, unit = choice.member, METRICS[choice.cell.shown.metric].unit
+        member, unit = choice.member, METRICS[choice.cell.result.metric].unit
         see_marks(self._seen, choice.cell)
         marks = [mark_link(mark, self._anchor) for mark in in_order(choice.cell.marks)]
         number = join([linked_number(choice.cell, unit, self._links, brief=True), tag("sup", *marks) if marks else NOTHING])
@@ -156,7 +156,7 @@ def _below_floor(choice: Choice, floor: SystemSeries, unit: str) -> str:
         return ", about the same: their ranges overlap"
     if choice.beside_floor == "above":
         return ""
-    if unit != METRICS["latency"].unit or choice.cell.shown.metric != "latency":
+    if unit != METRICS["latency"].unit or choice.cell.result.metric != "latency":
         return ", which takes more: it sends each message alone"
     return ", which is slower: it waits until the kernel wakes it" if waits(floor) == SLEEPS else ", which is slower"
 

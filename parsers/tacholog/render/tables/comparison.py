@@ -77,7 +77,7 @@ def _metric(metric: str, statistic: str, label: str, found: SeriesComparison) ->
         "words": metric_words(metric, label),
         "steps": steps_of(METRICS[metric].unit),
         "better": METRICS[metric].better,
-        "verdicts": [[verdicts.places, verdicts.reasons] for verdicts in found.verdicts[name]],
+        "verdicts": [[verdicts.value_indices, verdicts.reasons] for verdicts in found.verdicts[name]],
         "repeats": {place: others for place, others in enumerate(found.repeats[name]) if others},
     }
 
@@ -117,8 +117,8 @@ def _numbers(at: int, cell: Cell, name: str, links: Links, targets: Targets) -> 
         cell.low if repeated else None,
         cell.high if repeated else None,
         cell.run_count,
-        cell.shown.bound,
-        targets.place(links, cell.shown),
+        cell.result.bound,
+        targets.place(links, cell.result),
         list(cell.marks),
         [[group.value, group.runs, targets.place(links, group.result)] for group in cell.groups],
         use_of(cell, name.partition(".")[0]),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.table import Cell, Column, Row, Table, empty, exact, head, scroller
-from tacholog.view.cost import SPINS, Cost, Spread, costs, resources_of, spinning, way
+from tacholog.view.cost import SPINS, Cost, Spread, costs, resources_of, spinning, way_of_measuring
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, rounded, size
 from tacholog.view.results import ResultRow
@@ -82,7 +82,7 @@ def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
     """Return that series which are told to sleep spin by default, with the numbers that show it; nothing if none does."""
     resources = resources_of(results)
     found = spinning(series, resources)
-    spins = [member for member in series if member.results[0].test == "latency" and way(member) in found]
+    spins = [member for member in series if member.results[0].test == "latency" and way_of_measuring(member) in found]
     if not spins:
         return NOTHING
     names = join([tag("span", "; ".join(member.label for member in spins), class_="tl-label"), ": "]) if len(series) > 1 else NOTHING

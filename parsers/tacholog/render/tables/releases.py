@@ -93,24 +93,24 @@ def _name(release: Release) -> Html:
     return join([release.name, system, *(badge(published=published) for published in kinds)], " ")
 
 
-def _changes(report: Comparison, page: str | None) -> Html:
+def _changes(comparison: Comparison, page: str | None) -> Html:
     """Return how many rows got which verdict, with a link to the comparison."""
-    title = f"{report.old.name} \u2192 {report.new.name}"
+    title = f"{comparison.old.name} \u2192 {comparison.new.name}"
     link = tag("a", title, href=f"doc:{page}") if page else title
-    counts = buttons(report)
-    items = [tag("li", swatch(one.place), tag("b", one.number), f" {one.words.lower()}", class_=one.style) for one in counts]
-    apart = apart_words(report)
-    items += [tag("li", f"{apart}." if not counts else f"{sum(report.counts[verdict] for verdict in APART)} do not compare")] if apart else []
+    counts = buttons(comparison)
+    items = [tag("li", swatch(one.anchor), tag("b", one.number), f" {one.words.lower()}", class_=one.style) for one in counts]
+    apart = apart_words(comparison)
+    items += [tag("li", f"{apart}." if not counts else f"{sum(comparison.counts[verdict] for verdict in APART)} do not compare")] if apart else []
     counted = tag("ul", *items, class_="counts stat-count") if items else NOTHING
     return tag("div", tag("div", link, class_="stat-label"), counted, class_="tl-diff tl-wraps")
 
 
-def _moved(report: Comparison, page: str | None, anchor: str) -> Html:
+def _moved(comparison: Comparison, page: str | None, anchor: str) -> Html:
     """Return the rows that moved most, each with a link to the rows of its verdict."""
-    found = moved_most(report)
+    found = moved_most(comparison)
     if not found:
-        tested = any(row.p_adjusted is not None for row in report.rows)
-        words = "nothing that a test could show" if tested else "nothing beyond the band" if report.counts["unreplicated_same"] else ""
+        tested = any(row.p_adjusted is not None for row in comparison.rows)
+        words = "nothing that a test could show" if tested else "nothing beyond the band" if comparison.counts["unreplicated_same"] else ""
         return tag("span", words, class_="tl-null")
     names = (tag("a", one.name, href=f"doc:{page}#{anchor}-{one.verdict}") if page else one.name for one in found)
     return join(tag("div", name, f": {one.words}", class_="tl-wraps tl-moved stat-evidence") for name, one in zip(names, found, strict=True))

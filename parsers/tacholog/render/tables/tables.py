@@ -188,10 +188,10 @@ class CellWriter:
             return empty(number.absent)
         see_marks(self._seen, cell)
         marks = tuple(mark for mark in in_order(cell.marks) if mark not in self._above)
-        link, each = self._links.to_line(cell.shown), self._each or number.each
+        link, each = self._links.to_line(cell.result), self._each or number.each
         if cell.value is None:
             return empty(number.absent, self._each if cell.coverage and self._each else link, marks, _partly(cell))
-        text, pad = (self._groups(cell, unit, marks, best=number.best), "") if cell.groups else _aligned(cell.value, cell.shown, unit, places)
+        text, pad = (self._groups(cell, unit, marks, best=number.best), "") if cell.groups else _aligned(cell.value, cell.result, unit, places)
         return Cell(
             text,
             exact(cell.value),
@@ -202,7 +202,7 @@ class CellWriter:
             number.below,
             pad,
             best=number.best and not cell.groups,
-            title=words_of(cell, METRICS[cell.shown.metric].unit, in_full),
+            title=words_of(cell, METRICS[cell.result.metric].unit, in_full),
         )
 
     def _groups(self, cell: SeriesCell, unit: Unit, marks: Sequence[str], *, best: bool) -> Html:
@@ -292,7 +292,7 @@ def linked_number(cell: SeriesCell, unit: str, links: Links, *, strong: bool = F
         return tag("strong", found) if strong else found
 
     if not cell.groups:
-        return in_words(cell.value or 0.0, cell.shown)
+        return in_words(cell.value or 0.0, cell.result)
     both = join([in_words(group.value, group.result) for group in cell.groups], " or ")
     if brief:
         return both

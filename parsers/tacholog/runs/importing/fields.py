@@ -1,4 +1,4 @@
-"""The fields that a pattern, a rule or ``--set`` may state of a log, and how their texts become values of a manifest."""
+"""The fields that a pattern, a rule or ``--set`` may state for a log, and how their texts become values of a manifest."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tacholog.visible import is_blank, one_form
 
 #: Fields of the manifest that hold a text.
 TEXTS = ("system", "system_version", "tool", "tool_version", "release", "host", "session", "campaign", "start_time")
-#: Fields that say which log of a run it is. They do not set runs apart.
+#: Fields that identify a log within its run. They do not distinguish runs.
 OF_LOG = (ROLE, "participant")
 REPETITION = "repetition"
-#: Fields that set repetitions of a run apart, and not runs of different things.
+#: Fields that distinguish the repetitions of a run.
 OF_REPETITION = (REPETITION, START)
 LABEL, CONDITION, OPTION = "label.", "conditions.", "options."
 _PLAIN = (*TEXTS, "published", REPETITION, *OF_LOG)
@@ -42,8 +42,8 @@ def full_name(name: str, where: str) -> str:
     """Return the full name of a field: a condition may be named without ``conditions.``.
 
     Args:
-        name: as the user typed it.
-        where: where it stands, for messages.
+        name: the name as the user typed it.
+        where: where it was found, for messages.
 
     Raises:
         UnreadableInput: there is no such field; the message names near ones.
@@ -64,11 +64,11 @@ def full_name(name: str, where: str) -> str:
 
 
 def _near(name: str) -> str:
-    """Return the fields that may have been meant, or how to state something of one's own."""
-    known = [*_PLAIN, *STATED_CONDITIONS, *(CONDITION + condition for condition in STATED_CONDITIONS)]
-    near = difflib.get_close_matches(name, known, 3)
-    own = f"; write {LABEL}{name} for a word of your own" if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) else ""
-    return (f" (is {' or '.join(near)} meant?)" if near else f" (there are {', '.join(_PLAIN)}, label.NAME, options.NAME and conditions)") + own
+    """Return the similar names of fields, and how to write a label."""
+    names = [*_PLAIN, *STATED_CONDITIONS, *(CONDITION + condition for condition in STATED_CONDITIONS)]
+    near = difflib.get_close_matches(name, names, 3)
+    own_word = f"; write {LABEL}{name} for a word of your own" if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) else ""
+    return (f" (is {' or '.join(near)} meant?)" if near else f" (there are {', '.join(_PLAIN)}, label.NAME, options.NAME and conditions)") + own_word
 
 
 def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field holds
@@ -81,16 +81,16 @@ def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field
     Raises:
         ValueError: the field cannot hold it; the message says what it can hold.
     """
-    found = _typed(name, one_form(value) if isinstance(value, str) else value)
-    if isinstance(found, int) and not -(2**63) <= found < 2**63:
+    result = _typed(name, one_form(value) if isinstance(value, str) else value)
+    if isinstance(result, int) and not -(2**63) <= result < 2**63:
         raise ValueError(f"{name} = {str(value)[:20]}... does not fit into 64 bits")  # run.toml could not be read again
-    if name == REPETITION and found < 0:
-        raise ValueError(f"{name} = {found} is negative")
-    return found
+    if name == REPETITION and result < 0:
+        raise ValueError(f"{name} = {result} is negative")
+    return result
 
 
 def _typed(name: str, value: object) -> Any:  # noqa: ANN401
-    """Return the value of a field as the manifest holds it, however large."""
+    """Return the value of a field as the manifest holds it, without a limit of its size."""
     if name in DIGITS or name == "published":
         kind = bool if name == "published" else int
         value = _without_zeros(value) if kind is int else value
@@ -121,12 +121,12 @@ def _typed(name: str, value: object) -> Any:  # noqa: ANN401
 
 
 def _without_zeros(value: object) -> object:
-    """Return a text that is a number without the zeros that only make it as long as others, as in ``run03``."""
+    """Remove leading zeros, as in ``run03``, from a text that is a number."""
     return _PADDED.sub("", value) if isinstance(value, str) else value
 
 
 def _condition(name: str, value: object) -> Any:  # noqa: ANN401
-    """Return a condition as the schema types it. Words of the schema are found in upper case too."""
+    """Return a condition in the type of the schema. Words of the schema are accepted in upper case too."""
     column = STATED_CONDITIONS[name]
     if isinstance(value, str) and name == "payload_bytes":
         value = _size(value)
@@ -135,34 +135,34 @@ def _condition(name: str, value: object) -> Any:  # noqa: ANN401
     if isinstance(value, str) and column.allowed:
         value = next((word for word in column.allowed if word.casefold() == value.casefold()), value)
     try:
-        found = getattr(msgspec.convert({name: value}, StatedConditions, strict=not isinstance(value, str)), name)
+        condition = getattr(msgspec.convert({name: value}, StatedConditions, strict=not isinstance(value, str)), name)
     except msgspec.ValidationError:
         raise ValueError(f"{name} = {value!r} is not {_wanted(name)}") from None
-    if isinstance(found, str) and (is_blank(found) or len(found) > _LONGEST_TEXT):
+    if isinstance(condition, str) and (is_blank(condition) or len(condition) > _LONGEST_TEXT):
         raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters")
-    return found
+    return condition
 
 
 def _size(text: str) -> str:
-    """Return a size in bytes; the text itself if it is no size.
+    """Return a size in bytes; the text itself if it is not a size.
 
     Raises:
-        ValueError: the unit may be of 1000 or of 1024.
+        ValueError: the unit may mean 1000 or 1024.
     """
-    found = _SIZE.fullmatch(text)
-    if not found:
+    match = _SIZE.fullmatch(text)
+    if not match:
         return text
-    if _AMBIGUOUS.fullmatch(found["unit"]):
-        bytes_of_1024 = int(found["number"]) * 1024 ** ("KMG".index(found["unit"][0].upper()) + 1)
+    if _AMBIGUOUS.fullmatch(match["unit"]):
+        bytes_of_1024 = int(match["number"]) * 1024 ** ("KMG".index(match["unit"][0].upper()) + 1)
         raise ValueError(
             f"payload_bytes = {text!r} may be in units of 1000 or of 1024; state the size in bytes: "
             f"in a rule for this path with set = {{ payload_bytes = {bytes_of_1024} }}, if 1024 is meant"
         )
-    return str(int(found["number"]) * _SIZE_UNITS[found["unit"]]) if found["unit"] in _SIZE_UNITS else text
+    return str(int(match["number"]) * _SIZE_UNITS[match["unit"]]) if match["unit"] in _SIZE_UNITS else text
 
 
 def _wanted(name: str) -> str:
-    """Return in words what a condition can hold."""
+    """Return, in words, which values a condition can hold."""
     column = STATED_CONDITIONS[name]
     if column.allowed:
         return f"one of {', '.join(column.allowed)}"
@@ -186,7 +186,7 @@ def _option(name: str, value: object) -> object:
 
 
 def _scalar(text: str) -> object:
-    """Return a text as the number or truth value that it looks like. Options are compared with what logs state, where numbers are numbers."""
+    """Convert a text that looks like a number or a truth value. Options are compared with the values in logs, which are typed."""
     if text in ("true", "false"):
         return text == "true"
     return next((kind(text) for pattern, kind in _NUMBERS if pattern.fullmatch(text)), text)

@@ -1,11 +1,11 @@
-"""Which logs belong to one run, and which runs are repetitions of each other.
+"""Put logs together to runs, and runs to repetitions of each other.
 
-Logs with the same fields are one run if each has another role or participant. Where the pattern states no repetition, several logs may have the same
-fields and the same role: then each folder is a run, or, if that does not tell them apart, each log. Such runs are repetitions in the order in which
-their logs say that they started, else in the order of their paths.
+Logs with the same fields are one run if each has another role or participant. If the pattern states no repetition, several logs may have the same
+fields and the same role: then each folder is a run, or, if that is not enough, each log. Such runs are numbered as repetitions in the order of the
+start times in their logs, or else in the order of their paths.
 
-The folder of a run is ``PART/PART/.../NN``: a part for each field that sets runs apart, and the number of the repetition. The same fields always give
-the same parts. A short hash is added where different fields give the same parts.
+The folder of a run is ``PART/PART/.../NN``: a part for each field that distinguishes runs, and the number of the repetition. The same fields always
+give the same parts. A short hash is added if different fields would give the same parts.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
+
+import msgspec
 
 from tacholog.runs.conditions import contradictions
 from tacholog.runs.host import stated_host
@@ -34,30 +36,30 @@ _UNCLEAR = "logs with the same fields, so that it is not clear which of them are
 
 
 class ImportedLog(NamedTuple):
-    """A log, what is stated of it, and what it says itself."""
+    """A log to import: its path, the fields that the user states, and its content."""
 
     path: str
     fields: LogFields
     survey: LogSurvey
 
     @property
-    def place(self) -> tuple[str | None, str | None]:
-        """What sets the log apart from the others of its run."""
+    def identity(self) -> tuple[str | None, str | None]:
+        """Role and participant, which distinguish the log from the others of its run."""
         return self.fields.role, self.fields.participant
 
 
 class ImportedRun(NamedTuple):
-    """A run that is to be written.
+    """A run to import.
 
     Attributes:
-        folder: of all repetitions of the run, relative to the data folder.
-        repetition: its number.
+        folder: the folder of all repetitions of the run, relative to the data folder.
+        repetition: the number of the repetition.
         is_counted: whether the number was counted, because no path states it.
-        key: all of its fields but the repetition, as a text.
+        key: all of its fields except the repetition, as a text.
         manifest: its manifest.
-        logs: its logs, in the order of those in the manifest.
+        logs: its logs, in the order of the manifest.
         hosts: machines that its logs describe.
-        overruled: what ``--set`` states and a log of this run states differently, as sentences. The manifest leaves it out.
+        overruled: sentences on values of ``--set`` that a log of this run contradicts. The manifest leaves these values out.
     """
 
     folder: str
@@ -69,11 +71,9 @@ class ImportedRun(NamedTuple):
     hosts: dict[str, Host]
     overruled: tuple[str, ...] = ()
 
-    def at(self, repetition: int) -> ImportedRun:
+    def with_repetition(self, repetition: int) -> ImportedRun:
         """Return this run as another repetition."""
-        from msgspec.structs import replace
-
-        return self._replace(repetition=repetition, manifest=replace(self.manifest, repetition=repetition))
+        return self._replace(repetition=repetition, manifest=msgspec.structs.replace(self.manifest, repetition=repetition))
 
 
 class Grouping(NamedTuple):
@@ -81,8 +81,8 @@ class Grouping(NamedTuple):
 
     Attributes:
         runs: sorted by folder and repetition.
-        problems: logs that belong to no run, and why.
-        order: how the runs of each folder were numbered, where no path says it: ``start time`` or ``name``.
+        problems: logs that belong to no run, with the reason.
+        order: by which order the runs of each folder were numbered, if no path states the number: ``start time`` or ``name``.
     """
 
     runs: list[ImportedRun]
@@ -95,12 +95,12 @@ def group(logs: Iterable[ImportedLog]) -> Grouping:
     variants: dict[str, list[ImportedLog]] = defaultdict(list)
     for log in sorted(logs, key=lambda log: natural(log.path)):
         variants[_key(log.fields.values, without=OF_REPETITION)].append(log)
-    found = Grouping([], [], {})
+    grouping = Grouping([], [], {})
     for key, members in variants.items():
-        _add_variant(key, members, found)
-    runs = _apart(found.runs)
+        _add_variant(key, members, grouping)
+    runs = _with_own_folders(grouping.runs)
     runs.sort(key=lambda run: (natural(run.folder), run.repetition))
-    return found._replace(runs=runs)
+    return grouping._replace(runs=runs)
 
 
 def _key(values: Values, without: Sequence[str] = ()) -> str:
@@ -110,10 +110,10 @@ def _key(values: Values, without: Sequence[str] = ()) -> str:
 def natural(path: str) -> list[tuple[bool, int, str]]:
     """Return a key that sorts ``test-2`` before ``test-10``."""
     parts = re.split(r"([0-9]{1,18})", path)
-    return [(bool(place % 2), int(part) if place % 2 else 0, part) for place, part in enumerate(parts)]
+    return [(bool(index % 2), int(part) if index % 2 else 0, part) for index, part in enumerate(parts)]
 
 
-def _add_variant(key: str, logs: Sequence[ImportedLog], found: Grouping) -> None:
+def _add_variant(key: str, logs: Sequence[ImportedLog], grouping: Grouping) -> None:
     """Add the runs of logs that share all fields but the repetition."""
     numbers: dict[Any, list[ImportedLog]] = defaultdict(list)
     for log in logs:
@@ -122,25 +122,25 @@ def _add_variant(key: str, logs: Sequence[ImportedLog], found: Grouping) -> None
     for number, members in numbers.items():
         parts = _runs_by_start(members) if number is None else [members] if _is_one_run(members) else None
         if parts is None:
-            found.problems.extend(_unclear(members))
+            grouping.problems.extend(_unclear(members))
             continue
         ordered, order = _ordered(parts)
         made = [
-            _run(key, part, several, place if number is None else number, is_counted=number is None) for place, part in enumerate(ordered, start=1)
+            _run(key, part, several, count if number is None else number, is_counted=number is None) for count, part in enumerate(ordered, start=1)
         ]
-        found.problems.extend(run for run in made if isinstance(run, Problem))
-        whole = [run for run in made if isinstance(run, ImportedRun)]
-        found.runs.extend(whole)
-        if number is None and len(whole) > 1:
-            found.order[whole[0].folder] = order
+        grouping.problems.extend(run for run in made if isinstance(run, Problem))
+        runs = [run for run in made if isinstance(run, ImportedRun)]
+        grouping.runs.extend(runs)
+        if number is None and len(runs) > 1:
+            grouping.order[runs[0].folder] = order
 
 
 def _is_one_run(logs: Sequence[ImportedLog]) -> bool:
-    return len({log.place for log in logs}) == len(logs)
+    return len({log.identity for log in logs}) == len(logs)
 
 
 def _runs_by_start(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Return the logs of each run as `_runs_of` does. Logs for which different start times are stated are never of one run."""
+    """Return the logs of each run as `_runs_of` does. Logs with different stated start times never belong to one run."""
     starts: dict[str | None, list[ImportedLog]] = defaultdict(list)
     for log in logs:
         starts[log.fields.values.get(START)].append(log)
@@ -149,7 +149,7 @@ def _runs_by_start(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] |
 
 
 def _runs_of(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Return the logs of each run, of logs with the same fields; ``None`` if nobody could know which of them belong together."""
+    """Split logs with the same fields into runs; ``None`` if it is not clear which of them belong together."""
     if _is_one_run(logs):
         return [logs]
     folders: dict[str, list[ImportedLog]] = defaultdict(list)
@@ -157,19 +157,19 @@ def _runs_of(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
         folders[log.path.rpartition("/")[0]].append(log)
     if all(map(_is_one_run, folders.values())):
         return list(folders.values())
-    return [[log] for log in logs] if len({log.place for log in logs}) == 1 else None
+    return [[log] for log in logs] if len({log.identity for log in logs}) == 1 else None
 
 
 def _unclear(logs: Sequence[ImportedLog]) -> list[Problem]:
-    """Return a problem for each log of which nobody could know to which run it belongs. Logs with the same fields stand beside each other."""
+    """Return a problem for each log whose run is not clear. Logs with the same role and participant follow each other."""
     same: dict[object, list[str]] = defaultdict(list)
     for log in logs:
-        same[log.place].append(log.path)
+        same[log.identity].append(log.path)
     return [Problem(path, _UNCLEAR) for paths in same.values() for path in paths]
 
 
 def _several(logs: Sequence[ImportedLog]) -> set[str | None]:
-    """Return the roles that have several participants in these runs. Only there the participant must be known."""
+    """Return the roles with several participants in these runs. Only for these the participant must be known."""
     participants: dict[str | None, set[str | None]] = defaultdict(set)
     for log in logs:
         participants[log.fields.role].add(log.fields.participant)
@@ -177,16 +177,16 @@ def _several(logs: Sequence[ImportedLog]) -> set[str | None]:
 
 
 def _ordered(parts: Sequence[Sequence[ImportedLog]]) -> tuple[Sequence[Sequence[ImportedLog]], str]:
-    """Return runs in the order in which they started, if each has a log that says it, else as they are; and what they are ordered by."""
+    """Return runs in the order of their start times, if all are known, or else unchanged; and the name of the order."""
     starts = [min(filter(None, (_moment(_start_of(log)) for log in part)), default=None) for part in parts]
     if len(parts) < 2 or not all(starts):  # noqa: PLR2004 - one run has no order
         return parts, "name"
-    places = sorted(range(len(parts)), key=lambda place: (starts[place] or datetime.max.replace(tzinfo=UTC), place))
-    return [parts[place] for place in places], "start time"
+    order = sorted(range(len(parts)), key=lambda index: (starts[index] or datetime.max.replace(tzinfo=UTC), index))
+    return [parts[index] for index in order], "start time"
 
 
 def _start_of(log: ImportedLog) -> str | None:
-    """Return when a log began: as it says, else as is stated of it."""
+    """Return the start time in a log, or else the one that the user states for it."""
     return log.survey.facts.start_time or log.fields.values.get(START)
 
 
@@ -195,7 +195,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number: int, *, is_counted: bool) -> ImportedRun | Problem:
-    """Return the run of these logs; a problem if nobody states what was measured."""
+    """Return the run of these logs; a problem if neither logs nor user state the measured system."""
     logs = sorted(logs, key=lambda log: (log.fields.side or "", log.fields.participant or "", natural(log.path)))
     of_path = logs[0].fields.of_path
     values, overruled = _without_overruled(logs)
@@ -206,7 +206,7 @@ def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number
     fields = {"system": systems[0] if systems else None, "tool": tools[0] if len(tools) == 1 else None, **manifest_fields(values)}
     hosts = _hosts(logs, values.get("host"))
     fields["host"] = values.get("host") or (next(iter(hosts)) if len(hosts) == 1 else None)
-    names = log_names([(log.path, _apart_word(log)) for log in logs])
+    names = log_names([(log.path, _distinction(log)) for log in logs])
     entries = tuple(_entry(log, name, several) for log, name in zip(logs, names, strict=True))
     manifest = Manifest(**{**fields, REPETITION: number}, logs=entries)
     folder = variant_folder(values, of_path, manifest.tool or manifest.system)
@@ -214,24 +214,24 @@ def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number
 
 
 def _without_overruled(logs: Sequence[ImportedLog]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the fields of a run without those that a log of the run knows better, and a sentence on each of these that differs.
+    """Return the fields of a run without those that its logs state themselves, and a sentence on each difference.
 
-    These are the start time, and conditions of ``--set``: it fills what is not stated.
+    This concerns the start time and conditions of ``--set``, which only completes logs.
     """
     values, overruled = dict(logs[0].fields.values), []
     if stated_start := min(filter(None, (log.fields.values.get(START) for log in logs)), default=None):
         values[START] = stated_start
         if start := next((log.survey.facts.start_time for log in logs if log.survey.facts.start_time), None):
             del values[START]
-            if not start.startswith(stated_start):  # A log that states a time of the stated day agrees.
+            if not start.startswith(stated_start):  # A time on the stated day does not contradict it.
                 day = start[:_DAY]
                 overruled.append(f"{START}={stated_start} was left out where logs state {start if stated_start.startswith(day) else day}")
     for name in logs[0].fields.of_defaults:
-        stated = manifest_fields({name: values[name]}).get("conditions") if name.startswith(CONDITION) else None
-        kinds = [kind for log in logs for kind in log.survey.kinds] if stated else []
-        found = next((found for kind in kinds if stated for found in contradictions(kind.record, kind.in_log, stated)), None)
-        if found:
-            overruled.append(f"--set {found.field}={found.manifest} was left out where logs state {found.log}")
+        conditions = manifest_fields({name: values[name]}).get("conditions") if name.startswith(CONDITION) else None
+        kinds = [kind for log in logs for kind in log.survey.kinds] if conditions else []
+        differences = (difference for kind in kinds if conditions for difference in contradictions(kind.record, kind.in_log, conditions))
+        if contradiction := next(differences, None):
+            overruled.append(f"--set {contradiction.field}={contradiction.manifest} was left out where logs state {contradiction.log}")
             del values[name]
     return values, tuple(overruled)
 
@@ -244,39 +244,39 @@ def _tool(log: LogSurvey) -> str | None:
     return log.tool
 
 
-def _hosts(logs: Sequence[ImportedLog], stated: str | None) -> dict[str, Host]:
-    """Return the machines that logs describe, under the host that the path states, if it states one."""
-    found: dict[str, Host] = {}
+def _hosts(logs: Sequence[ImportedLog], host_id: str | None) -> dict[str, Host]:
+    """Return the machines that logs describe, under the stated id of the host, if there is one."""
+    hosts: dict[str, Host] = {}
     for log in logs:
         described = stated_host(log.survey.facts.environment)
-        found |= {stated or name: host for name, host in described.items() if (stated or name) not in found}
-    return found
+        hosts |= {host_id or name: host for name, host in described.items() if (host_id or name) not in hosts}
+    return hosts
 
 
-def _apart_word(log: ImportedLog) -> str | None:
-    return "".join(filter(None, log.place)) or None
+def _distinction(log: ImportedLog) -> str | None:
+    return "".join(filter(None, log.identity)) or None
 
 
 def _entry(log: ImportedLog, name: str, several: set[str | None]) -> LogFile:
-    """Return the entry of a log in its manifest. Its participant is stated only where there are several."""
-    stated = log.fields
+    """Return the entry of a log in its manifest, with the participant only if its role has several."""
+    fields = log.fields
     participant = None
-    if stated.participant is not None and stated.role in several:
-        word = _SHORT[stated.side] if stated.side else ""
-        participant = f"{word}{stated.participant}"
+    if fields.participant is not None and fields.role in several:
+        word = _SHORT[fields.side] if fields.side else ""
+        participant = f"{word}{fields.participant}"
     return LogFile(
         file=name,
         sha256=log.survey.sha256,
-        format=stated.format,
-        side=stated.side,
+        format=fields.format,
+        side=fields.side,
         participant=participant,
-        results=stated.results,
+        results=fields.results,
         path=log.path,
     )
 
 
-def _apart(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
-    """Give variants of different fields different folders."""
+def _with_own_folders(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
+    """Give variants with different fields different folders."""
     keys: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         keys[run.folder].add(run.key)
@@ -285,17 +285,17 @@ def _apart(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
 
 def by_variant(runs: Iterable[ImportedRun]) -> Mapping[str, list[ImportedRun]]:
     """Return the runs of each folder."""
-    found: dict[str, list[ImportedRun]] = defaultdict(list)
+    variants: dict[str, list[ImportedRun]] = defaultdict(list)
     for run in runs:
-        found[run.folder].append(run)
-    return found
+        variants[run.folder].append(run)
+    return variants
 
 
-# Fields that are part of the name even if no path states them. All others are if a path states them. Host and session are not: a name of a folder
-# becomes an address on a site, and these two are private there.
+# Fields that are part of the folder's name even if no path states them. Other fields are part of it only if a path states them. Host and session are
+# not among them: the name becomes an address on a site, where these two are private.
 _ALWAYS = ("release", "campaign", "system", "system_version")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+=@-]+")
-_RESERVED = (HOSTS_FOLDER, "same-build")  # Folders of this name hold something else.
+_RESERVED = (HOSTS_FOLDER, "same-build")  # Folders with these names have another meaning.
 _LONGEST = 60
 
 
@@ -314,12 +314,12 @@ def variant_folder(values: Values, of_path: Sequence[str], tool: str) -> str:
 
 
 def with_hash(folder: str, key: str) -> str:
-    """Return the folder of a variant whose plain name belongs to another one."""
+    """Return a different folder for a variant whose plain name is used by another one."""
     return f"{folder}-{short_hash(key)}"
 
 
 def short_hash(text: str) -> str:
-    """Return six hexadecimal digits that stand for a text."""
+    """Return six hexadecimal digits of the hash of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
 
 
@@ -329,10 +329,10 @@ def repetition_folder(number: int) -> str:
 
 
 def _part(name: str, value: str) -> str:
-    """Return the part of a folder's name that stands for a field. Values that cannot be shown as they are get a short hash.
+    """Return the part of a folder's name for a field. Values with unsafe characters get a short hash.
 
-    A number alone says nothing, and could be the number of a repetition, so the name of its field stands before it. Sessions and options are private
-    on a site, where the name of a folder becomes an address.
+    A number gets the name of its field as a prefix, because it could be taken for the number of a repetition. Sessions and options are hashed: the
+    name becomes an address on a site, where they are private.
     """
     if name == "session" or name.startswith(OPTION):
         return f"{name.partition('.')[0]}-{short_hash(f'{name}={value}')}"
@@ -345,16 +345,16 @@ def _part(name: str, value: str) -> str:
 def log_names(logs: Sequence[tuple[str, str | None]]) -> list[str]:
     """Return the names of the logs of a run, in the run's folder.
 
-    A log keeps its name. Logs of the same name, from different folders, get what sets them apart as a prefix.
+    A log keeps its name. Logs with the same name, from different folders, get a prefix.
 
     Args:
-        logs: the path of each log, and what sets it apart, such as ``pub0``.
+        logs: the path of each log, and a word that distinguishes it, such as ``pub0``.
     """
     names = [path.rpartition("/")[2] for path, _ in logs]
-    for way in range(2):
+    for attempt in range(2):
         count = Counter(names)
         names = [
-            name if count[name] == 1 else f"{apart or 'log'}-{name}" if way == 0 else f"{short_hash(path)}-{name}"
-            for name, (path, apart) in zip(names, logs, strict=True)
+            name if count[name] == 1 else f"{distinction or 'log'}-{name}" if attempt == 0 else f"{short_hash(path)}-{name}"
+            for name, (path, distinction) in zip(names, logs, strict=True)
         ]
     return names

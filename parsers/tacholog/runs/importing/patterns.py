@@ -4,14 +4,15 @@ A pattern is compared with the whole path, folder by folder. No field contains a
 the rest of the name of its folder or file allows, from left to right. ``{repetition}`` and ``{participant}`` take all digits that stand there,
 ``{role}`` one of `ROLES`. ``{{`` and ``}}`` stand for braces.
 
-Paths come from strangers. So no regular expression is used, whose time could grow with a power of the path's length. `_values` tries each position of
-a field of text at most once.
+A pattern is compiled to one regular expression. Paths come from strangers, so its time must not grow with a power of the path's length: the
+expression never goes back to a field of text once it has found what follows that field, up to the next field of text (an atomic group). That loses
+no match, because the next field of text can take any further characters.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -86,22 +87,35 @@ class Disagreement(NamedTuple):
         return f"{{{self.field}}} stands twice in the pattern, and is {self.first!r} and {self.second!r} in this path"
 
 
+class _Expression(NamedTuple):
+    """A regular expression for paths, and the fields of its groups in order."""
+
+    regex: re.Pattern[str]
+    fields: tuple[PatternField, ...]
+
+
 class Pattern(NamedTuple):
-    """A pattern, ready to be compared with paths."""
+    """A pattern, ready to be compared with paths.
+
+    Attributes:
+        text: as the user wrote it.
+        segments: the tokens of each folder and of the file.
+        expressions: one that asks for the same value wherever a field of an earlier folder stands again, then one that does not ask for it.
+    """
 
     text: str
     segments: tuple[Segment, ...]
+    expressions: tuple[_Expression, ...]
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The names of the fields that are not ignored, each once, in their order."""
-        tokens = (token for segment in self.segments for token in segment)
-        return tuple(dict.fromkeys(token.name for token in tokens if isinstance(token, PatternField) and not token.is_ignored))
+        return tuple(dict.fromkeys(field.name for field in self.expressions[-1].fields))
 
     def match(self, path: str) -> dict[str, str] | Disagreement | None:
         """Return the values of the fields in a path.
 
-        A field that an earlier folder has given its value must have the same value again. So its value is looked for as plain text.
+        A field that an earlier folder has given its value must have the same value again.
         A path that does not fit as it stands may be that of a compressed log: then its ending counts for nothing.
 
         Args:
@@ -110,39 +124,53 @@ class Pattern(NamedTuple):
         Returns:
             The values by the names of their fields; `Disagreement` if the path fits only if a field has two values; ``None`` if it does not fit.
         """
-        found = self._match(path)
-        plain = uncompressed(path)
-        return self._match(plain) if found is None and plain != path else found
+        for name in dict.fromkeys((path, uncompressed(path))):
+            for expression in self.expressions:
+                if match := expression.regex.fullmatch(name):
+                    return _values(expression.fields, match.groups())
+        return None
 
-    def _match(self, path: str) -> dict[str, str] | Disagreement | None:
-        parts = path.split("/")
-        if len(parts) != len(self.segments):
-            return None
-        found: dict[str, str] = {}
-        for segment, part in zip(self.segments, parts, strict=True):
-            known = tuple(found.get(token.name, token) if isinstance(token, PatternField) and not token.form else token for token in segment)
-            values = _values(known, part)
-            if values is None and known != segment:
-                return self._disagreement(path)
-            for name, value in values or ():
-                if found.setdefault(name, value) != value:
-                    return Disagreement(name, found[name], value)
-            if values is None:
-                return None
-        return found
 
-    def _disagreement(self, path: str) -> Disagreement | None:
-        """Return which field has two values in a path that does not fit; ``None`` if the path does not fit for another reason."""
-        first: dict[str, str] = {}
-        found: Disagreement | None = None
-        for segment, part in zip(self.segments, path.split("/"), strict=True):
-            values = _values(segment, part)
-            if values is None:
-                return None
-            for name, value in values:
-                if first.setdefault(name, value) != value:
-                    found = found or Disagreement(name, first[name], value)
-        return found
+def _values(fields: Sequence[PatternField], texts: Sequence[str]) -> dict[str, str] | Disagreement:
+    values: dict[str, str] = {}
+    for field, text in zip(fields, texts, strict=True):
+        value = field.value(text)
+        if values.setdefault(field.name, value) != value:
+            return Disagreement(field.name, values[field.name], value)
+    return values
+
+
+def _expression(segments: Iterable[Segment], *, same_again: bool) -> _Expression:
+    """Return the expression of a pattern. ``same_again``: a field of an earlier folder stands for the text that it had there."""
+    fields: list[PatternField] = []
+    parts: list[str] = []
+    for segment in segments:
+        earlier = {field.name: number for number, field in enumerate(fields, start=1) if not field.form} if same_again else {}
+        part, is_open = "", False
+        for token in segment:
+            if isinstance(token, PatternField) and not token.form and token.name in earlier:
+                part += f"(?:\\{earlier[token.name]})"
+                continue
+            if isinstance(token, PatternField) and token.is_text:
+                part += "(?=[^/]))(?>" if is_open else "(?>"
+                is_open = True
+            part += _token_expression(token)
+            if isinstance(token, PatternField) and not token.is_ignored:
+                fields.append(token)
+        parts.append(part + (r"(?=/|\Z))" if is_open else ""))
+    return _Expression(re.compile("/".join(parts)), tuple(fields))
+
+
+def _token_expression(token: Token) -> str:
+    if isinstance(token, str):
+        return re.escape(token)
+    if token.name in DIGITS:
+        text = f"[0-9]{{1,{_MOST_DIGITS}}}(?![0-9])"
+    elif token.form:
+        text = re.sub(r"\(\?P<\w+>", "(?:", form_pattern(token.form).pattern)
+    else:
+        text = "|".join(_LONGEST_FIRST) if token.name == ROLE else "[^/]+?"
+    return f"(?:{text})" if token.is_ignored else f"({text})"
 
 
 def read_pattern(text: str, where: str) -> Pattern:
@@ -167,24 +195,25 @@ def read_pattern(text: str, where: str) -> Pattern:
         for first, second in pairwise(segment):
             if trouble := _unclear(first, second):
                 raise UnreadableInput(f"{where} {text!r}: {trouble}")
-    return Pattern(text, segments)
+    expressions = (_expression(segments, same_again=same_again) for same_again in (True, False))
+    return Pattern(text, segments, tuple(dict.fromkeys(expressions)))
 
 
 def _tokens(part: str, text: str, where: str) -> Iterator[Token]:
     """Yield the tokens of the name of a folder. Text without a field between is one token."""
     plain = ""
-    for found in _TOKEN.finditer(part):
-        if found[0] in ("{", "}"):
+    for match in _TOKEN.finditer(part):
+        if match[0] in ("{", "}"):
             raise UnreadableInput(f"{where} {text!r}: a brace without its partner; write {{{{ or }}}} for a brace in a path")
-        if found[1] is None:
-            plain += {"{{": "{", "}}": "}"}.get(found[0], found[0])
+        if match[1] is None:
+            plain += {"{{": "{", "}}": "}"}.get(match[0], match[0])
             continue
         if plain:
             yield plain
             plain = ""
-        if not found[1]:
+        if not match[1]:
             raise UnreadableInput(f"{where} {text!r}: {{}} has no name; write {{*}} for text that is ignored")
-        name, _, form = found[1].partition(":")
+        name, _, form = match[1].partition(":")
         if form:
             _check_form(name, form, f"{where} {text!r}")
         yield PatternField(name, form)
@@ -223,67 +252,3 @@ def _unit_behind(name: str, unit: str) -> str:
         f"{unit} follows {{{name}}}, which would be read as bytes; write a rule for each size instead, with the size in its path "
         "and, for example, set = { payload_bytes = 65536 }"
     )
-
-
-def _values(tokens: Segment, text: str) -> list[tuple[str, str]] | None:
-    """Return the values of the fields in the name of a folder or file, in order, without those that are ignored; ``None`` if it does not fit.
-
-    If the tokens behind a field of text fit nowhere behind some position, they fit nowhere behind a later one either. ``hopeless`` holds that
-    position of each token, so that no position is tried twice.
-    """
-    hopeless: dict[int, int] = {}
-
-    def rest(place: int, start: int) -> list[tuple[str, str]] | None:
-        if place == len(tokens):
-            return [] if start == len(text) else None
-        token = tokens[place]
-        if isinstance(token, PatternField) and token.is_text and start >= hopeless.get(place, len(text) + 1):
-            return None
-        for end in _ends(tokens, place, text, start):
-            found = rest(place + 1, end)
-            if found is not None:
-                if isinstance(token, PatternField) and not token.is_ignored:
-                    found.insert(0, (token.name, token.value(text[start:end])))
-                return found
-            if isinstance(token, PatternField) and token.is_text and _is_hopeless(tokens, place + 1, end, hopeless):
-                break
-        if isinstance(token, PatternField) and token.is_text:
-            hopeless[place] = min(start, hopeless.get(place, start))
-        return None
-
-    return rest(0, 0)
-
-
-def _is_hopeless(tokens: Segment, place: int, start: int, hopeless: Mapping[int, int]) -> bool:
-    """Return whether a later field of text is known to fit nowhere behind this position."""
-    return any(start >= hopeless[later] for later in range(place, len(tokens)) if later in hopeless)
-
-
-def _ends(tokens: Segment, place: int, text: str, start: int) -> Iterator[int]:
-    """Yield where a token that begins at ``start`` may end, the best end first."""
-    token = tokens[place]
-    if isinstance(token, str):
-        if text.startswith(token, start):
-            yield start + len(token)
-    elif token.name in DIGITS:
-        found = _NUMBER.match(text, start)
-        if found and len(found[0]) <= _MOST_DIGITS:
-            yield found.end()
-    elif token.form:
-        if taken := form_pattern(token.form).match(text, start):
-            yield taken.end()
-    elif token.name == ROLE:
-        yield from (start + len(word) for word in _LONGEST_FIRST if text.startswith(word, start))
-    elif place + 1 == len(tokens):
-        if start < len(text):
-            yield len(text)
-    else:
-        following = tokens[place + 1]
-        end = start + 1
-        while end < len(text):
-            if isinstance(following, str):
-                end = text.find(following, end)
-                if end < 0:
-                    return
-            yield end
-            end += 1

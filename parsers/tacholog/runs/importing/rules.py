@@ -1,7 +1,7 @@
-"""What is stated of each log: by its path, by the rule that fits its path, and by ``--set``.
+"""The fields that the user states for each log: by its path, by the rule that fits its path, and by ``--set``.
 
-Which one wins: the path and its rule say what is particular, so they win over ``--set``, which fills what they and the logs leave open. If the path
-and its rule state the same field differently, one of them is wrong: the log is refused.
+The path and its rule have priority over ``--set``, which only fills fields that they and the logs do not state. If the path and its rule state the
+same field differently, one of them is wrong, and the log is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         path: a pattern, as after ``--map``.
         set: fields and their values.
         format: the format of the logs, if their content does not show it.
-        results: false for logs that are kept, but hold no results, such as the output of a server that only says that it listens.
+        results: false for logs without results, such as the output of a server that only says that it listens.
     """
 
     path: str
@@ -42,7 +42,7 @@ class RuleFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     Attributes:
         rule: the rules. The first one that fits a path counts.
-        ignore: files that are left alone: `is_ignored` says how they are compared.
+        ignore: patterns of files to ignore: see `Rules.is_ignored`.
     """
 
     rule: tuple[Rule, ...] = ()
@@ -59,12 +59,12 @@ class PreparedRule(NamedTuple):
 
 
 class LogFields(NamedTuple):
-    """What is stated of one log.
+    """The fields that the user states for one log.
 
     Attributes:
         values: the values of the fields of its run, by their full names: those of the path first, in the order of the pattern.
-        of_path: the names of those fields that the path states.
-        of_defaults: the names of those that only ``--set`` states.
+        of_path: the names of the fields that the path states.
+        of_defaults: the names of the fields that only ``--set`` states.
         role: the word of the path or rule, such as ``server``.
         participant: the digits of the path or rule.
         format: the format that the rule states.
@@ -86,11 +86,11 @@ class LogFields(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """All that the user states about the logs of a folder.
+    """Everything that the user states about the logs of a folder.
 
     Attributes:
-        rules: in their order.
-        ignore: what `is_ignored` compares file names with.
+        rules: the rules in their order.
+        ignore: the patterns of `is_ignored`.
         defaults: the values of ``--set``.
     """
 
@@ -104,7 +104,7 @@ class Rules(NamedTuple):
         return any("repetition" in (*rule.pattern.fields, *rule.values) for rule in self.rules) or "repetition" in self.defaults
 
     def is_ignored(self, path: str) -> bool:
-        """Return whether the user asked to leave a file alone.
+        """Return whether the user asked to ignore a file.
 
         ``*`` stands for any text, slashes too. A word without a slash is compared with the name of the file, others with the whole path.
         """
@@ -112,21 +112,21 @@ class Rules(NamedTuple):
         return any(fnmatch.fnmatchcase(path if "/" in word else name, word) for word in self.ignore)
 
     def of_log(self, path: str) -> LogFields | str | None:
-        """Return what is stated of the log at a path.
+        """Return the fields of the log at a path.
 
         Returns:
-            `LogFields`; a sentence on why the path is refused; ``None`` if no pattern fits.
+            `LogFields`; a sentence with the reason if the path is refused; ``None`` if no pattern fits.
         """
         reasons: list[str] = []
         for rule in self.rules:
-            found = rule.pattern.match(path)
-            if found is None:
+            match = rule.pattern.match(path)
+            if match is None:
                 continue
-            if isinstance(found, Disagreement):
-                reasons.append(str(found))
+            if isinstance(match, Disagreement):
+                reasons.append(str(match))
                 continue
             try:
-                of_path = {full_name(name, ""): typed(full_name(name, ""), text) for name, text in found.items()}
+                of_path = {full_name(name, ""): typed(full_name(name, ""), text) for name, text in match.items()}
             except ValueError as error:
                 reasons.append(f"in the path, {error}")
                 continue
@@ -134,7 +134,7 @@ class Rules(NamedTuple):
         return "; ".join(reasons) or None
 
     def _complete(self, of_path: dict[str, Any], rule: PreparedRule) -> LogFields | str:
-        """Add what the rule and ``--set`` state."""
+        """Add the fields that the rule and ``--set`` state."""
         for name, value in rule.values.items():
             if of_path.get(name, value) != value:
                 return f"the path states {name} = {of_path[name]!r}, its rule states {value!r}"
@@ -155,13 +155,13 @@ class Rules(NamedTuple):
 
 
 def read_rules(maps: Sequence[str], file: Path | None, settings: Sequence[str], ignore: Sequence[str] = ()) -> Rules:
-    """Put together what the command line and a rules file state.
+    """Combine the options of the command line with a rules file.
 
     Args:
         maps: patterns; they are compared before those of the file.
         file: a rules file.
         settings: ``key=value``.
-        ignore: more words for files that are left alone.
+        ignore: further patterns of files to ignore.
 
     Raises:
         UnreadableInput: the file cannot be read, or a pattern, a field or a value is wrong.
@@ -202,15 +202,15 @@ def _settings(settings: Sequence[str]) -> dict[str, Any]:
 
 def _typed_values(pairs: Iterable[tuple[str, Any]], where: str) -> dict[str, Any]:
     """Return stated values by the full names of their fields."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in pairs:
         full = full_name(name, where)
-        if full in found:
+        if full in values:
             raise UnreadableInput(f"{where}: {full} is stated twice")
         try:
-            found[full] = typed(full, value)
+            values[full] = typed(full, value)
         except ValueError as error:
             raise UnreadableInput(f"{where}: {error}") from None
         if full == ROLE and value not in ROLES:
             raise UnreadableInput(f"{where}: role = {value!r} is none of {', '.join(ROLES)}")
-    return found
+    return values

@@ -1,10 +1,9 @@
 """Suggest patterns for the logs of a folder, from their paths alone.
 
-In the names of folders and files of one depth, what all have in common stays as it is. Words for roles become ``{role}``. Days become
-``{start_time}``: as a label, each day would be a row of its own. Numbers that change become
-``{repetition}``, ``{participant}`` or ``{payload_bytes}``, by the words beside them, and ``{repetition}`` also if they count from 1 without gaps.
-Compressed logs are named like others: a pattern takes both.
-Other numbers and other text that change become labels, which the user should name.
+The common part of the names of all folders or files of one depth stays as it is. Words for roles become ``{role}``. Days become ``{start_time}``: as
+a label, each day would be a row of its own. Numbers that differ become ``{repetition}``, ``{participant}`` or ``{payload_bytes}``, by the words next
+to them, and ``{repetition}`` also if they count from 1 without gaps. The ending of a compressed log is ignored: a pattern fits it with and without.
+Other numbers and other text that differ become labels, which the user should name.
 """
 
 from __future__ import annotations
@@ -57,13 +56,13 @@ class Suggestion(NamedTuple):
 
 
 def suggest(paths: Iterable[str]) -> list[Suggestion]:
-    """Return patterns for these paths, those that fit the most of them first. A pattern that fits none is left out."""
+    """Return patterns for these paths, the pattern that fits the most of them first. A pattern that fits none is left out."""
     alike: dict[tuple[int, str], list[str]] = defaultdict(list)
     for path in paths:
         name = uncompressed(path.rpartition("/")[2])
         alike[path.count("/"), name.rpartition(".")[2] if "." in name else ""].append(path)
-    found = [_suggestion(members) for members in alike.values() if len(members[0]) <= _LONGEST_PATH]
-    return sorted((one for one in found if one.paths), key=lambda one: (-len(one.paths), one.pattern))
+    suggestions = [_suggestion(members) for members in alike.values() if len(members[0]) <= _LONGEST_PATH]
+    return sorted((suggestion for suggestion in suggestions if suggestion.paths), key=lambda suggestion: (-len(suggestion.paths), suggestion.pattern))
 
 
 def _suggestion(paths: Sequence[str]) -> Suggestion:
@@ -73,8 +72,8 @@ def _suggestion(paths: Sequence[str]) -> Suggestion:
     pattern = "/".join(_named(drafts))
     try:
         read_pattern(pattern, "")
-    except UnreadableInput:  # Fields stand beside each other: then each name that changes is one field.
-        pattern = "/".join(_whole(names, place, is_file=place + 1 == len(columns)) for place, names in enumerate(columns))
+    except UnreadableInput:  # Two fields have no text between them: then each name that differs becomes one field.
+        pattern = "/".join(_as_one_field(names, depth, is_file=depth + 1 == len(columns)) for depth, names in enumerate(columns))
     labels: dict[str, list[str]] = defaultdict(list)
     fitting = []
     for path in paths:
@@ -89,31 +88,31 @@ def _suggestion(paths: Sequence[str]) -> Suggestion:
 
 
 def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """Return drafts in which at most one word for a role can differ: a path is of one role, as in ``pub_01-sub_05/log-sub``."""
-    roles = [(place, at) for place, draft in enumerate(drafts) for at, (kind, _) in enumerate(draft.parts) if kind == "role"]
-    changing = [(place, at) for place, at in roles if len(drafts[place].parts[at][1]) > 1]
-    kept = {*changing[-1:]} if len(roles) > 1 else {*roles}
+    """Return drafts with at most one varying word for a role, because a path has one role: the last one in ``pub_01-sub_05/log-sub``."""
+    roles = [(depth, index) for depth, draft in enumerate(drafts) for index, (kind, _) in enumerate(draft.parts) if kind == "role"]
+    changing = [(depth, index) for depth, index in roles if len(drafts[depth].parts[index][1]) > 1]
+    roles_left = {*changing[-1:]} if len(roles) > 1 else {*roles}
     return [
-        _Draft([_fixed(part) if part[0] == "role" and (place, at) not in kept else part for at, part in enumerate(draft.parts)])
-        for place, draft in enumerate(drafts)
+        _Draft([_fixed(part) if part[0] == "role" and (depth, index) not in roles_left else part for index, part in enumerate(draft.parts)])
+        for depth, draft in enumerate(drafts)
     ]
 
 
 def _fixed(part: tuple[str, tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
-    """Return a word for a role as text that stays, or as text that changes."""
+    """Return a word for a role as constant text, or as text that differs."""
     return ("literal" if len(part[1]) == 1 else "text", part[1])
 
 
 def _plain(path: str) -> str:
-    """Return a path as a pattern states it: without the ending of compression, which every pattern takes anyway."""
+    """Return a path without the ending of compression, which every pattern accepts anyway."""
     plain = uncompressed(path)
     return path if plain.endswith("/") or not plain else plain
 
 
-def _whole(names: Sequence[str], place: int, *, is_file: bool) -> str:
+def _as_one_field(names: Sequence[str], depth: int, *, is_file: bool) -> str:
     """Return a column as one piece of a pattern."""
     texts = tuple(dict.fromkeys(names))
-    return _literal(texts[0]) if len(texts) == 1 else f"{{{_text_name(texts, place, is_file=is_file)}}}"
+    return _literal(texts[0]) if len(texts) == 1 else f"{{{_text_name(texts, depth, is_file=is_file)}}}"
 
 
 def _literal(text: str) -> str:
@@ -121,39 +120,39 @@ def _literal(text: str) -> str:
 
 
 def _pieces(name: str) -> list[Piece]:
-    return [Piece(_kind(found), found[0]) for found in _TOKEN.finditer(name)]
+    return [Piece(_kind(match), match[0]) for match in _TOKEN.finditer(name)]
 
 
-def _kind(found: re.Match[str]) -> Kind:
-    if found["day"] and not is_moment(found["day"]):
+def _kind(match: re.Match[str]) -> Kind:
+    if match["day"] and not is_moment(match["day"]):
         return "other"
     kinds: tuple[Kind, ...] = ("role", "day", "version", "number", "word", "other")
-    return next(kind for kind in kinds if found[kind] is not None)
+    return next(kind for kind in kinds if match[kind] is not None)
 
 
 class _Draft(NamedTuple):
-    """What the names of one column have in common: a list of texts, numbers, roles, and at most one text that changes."""
+    """The common structure of the names of one column: texts, numbers, roles, and at most one text that differs."""
 
-    parts: list[tuple[str, tuple[str, ...]]]  # A kind, and all texts of that piece. ``text`` is the piece that changes.
+    parts: list[tuple[str, tuple[str, ...]]]  # A kind, and all texts of that piece. ``text`` is the piece that differs.
 
 
 def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
-    """Return what different names have in common at their beginning and at their end."""
+    """Return the common structure of different names at their beginning and at their end."""
     shortest = min(map(len, names))
-    head = next((place for place in range(shortest) if not _alike([name[place] for name in names])), shortest)
-    tail = next((place for place in range(shortest - head) if not _alike([name[-1 - place] for name in names])), shortest - head)
+    head = next((index for index in range(shortest) if not _alike([name[index] for name in names])), shortest)
+    tail = next((index for index in range(shortest - head) if not _alike([name[-1 - index] for name in names])), shortest - head)
     if head + tail == shortest and any(len(name) > shortest for name in names):
-        # One name is a part of all others: something must stay for the text that changes.
+        # One name is a part of all others: at least one piece must be left for the text that differs.
         head, tail = (head - 1, tail) if head else (head, tail - 1)
-    parts = [_part([name[place] for name in names]) for place in range(head)]
+    parts = [_part([name[index] for name in names]) for index in range(head)]
     if any(len(name) > head + tail for name in names):
         parts.append(("text", tuple("".join(piece.text for piece in name[head : len(name) - tail]) for name in names)))
-    parts += [_part([name[len(name) - tail + place] for name in names]) for place in range(tail)]
+    parts += [_part([name[len(name) - tail + index] for name in names]) for index in range(tail)]
     return _Draft(parts)
 
 
 def _alike(pieces: Sequence[Piece]) -> bool:
-    """Return whether the pieces of all names at one place can be one piece of a pattern."""
+    """Return whether the pieces of all names at one position can be one piece of a pattern."""
     kinds, texts = {piece.kind for piece in pieces}, {piece.text for piece in pieces}
     return len(texts) == 1 or (len(kinds) == 1 and kinds <= {"role", "day", "number"})
 
@@ -169,24 +168,24 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
     repetition = _repetition(drafts)
     columns, number = [], 0
     used: set[str] = set()
-    for place, draft in enumerate(drafts):
+    for depth, draft in enumerate(drafts):
         text = ""
-        for at, (kind, texts) in enumerate(draft.parts):
+        for index, (kind, texts) in enumerate(draft.parts):
             if kind == "literal":
-                after_role = at and draft.parts[at - 1][0] == "role" and texts[0].isdecimal()
+                after_role = index and draft.parts[index - 1][0] == "role" and texts[0].isdecimal()
                 text += "{participant}" if after_role else _literal(texts[0])
                 continue
             if kind == "number":
-                name = _number_name(draft, at, is_repetition=(place, at) == repetition)
+                name = _number_name(draft, index, is_repetition=(depth, index) == repetition)
                 if name is None or name in used:
                     number += 1
                     name = f"label.number{number}"
             elif kind == "day":
                 name = START if START not in used else "*"
             else:
-                name = "role" if kind == "role" else _text_name(texts, place, is_file=place + 1 == len(drafts))
-                name = f"label.folder{place + 1}" if kind == "text" and name in used else name
-                name = f"{name}_{at}" if kind == "text" and name in used else name
+                name = "role" if kind == "role" else _text_name(texts, depth, is_file=depth + 1 == len(drafts))
+                name = f"label.folder{depth + 1}" if kind == "text" and name in used else name
+                name = f"{name}_{index}" if kind == "text" and name in used else name
             used.add(name)
             text += f"{{{name}}}"
         columns.append(text)
@@ -194,50 +193,50 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
 
 
 def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
-    """Return the place of the number that is most likely that of the repetition: behind a word such as ``test``, or the last one that counts from 1.
+    """Return the position of the number that is most likely the repetition: after a word such as ``test``, or the last one that counts from 1.
 
-    Without either there is none: a size or a number of streams taken for a repetition would mix what was measured.
+    Otherwise return ``None``: a size or a number of streams taken for a repetition would mix different measurements.
     """
     numbers = [
-        (place, at)
-        for place, draft in enumerate(drafts)
-        for at, (kind, _) in enumerate(draft.parts)
-        if kind == "number" and _number_name(draft, at, is_repetition=False) is None
+        (depth, index)
+        for depth, draft in enumerate(drafts)
+        for index, (kind, _) in enumerate(draft.parts)
+        if kind == "number" and _number_name(draft, index, is_repetition=False) is None
     ]
-    behind_word = [(place, at) for place, at in numbers if _word_before(drafts[place], at) in _REPETITION_WORDS]
-    counted = [(place, at) for place, at in numbers if _is_count(drafts[place].parts[at][1]) and not _has_unit(drafts[place], at)]
+    behind_word = [(depth, index) for depth, index in numbers if _word_before(drafts[depth], index) in _REPETITION_WORDS]
+    counted = [(depth, index) for depth, index in numbers if _is_count(drafts[depth].parts[index][1]) and not _has_unit(drafts[depth], index)]
     return next(iter([*behind_word[-1:], *counted[-1:]]), None)
 
 
 def _is_count(texts: Sequence[str]) -> bool:
-    """Return whether numbers are 1 to n without gaps. Others may be sizes, rates or streams."""
+    """Return whether numbers are 1 to n without gaps. Other numbers may be sizes, rates or streams."""
     return sorted(map(int, texts)) == list(range(1, len(texts) + 1))
 
 
-def _has_unit(draft: _Draft, at: int) -> bool:
-    """Return whether a unit stands right behind a number, as in ``64k``."""
-    return at + 1 < len(draft.parts) and draft.parts[at + 1][0] == "literal" and UNIT.match(draft.parts[at + 1][1][0]) is not None
+def _has_unit(draft: _Draft, index: int) -> bool:
+    """Return whether a unit follows a number directly, as in ``64k``."""
+    return index + 1 < len(draft.parts) and draft.parts[index + 1][0] == "literal" and UNIT.match(draft.parts[index + 1][1][0]) is not None
 
 
-def _word_before(draft: _Draft, at: int) -> str:
-    before = "".join(texts[0] for kind, texts in draft.parts[:at] if kind == "literal")
-    found = re.search(r"([A-Za-z]+)[^A-Za-z0-9]{0,3}\Z", before)
-    return found[1].lower() if found else ""
+def _word_before(draft: _Draft, index: int) -> str:
+    before = "".join(texts[0] for kind, texts in draft.parts[:index] if kind == "literal")
+    match = re.search(r"([A-Za-z]+)[^A-Za-z0-9]{0,3}\Z", before)
+    return match[1].lower() if match else ""
 
 
-def _number_name(draft: _Draft, at: int, *, is_repetition: bool) -> str | None:
-    """Return the field of a number by what stands beside it; ``None`` if nothing says what it is."""
-    if at and draft.parts[at - 1][0] == "role":
+def _number_name(draft: _Draft, index: int, *, is_repetition: bool) -> str | None:
+    """Return the field of a number by the text around it; ``None`` if that does not show it."""
+    if index and draft.parts[index - 1][0] == "role":
         return "participant"
-    after = draft.parts[at + 1][1][0].lower() if at + 1 < len(draft.parts) and draft.parts[at + 1][0] == "literal" else ""
-    if after in _SIZE_WORDS or (_word_before(draft, at) in _SIZE_WORDS[:-1] and not _has_unit(draft, at)):
+    after = draft.parts[index + 1][1][0].lower() if index + 1 < len(draft.parts) and draft.parts[index + 1][0] == "literal" else ""
+    if after in _SIZE_WORDS or (_word_before(draft, index) in _SIZE_WORDS[:-1] and not _has_unit(draft, index)):
         return "payload_bytes"
     return "repetition" if is_repetition else None
 
 
-def _text_name(texts: Sequence[str], place: int, *, is_file: bool) -> str:
+def _text_name(texts: Sequence[str], depth: int, *, is_file: bool) -> str:
     if all(_TRANSPORTS.fullmatch(text) for text in texts):
         return "transport"
     if all(_VERSION.fullmatch(text) for text in texts):
         return "release"
-    return "label.name" if is_file else f"label.folder{place + 1}"
+    return "label.name" if is_file else f"label.folder{depth + 1}"

@@ -1,4 +1,4 @@
-"""What a folder holds that is to be imported: its files, and what its logs say. Each log is read once."""
+"""The content of a folder to import: its files, and the content of its logs. Each log is read once."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from tacholog.runs.problems import utf8
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Facts, Record
 
-#: Files that hold no log, whatever their names are otherwise.
+#: Endings of files that are never logs.
 NOT_LOGS = (".toml", ".md")
 _CHUNK_BYTES = 1 << 20
-_MOST_KINDS = 1000  # Of one log. A log has a few kinds of records for each size.
+_MOST_KINDS = 1000  # in one log; a log has a few kinds of records for each size
 _KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
@@ -46,8 +46,8 @@ class FolderListing(NamedTuple):
 
     Attributes:
         files: their paths relative to the folder, with ``/`` between folders, sorted.
-        problems: what is no file, or cannot be listed.
-        run_folders: folders that hold a ``run.toml``. Their logs belong to runs already.
+        problems: entries that are not files, and folders that cannot be listed.
+        run_folders: folders with a ``run.toml``. Their logs belong to runs already.
     """
 
     files: list[str]
@@ -59,10 +59,10 @@ class KindOfRecord(NamedTuple):
     """Records of a log that differ only in their numbers.
 
     Attributes:
-        record: the first one of them, without its numbers.
+        record: the first of these records, without its numbers.
         metrics: the metrics of its numbers.
-        conditions: those that hold for it: its own, and those that the log states of its whole run.
-        in_log: those that the log states of its whole run.
+        conditions: the record's own conditions, completed by those that the log states for its whole run.
+        in_log: the conditions that the log states for its whole run.
     """
 
     record: Record
@@ -72,19 +72,20 @@ class KindOfRecord(NamedTuple):
 
 
 class LogSurvey(NamedTuple):
-    """What a log holds.
+    """The content of a log.
 
     Attributes:
         sha256: the SHA-256 of its bytes.
-        text_sha256: that of its text, which is another one if the log is compressed and was read.
-        size_bytes: their number.
+        text_sha256: the SHA-256 of its text, which differs if the log is compressed and was read.
+        size_bytes: the number of its bytes.
         format: the name of its format; ``None`` if it was not read, because a rule says that it holds no results.
-        system: what its format measures, if that is known, and ``tool`` with what.
-        facts: what it says of its run.
+        system: the measured system, if the format or the log states it.
+        tool: the tool that measured.
+        facts: the facts that it states about its run.
         kinds: the kinds of its records.
-        status: how it says that its run ended; ``empty`` if it has no record.
+        status: how its run ended, according to the log; ``empty`` if it has no record.
         bad_lines: the number of its lines that are broken, or that its format does not know.
-        prefix: what was taken off each of its lines before it was read.
+        prefix: the prefix that was removed from each line before it was read, in words.
     """
 
     sha256: str
@@ -105,42 +106,42 @@ def list_files(root: Path, without: Path | None = None) -> FolderListing:
 
     Args:
         root: the folder.
-        without: a folder that may lie below it, and is passed over: the folder that the runs go to.
+        without: a folder to skip, which may lie below it: the target of the import.
     """
-    found = FolderListing([], [], [])
+    listing = FolderListing([], [], [])
     avoided = _identity(without) if without else None
     waiting = [""]
     while waiting:  # No recursion: a folder may be nested deeper than Python's stack.
         folder = waiting.pop()
         try:
             with os.scandir(root / folder) as entries:
-                shown = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
+                visible = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
         except OSError as error:
-            found.problems.append(Problem(utf8(folder) or ".", f"the folder cannot be listed: {error.strerror}; what is in it was not read"))
+            listing.problems.append(Problem(utf8(folder) or ".", f"the folder cannot be listed: {error.strerror}; what is in it was not read"))
             continue
-        if any(entry.name == RUN_FILE for entry in shown):
-            found.run_folders.append(utf8(folder) or ".")
-            shown = [entry for entry in shown if entry.is_dir(follow_symlinks=False)]
-        for entry in shown:
+        if any(entry.name == RUN_FILE for entry in visible):
+            listing.run_folders.append(utf8(folder) or ".")
+            visible = [entry for entry in visible if entry.is_dir(follow_symlinks=False)]
+        for entry in visible:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir(follow_symlinks=False):
                 if avoided is None or _identity(Path(entry.path)) != avoided:
                     waiting.append(path)
             elif reason := _not_a_log(entry, path):
-                found.problems.append(Problem(utf8(path), reason))
+                listing.problems.append(Problem(utf8(path), reason))
             else:
-                found.files.append(path)
-    found.files.sort()
-    found.problems.sort()
-    return found
+                listing.files.append(path)
+    listing.files.sort()
+    listing.problems.sort()
+    return listing
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat(follow_symlinks=False) if not path.is_symlink() else path.stat()
+        status = path.stat(follow_symlinks=False) if not path.is_symlink() else path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _not_a_log(entry: os.DirEntry[str], path: str) -> str | None:
@@ -169,7 +170,7 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
         root: the folder that is imported.
         path: the log's path below it.
         format_name: its format, if a rule states it.
-        progress: is told the path and how many more bytes of text are read now.
+        progress: is called with the path and the number of bytes just read.
 
     Raises:
         UnreadableInput: it cannot be opened or read, or no format fits.
@@ -196,19 +197,19 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
 
 
 def _kinds_of(scan: Scan) -> dict[tuple[Record, int], frozenset[str]]:
-    """Return the kinds of records of a log and the metrics of each, by the record without its numbers and the run in the log."""
-    found: dict[tuple[Record, int], frozenset[str]] = {}
+    """Return the metrics of each kind of record, by the record without its numbers and the number of the run within the log."""
+    kinds: dict[tuple[Record, int], frozenset[str]] = {}
     for event in scan.batches():
         record, run = (event.like, len(scan.account.runs)) if isinstance(event, RecordBlock) else (event.what, event.run)
         if not isinstance(record, Record) or record.scope == "resources":
             continue
         plain = msgspec.structs.replace(record, numbers=(), samples=None, scope="summary")
         metrics = frozenset(number.metric for number in record.numbers) if record.scope == "summary" else frozenset[str]()
-        if (plain, run) in found:
-            found[plain, run] |= metrics
-        elif len(found) < _MOST_KINDS:
-            found[plain, run] = metrics
-    return found
+        if (plain, run) in kinds:
+            kinds[plain, run] |= metrics
+        elif len(kinds) < _MOST_KINDS:
+            kinds[plain, run] = metrics
+    return kinds
 
 
 def _kind(record: Record, metrics: frozenset[str], account: Account, run: int) -> KindOfRecord:
@@ -217,17 +218,17 @@ def _kind(record: Record, metrics: frozenset[str], account: Account, run: int) -
 
 
 def digest(root: Path, path: str) -> LogSurvey:
-    """Return the identity of a log whose content is not to be read as results.
+    """Return the checksum and the size of a log without reading results.
 
     Raises:
         UnreadableInput: it cannot be opened or read.
     """
-    found, size_bytes = hashlib.sha256(), 0
+    checksum, size_bytes = hashlib.sha256(), 0
     with open_evidence(root, path) as stream:
         for chunk in chunks_of(stream):
-            found.update(chunk)
+            checksum.update(chunk)
             size_bytes += len(chunk)
-    return LogSurvey(found.hexdigest(), found.hexdigest(), size_bytes)
+    return LogSurvey(checksum.hexdigest(), checksum.hexdigest(), size_bytes)
 
 
 def chunks_of(stream: BinaryIO) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
-"""Put runs into a data folder: only what is new, and each run whole or not at all.
+"""Write new runs into a data folder, each run whole or not at all.
 
-A run is made in a hidden folder of the data folder. When its logs and its ``run.toml`` are there, the hidden folder is renamed, which either happens
-or does not. A log that was imported before is never changed.
+A run is made in a hidden folder inside the data folder. When its logs and its ``run.toml`` are complete, the hidden folder is renamed, which is
+atomic. A log that was imported before is never changed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def staging(data: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(data: Path) -> None:
-    """Remove the hidden folders of imports that were killed. That of an import that still runs is locked."""
+    """Remove the hidden folders of killed imports. The folder of a running import is locked."""
     for folder in data.glob(f"{_STAGING}*"):
         if folder.is_symlink() or not folder.is_dir():
             continue
@@ -75,7 +75,7 @@ def write_run(root: Path, data: Path, stage: Path, run: ImportedRun, *, link: bo
         link: whether to make hard links instead of copies.
 
     Returns:
-        Why the run was not written, if a log has changed since it was read, or somebody else has written the run; else ``None``.
+        Why the run was not written: a log has changed since it was read, or another process has written the run. ``None`` if it was written.
 
     Raises:
         TachologError: the data folder cannot be written, or a log cannot be linked.
@@ -131,10 +131,10 @@ def _copy(root: Path, path: str, target: Path) -> str:
 
 
 def _link(root: Path, path: str, target: Path) -> str:
-    """Make a hard link to the log that was opened, whatever its path leads to by now. Return the SHA-256 of its bytes."""
+    """Make a hard link to the opened log, even if its path leads to another file by now. Return the SHA-256 of its bytes."""
     with open_evidence(root, path) as source:
         try:
-            # Only with a folder does Python call linkat(), which can follow the link in /proc; the path is absolute, so any will do.
+            # Python calls linkat(), which can follow the link in /proc, only with src_dir_fd. The path is absolute, so any descriptor will do.
             os.link(f"/proc/self/fd/{source.fileno()}", target, src_dir_fd=source.fileno(), follow_symlinks=True)
         except OSError as error:
             way_out = "; without --link, logs are copied" if error.errno in (errno.EXDEV, errno.EPERM, errno.EMLINK) else ""

@@ -1,4 +1,4 @@
-"""pingbench: round trips of a TCP ping-pong, one line a size.
+"""pingbench: round trips of a TCP ping-pong, one line for each size.
 
 Source: made up; say here which documents, sources and logs the format was learnt from.
 """
@@ -51,7 +51,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield a record a result line; the banner is a fact about the run."""
+    """Yield a record for each result line; the banner is a fact about the run."""
     for line in lines:
         if banner := _BANNER.fullmatch(line.text):
             conditions = Conditions(transport=banner["transport"], load_mode="closed")

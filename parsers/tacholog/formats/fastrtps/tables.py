@@ -23,11 +23,11 @@ class Form(NamedTuple):
     """A generation of a table.
 
     Attributes:
-        columns: what each cell must be, its number in a group, by the name of its column.
-        definition: what the numbers mean.
-        basis: what latencies span.
-        least: so many cells of a row that the log ends in stand by themselves, if they are closed.
-        is_fixed: whether the last cell has always as many decimals, so that a cut one shows.
+        columns: the pattern of each cell, with its number in a group, by the name of its column.
+        definition: the meaning of the numbers.
+        basis: the basis of latencies.
+        least: where the log ends within a row, so many complete cells are enough for a record.
+        is_fixed: whether the last cell always has the same number of decimals, so that a cut cell is noticed.
     """
 
     columns: Mapping[str, re.Pattern[str]]
@@ -37,58 +37,58 @@ class Form(NamedTuple):
     is_fixed: bool = True
 
     @classmethod
-    def of(cls, cells: Mapping[str, str], *more: Any, end: str = "", **others: Any) -> Self:  # noqa: ANN401 - what a form has besides its columns
-        """Make a form from the patterns of its cells. ``end`` is what may follow the last of them."""
+    def from_cells(cls, cells: Mapping[str, str], *more: Any, end: str = "", **others: Any) -> Self:  # noqa: ANN401 - what a form has besides its columns
+        """Return a form from the patterns of its cells. ``end`` may follow the last cell."""
         *_, last = cells
         return cls({name: re.compile(f"({cell}){end if name == last else ''}") for name, cell in cells.items()}, *more, **others)
 
     def texts(self, line: Line) -> dict[str, str] | None:
-        """Return what is printed in the cells of a row, without blanks; ``None`` if they are not those of this table."""
+        """Return the printed cells of a row, without blanks; ``None`` if they are not cells of this table."""
         pieces = line.text.split(",", len(self.columns) - 1)
-        found = self._cells(pieces) if len(pieces) == len(self.columns) and (line.whole or self.is_fixed) else None
-        if found is None and not line.whole and self.least is not None:
+        texts = self._cells(pieces) if len(pieces) == len(self.columns) and (line.whole or self.is_fixed) else None
+        if texts is None and not line.whole and self.least is not None:
             closed = line.text.split(",")[:-1]
-            found = self._cells(closed) if self.least <= len(closed) < len(self.columns) else None
-        return found
+            texts = self._cells(closed) if self.least <= len(closed) < len(self.columns) else None
+        return texts
 
     def _cells(self, pieces: list[str]) -> dict[str, str] | None:
-        found: dict[str, str] = {}
+        cells: dict[str, str] = {}
         start = 0
         for (name, pattern), piece in zip(self.columns.items(), pieces, strict=False):
             cell = pattern.fullmatch("".join(piece.split()))
             if cell is None:
                 return None
-            at = piece.find(cell[1])  # It is not found where blanks stand within.
-            found[name] = Cell(cell[1], start + at) if at >= 0 else cell[1]
+            offset = piece.find(cell[1])  # It is not found if there are blanks within it.
+            cells[name] = Cell(cell[1], start + offset) if offset >= 0 else cell[1]
             start += len(piece) + 1
-        return found
+        return cells
 
 
-class Table(ABC):
+class LogTable(ABC):
     """A table or a file that is open."""
 
     def knows(self, squeezed: str) -> bool:
-        """Whether a line, given without its blanks, is one of its rows."""
+        """Whether a line, without its blanks, is one of its rows."""
         return _ROW.match(squeezed) is not None
 
     @abstractmethod
     def take(self, line: Line) -> Iterator[Finding]:
-        """Yield what is found on a row."""
+        """Yield the findings on a row."""
 
     def take_many(self, _: Lines) -> BulkStep:
-        """Read many rows at once, as far as they can be."""
+        """Read many rows at once, as far as possible."""
         return BulkStep()
 
     def close(self) -> Iterator[Finding]:
-        """Yield what is known at the end of the table."""
+        """Yield the findings at the end of the table."""
         yield from ()
 
 
-class TableOfRecords(Table):
+class RecordTable(LogTable):
     """A table in which each row is a record."""
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Yield what is found on a row."""
+        """Yield the record of a row."""
         yield Finding(line, self.row(line))
 
     @abstractmethod
@@ -97,5 +97,5 @@ class TableOfRecords(Table):
 
 
 def is_in_order(cells: Cells, prefix: str = "") -> Any:  # noqa: ANN401 - a truth value, or an array of them
-    """Whether minimum, percentiles and maximum are in order, and the mean between them where it is checked."""
+    """Whether minimum, percentiles and maximum are in order."""
     return ascending([cells[prefix + name] for name in _ORDERED if prefix + name in cells])

@@ -1,0 +1,244 @@
+"""Results that a format computes itself: a summary from the intervals of a tool that prints none, and the statistics of single samples.
+
+A summary holds only what can be computed from intervals honestly, and marks every number as derived. The smallest minimum and the largest maximum
+are those of the whole run. The mean latency is weighted by samples: a mean of means would count a second of ten samples like a second of ten
+thousand. Percentiles of a whole cannot be computed from those of its parts and are left out. Rates and processor time are means over whole
+intervals, each weighted by its length: an interval in which the run started or ended says little. A time between two intervals in which nothing
+came, and for which a tool prints no line, counts as a rate of zero.
+
+Samples are counted in bounded memory, by how often each value came. Up to 65536 different values every statistic is exact. Beyond, values are kept
+to 11 binary digits, so that a percentile is at most 1/1024 too low; count, mean, deviation, minimum and maximum stay exact.
+
+Source: nearest rank is definition 1 of Hyndman and Fan (1996), "Sample Quantiles in Statistical Packages".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import ceil, isqrt
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tacholog.formats.kit.findings import Finding
+from tacholog.formats.kit.lines import Line
+from tacholog.schema.records import Number, Record
+
+if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
+    import numpy as np
+    from numpy.typing import NDArray
+
+DERIVED = "derived"
+PARTIAL = "partial"
+_LATENCY = ("latency", "jitter")
+_EXTREMES = {"min": min, "max": max}
+_RATES = ("message_rate", "goodput", "offered_rate", "offered_goodput")
+_SUMMED = ("messages_received", "messages_sent", "messages_lost", "bytes_received", "duration")
+
+
+class Tally:
+    """The intervals of one series so far: all that a summary needs, in bounded memory."""
+
+    def __init__(self, line: Line, record: Record) -> None:
+        """Start a series with its first interval, which must still be added like the others."""
+        self._first = self._last = line
+        self.first = record  #: the first interval
+        self._samples = 0
+        self._sums: dict[tuple[str, str], Fraction] = {}
+        self._weights: dict[tuple[str, str], Fraction] = {}
+        self._extremes: dict[tuple[str, str], float] = {}
+        self._resolutions: dict[tuple[str, str], float | None] = {}
+        self._below: set[tuple[str, str]] = set()  # Numbers that an interval printed as 0: less than their last place.
+        self._unknown: set[tuple[str, str]] = set()  # Numbers that an interval did not state: their sum is unknown.
+        self.stamp = -1e12  #: the time of the latest interval, in the tool's own terms
+
+    def add(self, line: Line, record: Record, *, stamp: float, whole: bool, lasted: float = 1.0, silent: float = 0.0) -> None:
+        """Count an interval in. ``whole`` is false where the run started or ended within it.
+
+        ``lasted`` is the length of the interval, in any unit, and ``silent`` how long nothing was received before it.
+        """
+        self._last, self.stamp = line, stamp
+        if record.test != "latency" or (mean := record.number("latency", "mean")) is None or mean.value is not None:
+            self._samples += record.samples or 0
+        for number in record.numbers:
+            if number.value is None or (
+                number.bound != "=" and number.metric in _LATENCY
+            ):  # A latency below the last printed place cannot be counted in.
+                self._unknown.add((number.metric, number.statistic))
+            else:
+                self._count(number, number.value, record.samples or 0, lasted if whole else None)
+                if silent and number.metric in _RATES:
+                    self._weigh((number.metric, number.statistic), 0.0, Fraction(silent))
+
+    def _count(self, number: Number, value: float, samples: int, lasted: float | None) -> None:
+        """Count a number in; ``lasted`` is ``None`` for an interval that is not whole."""
+        key = (number.metric, number.statistic)
+        if number.metric == "peak_memory":
+            self._extremes[key] = max(value, self._extremes.get(key, value))
+        elif number.metric in _LATENCY and number.statistic in _EXTREMES:
+            self._extremes[key] = _EXTREMES[number.statistic](value, self._extremes.get(key, value))
+        elif number.metric in _LATENCY and number.statistic == "mean":
+            self._weigh(key, value, Fraction(samples))
+        elif number.metric in _SUMMED:
+            self._weigh(key, value, Fraction(1))
+        elif number.statistic == "mean" and number.metric not in _LATENCY and lasted:
+            self._weigh(key, value, Fraction(lasted))
+        else:
+            return
+        self._resolutions[key] = number.resolution
+        if number.bound == "<":
+            self._below.add(key)
+
+    def _weigh(self, key: tuple[str, str], value: float, weight: Fraction) -> None:
+        self._sums[key] = self._sums.get(key, Fraction(0)) + Fraction(value) * weight
+        self._weights[key] = self._weights.get(key, Fraction(0)) + weight
+
+    def found(self, more: Sequence[Number] = (), *, partial: bool = False) -> Finding | None:
+        """Return the summary, on the first and the last line of the series; ``None`` where the intervals give no number of the whole.
+
+        ``more`` are numbers from another source, which replace sums. ``partial`` says that rows are missing from the series: the summary then has the
+        mark `PARTIAL`, as has a number that some rows do not state.
+        """
+        numbers = {(n.metric, n.statistic): n for n in (*self.numbers(), *more)}
+        if loss := _loss(*(numbers.get((f"messages_{name}", "total")) for name in ("received", "lost"))):
+            numbers["loss", "total"] = loss
+        if not numbers:
+            return None
+        summary = msgspec.structs.replace(
+            self.first,
+            scope="summary",
+            samples=self._samples or None,
+            numbers=tuple(self._marked(number, partial=partial) for number in numbers.values()),
+        )
+        return Finding(self._first, summary, (self._last,) if self._last != self._first else ())
+
+    def _marked(self, number: Number, *, partial: bool) -> Number:
+        missing = partial or ((number.metric, number.statistic) in self._unknown and number.value is not None)
+        return msgspec.structs.replace(number, marks=tuple(sorted({*number.marks, DERIVED, *((PARTIAL,) if missing else ())})))
+
+    def numbers(self) -> list[Number]:
+        """Return the numbers of the summary, in the order in which the intervals stated them."""
+        numbers = []
+        for key, resolution in self._resolutions.items():
+            if key in self._extremes:
+                value = self._extremes[key]
+            elif key[0] in _SUMMED:
+                if key in self._unknown:
+                    continue
+                value = float(self._sums[key])
+            elif self._weights.get(key):
+                value = float(self._sums[key] / self._weights[key])
+            else:
+                continue
+            # Each was counted as one last place, so their mean is at most one last place; only such a small mean is a bound itself.
+            is_bound = key in self._below and resolution is not None and value <= resolution
+            numbers.append(Number(metric=key[0], statistic=key[1], value=value, resolution=resolution, bound="<" if is_bound else "="))
+        return numbers
+
+
+def _loss(received: Number | None, lost: Number | None) -> Number | None:
+    """Return the share of loss from these counts, if both are known."""
+    if not received or not lost or received.value is None or lost.value is None or not received.value + lost.value:
+        return None
+    return Number(metric="loss", statistic="total", value=lost.value / (received.value + lost.value))
+
+
+DIFFERENT_VALUES = 1 << 16
+KEPT_DIGITS = 11
+PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999")
+
+
+class Distribution:
+    """Counts of whole numbers, from which statistics are computed. Unless ``is_exact``, only 11 binary digits of each number are kept."""
+
+    def __init__(self, *, is_exact: bool = True) -> None:
+        self.count = 0
+        self._total = 0
+        self._squares = 0
+        self._minimum = 0
+        self._maximum = 0
+        self._counts: Counter[int] = Counter()
+        self._coarse = not is_exact
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether each value is kept exactly."""
+        return not self._coarse
+
+    def add(self, value: int) -> None:
+        """Count one sample."""
+        self._minimum = min(self._minimum, value) if self.count else value
+        self._maximum = max(self._maximum, value) if self.count else value
+        self.count += 1
+        self._total += value
+        self._squares += value * value
+        self._counts[_coarse(value) if self._coarse else value] += 1
+        if len(self._counts) > DIFFERENT_VALUES and not self._coarse:
+            self._coarsen()
+
+    def add_many(self, values: NDArray[np.int64]) -> None:
+        """Count many samples, all of at least zero."""
+        import numpy as np
+
+        if not len(values):
+            return
+        different, counts = (array.tolist() for array in np.unique(values, return_counts=True))
+        self._minimum = min(self._minimum, different[0]) if self.count else different[0]
+        self._maximum = max(self._maximum, different[-1]) if self.count else different[-1]
+        self.count += len(values)
+        for value, count in zip(different, counts, strict=True):
+            self._total += value * count
+            self._squares += value * value * count
+            self._counts[_coarse(value) if self._coarse else value] += count
+        if len(self._counts) > DIFFERENT_VALUES and not self._coarse:
+            self._coarsen()
+
+    def _coarsen(self) -> None:
+        fine, self._counts, self._coarse = self._counts, Counter(), True
+        for value, count in fine.items():
+            self._counts[_coarse(value)] += count
+
+    def statistics(self) -> dict[str, tuple[float, float]]:
+        """Return each statistic by name: its value, and the width of the bin that it was read from (0: exact).
+
+        Raises:
+            ValueError: there is no sample.
+        """
+        if not self.count:
+            raise ValueError("no samples")
+        mean = self._total / self.count
+        variance_of_sums = (
+            self.count * self._squares - self._total**2
+        )  # In whole numbers, because floats would lose small deviations of large values.
+        deviation = isqrt(variance_of_sums * 10**6) / (10**3 * self.count)
+        moments = {"mean": (mean, 0.0), "std": (deviation, 0.0), "min": (float(self._minimum), 0.0)}
+        return moments | self._percentiles() | {"max": (float(self._maximum), 0.0)}
+
+    def bins(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the lowest and the highest number of each bin, and its count."""
+        for value, count in sorted(self._counts.items()):
+            width = 1 << _dropped_digits(value) if self._coarse else 1
+            yield value, value + width - 1, count
+
+    def _percentiles(self) -> dict[str, tuple[float, float]]:
+        percentiles: dict[str, tuple[float, float]] = {}
+        ranks = [(name, ceil(Fraction(name[1:]) * self.count / 100)) for name in PERCENTILES]
+        covered = 0
+        for value, count in sorted(self._counts.items()):
+            covered += count
+            while len(percentiles) < len(ranks) and ranks[len(percentiles)][1] <= covered:
+                width = float(1 << _dropped_digits(value)) if self._coarse else 0.0
+                percentiles[ranks[len(percentiles)][0]] = (float(value), 0.0 if width == 1 else width)
+        return percentiles
+
+
+def _dropped_digits(value: int) -> int:
+    return max(abs(value).bit_length() - KEPT_DIGITS, 0)
+
+
+def _coarse(value: int) -> int:
+    dropped = _dropped_digits(value)
+    return value >> dropped << dropped

@@ -1,0 +1,378 @@
+"""A row of performance_test: of its CSV, of its JSON, or of the boxes that it prints on a terminal; and the records in it.
+
+``received``, ``sent``, ``lost`` and ``data_received`` are rates: the tool counts, divides by how long the row took, and cuts the fraction off.
+
+The boxes are the output of the tool unless it is told another: one screen about every second. As the tool prints them, but for blanks and for
+versions that print the loops of publishers and subscribers below the samples::
+
+    run time
+    +--------------+----------+--------+----------+
+    | T_experiment | 2.000312 | T_loop | 1.000104 |
+    +--------------+----------+--------+----------+
+    samples                                             latency
+    +------+------+------+-----------+---------------+  +----------+----------+----------+----------+
+    | recv | sent | lost | data_recv | relative_loss |  | min      | max      | mean     | variance |
+    +------+------+------+-----------+---------------+  +----------+----------+----------+----------+
+    | 99   | 100  | 0    | 103800    | 0.000000      |  | 0.000146 | 0.000381 | 0.000195 | 0.000000 |
+    +------+------+------+-----------+---------------+  +----------+----------+----------+----------+
+    system usage
+    ...
+
+All figures of a screen are those of a row of the CSV, but latencies are in seconds with six decimals. That is too coarse for the variance, which is
+in seconds squared: it is left out, as is the usage of the system, which nothing ties to the samples above it. Between two screens the tool moves the
+cursor up, so that a log holds one below the other.
+Source: experiment_execution/analysis_result.cpp of performance_test; data_running/data_runner.hpp (1.x) and experiment_metrics/subscriber_stats.hpp
+and publisher_stats.hpp (1.3 to 2.x) divide. For the screens: outputs/stdout_output.cpp of 1.x and 2.x, and what the manual of TogetheROS prints.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import pairwise
+from math import ceil, inf, sqrt
+from typing import NamedTuple
+
+import msgspec
+
+from tacholog.formats.kit import (
+    COUNT_LIMIT,
+    DERIVED,
+    MICROSECOND,
+    Broken,
+    Cell,
+    Conditions,
+    Finding,
+    Line,
+    Number,
+    Record,
+    closed_cells,
+    finding_on,
+    impossible,
+    printed,
+)
+
+_MIN, _MEAN, _MAX = "latency_min (ms)", "latency_mean (ms)", "latency_max (ms)"
+_NEEDED = ("T_experiment", "T_loop", "received")
+COUNTS = ("received", "sent", "lost", "data_received")
+USAGE = tuple(
+    f"ru_{name}"
+    for name in "utime stime maxrss ixrss idrss isrss minflt majflt nswap inblock oublock msgsnd msgrcv nsignals nvcsw nivcsw".split()  # noqa: SIM905
+)
+_CELL = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,9})?(?:e[+-][0-9]{1,3})?|-?(?:nan|inf)")
+_COLUMN = re.compile(r"[A-Za-z][\w ().%/-]{0,60}")
+_MOST_COLUMNS = 200
+_HUGE_MS = 1e12  # Thirty years: an initial minimum or maximum that was never compared with a sample.
+_ALL_CORES = 101.0  # Percent; clocks with different steps may exceed 100.
+_ROUNDING = 0.0051
+# The columns in which the numbers of a record stand.
+_PRINTED = {
+    **{("latency", name): f"latency_{name} (ms)" for name in ("min", "max", "mean")},
+    ("message_rate", "mean"): "received",
+    ("offered_rate", "mean"): "sent",
+    ("goodput", "mean"): "data_received",
+    ("duration", "total"): "T_loop",
+    ("cpu_of_machine", "mean"): "cpu_usage (%)",
+    ("peak_memory", "max"): "ru_maxrss",
+}
+_SHOWN = frozenset(_PRINTED.values())
+_DIGITS = 4
+
+
+class ExperimentRow(NamedTuple):
+    """The cells of a row by the names of their columns.
+
+    ``digits`` is the number of significant digits of a latency, ``None`` if all are printed; ``place_ns`` is the last place of latencies, if it is
+    the same for all. ``impossible`` names the cells that are impossible or contradict each other: the others stay valid. ``derived`` says that the
+    latencies were computed from those of longer times. ``flowing`` names the rates that were above zero before: only then is a zero a rate, and not
+    that of a process without such a side.
+    """
+
+    time: float
+    cells: Mapping[str, str]
+    digits: int | None = _DIGITS
+    impossible: frozenset[str] = frozenset()
+    derived: bool = False
+    flowing: frozenset[str] = frozenset()
+    place_ns: float | None = None
+
+    def records(self, conditions: Conditions, meaning: Conditions) -> tuple[Record, ...]:
+        """Return the record of latencies, if anything was received, and the record of rates. ``meaning`` holds the conditions of latencies."""
+        counts = Record(
+            test="throughput",
+            payload_bytes=None,  # Not stated. Bytes divided by messages is not the size: both are rates without their fractions.
+            numbers=tuple(self._placed(self._counts())),
+            scope="interval",
+            conditions=Conditions(definition="performance_test-rates").over(conditions),
+        )
+        latency = self.latency(conditions, meaning)
+        return (latency, counts) if latency else (counts,)
+
+    def latency(self, conditions: Conditions, meaning: Conditions) -> Record | None:
+        """Return the record of latencies, if there are any."""
+        samples = self.samples
+        if not samples or _MEAN not in self.cells:
+            return None
+        return Record(
+            test="latency",
+            payload_bytes=None,
+            numbers=tuple(self._placed(self._latencies())),
+            samples=samples,
+            scope="interval",
+            conditions=meaning.over(conditions),
+        )
+
+    def _placed(self, numbers: Iterable[Number]) -> Iterator[Number]:
+        for number in numbers:
+            cell = self.cells.get(_PRINTED.get((number.metric, number.statistic), ""))
+            yield msgspec.structs.replace(number, value_start=cell.start, value_end=cell.end) if isinstance(cell, Cell) else number
+
+    @property
+    def samples(self) -> int:
+        """The number of latencies behind the statistics: as the row states, or at least as many as rate and time need."""
+        return int(Decimal(self.cells["latencies"])) if "latencies" in self.cells else self.received
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing happened."""
+        return not any(self._rate(name) for name in COUNTS)
+
+    @property
+    def active(self) -> frozenset[str]:
+        """The rates that are above zero."""
+        return frozenset(name for name in COUNTS if self._rate(name))
+
+    @property
+    def lasted(self) -> float:
+        """The seconds that the row covers; 1 if they are unknown."""
+        return float(self._seconds)
+
+    @property
+    def _seconds(self) -> Decimal:
+        return Decimal(1) if "T_loop" in self.impossible else Decimal(self.cells["T_loop"])
+
+    def _rate(self, name: str) -> int:
+        return 0 if name in self.impossible else int(self.cells.get(name, "0"))
+
+    @property
+    def received(self) -> int:
+        """The least number of messages that came: the tool cut off the fraction of the rate, but messages are whole. 0 if unknown."""
+        return ceil(self._rate("received") * self._seconds)
+
+    def _latencies(self) -> Iterator[Number]:
+        for statistic in ("min", "max", "mean"):
+            if f"latency_{statistic} (ms)" in self.cells:
+                yield self._milliseconds(statistic, f"latency_{statistic} (ms)")
+        variance = float(self.cells.get("latency_variance (ms)", "nan"))
+        if 0 <= variance < _HUGE_MS and _MEAN not in self.impossible:
+            yield Number(metric="latency", statistic="std", value=round(sqrt(variance / 1000) * 1e9, 3), marks=(DERIVED,))
+
+    def _counts(self) -> Iterator[Number]:
+        for name in ("received", "sent", "lost"):
+            if name in self.impossible:
+                yield impossible(f"messages_{name}")
+            elif name in self.cells and "T_loop" not in self.impossible:
+                yield Number(metric=f"messages_{name}", statistic="total", value=self._rate(name) * self.lasted, marks=(DERIVED,))
+        received, lost = self._rate("received"), self._rate("lost")
+        if received + lost and {"received", "lost"} <= self.cells.keys() - self.impossible:
+            yield Number(metric="loss", statistic="total", value=lost / (received + lost), marks=(DERIVED,))
+        for metric, name, bits in (("message_rate", "received", 1), ("offered_rate", "sent", 1), ("goodput", "data_received", 8)):
+            rate = bits * self._rate(name)
+            if rate or (name in self.flowing and name in self.cells and name not in self.impossible):
+                marks = () if rate else (DERIVED,)  # That a zero is a rate follows from earlier rows.
+                yield Number(metric=metric, statistic="mean", value=float(rate), resolution=float(bits), marks=marks)
+        if "T_loop" in self.impossible:
+            yield impossible("duration")
+        else:
+            resolution = 1e3 if self.digits else None
+            yield Number(metric="duration", statistic="total", value=float(Decimal(self.cells["T_loop"]) * 10**9), resolution=resolution)
+        yield from self._process()
+
+    def _process(self) -> Iterator[Number]:
+        if 0 <= float(self.cells.get("cpu_usage (%)", "nan")) <= _ALL_CORES:
+            yield self._significant("cpu_of_machine", "mean", Decimal(self.cells["cpu_usage (%)"]))
+        peak_kib = self.cells.get("ru_maxrss", "")
+        if peak_kib.isdigit() and 0 < int(peak_kib) < COUNT_LIMIT:
+            yield Number(metric="peak_memory", statistic="max", value=float(int(peak_kib) * 1024), resolution=1024.0)
+
+    def _milliseconds(self, statistic: str, name: str) -> Number:
+        if name in self.impossible:
+            return impossible("latency", statistic)
+        if self.place_ns:
+            return printed("latency", statistic, float(Decimal(self.cells[name]) * 1_000_000), self.place_ns)
+        number = self._significant("latency", statistic, Decimal(self.cells[name]) * 1_000_000)
+        return msgspec.structs.replace(number, marks=(DERIVED,)) if self.derived else number
+
+    def _significant(self, metric: str, statistic: str, value: Decimal) -> Number:
+        """Return a number with so many significant digits, without trailing zeros. For a zero, its resolution is unknown."""
+        if not value or self.digits is None:
+            return Number(metric=metric, statistic=statistic, value=float(value))
+        resolution = float(Decimal(10) ** (value.adjusted() - self.digits + 1))
+        return Number(metric=metric, statistic=statistic, value=float(value), resolution=resolution)
+
+
+def columns_of(text: str) -> tuple[str, ...]:
+    """Return the columns that a header names; empty if it is garbled. Versions print different columns, so they are read by name."""
+    cells = [cell.strip().replace("(ms)", " (ms)").replace("  ", " ") for cell in text.rstrip().rstrip(",").split(",")]
+    good = len(set(cells)) == len(cells) <= _MOST_COLUMNS and all(_COLUMN.fullmatch(cell) for cell in cells)
+    return tuple(cells) if good and set(_NEEDED) <= set(cells) else ()
+
+
+def read_row(line: Line, columns: Sequence[str]) -> ExperimentRow | Broken:
+    """Return the cells of a line, if they fit its header. Where the log ends within the line, its complete cells count."""
+    pieces = closed_cells(line)
+    cells = [piece.strip() for piece in pieces]
+    if line.whole and cells and not cells[-1]:
+        cells.pop()  # Some versions print a separator behind the last cell.
+    if not columns:
+        return Broken("a row without a table's header before it")
+    if not line.whole and len(cells) < len(columns):
+        needed = max((columns.index(name) for name in columns if name in (*_NEEDED, *COUNTS)), default=0)
+        if len(cells) <= needed:
+            return Broken("the log ends within this line")
+    elif len(cells) != len(columns):
+        return Broken("row is cut short, garbled or of another table")
+    if not all(_CELL.fullmatch(cell) for cell in cells):
+        return Broken("row is cut short, garbled or of another table")
+    row: dict[str, str] = dict(zip(columns, cells, strict=False))
+    offset = 0
+    for name, piece in zip(columns, pieces, strict=False):
+        if name in _SHOWN:
+            row[name] = Cell(row[name], offset + piece.index(row[name]))
+        offset += len(piece) + 1
+    return checked(ExperimentRow(float(cells[0]), row))
+
+
+def checked(row: ExperimentRow) -> ExperimentRow:
+    """Return the row with the names of its impossible cells."""
+    cells = row.cells
+    impossible = {name for name in COUNTS if name in cells and (not cells[name].isdigit() or int(cells[name]) >= COUNT_LIMIT)}
+    if not 0 < float(cells["T_loop"]) <= row.time + 0.01:
+        impossible.add("T_loop")
+    sent, lost, share = (float(cells.get(name, "nan")) for name in ("sent", "lost", "relative_loss"))
+    if sent and not impossible & {"sent", "lost"} and 0 <= share < inf and abs(share - lost / sent) > _ROUNDING:
+        impossible |= {"sent", "lost"}  # One of them is wrong, but nothing tells which.
+    latencies = {name: float(cells[name]) for name in (_MIN, _MEAN, _MAX) if name in cells}
+    impossible |= {name for name, value in latencies.items() if not 0 <= value < _HUGE_MS}
+    slack = 1 + 10.0 ** (1 - _DIGITS)
+    ordered = [value for name, value in latencies.items() if name not in impossible]
+    if any(low > high * slack for low, high in pairwise(ordered)):
+        impossible |= latencies.keys()
+    return row._replace(impossible=frozenset(impossible))
+
+
+SCREEN_SIGN = r"[ \t]*\| T_experiment +\| "
+_BOX_RULE = re.compile(r"\s*\+-[-+ ]{1,400}\+\s*")
+_BOX_TITLE = re.compile(r"\s*(?:run time|samples {1,99}latency|publisher loop {1,99}subscriber loop|system usage)\s*")
+_BOX = re.compile(r"\s*\|[^|]{1,80}\|(?:[^|]{1,80}\|){1,40}\s*")
+_SCREEN_COUNTS = ("received", "sent", "lost", "data_received", "relative_loss")
+_LATENCY = ("min", "max", "mean", "variance")
+_SAMPLES = ("recv", "sent", "lost", "data_recv", "relative_loss", *_LATENCY)
+_HALF = len(USAGE) // 2
+_USAGE = tuple(name.removeprefix("ru_") for name in USAGE)
+_BOX_HEADS = {_SAMPLES, (*_LATENCY, *_LATENCY), _USAGE[:_HALF], _USAGE[_HALF:]}
+_BOX_VALUE = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{6})?|-?(?:nan|inf)|-")
+_SECONDS = re.compile(r"[0-9]{1,12}\.[0-9]{6}")
+_HELD_LINES = 400  # A screen has 37.
+_TO_SAMPLES = 6  # Lines from the line of the time to the line of the samples, without blank lines.
+_CUT = re.compile(r"\s*[|+]")
+_LATER = re.compile(r"\s*(?:publisher loop|system usage)\b")
+_GARBLED = Broken("a row of a box that is cut short or garbled")
+_TOO_EARLY = Broken("the screen ends before its samples")
+_NO_TIME = Broken("no box above says of which time these samples are")
+
+
+class Screen(NamedTuple):
+    """One screen: the line of its time, the line of its samples if there is one, and the row that they state."""
+
+    lines: tuple[Line, ...]
+    row: ExperimentRow | Broken
+
+
+def is_of_screen(text: str) -> bool:
+    """Whether the text is a line of a box, or the title above one."""
+    return (_BOX.fullmatch(text) or _BOX_RULE.fullmatch(text) or _BOX_TITLE.fullmatch(text)) is not None
+
+
+class Screens:
+    """The screen that is open."""
+
+    def __init__(self) -> None:
+        self._begin: Line | None = None  # The line of the time of a screen whose samples are still missing.
+        self._since = 0  # Lines of boxes after it.
+        self._times: tuple[Cell, ...] = ()
+        self._head: tuple[Cell, ...] = ()
+        self._tangled = False  # Whether the next samples cannot be assigned to a time.
+
+    def take(self, line: Line) -> Iterator[Finding | Screen]:
+        """Use a line for which `is_of_screen` is true."""
+        cells = tuple(cell for cell in Cell.between(line.text, "|") if cell) if "|" in line.text else ()
+        self._since += 1
+        if cells[:1] == ("T_experiment",):
+            yield from self._begun(line, cells)
+            return
+        if self._begin and (self._since > _TO_SAMPLES or _LATER.match(line.text) or (cells in _BOX_HEADS and cells != _SAMPLES)):
+            begin, self._begin = self._begin, None  # Its samples are lost: the next samples belong to another screen.
+            yield Screen((begin,), _TOO_EARLY)
+        if cells in _BOX_HEADS:
+            self._tangled = self._tangled or bool(self._head)
+            self._head = cells
+            yield Finding(line, None)
+        elif cells:
+            yield from self._valued(line, cells)
+        else:
+            yield Finding(line, None)
+
+    def close(self) -> Iterator[Screen]:
+        """Leave the screen: another begins, or the log ends."""
+        if self._begin:
+            yield Screen((self._begin,), _TOO_EARLY)
+        self._begin, self._head = None, ()
+
+    def pass_by(self, line: Line) -> Iterator[Screen]:
+        """Handle a line between boxes: a cut line may be that of the samples, and a screen does not stay open for ever."""
+        is_cut = _CUT.match(line.text) and not is_of_screen(line.text)
+        if self._begin and (is_cut or line.number - self._begin.number > _HELD_LINES):
+            yield from self.close()
+
+    def _begun(self, line: Line, cells: tuple[Cell, ...]) -> Iterator[Finding | Screen]:
+        self._tangled = self._begin is not None
+        yield from self.close()
+        good = line.whole and len(cells) == 4 and cells[2] == "T_loop" and all(_SECONDS.fullmatch(cell) for cell in cells[1::2])  # noqa: PLR2004
+        if not good:
+            yield Finding(line, _GARBLED)
+            return
+        self._begin, self._since, self._times = line, 0, cells[1::2]
+
+    def _valued(self, line: Line, cells: tuple[Cell, ...]) -> Iterator[Finding | Screen]:
+        head, self._head = self._head, ()
+        good = line.whole and len(cells) == len(head) and all(_BOX_VALUE.fullmatch(cell) for cell in cells)
+        if not good:
+            yield from self.close()  # It may be that of the samples: the screens after it are whole.
+            yield Finding(line, _GARBLED)
+        elif head != _SAMPLES:
+            yield Finding(line, None)
+        elif self._begin is None or self._tangled:
+            yield Screen((line,), _NO_TIME)
+        else:
+            begin, self._begin = self._begin, None
+            yield Screen((begin, line), _row_of_screen(self._times, cells))
+
+
+def _row_of_screen(times: tuple[Cell, ...], cells: tuple[Cell, ...]) -> ExperimentRow:
+    """The row of a CSV that says the same. Without a message, bars stand for the latencies."""
+    row_cells = dict(zip(("T_experiment", "T_loop", *_SCREEN_COUNTS), (*times, *cells), strict=False))
+    seconds = dict(zip(("min", "max", "mean"), cells[len(_SCREEN_COUNTS) :], strict=False))
+    row_cells |= {f"latency_{name} (ms)": cell.read_as(str(Decimal(cell) * 1000)) for name, cell in seconds.items() if _SECONDS.fullmatch(cell)}
+    return checked(ExperimentRow(float(times[0]), row_cells, place_ns=MICROSECOND))
+
+
+def found_of(screen: Screen, finding: Finding) -> Finding:
+    """Let a finding stand on the lines of its screen, and each number on its own: a row's time is on the first, all else on the last."""
+    record = finding.what
+    if isinstance(record, Record):
+        first, last = screen.lines[0].number, screen.lines[-1].number
+        numbers = tuple(msgspec.structs.replace(n, line=first if n.metric == "duration" else last) for n in record.numbers)
+        record = msgspec.structs.replace(record, numbers=numbers)
+    return finding_on(screen.lines, record)

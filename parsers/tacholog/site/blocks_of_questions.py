@@ -1,0 +1,83 @@
+"""The blocks of pages that answer a question: the answer in words, its figures, its table, its tests, and what is not shown."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+from tacholog.render.answers import Sentence, answer_table, choice_words, figures, following_words, missing_sentences, sentences, tests_table
+from tacholog.render.figures.plots import plot
+from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.table import scroller
+from tacholog.site.blocks import code
+from tacholog.site.page import Page
+from tacholog.site.questions import AskedQuestion
+from tacholog.slugs import slug
+from tacholog.visible import drawn
+
+
+def answer_words(_page: Page, asked: AskedQuestion) -> Html:
+    """Return the answer in words, and how sure it is."""
+    return tag("div", *map(_sentence, sentences(asked.answer)), class_="tl-answer-lead")
+
+
+def _sentence(sentence: Sentence) -> Html:
+    certainty = {True: "tl-sure", False: "tl-unsure", None: ""}[sentence.is_sure]
+    return tag("p", sentence.text, class_=f"tl-answer {certainty}".strip())
+
+
+def answer_figures(page: Page, asked: AskedQuestion, *, first: bool = False) -> Html:
+    """Return a figure for each panel, all with the same axes; with ``first`` only the first one."""
+    shown = figures(asked.answer)[: 1 if first else None]
+    drawn = [plot(figure, f"tl-{slug(asked.title)}-{number}", page.links) for number, figure in enumerate(shown, start=1)]
+    return tag("div", *drawn, class_="tl-multiples" if len(drawn) > 1 else "tl-single")
+
+
+def answer_numbers(page: Page, asked: AskedQuestion) -> Html:
+    """Return the table of the answer: medians with their ranges, each linked to its line."""
+    return scroller(answer_table(asked.answer, page.links))
+
+
+def answer_tests(_page: Page, asked: AskedQuestion) -> Html:
+    """Return the tests of the answer; nothing if there are too few runs for any."""
+    return scroller(tests_table(asked.answer)) if asked.answer.tests else NOTHING
+
+
+def answer_notes(_page: Page, asked: AskedQuestion) -> Html:
+    """Return what the answer leaves out: values of fields that a reader may choose, what else differs, and cases without a number."""
+    notes = []
+    for choice, ways in asked.ways:
+        links = [tag("a", way.words, href=f"doc:{way.document}") for way in ways]
+        notes.append(tag("li", choice_words(choice), join([" See: ", join(links, ", "), "."]) if links else NOTHING))
+    also = [words for words in (following_words(asked.answer), *missing_sentences(asked.answer)) if words]
+    notes += [tag("li", words) for words in also]
+    return tag("ul", *notes, class_="simple tl-answer-notes") if notes else NOTHING
+
+
+def answer_link(_page: Page, asked: AskedQuestion, words: str) -> Html:
+    """Return a link to the page of a question."""
+    return tag("a", words, href=f"doc:{asked.document}")
+
+
+def question_as_toml(_page: Page, asked: AskedQuestion) -> Html:
+    """Return the question as ``site.toml`` states it."""
+    question = asked.answer.question
+    lines = ["[[questions]]", f"title = {_quoted(asked.title)}", f"subject = {_quoted(question.subject)}"]
+    lines += [f"over = {_quoted(question.over)}"] if question.over else []
+    lines += [f"by = [{', '.join(map(_quoted, question.by))}]"] if question.by else []
+    lines += [f"metric = {_quoted(question.metric)}"]
+    lines += [f"where = {{ {', '.join(f'{_quoted(name)} = {_quoted(value)}' for name, value in question.where.items())} }}"] if question.where else []
+    return code(drawn("\n".join(lines)), "toml")
+
+
+def question_as_command(_page: Page, asked: AskedQuestion) -> Html:
+    """Return the command that asks the question of a folder of runs."""
+    question = asked.answer.question
+    options = ["--subject", question.subject, *(["--over", question.over] if question.over else [])]
+    options += [word for field in question.by for word in ("--by", field)]
+    options += [word for name, value in question.where.items() for word in ("--where", f"{name}={value}")]
+    return code(drawn(shlex.join(["tacholog", "table", "runs", *options, "--metric", question.metric])), "sh")
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,117 @@
+"""The questions of a site: those of ``site.toml``, else those that the data choose, each with its answer and its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from tacholog.errors import TachologError, UnreadableInput
+from tacholog.render.answers import question_title
+from tacholog.slugs import slug
+from tacholog.view.chosen_questions import questions_for
+from tacholog.view.factors import Observation, Value, observations
+from tacholog.view.questions import Answer, ChosenValue, Question, answer, plain
+from tacholog.view.views import View
+
+#: The page that lists all questions.
+DOCUMENT = "questions"
+_TRANSPORT_BY_SIZE = (("system", "payload_bytes"), ("transport", "payload_bytes"))  # what the pages of results are about
+_MOST_CHOICES = 3  # fields of which a reader can choose another value
+_MOST_VALUES = 5  # that are offered of each
+_MOST_DIVISIONS = 2
+
+
+class Way(NamedTuple):
+    """A way to see what an answer does not show: what a link says, and the page that it leads to."""
+
+    words: str
+    document: str
+
+
+class AskedQuestion(NamedTuple):
+    """A question of a site, its title and its answer; the document of its page; and for each of its choices the ways to see the rest.
+
+    ``is_listed``: whether the site asks it by itself. Others are reached from another question.
+    """
+
+    document: str
+    title: str
+    answer: Answer
+    ways: tuple[tuple[ChosenValue, tuple[Way, ...]], ...]
+    is_chosen: bool
+    is_listed: bool
+
+
+def questions_of(view: View, stated: Sequence[Question]) -> list[AskedQuestion]:
+    """Return the questions of a site in order: each that it states, or that its data choose, and behind each those that its choices lead to.
+
+    Raises:
+        UnreadableInput: a question of ``site.toml`` cannot be asked; the message names it.
+    """
+    return view.once(("questions", *map(repr, stated)), partial(_asked, view, stated))
+
+
+def _asked(view: View, stated: Sequence[Question]) -> list[AskedQuestion]:
+    numbers = observations(view.summaries())
+    chosen = stated or _of_data(questions_for(numbers))
+    documents: set[str] = set()
+    asked: list[AskedQuestion] = []
+    for place, question in enumerate(chosen):
+        try:
+            asked += _with_ways(view, numbers, question, documents, is_chosen=not stated)
+        except TachologError as error:
+            raise UnreadableInput(f"site.toml: questions[{place}]: {error}") from error
+    return asked
+
+
+def _of_data(questions: Sequence[Question]) -> list[Question]:
+    """Return the questions of the data that no other page answers. Releases are one if nothing else varies."""
+    others = [each for each in questions if (each.subject, each.over) not in _TRANSPORT_BY_SIZE]
+    return [each for each in others if each.subject != "release"] or others
+
+
+def _with_ways(view: View, numbers: Sequence[Observation], question: Question, documents: set[str], *, is_chosen: bool) -> Iterator[AskedQuestion]:
+    """Yield a question, and the questions that show what its answer leaves out."""
+    runs = list(view.runs.values())
+    found = answer(question, numbers, runs)
+    title = question_title(question, found)
+    document = _document(title, documents)
+    others: list[AskedQuestion] = []
+    ways: list[tuple[ChosenValue, tuple[Way, ...]]] = []
+    for choice in found.choices[:_MOST_CHOICES]:
+        offered: list[Way] = []
+        for words, further in _further(found.question, choice):
+            other = answer(further, numbers, runs)
+            other_title = f"{title}: {words}"
+            other_document = _document(other_title, documents)
+            others.append(AskedQuestion(other_document, other_title, other, (), is_chosen, is_listed=False))
+            offered.append(Way(words, other_document))
+        ways.append((choice, tuple(offered)))
+    ways += [(choice, ()) for choice in found.choices[_MOST_CHOICES:]]
+    yield AskedQuestion(document, title, found, tuple(ways), is_chosen, is_listed=True)
+    yield from others
+
+
+def _further(question: Question, choice: ChosenValue) -> Iterator[tuple[str, Question]]:
+    """Yield the questions that show more of a field: one that is divided by it, then one for each of its other values."""
+    field = choice.field
+    if len(question.by) < _MOST_DIVISIONS and len(field.values) <= _MOST_VALUES:
+        yield f"divided by {field.title}", msgspec.structs.replace(question, by=(*question.by, field.name))
+    others = sorted((value for value in field.values if value not in (choice.value, None)), key=lambda value: -choice.runs[value])
+    for value in others[:_MOST_VALUES]:
+        yield field.named(value), msgspec.structs.replace(question, where={**question.where, field.name: _as_text(choice, value)})
+
+
+def _as_text(choice: ChosenValue, value: Value) -> str:
+    return plain(choice.field.short(value))
+
+
+def _document(title: str, documents: set[str]) -> str:
+    """Return a name for the page of a question that no other one has."""
+    first = f"{DOCUMENT}/{slug(title.replace(',', '').replace(':', ''))}"
+    document = next(name for name in (first, *(f"{first}-{number}" for number in range(2, len(documents) + 3))) if name not in documents)
+    documents.add(document)
+    return document

@@ -1,0 +1,111 @@
+"""The pages of questions: what a site opens with, which questions it asks, and where each number leads."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+from tests.command import run_tacholog_text
+from tests.questions.datasets import DATASETS
+
+LOSS = "median-latency-of-each-system-over-network-loss-by-network-bandwidth"
+
+
+def site_of(folder: Path, name: str, settings: str = "") -> Path:
+    DATASETS[name](folder / "data")
+    arguments: list[str | Path] = ["report", folder / "data", "--output", folder / "site"]
+    if settings:
+        (folder / "site.toml").write_text(settings)
+        arguments += ["--site", folder / "site.toml"]
+    result = run_tacholog_text(*arguments)
+    assert result.returncode == 0, result.stderr
+    return folder / "site"
+
+
+def text_of(page: Path) -> str:
+    body = re.sub(r"<[^>]+>", " ", page.read_text(encoding="utf-8").partition("<article")[2].partition("</article>")[0])
+    return " ".join(unescape(body).replace("\u00a0", " ").replace("\u202f", " ").split())
+
+
+@pytest.fixture(scope="module")
+def lossy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return site_of(tmp_path_factory.mktemp("lossy"), "lossy")
+
+
+def test_the_home_page_opens_with_the_answer_that_the_data_give(lossy: Path) -> None:
+    text = text_of(lossy / "index.html")
+
+    answer = "At 0 % network loss, Birch has the lowest median latency; from 5 % network loss on, Cedar has it."
+    assert text.index("Median latency of each system over network loss, by network bandwidth") < text.index(answer) < text.index("What changed last")
+    assert "nothing is ranked here" not in text
+
+
+def test_the_page_of_a_question_has_its_answer_a_figure_for_each_panel_and_its_numbers(lossy: Path) -> None:
+    page = lossy / f"questions/{LOSS}.html"
+    html, text = page.read_text(encoding="utf-8"), text_of(page)
+
+    assert html.count("<figure ") == 2
+    assert "network bandwidth 54 Mbit/s" in text
+    assert text.index("has the lowest median latency") < text.index("607 µs") < text.index("Can`t connect socket") < text.index("The question")
+    assert "tacholog table runs --subject system --over network_loss_percent" in text
+
+
+def test_each_number_of_the_table_leads_to_the_line_of_the_run_that_is_the_median(lossy: Path) -> None:
+    html = (lossy / f"questions/{LOSS}.html").read_text(encoding="utf-8")
+    link = re.search(r'data-v="607115"><a href="\.\./(logs/[^"#]+)#([^"]+)">', html)
+    assert link is not None
+
+    log = (lossy / link[1]).read_text(encoding="utf-8")
+    marked = re.search(rf'id="{re.escape(link[2])}"[^>]*>([^<]+)<', log)
+
+    assert marked is not None
+    assert marked[1] == "607.115"
+
+
+def test_the_list_of_questions_leads_to_each(lossy: Path) -> None:
+    assert f'href="questions/{LOSS}.html"' in (lossy / "questions.html").read_text(encoding="utf-8")
+    assert 'href="questions.html"' in (lossy / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_owner_of_a_site_asks_and_readers_see_what_is_not_shown(tmp_path: Path) -> None:
+    site = site_of(
+        tmp_path,
+        "lossy",
+        '[[questions]]\ntitle = "Who keeps <b>going</b>?"\nsubject = "system"\nover = "network_loss_percent"\nmetric = "latency:p99"\n',
+    )
+
+    home = (site / "index.html").read_text(encoding="utf-8")
+    page = min((site / "questions").glob("*.html"), key=lambda path: len(path.name))  # those of its choices have longer names
+    html, text = page.read_text(encoding="utf-8"), text_of(page)
+    assert "Who keeps &lt;b&gt;going&lt;/b&gt;?" in home
+    assert "These runs differ in network bandwidth. Shown: 54 Mbit/s (66 runs). Not shown: 300 Mbit/s (66 runs)." in text
+    links = {words.replace("\u00a0", " "): target for target, words in re.findall(r'<a href="([^"]+)">([^<]+)</a>', html)}
+    assert (page.parent / links["divided by network bandwidth"]).is_file()
+    assert "2.5 ms" in text_of(page.parent / links["network bandwidth 300 Mbit/s"])  # three times 833 µs: p99 of Cedar at 20 %
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ('subject = "plugin"', "site.toml: questions[0]: no field 'plugin' (is label.plugin meant?)"),
+        ('subject = "label.plugin"\nmetric = "jitter:mean"', "site.toml: questions[0]: no run states jitter:mean"),
+        ('subject = "label.plugin"\nmetrc = "jitter"', "metrc"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_refused_with_its_place(question: str, message: str, tmp_path: Path) -> None:
+    DATASETS["plugins"](tmp_path / "data")
+    (tmp_path / "site.toml").write_text(f"[[questions]]\n{question}\n")
+
+    result = run_tacholog_text("report", tmp_path / "data", "--output", tmp_path / "site", "--site", tmp_path / "site.toml")
+
+    assert result.returncode == 2
+    assert message in result.stderr
+
+
+def test_a_single_run_has_no_page_of_questions(tmp_path: Path) -> None:
+    site = site_of(tmp_path, "single")
+
+    assert not (site / "questions.html").exists()
+    assert "questions.html" not in (site / "index.html").read_text(encoding="utf-8")
