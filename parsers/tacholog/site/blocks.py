@@ -80,7 +80,7 @@ _WITH_ANCHORS = 20  # portions whose ids lead to them from the page; of more, a 
 
 
 def table(page: Page, name: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
-    """Return all numbers of a test, or a listing of that name.
+    """Return a table: all numbers of a test, or the listing with this name.
 
     Raises:
         TachologError: there is no such table, or nothing to show in it.
@@ -141,7 +141,7 @@ def _all_numbers(page: Page, test: str, part: View, wanted: Selection, *, best: 
 
 
 def summary_of(page: Page, test: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
-    """Return the answer in sentences. ``loss`` is one line on the largest loss of a test; nothing if no rate carries the mark of it.
+    """Return the answer in sentences. ``loss`` gives one line on the largest loss of a test, or nothing if no rate has the mark for loss.
 
     Raises:
         TachologError: there is nothing to say.
@@ -184,7 +184,7 @@ def _drawn(page: Page, figure: Figure | None, anchor: str) -> Html:
 
 
 def evidence(page: Page, wanted: Selection = EVERYTHING) -> Html:
-    """Return what the numbers are made of that a page opens with: a line for each set of runs, then remarks that are on all of them."""
+    """Describe the runs behind the first numbers of a page: a line for each set of runs, then the remarks that all of them have."""
     part, best_evidence = page.part(wanted), page.best(wanted).evidence
     return evidence_words.evidence_lines(best_evidence, part, page.documents) + evidence_words.evidence_remarks(best_evidence, part)
 
@@ -192,7 +192,7 @@ def evidence(page: Page, wanted: Selection = EVERYTHING) -> Html:
 def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] = (), *, only_new: bool = False) -> Html:
     """Return the notes in the manifests of the runs, each once; with ``only_new``, without those that `evidence` shows.
 
-    ``releases`` are those that it is about, if it is about any.
+    If ``releases`` are named, only their runs count.
     """
     part = page.part(wanted)
     if releases:
@@ -230,7 +230,7 @@ def scripts(page: Page, wanted: Selection = EVERYTHING, *, best: bool = False) -
 
 
 def host(page: Page, name: str, wanted: Selection = EVERYTHING) -> Html:
-    """Return the card of a machine; without a name one card for each machine of the runs, that of the best evidence first.
+    """Return the card of a machine. Without a name, return a card for each machine of the runs, and the machine of the best evidence first.
 
     Raises:
         TachologError: there is no such machine, or no run.
@@ -269,7 +269,7 @@ def log(page: Page, name: str, wanted: Selection) -> Html:
 
 
 def downloads(page: Page, wanted: Selection = EVERYTHING, file: str = "") -> Html:
-    """Return links to the numbers as files, which `tacholog report` puts into the site. ``file`` is that of a page."""
+    """Return links to the files with the numbers, which `tacholog report` puts into the site. ``file`` is the file of one page."""
     part = page.part(wanted)
     if not part.by_run:
         return NOTHING
@@ -304,7 +304,10 @@ def compare(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTH
 
 
 def systems_side_by_side(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
-    """Return several systems that one campaign measured with one tool: a table a size, the first one open, and each other one a part of the page."""
+    """Return a table for each message size of several systems that one campaign measured with one tool.
+
+    The first table is open, and the others are parts of the page.
+    """
 
     def fold(part_slice: Slice, content: Html) -> Html:
         heading = tag("h2", part_slice.title)
@@ -322,9 +325,9 @@ def _or_none(page: Page, wanted: Selection, make: Callable[[View], Html]) -> Htm
 
 
 def older(page: Page, title: str, wanted: Selection = EVERYTHING) -> Html:
-    """Return a list of what a page does not show at once. Each item is loaded when somebody opens it, and has a page of its own.
+    """Return a list of older releases and further series. Each item is loaded when a reader opens it, and has a page of its own.
 
-    ``title`` is what all of it is called together.
+    ``title`` is the title of the page, with which the titles of the items begin.
     """
     part = page.part(wanted)
     items = [_portion(page, part, portion, wanted, title, has_anchors=number < _WITH_ANCHORS) for number, portion in enumerate(portions(part)[1:])]
@@ -346,7 +349,7 @@ def _portion(page: Page, part: View, portion: Portion, wanted: Selection, title:
 
 
 def _rest_of_runs(page: Page, portion_name: str) -> Rest | None:
-    """Return what takes the end of the list of runs into a part with a page of its own."""
+    """Return a function that moves the end of a list of runs to a part with a page of its own."""
     overflow = page.overflow(f"{slug(portion_name)}-more-runs")
     return (lambda words, content: overflow(f"{words} of {portion_name}", content)) if overflow else None
 
@@ -395,12 +398,12 @@ def code(text: str, language: str) -> Html:
 
 
 def is_searched(name: str, subject: str) -> bool:
-    """Whether the words of a block are found by the search. For most tables, the keywords of their page stand."""
+    """Whether the search index has the words of a block. Instead of the words of most tables, it has the keywords of their page."""
     return name in ("doubts", "sources", "script") or (name == "table" and subject in _WORDS) or (name == "host" and bool(subject))
 
 
 def words_of(html: str) -> list[str]:
-    """Return each word of HTML once, without numbers: thousands of them would bury the words."""
+    """Return each word of HTML once, without numbers: a page has thousands of numbers."""
     return list(dict.fromkeys(_WORD.findall(unescape(_TAG.sub(" ", html)))))
 
 
@@ -444,7 +447,7 @@ def diff(
 
 
 def diff_in_a_line(page: Page, old: str, new: str, system: str | None = None, *, labels: Labels = (), policy: Policy | None = None) -> Html:
-    """Return the same in a line, with a link to the whole comparison.
+    """Return the result of a comparison in one line, with a link to its page.
 
     Raises:
         TachologError: a release or a name is not known.
@@ -495,7 +498,7 @@ def changes(page: Page, wanted: Selection = EVERYTHING) -> Html:
 
 
 def requirements(page: Page, wanted: Selection = EVERYTHING) -> Html:
-    """Return a table of all requirements: what they were found to be, with their history.
+    """Return a table of all requirements with their verdicts and their history.
 
     Raises:
         TachologError: there are none in the data.

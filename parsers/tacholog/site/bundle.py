@@ -30,10 +30,10 @@ class Packed(NamedTuple):
     """A file in a package of the npm registry.
 
     Attributes:
-        package: name and version, as npm takes them.
-        member: where the package has the file.
-        sha256: of the file.
-        name: of the file in a cache.
+        package: its name and version, as npm expects them.
+        member: the path of the file in the package.
+        sha256: the SHA-256 of the file.
+        name: the name of the file in the cache.
     """
 
     package: str

@@ -33,10 +33,10 @@ _KINDS = ("*.parquet", "*.json", "*.toml", f"{BANDS}/*.csv")
 
 
 class SiteData:
-    """A saved dataset, and what pages ask of it again and again."""
+    """A saved dataset, and what several pages derive from it. Everything is derived once."""
 
     def __init__(self, folder: Path, data: Dataset, view: View) -> None:
-        """``data`` and ``view`` are what the folder holds."""
+        """``folder`` holds ``data``, and ``view`` is a view of it."""
         self.folder, self.data, self.view = folder, data, view
         self.documents: frozenset[str] = frozenset()  # the pages of the site, if it is one of ours
         self.feeds: Mapping[str, str] = {}  # their titles, by their files
@@ -74,7 +74,7 @@ class SiteData:
 
     @cached_property
     def judged(self) -> list[JudgedRelease]:
-        """What the requirements were found to be of the newest releases of each system, the oldest first."""
+        """The verdicts on the requirements for the newest releases of each system, the oldest release first."""
         file, data = self.requirements, self.renamed
         if file is None:
             return []
@@ -99,13 +99,13 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def hold(data: SiteData) -> None:
-    """Note what is in a dataset that was just saved: `data_in` need not open it again."""
+    """Remember a dataset that was just saved, so that `data_in` need not open it again."""
     _open.clear()
     _open[data.folder] = _state_of(data.folder), data
 
 
 def data_in(folder: Path) -> SiteData:
-    """Return what is in the folder of a saved dataset. It is opened once, and again when it changes.
+    """Return the data in the folder of a saved dataset. The dataset is opened once, and again after a change.
 
     Raises:
         TachologError: the folder holds no dataset.
@@ -121,7 +121,7 @@ def data_in(folder: Path) -> SiteData:
 
 
 def documents_of_site(folder: str | None) -> frozenset[str]:
-    """Return the pages of the site of ours that shows a dataset, if one does."""
+    """Return the names of the pages that `tacholog report` makes of a dataset; nothing for a dataset of another project."""
     opened = _open.get(Path(folder)) if folder else None
     return opened[1].documents if opened else frozenset()
 
@@ -185,12 +185,12 @@ def _redacted_entry(entry: Mapping[str, Any], redactor: Redactor) -> dict[str, A
 
 
 def kept_requirements(folder: Path) -> RequirementFile | None:
-    """Return the requirements that are kept beside a dataset; nothing if there are none, or if some release to compare with is not named."""
+    """Return the requirements beside a dataset. Return nothing if there are none, or if a release to compare with has no name."""
     path = folder / FILE
     return read_requirements(path) if path.is_file() else None
 
 
 def releases_of_site(data: Dataset) -> Base:
-    """Return how the release is found that a relative requirement compares with. A release that the site does not have is empty."""
+    """Return a function that gives the runs of the release that a relative requirement compares with; none if the site lacks it."""
     there = {str(name) for name in data.runs["release"].dropna()}
     return lambda name: of_release(data, name) if name in there else of_runs(data, ())

@@ -83,7 +83,7 @@ def write_downloads(site: Path, data: Dataset, view: View, former: FormerSite, f
 
 
 def _write(site: Path, former: FormerSite, files: TableFiles, kind: FileKind, column: str, numbered_files: Iterable[tuple[str, int]]) -> None:
-    """Write a file for each number that a column has."""
+    """Write a file for each number in a column."""
     digests = files.digests(column)
     for name, number in numbered_files:
         if not former.has(name, digests[(number,)]):
@@ -91,7 +91,7 @@ def _write(site: Path, former: FormerSite, files: TableFiles, kind: FileKind, co
 
 
 def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64], list[Values]]:
-    """Return for each row the place of its values in a list of values, and that list."""
+    """Return an index for each row, and the list of different values that the indices refer to."""
     import pandas as pd
 
     codes, different = pd.MultiIndex.from_arrays(values_of_rows(table, fields)).factorize()
@@ -138,7 +138,7 @@ def _link(file: ReleaseFile) -> Html:
 
 
 def all_downloads() -> Html:
-    """Return the links of a page that is not about downloads."""
+    """Return links to the downloads for pages about other topics."""
     parquet_link = tag("a", "Parquet", href=f"root:{ALL}", download=True)
     return tag(
         "p",

@@ -92,7 +92,7 @@ class LatestRequirement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Latest(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
-    """The file. Fields are only ever added; a change of another kind gets another ``schema``."""
+    """The content of the file. Fields are added, and never changed or removed without another ``schema``."""
 
     schema_: Literal["latest/1"] = "latest/1"
     generated_by: str
@@ -120,7 +120,7 @@ def latest_files(data: Dataset, file: RequirementFile | None) -> dict[str, bytes
 
 
 def _one_row_a_line(latest: Latest) -> bytes:
-    """Return the file with one row on each line: half as long as indented JSON, and a change of one row is a change of one line."""
+    """Return the file with one row in a line. It is half as long as indented JSON, and if one row changes, one line changes."""
     encoder = msgspec.json.Encoder()
     lists = [b",\n".join(map(encoder.encode, rows)) for rows in (latest.rows, latest.requirements)]
     head = (encoder.encode(latest.schema_), encoder.encode(latest.generated_by))
@@ -188,7 +188,7 @@ def _citation(released: str | None, systems: list[str], settings: SiteSettings) 
 
 
 def description(runs: Iterable[RunRow], settings: SiteSettings) -> dict[str, object]:
-    """Return what search engines for datasets ask for. It stands in the home page too, because they do not follow links to it."""
+    """Return the description for search engines of datasets. It is part of the first page, too, because they follow no link to it."""
     there = list(runs)
     released, systems = _last_day(there), _systems(there)
     base = f"{drawn(settings.url).rstrip('/')}/" if settings.url else ""
@@ -212,7 +212,7 @@ def description(runs: Iterable[RunRow], settings: SiteSettings) -> dict[str, obj
 
 
 class FeedEntry(NamedTuple):
-    """One entry: what makes its id, its title, when it happened, the page, and a summary."""
+    """One entry: the key of its id, its title, its time, its page, and a summary."""
 
     key: str
     title: str
@@ -222,7 +222,7 @@ class FeedEntry(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """A feed: its file, its title, the page that shows the same, when the newest release was measured, and its entries."""
+    """A feed: its file, its title, the page with the same content, the time of the newest release, and its entries."""
 
     file: str
     title: str
@@ -234,7 +234,7 @@ class Feed(NamedTuple):
 def feeds(view: View, compare: Compare, name: str) -> list[Feed]:
     """Return both feeds. A release whose runs state no time has no place in a feed.
 
-    A feed without entries is there too: who subscribes wants to hear of what is still to come.
+    A feed without entries exists, too: subscribers wait for its first entry.
 
     Args:
         view: all that the site shows.
@@ -291,12 +291,12 @@ def _change_entry(system: str, history: SystemHistory, change: HistoryChange, mo
 
 
 def _key(*words: str) -> str:
-    """Return the words as one text, which no other words give."""
+    """Return the words as one text. Different words give different texts."""
     return msgspec.json.encode(words).decode()
 
 
 def _moments(runs: Sequence[RunRow]) -> _Moments:
-    """When the last run of each release began, as a date of RFC 3339; nothing of a release of which no run states it."""
+    """Return the start of the last run of each release, as a date of RFC 3339. A release without any start time is left out."""
     newest_moments: dict[tuple[str, str], datetime] = {}
     for run in runs:
         if run.system and run.release and run.start_time and (when := in_utc(run.start_time)):

@@ -98,7 +98,7 @@ _VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')
 
 
 class GeneratedPages:
-    """The pages of a site that are no documents of Sphinx."""
+    """All pages of a site that are not documents of Sphinx."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class GeneratedPages:
         former: FormerSite,
         digests: Mapping[tuple[str, str], str],
     ) -> None:
-        """Note the pages.
+        """Prepare the pages.
 
         Args:
             data: what they show.
@@ -202,7 +202,7 @@ class GeneratedPages:
             self._write_framed(app, frame, log.document, log.title, self._addressed(log.document, content))
 
     def _body(self, planned: SitePage, page: Page) -> tuple[str, list[str]]:
-        """Return what stands on a page, and its words for the search."""
+        """Return the body of a page, and its words for the search."""
         hidden: list[Html] = []
         words: list[str] = []
 
@@ -270,7 +270,7 @@ class GeneratedPages:
 
 
 def _without_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Leave out scripts that would stand in a page itself, and on pages of which there are thousands the files that only others use."""
+    """Leave out inline scripts. On pages without menus, leave out also the files that they do not use: there are thousands of these pages."""
     context["script_files"] = [file for file in context["script_files"] if file.filename]
     if _NO_MENUS in (context.get("meta") or {}):
         for kind, used in _USED_WITHOUT_MENUS.items():
@@ -296,10 +296,10 @@ def _to(section: Heading) -> Html:
 
 
 class PageFrame:
-    """A page that was split at its content. It was written into a folder of the site, not at its top."""
+    """A page that is split at its content. Its addresses are those of a page one folder below the top."""
 
     def __init__(self, page: Path) -> None:
-        """``page`` is the page without content.
+        """Read the page without content.
 
         Raises:
             TachologError: the page was not written whole, or the theme made one of another form.
@@ -322,7 +322,7 @@ class PageFrame:
 
 
 def _once(pattern: re.Pattern[str], text: str) -> str:
-    """Return text without what stands in it again: Sphinx and the theme each write the same element."""
+    """Return text in which only the first match is left: Sphinx and the theme both write the same element."""
     first = pattern.search(text)
     return text if first is None else text[: first.end()] + pattern.sub("", text[first.end() :])
 

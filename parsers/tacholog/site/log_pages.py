@@ -76,14 +76,14 @@ def log_pages(view: View, folder: str, fields: tuple[str, ...]) -> list[LogPage]
 def log_bodies(
     pages: Sequence[LogPage], view: View, documents: Collection[str], digests: Mapping[tuple[str, str], str], is_made: Callable[..., bool]
 ) -> Iterator[tuple[LogPage, Html]]:
-    """Yield each page that is to be made, with what stands below its heading.
+    """Yield each page that must be made, with its content below the heading.
 
     Args:
         pages: all pages of logs.
         view: everything that the site shows.
         documents: the pages of the site.
         digests: those of all numbers of each log, by run and log.
-        is_made: whether a page is there already that was made of these; the page is the first argument.
+        is_made: is called with a page and everything that it shows, and returns whether the site has this page already.
     """
     problems: dict[tuple[str, str], list[ProblemRow]] = {}
     for problem in view.problems:
@@ -111,9 +111,9 @@ def _body(page: LogPage, view: View, problems: Sequence[ProblemRow], documents: 
 
 
 def raw_files(view: View, former: FormerSite) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the content of each raw log and each manifest for download. Logs are named after their content: each is there once.
+    """Yield the name and the content of each raw log and each manifest for download. Logs are named after their content, so equal logs share a file.
 
-    Those that ``former`` has are left out.
+    Files that ``former`` has are left out.
     """
     written = set[str]()
     for log in view.logs:
@@ -175,14 +175,14 @@ def _needed(wanted: Iterable[int]) -> set[int]:
 
 
 def _counted(text: LogText, last: int | None) -> Iterator[Line]:
-    """Yield the lines. Those after ``last`` are not of the log: the redaction added them."""
+    """Yield the lines up to ``last``. The redaction added the lines after it."""
     return (line for line in text.lines() if last is None or line.number <= last)
 
 
 class _Classes(NamedTuple):
     """The class of each line, as ranges of line numbers, and the ranges that are withheld.
 
-    ``spans`` are those of numbers that the format says, by anchor, in the lines as they stand in the log.
+    ``spans`` are the positions of numbers in their lines by anchor, where the format states them.
     """
 
     ranges: Sequence[tuple[int, int, LineClass]] = ()
@@ -244,9 +244,9 @@ def _classes(path: Path, format_name: str | None, numbers: Mapping[int, Mapping[
 
 
 class _Additions(NamedTuple):
-    """What is added to lines: labels of numbers that stand alone, the numbers by their anchors, and how those are computed that are not printed.
+    """Additions to lines: labels for lines that hold only a number, the numbers by their anchors, and formulas of computed numbers.
 
-    ``spans`` are those that the format says, by anchor.
+    ``spans`` are the positions that the format states, by anchor.
     """
 
     labels: Mapping[int, str]
@@ -308,7 +308,7 @@ def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
 def _computed(
     text: str, numbers: Mapping[str, ResultRow], stated_spans: Mapping[str, Span], formulas: Mapping[tuple[str, str], Sequence[str]]
 ) -> Iterator[str]:
-    """Yield how each number was computed that a link leads to and the line does not print. A line that lacks a field says nothing of its formula."""
+    """Yield the formula of each linked number that the line does not print. A formula is left out if the line lacks one of its fields."""
     spans = spans_of(text, numbers, stated_spans)
     for anchor, result in numbers.items():
         candidates = formulas.get((result.metric, result.statistic), ())
@@ -319,13 +319,13 @@ def _computed(
 
 
 def _characters(text: str, numbers: Mapping[str, ResultRow], stated_spans: Mapping[str, Span]) -> int:
-    """Return how many characters of a long line are shown: up to the last number that a link leads to."""
+    """Return how many characters of a long line are shown: all up to the last linked number."""
     ends = [span[1] for span in spans_of(text, numbers, stated_spans).values() if span]
     return max([SHOWN_CHARACTERS, *ends])
 
 
 def labels_of(results: Iterable[ResultRow]) -> dict[int, str]:
-    """Return the label of each line that holds one number of a record over several lines: tables extracted from documents have one cell per line."""
+    """Return a label for each line that holds only one number of a record. Tables extracted from documents have one cell in a line."""
     words_by_line: dict[int, list[str]] = {}
     for result in results:
         if result.value_line is not None and result.last_line not in (None, result.line):
@@ -346,7 +346,7 @@ def _legend(counts: Mapping[LineClass, int]) -> Html:
 
 
 def offered_log(run: RunRow, log: LogRow) -> OfferedLog:
-    """Return what a page says of the file that is offered for a log."""
+    """Return what a page says about the file that is offered for a log."""
     if run.root is None:
         return OfferedLog(log.sha256 or "", is_readable=False)
     return _offered(run.root, log.log, log.sha256, (_state(f"{run.root}/{log.log}"), _state(line_classes_file(run.root, log.log))))
@@ -361,7 +361,7 @@ def _offered(folder: str, log: str, sha256: str | None, _states: tuple[_State, _
 
 
 def _state(path: str) -> _State:
-    """Return what changes when somebody writes to a file; nothing if there is no file that can be asked."""
+    """Return values that change when somebody writes to a file; nothing if the file cannot be examined."""
     try:
         status = os.lstat(path)
     except (OSError, ValueError):

@@ -78,7 +78,7 @@ def write_stamp(
 
 
 def _large(sizes: Mapping[str, int], limits: Sizes) -> tuple[str, ...]:
-    """Return sentences on what is larger than the limits."""
+    """Return a sentence for each size above the limits."""
     sentences = [
         f"{name} has {size / 1e6:.0f} MB; a hoster may refuse files above {limits.file / 1e6:g} MB"
         for name, size in sorted(sizes.items())
@@ -113,7 +113,7 @@ def is_built_of(site: Path, inputs: str) -> bool:
 
 
 def large_of(site: Path) -> tuple[str, ...]:
-    """Return what is so large in a built site that a hoster may refuse it, in sentences; nothing if there is no stamp."""
+    """Return sentences on files of a built site that a hoster may refuse for their size; nothing if there is no stamp."""
     try:
         return read_stamp(site).large
     except UnreadableInput:
@@ -165,7 +165,7 @@ def changed_files(site: Path, stamp: Stamp) -> list[str]:
 
 
 def changed_since(site: Path, stamp: Stamp) -> list[str]:
-    """Return the same for a build. A file that nobody has written to since a build read it is not read."""
+    """Return the same for a build, faster: a file that nobody has written to since a build read it is not read again."""
     return _differing(stamp, _there(site, digests_in(open_cache())))
 
 
@@ -202,7 +202,7 @@ def read_stamp(site: Path) -> Stamp:
 
 @lru_cache(maxsize=1)  # A build asks for the stamp several times.
 def _stamp_in(content: bytes) -> tuple[Stamp, bool]:
-    """Return a stamp, and whether it is of this version and its list is the one that was written."""
+    """Return a stamp, and whether it is intact and of this version."""
     stamp = msgspec.json.decode(content, type=Stamp)
     return stamp, stamp.schema == 1 and stamp.digest == _list_digest(stamp.files)
 
@@ -212,7 +212,7 @@ def _list_digest(files: dict[str, str]) -> str:
 
 
 def _there(site: Path, digests: FileDigests) -> dict[str, SeenFile]:
-    """Return each file with its SHA-256; without one what is no regular file: a link, or a pipe."""
+    """Return each file with its SHA-256. Links, pipes and the like have none."""
     names = list(_files(os.fspath(site)))
     files = dict(zip(names, digests.read([f"{site}/{name}" for name in names], _sha256_of), strict=True))
     digests.flush()
@@ -248,7 +248,7 @@ def inputs_of(roots: Sequence[Path], settings: SiteSettings) -> str:
 
 
 def program_of(settings: SiteSettings) -> str:
-    """Return the digest of all that makes a site of data: code, templates, prose, installed packages, and settings."""
+    """Return the digest of everything that turns data into a site: code, templates, prose, installed packages, and settings."""
     package = Path(__file__).parent.parent
     folders = [package, templates_dir(), site_dir()]
     files = [path for path in (settings.logo, os.environ.get(_PLOTLY)) if path]
@@ -322,7 +322,7 @@ class FormerSite:
         self.reused = set[str]()
 
     def has(self, name: str, *received: object) -> bool:
-        """Whether a file is there already that was made of what this one is made of. It stays; else, the caller makes the file."""
+        """Whether the folder has this file already, made of the same ``received``. If so, the file stays; if not, the caller makes it."""
         key = key_of(self._program, name, msgspec.json.encode(received, order="deterministic", enc_hook=str)).hex()
         self.keys[name] = key
         if self._former.get(name) != key:
@@ -332,7 +332,7 @@ class FormerSite:
 
 
 def former_site(site: Path, program: str) -> FormerSite:
-    """Return what is in the folder of a site; of one that is not finished, no file is believed."""
+    """Return the former site in a folder. A site that is not finished has no files to reuse."""
     try:
         stamp = read_stamp(site)
     except UnreadableInput:

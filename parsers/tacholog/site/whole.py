@@ -120,7 +120,7 @@ def _write_settings(source: Path, settings: SiteSettings) -> None:
 
 
 def _drop_unused(site: Path) -> None:
-    """Delete what no page loads of Sphinx, the theme and its icons: maps for debuggers, templates, fonts. That was half of the folder."""
+    """Delete files of Sphinx, of the theme and of its icons that no page loads, such as maps for debuggers, templates and fonts."""
     static, search = site / "_static", site / "search.html"
     loads_stemmers = search.is_file() and _STEMMERS[1:] in search.read_text(encoding="utf-8")
     (site / "objects.inv").unlink()  # Other projects would read it to link to prose.
@@ -134,7 +134,7 @@ def _drop_unused(site: Path) -> None:
 
 
 def _write_files(site: Path, data: SiteData, settings: SiteSettings, all_feeds: Collection[Feed], former: FormerSite) -> None:
-    """Write what is no page and no table: raw logs, comparisons, and files for programs."""
+    """Write files that are neither pages nor tables: raw logs, comparisons, and files for programs."""
     for name, content in raw_files(data.view, former):
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_bytes(content)

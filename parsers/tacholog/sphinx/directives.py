@@ -170,7 +170,7 @@ class Perf(SphinxDirective):
 
 
 class PerfFold(SphinxDirective):
-    """``{perf-fold} TITLE``: the content, folded. Where it is empty, because no directive in it shows anything, there is nothing to fold either."""
+    """``{perf-fold} TITLE``: folded content. If no directive in it shows anything, nothing is shown."""
 
     required_arguments = 1
     final_argument_whitespace = True

@@ -108,7 +108,7 @@ def as_offered(again: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
 
 
 def columns_compared(offered: pd.DataFrame, again: pd.DataFrame, is_masked: Callable[[str, str], bool]) -> Iterator[Mismatch]:
-    """Yield what stands beside the numbers and is not what the logs give: one finding for each log and column.
+    """Yield values of other columns that differ from the logs: one mismatch for each log and column.
 
     Args:
         offered: the numbers that the site offers.
@@ -180,7 +180,7 @@ def _plain_csv(row: bytes) -> bytes:
 
 
 def _plain_json(row: bytes) -> bytes:
-    """Return a row with its values as Python writes them; as it is, if it is none."""
+    """Return a row with its values as Python writes them. Text that is no row stays as it is."""
     try:
         return json.dumps(json.loads(row)).encode()
     except ValueError:
@@ -212,7 +212,7 @@ def _of_others(offered_rows: _LatestRows, logged: _LatestRows, left_out: Collect
 
 
 class _LatestRows(msgspec.Struct, frozen=True):
-    """What is compared of ``results/latest.json``."""
+    """The part of ``results/latest.json`` that is compared."""
 
     rows: list[dict[str, object]]
 
@@ -250,7 +250,7 @@ def _by_id(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _plain(column: pd.Series) -> list[object]:
-    """Return the values of a column; what is missing is ``None``."""
+    """Return the values of a column. Missing values are ``None``."""
     values: list[object] = column.astype(object).where(column.notna(), None).tolist()
     return values
 

@@ -42,10 +42,10 @@ def reads(text: str, value: float) -> bool:
 
 
 class OfferedLogs:
-    """The offered logs of a site, to ask what stands in them beside what their readers find."""
+    """The offered logs of a site. They may print numbers that their readers do not find."""
 
     def __init__(self, paths: Mapping[tuple[str, str], Path]) -> None:
-        """Remember where each log is, by the names of its run and its own. Of one that is gone or damaged there is no file."""
+        """Remember the path of each log by its run and name. A log that is missing or damaged has no file."""
         self._paths = {key: path for key, path in paths.items() if path.is_file()}
         self._are_masked: dict[tuple[str, str], bool] = {}
 
@@ -57,7 +57,7 @@ class OfferedLogs:
         return self._are_masked[key]
 
     def printed(self, offered: pd.DataFrame, logged_ids: Iterable[str]) -> dict[tuple[str, str], set[str]]:
-        """Return the ids of numbers that only their lines show, by run and log: those that are not found, in logs of which text is masked.
+        """Return, by run and log, the ids of numbers that readers do not find and their lines print, in logs with masked text.
 
         Args:
             offered: the numbers that the site offers.

@@ -18,7 +18,7 @@ _REASONS = 3  # in one line; check lists them all
 
 
 class Mismatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that is not what the logs say: where it is shown, what is shown there, and what the log says."""
+    """A difference between the site and its logs: the position, what is shown there, and what the log says."""
 
     place: str
     reason: str
@@ -27,7 +27,7 @@ class Mismatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
-    """What was checked. ``readers`` counts the logs by the format that they were read in. ``shown`` counts numbers on ``pages``.
+    """The result of a verification. ``readers`` counts the logs by the format that they were read in. ``shown`` counts numbers on ``pages``.
 
     ``notes`` say what could not be checked.
     """

@@ -116,7 +116,7 @@ def _published(offered: pd.DataFrame) -> dict[tuple[str, str], Values]:
 
 
 def _altered(site: Path) -> Iterator[Mismatch]:
-    """Yield the logs of which the site itself says that they are not those that were recorded: its numbers are what these logs say now."""
+    """Yield the logs that were altered after they were recorded, as the site itself says. The numbers of the site are those of the altered logs."""
     for run, log, count in altered_numbers(site, ALTERED):
         numbers = f"{count} numbers are" if count > 1 else "1 number is"
         yield Mismatch(place=f"{run}/{log}", reason=f"the log is not the one that {RUN_FILE} names, by its SHA-256; {numbers} what it says now")
