@@ -60,14 +60,14 @@ def only_one_build(work: Path) -> Iterator[None]:
 
 
 def not_there(*paths: Path) -> list[Path]:
-    """Return those of the paths, and of the folders above them, that do not exist yet; what is in a folder before the folder."""
+    """Return the paths and the folders above them that do not exist yet. The deepest come first."""
     missing = {path for wanted in paths for path in (wanted, *wanted.parents) if not path.exists()}
     return sorted(missing, key=lambda path: len(path.parts), reverse=True)
 
 
 @contextmanager
 def nothing_left_of_refused(site: Path, made: Iterable[Path]) -> Iterator[None]:
-    """Remove what a build has made, if it is refused before it writes a page: as of folders without a run.
+    """Remove what a build has made if it is refused before it writes a page, for example because there is no run.
 
     Args:
         site: the folder of the site.
@@ -105,7 +105,7 @@ def take_over(made: Path, site: Path, reused: Collection[str] = ()) -> None:
 
 
 def _clear_way(site: Path, name: str) -> None:
-    """Remove what is no folder where a file needs one, and what is no file where the file goes."""
+    """Remove whatever stands in the way of a file: files and links in place of its folders, and a folder or a link in its own place."""
     for folder in [*Path(name).parents][-2::-1]:
         if (site / folder).is_symlink() or (site / folder).is_file():
             (site / folder).unlink()

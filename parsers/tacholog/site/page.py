@@ -96,7 +96,7 @@ class Page:
         return self._data
 
     def part(self, wanted: Selection) -> View:
-        """Return a part of the data. It gets its number now, also if it has nothing with an id: other pages count as this page does."""
+        """Return a part of the data. Its selection gets its number now, even if nothing on the page needs an id: all pages count alike."""
         view = self.data.view.only(wanted)
         self.number(wanted)
         return view
@@ -106,7 +106,7 @@ class Page:
         return self._numbers.number(wanted)
 
     def anchor(self, subject: str, wanted: Selection) -> str:
-        """Return an id that is made from what is shown, so that links to it last."""
+        """Return an id that is made from the selection, so that links to it last."""
         return tables.page_anchor(subject, *wanted.values(), number=self.number(wanted))
 
     def links_beside(self, wanted: Selection, test: str | None) -> Links:
@@ -116,11 +116,11 @@ class Page:
         return Links(self.links.logs, tables.numbers_anchor(str(test), others, self.number(wanted)) if stands_beside else None)
 
     def best(self, wanted: Selection) -> Portion:
-        """Return what a page opens with that shows this selection: the best evidence, of all tests."""
+        """Return the best evidence of a selection, of all tests. A page begins with it."""
         return portions(self.data.view.only(msgspec.structs.replace(wanted, test=None)))[0]
 
     def series(self, part: View, wanted: Selection, test: str, *, best: bool) -> list[Series]:
-        """Return the series of a test that are shown. Their colours are those that they have among all."""
+        """Return the series of a test to show. Each keeps the colour that it has among all series."""
         return self.best(wanted).series_of(test, part.series()) if best else part.series()
 
     # Parts
@@ -130,7 +130,7 @@ class Page:
         return part_of(PurePosixPath(self.document).name, name)
 
     def part_name(self, words: str) -> str:
-        """Return a name for a part with a page of its own that no other page, and no other part of any page, has.
+        """Return a name for a part with a page of its own. No other page, and no other part of any page, has this name.
 
         No page has ``--`` in its name, because `slug` makes none. So the name depends on this page only. Of parts of this page that would have one
         name, the second is numbered.
@@ -145,7 +145,7 @@ class Page:
             self.parts[part.name] = LoadedPart(part.name, existing.pieces | part.pieces, part.title or existing.title)
 
     def table_part(self, name: str) -> Apart | None:
-        """Return what keeps large tables out of the page, in a part of that name; nothing if the project keeps no parts."""
+        """Return a function that moves large tables to the part with this name; nothing if the project keeps no parts."""
         if not self.keeps_parts:
             return None
 
@@ -156,7 +156,7 @@ class Page:
         return keep
 
     def folded(self, part: LoadedPart, summary: Html, *anchors: Html, class_: str) -> Html:
-        """Return a folded element that loads a part when somebody opens it, with a link to the page that the part is, too.
+        """Return a folded element that loads a part when a reader opens it. It has a link to the page of the part.
 
         Args:
             part: its name, what it holds, and the title of its page.
@@ -169,7 +169,7 @@ class Page:
         return tag("details", tag("summary", summary), tag("div", link, *anchors), class_=class_, data_part=f"{part.name}.js", id=f"{part.name}-here")
 
     def overflow(self, name: str, class_: str = "tl-release") -> Callable[[str, Html], Html] | None:
-        """Return what takes the end of a list, in words and as HTML, out of the page, and returns what leads to it; nothing if no parts are kept."""
+        """Return a function that moves the end of a list to a part of its own, and returns the link to it; nothing if the project keeps no parts."""
         if not self.keeps_parts:
             return None
 
@@ -205,7 +205,7 @@ class Page:
         return tag("section", *(tag("span", id=other) for other in others), tag(f"h{level}", title, link), caller(), id=first)
 
     def fold(self, title: str, level: int = 2, *, caller: Callable[[], Html]) -> Html:
-        """Return content folded under a heading; nothing where it is empty, because no block in it has anything to show."""
+        """Return content that is folded under a heading; nothing if the content is empty."""
         content = caller()
         if not content.strip():
             return NOTHING
@@ -227,7 +227,7 @@ def _free(name: str, sign: str, used: Collection[str]) -> str:
 
 
 def places_of(content: Html) -> list[Html]:
-    """Return elements with the ids of a part that is loaded later, so that links to them open it."""
+    """Return empty elements with the ids of a part that is loaded later: a link to one of these ids opens the part."""
     return [tag("span", id=anchor, class_="tl-place") for anchor in _PLACE.findall(str(content))]
 
 
@@ -245,7 +245,7 @@ class LoadedPart(msgspec.Struct):
 
 
 def page_of_part(document: str, part: LoadedPart, content: str) -> str:
-    """Return what stands on the page of a part, below its heading. ``content`` is its piece with the addresses of the page."""
+    """Return the content of the page of a part, below its heading. ``content`` is its piece with the addresses of the page."""
     link = tag("a", "The main page of these results", href=f"{PurePosixPath(document).name}.html")
     back = str(tag("p", link, " says how all of this was measured, and on which machines.", class_="tl-note"))
     if "<h2" not in content:  # the end of a list that stands deep in its page: here its headings follow the title
@@ -266,10 +266,10 @@ def script_of(name: str, pieces: dict[str, str]) -> str:
 
 
 def pieces_of(script: str) -> dict[str, str]:
-    """Return the pieces in a script of a part; nothing if the script is another.
+    """Return the pieces in the script of a part; nothing if it is another script.
 
     Raises:
-        UnreadableInput: it is a script of a part, and nobody can read its pieces.
+        UnreadableInput: it is the script of a part, and is damaged.
     """
     if not script.startswith(_CALL):
         return {}

@@ -22,7 +22,7 @@ from tacholog.schema.metrics import METRICS
 from tacholog.site.data import DOCUMENT as REQUIREMENTS
 from tacholog.site.questions import DOCUMENT as QUESTIONS
 from tacholog.site.questions import AskedQuestion, questions_of
-from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_title, page_groups
+from tacholog.site.result_pages import PageGroup, ResultPage, groups_title, page_groups
 from tacholog.site.script import is_perftest
 from tacholog.site.settings import SiteSettings
 from tacholog.store.export import number_id
@@ -89,7 +89,7 @@ class SitePage(msgspec.Struct, frozen=True):
 
 
 def plan(view: View, settings: SiteSettings, *, has_requirements: bool = False) -> list[SitePage]:
-    """Return all pages that the data give, except those of logs."""
+    """Return all pages of the data, except pages of logs."""
     groups = page_groups(view, settings.pages)
     asked = questions_of(view, settings.questions)
     shared = {**_of_site(view, groups), "questions": [each for each in asked if each.is_listed], "is_by_size": _is_by_size(view)}
@@ -135,7 +135,7 @@ def _result_page(view: View, page: ResultPage, group: PageGroup) -> SitePage:
 
 
 def _phrases(view: View, page: ResultPage) -> Iterator[str]:
-    """Yield the kinds of transports that people search for and that no text of a page says."""
+    """Yield kinds of transports that readers search for, although no text of the page names them."""
     if any(_SHARED_MEMORY.search(part.transport) for part in page.parts):
         yield "shared memory"
     if any(conditions.data_path == "zero-copy" for conditions in conditions_among(view.results)):
@@ -245,7 +245,7 @@ def _kind(part: View) -> str:
 
 
 def _counts(view: View) -> dict[str, Any]:
-    """Return how much there is. Several pages say it of everything."""
+    """Return counts of runs, numbers, logs and marks. Several pages show those of the whole site."""
     return view.once("counts", partial(_counted, view))
 
 
@@ -281,7 +281,7 @@ def _sources(view: View) -> Iterator[Source]:
 
 
 def _of_site(view: View, groups: Sequence[PageGroup]) -> dict[str, Any]:
-    """Return what pages say of the whole site."""
+    """Return the values about the whole site, for all pages."""
     parts = [part for group in groups for page in group.pages for part in page.parts]
     return {
         **_counts(view),
@@ -306,7 +306,7 @@ class _Argv(msgspec.Struct, frozen=True):
 
 
 class _Stated(msgspec.Struct, frozen=True):
-    """What the list of pages asks of the manifest of a run. Whole manifests of all runs would take a hundred MB, and three times as long to read."""
+    """The fields of a manifest that the list of pages needs. To keep all fields of all manifests would take much memory."""
 
     system: str | None = None
     published: bool = False
@@ -318,12 +318,12 @@ _decode = msgspec.json.Decoder(_Stated).decode
 
 
 def _short_manifests(view: View) -> Mapping[str, _Stated]:
-    """Return what the manifest of each run states, if it has one. Each manifest is read once."""
+    """Return these fields of the manifest of each run. Each manifest is read once."""
     return view.once("stated in manifests", lambda: {name: _decode(run.manifest) for name, run in view.runs.items() if run.manifest})
 
 
 def _has_library(view: View) -> bool:
-    """Whether a log names the library that was measured, where its campaign names the tool's own system."""
+    """Whether any log names a library as its system, and not the system that its campaign names."""
     return any(not (run := view.runs[name]).published and run.system != manifest.system for name, manifest in _short_manifests(view).items())
 
 
@@ -333,7 +333,7 @@ def _links(group: PageGroup) -> list[dict[str, str]]:
 
 
 def _again(view: View) -> dict[str, Any]:
-    """Return whether any page has a script, and the systems whose own runs `tacholog bench` can repeat: only those of our own tool."""
+    """Return whether any page has a script, and the systems whose runs `tacholog bench` can repeat: those that our own tool has measured."""
     native = {log.run for log in view.logs if log.format == _OWN_FORMAT}
     manifests = _short_manifests(view)
     ours = {
@@ -360,7 +360,7 @@ def _group_pages(view: View, groups: Sequence[PageGroup], diffs: Sequence[dict[s
 
 
 def _hosts_page(view: View) -> SitePage:
-    """Return the page of machines. One without a run here is left out: nothing on the site was measured on it."""
+    """Return the page of machines. Machines without a run on this site are left out."""
     used = {run.host for run in view.runs.values() if run.host}
     context = {
         "described": bool(used & view.hosts.keys()),
@@ -416,12 +416,3 @@ def _compared(view: View) -> dict[str, Any]:
         "latest": latest(runs),
         "history_pages": [{**page.context, "document": page.document} for page in pages if "metric" in page.context],
     }
-
-
-def parents_of_runs(view: View, fields: tuple[str, ...] = DEFAULT) -> dict[str, list[tuple[str, str]]]:
-    """Return the pages of results of each run, by document and title."""
-    parents: dict[str, list[tuple[str, str]]] = {}
-    for page in (page for group in page_groups(view, fields) for page in group.pages):
-        for run in view.only(page.selection).runs:
-            parents.setdefault(run, []).append((page.document, page.long_name))
-    return parents

@@ -65,7 +65,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
 
 
 def _beside_runs(roots: Sequence[Path]) -> tuple[Path | None, Path | None, list[Row]]:
-    """Return the folders of runs whose renames and whose requirements are used, and a problem for each of the two files that cannot be used."""
+    """Return the folder with the renames, the folder with the requirements, and a problem for each of the two files that cannot be used."""
     renames, requirements, problems = None, None, list[Row]()
     try:
         find_renames(roots)
@@ -137,7 +137,7 @@ def _only(data: Dataset, settings: SiteSettings) -> Dataset:
 
 
 def _left_out(runs: pd.DataFrame, what: str | CampaignOfRelease) -> pd.Series:
-    """Return which runs are of a campaign, or of that of one release.
+    """Return which runs belong to a campaign, or to a campaign of one release.
 
     Raises:
         UnreadableInput: none is.

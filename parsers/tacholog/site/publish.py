@@ -107,7 +107,7 @@ def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
 
 
 def _incomplete(stamp: Stamp) -> str:
-    """Say what is wrong with the evidence of a site, and what it shows all the same."""
+    """Say what is missing or altered in the evidence of a site."""
     some = f"{stamp.problems} runs, logs or folders" if stamp.problems > 1 else "a run, log or folder"
     gaps = [f"{some} could not be read"] if stamp.problems else []
     if not stamp.altered:
@@ -161,7 +161,7 @@ def _keep_version(root: Path, names: Sequence[str], version: Path) -> None:
 
 
 def _refuse_links(target: Path) -> None:
-    """Refuse links in place of what is read in the folder: they may lead to files that nobody wants to publish.
+    """Refuse links in place of files that are read in the folder: they may lead to files that nobody wants to publish.
 
     Raises:
         UnreadableInput: there is one.
@@ -179,7 +179,7 @@ def _keep_links(before: Path, fresh: Path) -> None:
 
 
 def _keep_raw_logs(before: Path, fresh: Path) -> None:
-    """Keep the raw logs that pages of the older versions lead to. Others are of a version that was replaced, perhaps because a log said too much."""
+    """Keep the raw logs that pages of the older versions lead to. Others belong to a version that was replaced, perhaps for private text in a log."""
     for name in sorted(_raw_logs_named(fresh / VERSIONS)):
         if not (fresh / name).exists() and (before / name).is_file() and not (before / name).is_symlink():
             (fresh / name).parent.mkdir(parents=True, exist_ok=True)
@@ -449,7 +449,7 @@ def _recover(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
 
 
 def _why(error: OSError) -> str:
-    """Return what went wrong. ``copytree`` lists all files that it could not copy; the first one is enough."""
+    """Return the reason of an error. ``copytree`` lists all files that it could not copy; the first one is enough."""
     if isinstance(error, shutil.Error):
         _, target, reason = error.args[0][0]
         return f"{Path(target).name}: {str(reason).partition('] ')[2].partition(': ')[0] or reason}"

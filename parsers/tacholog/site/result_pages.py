@@ -41,7 +41,7 @@ class ResultPage(msgspec.Struct, frozen=True):
 
     @property
     def selection(self) -> Selection:
-        """What the page shows."""
+        """The selection of the numbers that the page shows."""
         return selection_of(self.fields, self.values)
 
     @property
@@ -54,12 +54,12 @@ class ResultPage(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What it is called in a list of the pages with the same first value."""
+        """The name in a list of pages with the same first value."""
         return ", ".join(_short(field, value) for field, value in zip(self.fields[1:], self.values[1:], strict=True)) or self.title
 
     @property
     def long_name(self) -> str:
-        """What it is called where pages of all kinds stand in a list."""
+        """The name in a list of all pages."""
         return ", ".join(value if field in DEFAULT else field_words(field, value) for field, value in zip(self.fields, self.values, strict=True))
 
 
@@ -78,7 +78,7 @@ class PageGroup(msgspec.Struct, frozen=True):
 
     @property
     def selection(self) -> Selection:
-        """What its pages show together."""
+        """The selection of the numbers that its pages show together."""
         return selection_of((self.field,), (self.value,))
 
 
@@ -129,7 +129,7 @@ def _page_groups(view: View, fields: tuple[str, ...]) -> list[PageGroup]:
 
 
 def _measured(view: View) -> list[tuple[RunRow, str]]:
-    """Return each run with each of its transports; a run without numbers with the one that its manifest names."""
+    """Return each run with each of its transports. Of a run without numbers, it is the transport in its manifest."""
     measured = [(view.runs[name], transport) for name in view.by_run for transport in _transports(view, name)]
     return measured + [(run, transport_of(run) or NOT_STATED) for name, run in view.runs.items() if name not in view.by_run]
 
@@ -158,7 +158,7 @@ def _values(run: RunRow, transport: str, fields: Iterable[str]) -> Values:
 
 
 def _order(fields: Sequence[str], values: Values) -> tuple[object, ...]:
-    """Sort names without regard to capitals, labels and releases also by the numbers in them, and what is not stated behind them."""
+    """Sort names without regard to capitals, and labels and releases also by the numbers in them. "Not stated" comes last."""
     keys = [value.lower() if field in DEFAULT else (value == NOT_STATED, natural(value.lower())) for field, value in zip(fields, values, strict=True)]
     return (*keys, values)
 

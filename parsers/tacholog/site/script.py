@@ -164,7 +164,7 @@ listens() {
 
 
 def needs_order(commands: Sequence[Command]) -> bool:
-    """Whether these are processes of one run of a campaign that somebody must start in order, elsewhere, or end.
+    """Whether the processes of a run must be started in order, started on another machine, or ended.
 
     A single process that runs here and ends by itself is a command like any other.
     """
