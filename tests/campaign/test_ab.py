@@ -137,7 +137,7 @@ def test_a_change_that_no_number_of_pairs_finds_is_not_measured(tmp_path: Path, 
     done = ab(perftest, perftest, campaign(tmp_path), "--detect", "2", cwd=tmp_path)
 
     assert done.returncode == 2
-    assert "not reachable with any number of pairs up to 100: changes below 3.0 % do not count." in done.stderr
+    assert "cannot be found with any number of pairs up to 100: changes below 3.0 % do not count." in done.stderr
     assert list(tmp_path.glob("build/runs/ab-*")) == []
 
 

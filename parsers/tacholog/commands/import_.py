@@ -112,7 +112,7 @@ def _write(root: Path, data: Path, runs: Sequence[ImportedRun], *, link: bool) -
             if hosts:
                 click.echo(f"described by their logs: {', '.join(f'{data / HOSTS_FOLDER / host}.toml' for host in hosts)}")
     except TachologError as error:
-        raise TachologError(f"{error}; {counted(written, 'run')} of {len(runs)} imported, each of them whole") from error
+        raise TachologError(f"{error}; {counted(written, 'run')} of {len(runs)} imported, each of them completely") from error
     for problem in problems:
         terminal.line(f"tacholog: not imported: {problem}", err=True)
     click.echo(f"{counted(written, 'run')} imported to {data}")

@@ -33,7 +33,7 @@ from tacholog.installation import site_dir, templates_dir
 from tacholog.site.output_folder import walk
 from tacholog.site.settings import USUAL, SiteSettings, Sizes
 from tacholog.store.cache import Cache, key_of, open_cache
-from tacholog.store.digests import FileDigests, SeenFile, digests_in, read_sha256
+from tacholog.store.digests import FileDigests, FileStamp, digests_in, read_sha256
 
 STAMP = ".tacholog-built.json"
 _PLOTLY, _KEY = "TACHOLOG_PLOTLY", "TACHOLOG_PSEUDONYM_KEY"
@@ -169,7 +169,7 @@ def changed_since(site: Path, stamp: Stamp) -> list[str]:
     return _differing(stamp, _there(site, digests_in(open_cache())))
 
 
-def _differing(stamp: Stamp, there: Mapping[str, SeenFile]) -> list[str]:
+def _differing(stamp: Stamp, there: Mapping[str, FileStamp]) -> list[str]:
     digests = {name: file.sha256 for name, file in there.items()}
     return sorted(
         name for name in stamp.files.keys() | digests.keys() if name not in digests or stamp.files.get(name) != digests[name] or not digests[name]
@@ -211,7 +211,7 @@ def _list_digest(files: dict[str, str]) -> str:
     return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in sorted(files.items())).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _there(site: Path, digests: FileDigests) -> dict[str, SeenFile]:
+def _there(site: Path, digests: FileDigests) -> dict[str, FileStamp]:
     """Return each file with its SHA-256. Links, pipes and the like have none."""
     names = list(_files(os.fspath(site)))
     files = dict(zip(names, digests.read([f"{site}/{name}" for name in names], _sha256_of), strict=True))
