@@ -22,7 +22,7 @@ from tacholog.schema.metrics import METRICS
 from tacholog.site.data import DOCUMENT as REQUIREMENTS
 from tacholog.site.questions import DOCUMENT as QUESTIONS
 from tacholog.site.questions import AskedQuestion, questions_of
-from tacholog.site.result_pages import PageGroup, ResultPage, groups_title, page_groups
+from tacholog.site.result_pages import UNNAMED, PageGroup, ResultPage, groups_title, page_groups
 from tacholog.site.script import is_perftest
 from tacholog.site.settings import SiteSettings
 from tacholog.store.export import number_id
@@ -175,7 +175,7 @@ def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any
     part_view = view.only(part.selection)
     first, *others = portions(part_view)
     tests = [context for test in TESTS if (context := _test_context(part_view, part.selection, first, test))]
-    transport = part.transport if part.transport != NOT_STATED else f"transport {NOT_STATED}"
+    transport = part.transport if part.transport != NOT_STATED else UNNAMED
     title = transport if "system" in page.fields else f"{part.system}, {transport}" if "transport" not in page.fields else part.system
     page_title = page.title if len(page.parts) == 1 else f"{page.title}, {title}"
     return {
