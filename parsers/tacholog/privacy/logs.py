@@ -192,7 +192,7 @@ def save_line_classes(folder: Path, log: str, classes: LineClasses) -> None:
 
 
 def saved_line_classes(folder: Path, log: str) -> LineClasses | None:
-    """Return what `save_line_classes` saved; ``None`` for a log that is not redacted."""
+    """Read the file of `save_line_classes`; ``None`` for a log that is not redacted."""
     try:
         return msgspec.json.decode(read_evidence(*line_classes_path(folder, log)), type=LineClasses)
     except (UnreadableInput, msgspec.DecodeError):

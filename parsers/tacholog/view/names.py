@@ -22,7 +22,7 @@ _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode
 _REPEATS_VERSION = ("release", "tool", "tool_version")  # often equal to the system's version
 _COMMIT_SHOWN = 7
 _MOST_CHARACTERS = (
-    2000  # A name stands beside each number of a table: one of a megabyte, as a manifest with all its options can make, takes gigabytes.
+    2000  # A name is repeated for each number of a table: a name of a megabyte, from a manifest with many options, would take gigabytes.
 )
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
 
