@@ -204,7 +204,7 @@ def _tokens(part: str, text: str, where: str) -> Iterator[Token]:
     plain = ""
     for match in _TOKEN.finditer(part):
         if match[0] in ("{", "}"):
-            raise UnreadableInput(f"{where} {text!r}: a brace without its partner; write {{{{ or }}}} for a brace in a path")
+            raise UnreadableInput(f"{where} {text!r}: a brace without a matching one; write {{{{ or }}}} for a brace in a path")
         if match[1] is None:
             plain += {"{{": "{", "}}": "}"}.get(match[0], match[0])
             continue

@@ -212,5 +212,5 @@ def _typed_values(pairs: Iterable[tuple[str, Any]], where: str) -> dict[str, Any
         except ValueError as error:
             raise UnreadableInput(f"{where}: {error}") from None
         if full == ROLE and value not in ROLES:
-            raise UnreadableInput(f"{where}: role = {value!r} is none of {', '.join(ROLES)}")
+            raise UnreadableInput(f"{where}: role = {value!r} is not one of {', '.join(ROLES)}")
     return values
