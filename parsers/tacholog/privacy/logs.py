@@ -341,14 +341,6 @@ class LogFolder:
         _note(self._folder).write_bytes(msgspec.json.encode(self._now))
 
 
-def shown_log_files(folder: Path) -> Iterator[str]:
-    """Yield the redacted logs of the last build and the files with the classes of their lines; nothing if that build was not completed."""
-    for name, logs in (_noted(folder) or {}).items():
-        for log in logs:
-            yield f"{folder}/{name}/{log}"
-            yield line_classes_file(f"{folder}/{name}", log)
-
-
 def _note(folder: Path) -> Path:
     return Path(f"{folder}.json")
 

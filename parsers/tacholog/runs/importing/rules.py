@@ -98,11 +98,6 @@ class Rules(NamedTuple):
     ignore: tuple[str, ...]
     defaults: dict[str, Any]
 
-    @property
-    def states_repetition(self) -> bool:
-        """Whether any rule may state the number of the repetition."""
-        return any("repetition" in (*rule.pattern.fields, *rule.values) for rule in self.rules) or "repetition" in self.defaults
-
     def is_ignored(self, path: str) -> bool:
         """Return whether the user asked to ignore a file.
 
