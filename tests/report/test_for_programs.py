@@ -473,5 +473,5 @@ def test_a_site_that_was_left_half_built_is_called_so(built: Path, tmp_path: Pat
 
 
 def test_a_folder_with_neither_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableInput, match="no site and no folder of runs"):
+    with pytest.raises(UnreadableInput, match="neither a site nor a folder of runs"):
         run(tmp_path)

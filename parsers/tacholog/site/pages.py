@@ -21,7 +21,7 @@ from tacholog.schema.metrics import METRICS
 from tacholog.site.questions import DOCUMENT as QUESTIONS
 from tacholog.site.questions import AskedQuestion, questions_of
 from tacholog.site.requirements import DOCUMENT as REQUIREMENTS
-from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_title, page_groups
+from tacholog.site.result_pages import DEFAULT, UNNAMED, PageGroup, ResultPage, groups_title, page_groups
 from tacholog.site.script import is_perftest
 from tacholog.site.settings import SiteSettings
 from tacholog.store.export import number_id
@@ -152,7 +152,7 @@ def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any
     shown = view.only(part.selection)
     first, *rest = portions(shown)
     tests = [found for test in TESTS if (found := _test_context(shown, part.selection, first, test))]
-    stated = part.transport if part.transport != NOT_STATED else f"transport {NOT_STATED}"
+    stated = part.transport if part.transport != NOT_STATED else UNNAMED
     title = stated if "system" in page.fields else f"{part.system}, {stated}" if "transport" not in page.fields else part.system
     page_title = page.title if len(page.parts) == 1 else f"{page.title}, {title}"
     return {

@@ -6,6 +6,7 @@ the first field lie in one folder and are listed on one page. What of system and
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -30,6 +31,10 @@ _TITLES = {"system": "Systems", "transport": "Transports", "host": "Machines", "
 Values = tuple[str, ...]  # of the fields of a page
 
 
+#: What stands in place of a transport that neither logs nor manifests name.
+UNNAMED = "no transport named"
+
+
 class ResultPage(msgspec.Struct, frozen=True):
     """A page of results: the values of its fields, its document, its parts, and the file with its numbers, if there are any."""
 
@@ -38,6 +43,7 @@ class ResultPage(msgspec.Struct, frozen=True):
     document: str
     file: str
     parts: tuple[PagePart, ...]
+    names_transport: bool = True  # whether pages beside it differ in their transport alone
 
     @property
     def selection(self) -> Selection:
@@ -49,7 +55,11 @@ class ResultPage(msgspec.Struct, frozen=True):
         """The heading: ``System over transport, plugin flannel``."""
         given = dict(zip(self.fields, self.values, strict=True))
         system, transport = given.pop("system", ""), given.pop("transport", "")
-        over = f"{' over ' if transport != NOT_STATED else ', transport '}{transport}" if system and transport else transport
+        if transport == NOT_STATED:
+            transport = UNNAMED if self.names_transport or not system else ""
+            over = f", {transport}" if system and transport else transport
+        else:
+            over = f" over {transport}" if system and transport else transport
         return ", ".join(filter(None, (f"{system}{over}", *(field_words(field, value) for field, value in given.items()))))
 
     @property
@@ -93,6 +103,8 @@ def field_words(field: str, value: str) -> str:
 
 
 def _short(field: str, value: str) -> str:
+    if (field, value) == ("transport", NOT_STATED):
+        return UNNAMED
     return value if value != NOT_STATED or field in DEFAULT else field_words(field, value)
 
 
@@ -116,6 +128,7 @@ def _page_groups(view: View, fields: tuple[str, ...]) -> list[PageGroup]:
     found: dict[str, list[ResultPage]] = {}
     folders: dict[str, str] = {}
     taken, taken_folders = set[str](), set(FOLDERS)
+    beside = Counter(_but_transport(fields, values) for values in parts)
     for values in sorted(parts, key=lambda values: _order(fields, values)):
         first, *rest = values
         if first not in folders:
@@ -124,8 +137,13 @@ def _page_groups(view: View, fields: tuple[str, ...]) -> list[PageGroup]:
             taken.add(f"{folders[first]}/index")
         document = _free(f"{folders[first]}/{slug(' '.join(rest))}", taken) if rest else f"{folders[first]}/index"
         page_parts = _parts(fields, values, sorted(parts[values], key=_pair_order), document)
-        found.setdefault(first, []).append(ResultPage(fields, values, document, files.get(values, ""), page_parts))
+        is_one_of_several = beside[_but_transport(fields, values)] > 1
+        found.setdefault(first, []).append(ResultPage(fields, values, document, files.get(values, ""), page_parts, is_one_of_several))
     return [PageGroup(fields[0], value, f"{folders[value]}/index", tuple(pages)) for value, pages in found.items()]
+
+
+def _but_transport(fields: Sequence[str], values: Values) -> Values:
+    return tuple(value for field, value in zip(fields, values, strict=True) if field != "transport")
 
 
 def _measured(view: View) -> list[tuple[RunRow, str]]:

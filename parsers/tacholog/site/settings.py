@@ -17,7 +17,7 @@ from tacholog.runs.labels import is_label
 from tacholog.runs.manifest import read_toml
 from tacholog.site.result_pages import DEFAULT, FIELDS
 from tacholog.site.stamp import Sizes
-from tacholog.store.logs import Limits
+from tacholog.store.logs import ReadingLimits
 from tacholog.view.questions import Question
 
 _MAIL = re.compile(r"mailto:[\w.+@%?=&,-]+")
@@ -44,9 +44,9 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     site_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 500
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ReadingLimits:
         """The limits in the form that `tacholog.store.load` takes."""
-        return Limits(round(self.log_text_mb * 1e6), self.log_numbers)
+        return ReadingLimits(round(self.log_text_mb * 1e6), self.log_numbers)
 
     @property
     def sizes(self) -> Sizes:

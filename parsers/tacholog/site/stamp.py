@@ -23,7 +23,7 @@ import msgspec
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence
 from tacholog.store.cache import Cache, open_cache
-from tacholog.store.digests import FileDigests, SeenFile, digests_in, read_sha256
+from tacholog.store.digests import FileDigests, FileStamp, digests_in, read_sha256
 
 STAMP = ".tacholog-built.json"
 
@@ -166,7 +166,7 @@ def changed_since(site: Path, stamp: Stamp) -> list[str]:
     return _differing(stamp, _there(site, digests_in(open_cache())))
 
 
-def _differing(stamp: Stamp, there: Mapping[str, SeenFile]) -> list[str]:
+def _differing(stamp: Stamp, there: Mapping[str, FileStamp]) -> list[str]:
     found = {name: file.sha256 for name, file in there.items()}
     return sorted(name for name in stamp.files.keys() | found.keys() if name not in found or stamp.files.get(name) != found[name] or not found[name])
 
@@ -206,7 +206,7 @@ def _list_digest(files: dict[str, str]) -> str:
     return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in sorted(files.items())).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _there(site: Path, known: FileDigests) -> dict[str, SeenFile]:
+def _there(site: Path, known: FileDigests) -> dict[str, FileStamp]:
     """Return each file with its SHA-256; without one what is no regular file: a link, or a pipe."""
     names = list(_files(os.fspath(site)))
     files = dict(zip(names, known.read([f"{site}/{name}" for name in names], _sha256_of), strict=True))

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tacholog.schema.conditions import Conditions
-from tacholog.store.distributions import Distribution
+from tacholog.store.distributions import PackedDistribution
 from tacholog.store.frames import ordinals
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class ProblemRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class HistogramRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The latency distribution behind one record: a row of ``histograms``.
 
-    ``packed`` holds the bins in the form of a `Distribution`, because pages draw the bins of only a few runs.
+    ``packed`` holds the bins in the form of a `PackedDistribution`, because pages draw the bins of only a few runs.
     """
 
     run: str
@@ -97,7 +97,7 @@ class HistogramRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def bins(self) -> Iterator[tuple[int, int, int]]:
         """Yield the bins in ascending order: ``(lower_ns, upper_ns, count)``."""
-        return iter(Distribution(self.packed))
+        return iter(PackedDistribution(self.packed))
 
 
 class ResultRow(msgspec.Struct, frozen=True, gc=False):
