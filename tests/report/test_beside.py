@@ -111,3 +111,22 @@ def test_a_folded_size_is_a_script_and_a_page_of_its_own(tmp_path: Path) -> None
     pages = {path.relative_to(site).as_posix(): Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
     assert dead_links(site, pages) == []
     assert verify_site(site).findings == ()
+
+
+@pytest.mark.nightly
+@pytest.mark.site
+def test_the_tables_stay_the_same_until_a_run_of_their_session_changes(tmp_path: Path) -> None:
+    data, work = tmp_path / "data", tmp_path / "work"
+    add_systems(data, 2)
+    page = build_site([data], tmp_path / "site", work).parent / "side-by-side.html"
+    before = page.read_bytes()
+
+    # Behind the others in order: all have the same log, and each that is named as copied is named with the first of them.
+    add_run(data, "unlike", NATIVE.read_text(), Manifest(system="System 000", tool="perftest", host="desk", logs=()))
+    build_site([data], tmp_path / "site", work)
+    assert page.read_bytes() == before
+
+    add_run(data, "run-002", NATIVE.read_text(), Manifest(system="System 002", tool="perftest", host="desk", session="one campaign", logs=()))
+    build_site([data], tmp_path / "site", work)
+    assert "System 002" in Page(page).text
+    assert "System 002" in pieces_of(tmp_path / "site/side-by-side--1024.js")[""]
