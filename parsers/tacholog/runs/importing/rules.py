@@ -101,11 +101,6 @@ class Rules(NamedTuple):
     defaults: dict[str, Any]
     facts: SidecarFacts | None = None
 
-    @property
-    def states_repetition(self) -> bool:
-        """Whether any rule may state the number of the repetition."""
-        return any("repetition" in (*rule.pattern.fields, *rule.values) for rule in self.rules) or "repetition" in self.defaults
-
     def is_ignored(self, path: str) -> bool:
         """Return whether the user asked to ignore a file.
 
@@ -227,5 +222,5 @@ def _typed_values(pairs: Iterable[tuple[str, Any]], where: str) -> dict[str, Any
         except ValueError as error:
             raise UnreadableInput(f"{where}: {error}") from None
         if full == ROLE and value not in ROLES:
-            raise UnreadableInput(f"{where}: role = {value!r} is none of {', '.join(ROLES)}")
+            raise UnreadableInput(f"{where}: role = {value!r} is not one of {', '.join(ROLES)}")
     return values
