@@ -12,7 +12,7 @@ import msgspec
 from tacholog.errors import UnreadableInput
 from tacholog.privacy.settings import Privacy
 from tacholog.privacy.tokens import plain
-from tacholog.render.outward import is_web_address
+from tacholog.render.links import is_web_address
 from tacholog.runs.labels import is_label
 from tacholog.runs.manifest import read_toml
 from tacholog.site.result_pages import DEFAULT, FIELDS
