@@ -37,7 +37,8 @@ import click
 import msgspec
 
 from tacholog import terminal
-from tacholog.commands.shared.arguments import reading_options, work_of
+from tacholog.commands.shared.arguments import complete_release, reading_options, work_of
+from tacholog.commands.shared.defaults import defaults
 from tacholog.commands.shared.messages import UNREADABLE_EXIT, print_complaints
 from tacholog.commands.shared.output import write_output
 from tacholog.compare.policy import Policy, read_policy
@@ -65,8 +66,8 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 
 
 @click.command(help=__doc__)
-@click.argument("old")
-@click.argument("new")
+@click.argument("old", shell_complete=complete_release)
+@click.argument("new", shell_complete=complete_release)
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the comparison.")
 @click.option("--output", "path", metavar="PATH", type=click.Path(path_type=Path, dir_okay=False), help="File to write, instead of standard output.")
 @click.option(
@@ -246,9 +247,11 @@ def write_report(output: str, report: Comparison, text: str, path: Path | None) 
 
 
 def known_roots() -> tuple[Path, ...]:
-    """Return the ``data/`` of the checkout, and the campaigns in ``build/runs/``, the newest first."""
+    """Return the folders of `defaults`, else the ``data/`` of the checkout, and the campaigns in ``build/runs/``, the newest first."""
     from tacholog.campaign import campaign_folders
 
+    if folders := defaults().folders():
+        return folders
     root = checkout() or Path.cwd()
     return tuple(path for path in (root / "data", *reversed(campaign_folders(root / "build" / "runs"))) if path.is_dir())
 
