@@ -163,7 +163,7 @@ main({arguments!r})
 
 @pytest.mark.parametrize(("number", "code"), ENDS)
 def test_an_export_that_is_interrupted_leaves_no_half_of_its_file(tmp_path: Path, number: signal.Signals, code: int) -> None:
-    done = interrupted("tacholog.store.results:Results.write", number, ["export", "--data", str(EXAMPLE), "--output", "all.csv"], tmp_path)
+    done = interrupted("tacholog.store.results:StoredNumbers.write", number, ["export", "--data", str(EXAMPLE), "--output", "all.csv"], tmp_path)
 
     assert done.returncode == code
     assert "Traceback" not in done.stderr
@@ -174,11 +174,11 @@ def test_an_export_whose_terminal_is_closed_leaves_no_half_of_its_file(tmp_path:
     at_work = tmp_path / "at work"
     command = f"""
 import pathlib, time
-from tacholog.store.results import Results
+from tacholog.store.results import StoredNumbers
 def begun(*arguments):
     pathlib.Path({str(at_work)!r}).touch()
     time.sleep(300)
-Results.write = begun
+StoredNumbers.write = begun
 from tacholog.cli import main
 main(["export", "--data", {str(EXAMPLE)!r}, "--output", "all.csv"])
 """

@@ -23,7 +23,7 @@ from tacholog.runs.manifest import LogFile, Manifest, read_manifest, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.tables import TABLES
 from tacholog.store.complaints import complaints
-from tacholog.store.distributions import Distribution, NoDistribution, packed_bins
+from tacholog.store.distributions import NoDistribution, PackedDistribution, packed_bins
 from tacholog.store.export import write_hdr
 from tacholog.store.frames import Dataset, dtype_of, open_saved, without_distributions
 from tacholog.store.load import load, load_logs
@@ -178,7 +178,7 @@ def test_help_shows_the_fields_of_a_dataset() -> None:
 
 
 def test_a_damaged_distribution_can_be_looked_at() -> None:
-    assert repr(Distribution(b"damaged")) == "<Distribution, damaged>"
+    assert repr(PackedDistribution(b"damaged")) == "<Distribution, damaged>"
 
 
 def test_words_of_rows_that_are_gone_are_not_saved(tmp_path: Path) -> None:
@@ -357,8 +357,8 @@ def full_log_without_a_size(folder: Path) -> Path:
 @pytest.mark.parametrize("packed", [False, True])
 def test_saved_distributions_may_be_many_none_or_without_bins(tmp_path: Path, packed: bool) -> None:
     dataset = load_logs([LATENCY])
-    bins = Distribution(packed_bins(np.array([[1, 2, 3], [4, 5, 6]])))
-    several = dataset.histograms.assign(bins=pd.Series([bins, Distribution()], dtype="object"))
+    bins = PackedDistribution(packed_bins(np.array([[1, 2, 3], [4, 5, 6]])))
+    several = dataset.histograms.assign(bins=pd.Series([bins, PackedDistribution()], dtype="object"))
     many = pd.concat([several] * 2001, ignore_index=True)  # more than are written at once
     for name, table in (("several", several), ("many", many), ("none", several[:0])):
         msgspec.structs.replace(dataset, histograms=table).save(tmp_path / name, packed=packed)
@@ -385,7 +385,7 @@ def test_a_distribution_is_an_array_of_its_bins_however_large_they_are() -> None
         [[0, 2**63 - 1, 2**63 - 1]],
         [[2**62, 2**63 - 2, 5], [2**63 - 1, 2**63 - 1, 1]],
     ):
-        distribution = Distribution(packed_bins(np.array(bins, np.int64).reshape(-1, 3)))
+        distribution = PackedDistribution(packed_bins(np.array(bins, np.int64).reshape(-1, 3)))
 
         assert distribution.tolist() == np.asarray(distribution).tolist() == bins
         assert [*distribution] == [*map(tuple, bins)]
@@ -396,7 +396,7 @@ def test_bytes_that_are_no_distribution_are_an_error() -> None:
     whole = packed_bins(np.array([[1, 2, 3], [4, 5, 6]]))
     for damaged in (whole[:-1], b"not packed", zstd.compress(b"\0" * 32)):
         with pytest.raises(NoDistribution):
-            Distribution(damaged).array()
+            PackedDistribution(damaged).array()
 
 
 def test_a_saved_bin_without_its_three_numbers_is_an_error(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tacholog.schema.tables import TABLES
 from tacholog.store.cache import FILE, Cache
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load, load_logs
-from tacholog.store.logs import Limits
+from tacholog.store.logs import ReadingLimits
 from tacholog.store.pool import Work
 
 TABLE_RUN = list(TABLES["results"]).index("run")
@@ -47,7 +47,7 @@ def tables(dataset: Dataset) -> dict[str, list[list[object]]]:
 
 
 def counts(work: Work) -> tuple[int, int]:
-    return work.tally.read, work.tally.kept
+    return work.tally.read, work.tally.cached
 
 
 def test_every_sample_log_comes_out_of_the_cache_as_it_was_read(tmp_path: Path) -> None:
@@ -58,8 +58,8 @@ def test_every_sample_log_comes_out_of_the_cache_as_it_was_read(tmp_path: Path) 
 
     assert kept == read
     assert read == tables(load_logs(SAMPLE_LOGS, skip_unreadable=True, work=Work(cache=Cache(None))))
-    assert first.tally.kept == 0
-    assert second.tally.kept > 200
+    assert first.tally.cached == 0
+    assert second.tally.cached > 200
 
 
 @pytest.mark.parametrize("change", ["log", "manifest", "name"])
@@ -143,7 +143,7 @@ def test_limits_hold_for_a_log_that_was_kept_without_them(tmp_path: Path) -> Non
     run(tmp_path / "data" / "a")
     load([tmp_path / "data"], work=Work(cache=cache))
 
-    for limits in (Limits(50, 1000), Limits(1000, 3)):
+    for limits in (ReadingLimits(50, 1000), ReadingLimits(1000, 3)):
         kept = load([tmp_path / "data"], limits, work=Work(cache=cache))
 
         assert tables(kept) == tables(load([tmp_path / "data"], limits, work=Work(cache=Cache(None))))
@@ -157,7 +157,7 @@ def test_of_a_log_beyond_both_limits_the_same_one_is_named_whether_it_was_kept_o
     (tmp_path / "data" / "sub.log").write_bytes(content)
     write(tmp_path / "data" / "run.toml", Manifest(system="rti", logs=(LogFile(file="sub.log", sha256=hashlib.sha256(content).hexdigest()),)))
     load([tmp_path / "data"], work=Work(cache=cache))
-    limits = Limits(len(content) - 1, 100)
+    limits = ReadingLimits(len(content) - 1, 100)
 
     kept = load([tmp_path / "data"], limits, work=Work(cache=cache))
 

@@ -36,7 +36,7 @@ def received(data: Path) -> tuple[list[int], int, int]:
     """The messages that the runs received, how many logs were read for that, and how many were kept."""
     work = Work(cache=Cache(data.parent / "cache"))
     results = load([data], work=work).results
-    return [*map(int, results["value"][results["metric"] == "messages_received"])], work.tally.read, work.tally.kept
+    return [*map(int, results["value"][results["metric"] == "messages_received"])], work.tally.read, work.tally.cached
 
 
 NUMBERS = [FIRST, FIRST + 1, FIRST + 2]

@@ -29,7 +29,7 @@ from tacholog.schema.tables import TABLES
 from tacholog.store.cache import Cache
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
-from tacholog.store.pool import Cluster, Here, PoolLost, Processes, Work
+from tacholog.store.pool import Cluster, CurrentProcess, PoolLost, Processes, Work
 
 LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
 
@@ -135,7 +135,7 @@ class Impatient:
 
     def submit(self, task: Any, timeout_s: float) -> Future[Any]:  # noqa: ANN401 - a task of any kind
         if all((Path(run.folder) / "sub.log").read_text() != "poison: hang\n" or 0 in run.lost for run in task.args[0]):
-            return Here().submit(task, timeout_s)
+            return CurrentProcess().submit(task, timeout_s)
         lost: Future[Any] = Future()
         lost.set_exception(TimeoutError())
         return lost
@@ -184,24 +184,36 @@ def test_several_processes_give_what_one_gives_and_fill_the_cache_as_it_does(tmp
     alone = tables(load([tmp_path / "data"], work=Work(1, cache=Cache(tmp_path / "one"))))
 
     assert tables(load([tmp_path / "data"], work=work)) == alone
-    assert (work.tally.read, work.tally.kept) == (400, 0)
+    assert (work.tally.read, work.tally.cached) == (400, 0)
     assert tables(load([tmp_path / "data"], work=again)) == alone
-    assert (again.tally.read, again.tally.kept) == (0, 400)
+    assert (again.tally.read, again.tally.cached) == (0, 400)
 
 
-def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_from_the_cache(tmp_path: Path) -> None:
+def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacholog.store.pool._WORTH_PROCESSES", (1, 1))
     sizes = [(number, 77_841_180 * number) for number in range(1, 20_001)]
     lines = [LINE.replace("   32", f"{size:5d}").replace("664.2", f"{2594706 * size * 8 / 1e6:.1f}").format(received) for size, received in sizes]
     run(tmp_path / "data/run", sub="".join(lines))
+    run(tmp_path / "data/small", sub=LINE.format(1))
 
     here = load([tmp_path / "data"], work=Work(1, cache=Cache(tmp_path / "cache")))
     again, elsewhere = Work(1, cache=Cache(tmp_path / "cache")), Work(2, cache=Cache(tmp_path / "other"))
 
     results = here.results[here.results["metric"] == "messages_received"]
-    assert list(zip(results["payload_bytes"], results["value"], strict=True)) == sizes
+    assert list(zip(results["payload_bytes"], results["value"], strict=True)) == [*sizes, (32, 1)]
     assert tables(load([tmp_path / "data"], work=again)) == tables(here)
-    assert (again.tally.read, again.tally.kept) == (0, 1)
+    assert (again.tally.read, again.tally.cached) == (0, 2)
     assert tables(load([tmp_path / "data"], work=elsewhere)) == tables(here)
+
+
+def test_a_run_without_others_is_read_without_further_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacholog.store.pool._WORTH_PROCESSES", (1, 1))
+    monkeypatch.setattr("tacholog.store.pool.Processes", lambda *_: pytest.fail("a process was started"))
+    run(tmp_path / "data/run", sub=LINE.format(77_841_180))
+
+    found = load([tmp_path / "data"], work=Work(2, cache=Cache(tmp_path / "cache")))
+
+    assert (found.results["metric"] == "messages_received").sum() == 1
 
 
 class Running(NamedTuple):
@@ -277,7 +289,7 @@ def test_a_cluster_gives_what_one_process_gives_although_a_worker_is_killed_in_t
                 running.workers[0].kill()
                 killed.append(done)
 
-        work = Work(1, running.address, cache=of_cluster, told=kill_one)
+        work = Work(1, running.address, cache=of_cluster, progress=kill_one)
         found = tables(load([tmp_path / "data"], work=work))
 
     assert len(killed) == 1
@@ -285,7 +297,7 @@ def test_a_cluster_gives_what_one_process_gives_although_a_worker_is_killed_in_t
     assert found == alone
     again = Work(1, cache=of_cluster)
     assert tables(load([tmp_path / "data"], work=again)) == alone
-    assert (again.tally.read, again.tally.kept) == (0, 2500)
+    assert (again.tally.read, again.tally.cached) == (0, 2500)
 
 
 @pytest.mark.nightly
@@ -303,7 +315,7 @@ def test_what_a_cluster_that_is_lost_did_not_read_is_read_here(tmp_path: Path, l
             for process in running.workers if lost == "all workers" else [running.scheduler]:
                 process.kill()
 
-        found = tables(load([tmp_path / "data"], work=Work(1, running.address, cache=Cache(tmp_path / "cluster"), told=kill, warned=said.append)))
+        found = tables(load([tmp_path / "data"], work=Work(1, running.address, cache=Cache(tmp_path / "cluster"), progress=kill, warned=said.append)))
 
     assert found == alone
     assert len(said) < 2  # The workers may have read everything by then.

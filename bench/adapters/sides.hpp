@@ -41,7 +41,7 @@ Result<std::unique_ptr<Subscriber>> joined_subscriber(const Topic& topic) {
 
 /// A publisher that has.
 template <typename Side>
-Result<std::unique_ptr<Publisher>> joined_publisher(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> joined_publisher(const Topic& topic, const Endpoints& endpoints) {
     if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
     auto publisher = std::make_unique<Side>(topic);
     if (auto joined = publisher->join(topic); !joined) return joined.error();

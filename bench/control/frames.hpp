@@ -1,9 +1,14 @@
-// What the frames of the control channel say, by name. A frame is a kind, a few numbers and a text; the order of the
-// numbers is known here alone, in frames.cpp. A number that a peer leaves out is 0.
+// What the frames of the control channel say, by name. A frame is a kind, a few numbers and a text; `fields`
+// of each struct lists what travels, in its order. A number that a peer leaves out is 0.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/case.hpp"
@@ -21,109 +26,179 @@ bool is_possible(const Frame& frame);
 /// More messages than a run can send, and a longer time than it can last. Sums of some thousands fit 64 bits.
 inline constexpr std::uint64_t most_counted = std::uint64_t{1} << 50;
 
-/// FrameKind::hello. The subscriber says it first.
+/// The subscriber says it first.
 struct HelloFrame {
+    static constexpr FrameKind kind = FrameKind::hello;
     std::uint64_t version = protocol_version;
     std::uint64_t place = 0;   ///< among the subscribers, from 1: the one wished for (0: none), then the one given
     std::uint64_t secret = 0;  ///< of the run; 0: none
     std::string agreement;     ///< what both sides must have been told alike
 
-    static HelloFrame of(const Frame& frame);
-    Frame frame() const;
+    static auto fields(auto& self) { return std::tie(self.version, self.place, self.secret, self.agreement); }
 };
 
-/// FrameKind::affinity, the publisher's answer.
+/// The publisher's answer.
 struct PlacementFrame {
+    static constexpr FrameKind kind = FrameKind::affinity;
     bool live = false;           ///< report while a phase is measured
     bool shared = false;         ///< the subscriber's threads share CPUs
     std::string reporting_cpus;  ///< the CPUs to report on, as a list; empty: any
 
-    static PlacementFrame of(const Frame& frame);
-    Frame frame() const;
+    static auto fields(auto& self) { return std::tie(self.live, self.shared, self.reporting_cpus); }
 };
 
-/// FrameKind::run: what all sides of a run share.
+/// What all sides of a run share.
 struct RunFrame {
+    static constexpr FrameKind kind = FrameKind::run;
     std::uint64_t number = 0;  ///< drawn by the publisher: channels have names that no other run has
     std::string companion;     ///< the address of the run's companion program; empty: there is none
 
-    static RunFrame of(const Frame& frame);
-    Frame frame() const;
+    static auto fields(auto& self) { return std::tie(self.number, self.companion); }
 };
 
-/// FrameKind::open: what is measured next, and where the sender's subscriber is.
+/// What is measured next, and where the sender's subscriber is.
 struct OpenFrame {
+    static constexpr FrameKind kind = FrameKind::open;
     Case measured;
     std::string endpoint;  ///< empty: the sender subscribes to nothing
 
-    static OpenFrame of(const Frame& frame);
-    Frame frame() const;
+    static auto fields(auto& self) {
+        return std::tie(self.measured.payload_bytes, self.measured.demand, self.endpoint);
+    }
 };
 
-/// FrameKind::phase_end: for each publisher the number of the first message that is not of the phase.
+/// For each publisher the number of the first message that is not of the phase.
 struct PhaseEndFrame {
+    static constexpr FrameKind kind = FrameKind::phase_end;
     std::vector<std::uint64_t> ends;
 
-    static PhaseEndFrame of(const Frame& frame);
-    Frame frame() const;
+    static auto fields(auto& self) { return std::tie(self.ends); }
 };
 
-/// FrameKind::interval: what came in one interval.
+/// What came in one interval.
 struct IntervalFrame {
+    static constexpr FrameKind kind = FrameKind::interval;
     std::uint64_t index = 0;
     Nanoseconds duration_ns = 0;
     std::uint64_t received = 0;
     std::uint64_t lost = 0;
 
-    static IntervalFrame of(const Frame& frame);
-    Frame frame() const;
+    static auto fields(auto& self) { return std::tie(self.index, self.duration_ns, self.received, self.lost); }
 };
 
-/// FrameKind::phase_done of a stream: what came in one phase.
+/// What came in one phase.
 struct PhaseDoneFrame {
+    static constexpr FrameKind kind = FrameKind::phase_done;
     std::uint64_t received = 0;
     std::uint64_t lost = 0;
     std::uint64_t duplicated = 0;
     std::uint64_t reordered = 0;
     std::uint64_t corrupted = 0;
-    Nanoseconds duration_ns = 0;        ///< from the first message to the last
+    Nanoseconds duration_ns = 0;        ///< of a stream: from the first message to the last
     std::uint64_t instances_heard = 0;  ///< instances of which something came
+    std::uint64_t early = 0;            ///< of one-way latency: messages that came before they were due
 
-    static PhaseDoneFrame of(const Frame& frame);
-    Frame frame() const;
+    static auto fields(auto& self) {
+        return std::tie(self.received, self.lost, self.duplicated, self.reordered, self.corrupted, self.duration_ns,
+                        self.instances_heard, self.early);
+    }
 };
 
-/// FrameKind::phase_done of one-way latency.
-struct OneWayDoneFrame {
-    std::uint64_t received = 0;
-    std::uint64_t lost = 0;
-    std::uint64_t duplicated = 0;
-    std::uint64_t reordered = 0;
-    std::uint64_t corrupted = 0;
-    std::uint64_t early = 0;  ///< messages that came before they were due
-    std::uint64_t instances_heard = 0;
-
-    static OneWayDoneFrame of(const Frame& frame);
-    Frame frame() const;
-};
-
-/// FrameKind::histogram: a part of one. What is not of the bins is the same in each part.
+/// A part of one. What is not of the bins is the same in each part.
 struct HistogramFrame {
+    static constexpr FrameKind kind = FrameKind::histogram;
     bool is_last = false;
     Nanoseconds duration_ns = 0;
     Histogram::Exact exact;
     std::string bins;  ///< "lower edge:count," for each bin of this part
 
-    static HistogramFrame of(const Frame& frame);
-    Frame frame() const;
+    static auto fields(auto& self) {
+        return std::tie(self.is_last, self.duration_ns, self.exact.count, self.exact.overflow, self.exact.min,
+                        self.exact.max, self.exact.sum, self.exact.squares, self.bins);
+    }
 };
 
-/// FrameKind::resources.
+/// What the subscriber's role used of the machine.
 struct ResourcesFrame {
+    static constexpr FrameKind kind = FrameKind::resources;
     Resources used;
 
-    static ResourcesFrame of(const Frame& frame);
-    Frame frame() const;
+    static auto fields(auto& self) {
+        return std::tie(self.used.duration_ns, self.used.user_ns, self.used.system_ns, self.used.voluntary_switches,
+                        self.used.involuntary_switches, self.used.peak_memory_bytes, self.used.peak_is_own);
+    }
 };
+
+/// Puts fields into a frame, one behind the other.
+class FieldWriter {
+public:
+    explicit FieldWriter(FrameKind kind) : frame_{kind} {}
+
+    template <std::integral Number>
+    void operator()(Number number) {
+        frame_.numbers.push_back(static_cast<std::uint64_t>(number));
+    }
+    void operator()(const Wide& number) {
+        (*this)(static_cast<std::uint64_t>(number));
+        (*this)(static_cast<std::uint64_t>(number >> 64));
+    }
+    void operator()(const std::optional<Demand>& demand) {
+        if (!demand) return;
+        (*this)(demand->messages);
+        (*this)(demand->recovery_ns);
+    }
+    void operator()(const std::vector<std::uint64_t>& numbers) { frame_.numbers = numbers; }
+    void operator()(const std::string& text) { frame_.text = text; }
+
+    Frame frame() && { return std::move(frame_); }
+
+private:
+    Frame frame_;
+};
+
+/// Takes fields out of a frame, in the order in which they were put there.
+class FieldReader {
+public:
+    explicit FieldReader(const Frame& frame) : frame_(frame) {}
+
+    template <std::integral Number>
+    void operator()(Number& field) {
+        field = static_cast<Number>(next());
+    }
+    void operator()(Wide& field) {
+        field = next();
+        field |= static_cast<Wide>(next()) << 64;
+    }
+    void operator()(std::optional<Demand>& field) {
+        Demand demand;
+        (*this)(demand.messages);
+        (*this)(demand.recovery_ns);
+        if (demand.messages > 0) field = demand;
+    }
+    void operator()(std::vector<std::uint64_t>& field) const { field = frame_.numbers; }
+    void operator()(std::string& field) const { field = frame_.text; }
+
+private:
+    std::uint64_t next() { return frame_.number(index_++); }
+
+    const Frame& frame_;
+    std::size_t index_ = 0;
+};
+
+template <typename Said>
+Frame frame_of(const Said& said) {
+    FieldWriter write{Said::kind};
+    std::apply([&](const auto&... field) { (write(field), ...); }, Said::fields(said));
+    return std::move(write).frame();
+}
+
+/// What a frame of this kind says.
+template <typename Said>
+Said read_frame(const Frame& frame) {
+    Said said;
+    FieldReader take{frame};
+    std::apply([&](auto&... field) { (take(field), ...); }, Said::fields(said));
+    return said;
+}
 
 }  // namespace tacholog

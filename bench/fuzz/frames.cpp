@@ -39,23 +39,22 @@ void use(const Histogram& histogram) {
 void use_phase_end(const Frame& frame) {
     Sequence sequence{0};
     sequence.arrived(3);
-    for (const std::uint64_t end : PhaseEndFrame::of(frame).ends) {
+    for (const std::uint64_t end : read_frame<PhaseEndFrame>(frame).ends) {
         sequence.settle(end);
         fuzz::require(sequence.lost(end) <= end);
     }
 }
 
 void use_counts(const Frame& frame) {
-    const auto stream = PhaseDoneFrame::of(frame);
-    const auto one_way = OneWayDoneFrame::of(frame);
+    const auto stream = read_frame<PhaseDoneFrame>(frame);
     fuzz::require(stream.duration_ns >= 0 && stream.reordered <= stream.received);
-    fuzz::require(one_way.instances_heard <= one_way.received);
+    fuzz::require(stream.instances_heard <= stream.received);
     constexpr std::uint64_t most_sides = 64;
     fuzz::require(stream.lost <= std::numeric_limits<std::uint64_t>::max() / most_sides);
 }
 
 void use_resources(const Frame& frame) {
-    const Resources used = ResourcesFrame::of(frame).used;
+    const Resources used = read_frame<ResourcesFrame>(frame).used;
     fuzz::require(used.duration_ns >= 0 && used.user_ns >= 0 && used.system_ns >= 0);
     fuzz::require(used.user_ns + used.system_ns >= used.user_ns);
 }
@@ -67,7 +66,7 @@ void use_affinity(const Frame& frame) {
     const auto cpus = parse_side_cpus(std::string_view{frame.text}.substr(blank + 1));
     if (!cpus) return;
     fuzz::require(cpus->allowed.size() <= 1024 && cpus->achieved.size() <= 1024);
-    const auto placement = place(*cpus, {*cpus, *cpus});
+    const auto placement = choose_placement(*cpus, {*cpus, *cpus});
     fuzz::require(placement.reporting.size() <= cpus->allowed.size());
 }
 
@@ -78,17 +77,17 @@ void use(const Frame& frame, HistogramReader& reader) {
         case FrameKind::phase_end:
             return use_phase_end(frame);
         case FrameKind::interval:
-            return fuzz::require(IntervalFrame::of(frame).duration_ns >= 0);
+            return fuzz::require(read_frame<IntervalFrame>(frame).duration_ns >= 0);
         case FrameKind::phase_done:
             return use_counts(frame);
         case FrameKind::resources:
             return use_resources(frame);
         case FrameKind::open:
-            return static_cast<void>(OpenFrame::of(frame).frame());
+            return static_cast<void>(frame_of(read_frame<OpenFrame>(frame)));
         case FrameKind::facts:
             return static_cast<void>(parse_facts(frame.text).has_value());
         case FrameKind::histogram:
-            if (const auto whole = reader.add(frame); whole && *whole) use(reader.histogram);
+            if (const auto whole = reader.add(frame); whole.has_value() && *whole) use(reader.histogram);
             return;
         default:
             return;

@@ -41,11 +41,10 @@ Topic new_topic(const Side& side, std::size_t payload_bytes, Direction direction
     return topic;
 }
 
-Result<void> join(const Side& side, Channels& channels, Direction direction, const std::vector<std::string>& endpoints,
+Result<void> join(const Side& side, Channels& channels, Direction direction, const Endpoints& endpoints,
                   std::size_t payload_bytes) {
     const Topic topic = new_topic(side, payload_bytes, direction);
-    auto publisher = endpoints.size() == 1 ? side.transport.advertise(topic, endpoints.front())
-                                           : side.transport.advertise_to_all(topic, endpoints);
+    auto publisher = side.transport.advertise(topic, endpoints);
     if (!publisher) return publisher.error();
     channels.publisher = std::move(*publisher);
     return {};
@@ -82,7 +81,7 @@ Result<void> join_all(const Side& side, Channels& channels, const std::string& e
     }
     if (auto joined = join(side, channels, Direction::messages, {lines.front()}, payload_bytes); !joined) return joined;
     for (std::size_t at = 1; at < lines.size(); ++at) {
-        auto publisher = side.transport.advertise(new_topic(side, payload_bytes, Direction::messages, at), lines[at]);
+        auto publisher = side.transport.advertise(new_topic(side, payload_bytes, Direction::messages, at), {lines[at]});
         if (!publisher) return publisher.error();
         channels.more_publishers.push_back(std::move(*publisher));
     }
@@ -93,10 +92,10 @@ Result<void> join_all(const Side& side, Channels& channels, const std::string& e
 Result<void> join_those(const Side& side, Channels& channels, const std::vector<Frame>& replies,
                         std::size_t payload_bytes) {
     if (side.options.publishers > 1)
-        return join_all(side, channels, OpenFrame::of(replies.front()).endpoint, payload_bytes);
+        return join_all(side, channels, read_frame<OpenFrame>(replies.front()).endpoint, payload_bytes);
     std::vector<std::string> endpoints;
     for (std::size_t at = 0; at < replies.size(); ++at) {
-        auto endpoint = vetted(side, side.subscribers[at], OpenFrame::of(replies[at]).endpoint);
+        auto endpoint = vetted(side, side.subscribers[at], read_frame<OpenFrame>(replies[at]).endpoint);
         if (!endpoint) return endpoint.error();
         endpoints.push_back(std::move(*endpoint));
     }
@@ -125,23 +124,23 @@ Result<void> match_publishers(const Side& side, const Channels& channels) {
     bool subscriber_matched = channels.subscriber == nullptr;
     return for_each_publisher(channels, [&](Publisher& publisher) -> Result<void> {
         auto matched = publisher.match(Patience{0});
-        while (matched && !*matched) {
+        while (is_not_yet_done(matched)) {
             if (deadline.passed()) return not_matched("the peer's subscriber");
             if (!subscriber_matched) {
                 const auto met = channels.subscriber->match(turn);
-                if (!met) return met.error();
-                subscriber_matched = *met;
+                if (!met.has_value()) return met.error();
+                subscriber_matched = *met == Done::yes;
             }
             matched = publisher.match(turn);
         }
-        return matched ? Result<void>{} : matched.error();
+        return matched.has_value() ? Result<void>{} : matched.error();
     });
 }
 
 Result<void> match(const Side& side, Subscriber& subscriber) {
     const auto matched = subscriber.match(side.limit());
-    if (!matched) return matched.error();
-    if (!*matched) return not_matched("the peer's publisher");
+    if (!matched.has_value()) return matched.error();
+    if (*matched == Done::not_yet) return not_matched("the peer's publisher");
     return {};
 }
 
@@ -209,7 +208,7 @@ Result<Channels> open_channels_as_publisher(const Side& side, const Case& measur
         channels.subscriber = std::move(*answers);
         answers_at = channels.subscriber->endpoint();
     }
-    if (const auto sent = side.tell_all(OpenFrame{measured, answers_at}.frame()); !sent) return sent.error();
+    if (const auto sent = side.tell_all(frame_of(OpenFrame{measured, answers_at})); !sent) return sent.error();
     const auto replies = side.expect_all(FrameKind::open);
     if (!replies) return replies.error();
     const auto joined = join_those(side, channels, *replies, payload_bytes);
@@ -231,11 +230,11 @@ Result<Channels> open_channels_as_publisher(const Side& side, const Case& measur
 
 Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& frame) {
     Channels channels;
-    const auto [measured, answers_at] = OpenFrame::of(frame);
+    const auto [measured, answers_at] = read_frame<OpenFrame>(frame);
     const std::size_t payload_bytes = measured.payload_bytes;
     const auto endpoints = subscribe_to_all(side, channels, payload_bytes);
     if (!endpoints) return endpoints.error();
-    const auto reply = side.control.send(OpenFrame{measured, *endpoints}.frame());
+    const auto reply = side.control.send(frame_of(OpenFrame{measured, *endpoints}));
     if (!reply) return reply.error();
     if (!answers_at.empty()) {
         const auto endpoint = vetted(side, side.control, answers_at);

@@ -1,4 +1,4 @@
-// What a subscriber of a throughput or demand test takes from one publisher.
+// What a subscriber takes from one publisher.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace tacholog {
 template <typename Check>
 class Intake {
 public:
-    Intake(std::unique_ptr<Subscriber> subscriber, Check check, Handling handling)
-        : sequence(std::move(check)), subscriber_(std::move(subscriber)), handling_(handling) {}
+    Intake(std::unique_ptr<Subscriber> subscriber, Check check)
+        : sequence(std::move(check)), subscriber_(std::move(subscriber)) {}
 
     /// A phase begins with the message behind those of the phase before.
     void begin_phase() {
@@ -29,10 +29,10 @@ public:
         end.reset();
     }
 
-    /// Takes up to so many messages; the number of each that had not come before goes to `fresh`. False if none came
-    /// within `patience`.
-    template <typename Fresh>
-    Result<bool> take(std::size_t messages, Patience patience, Fresh&& fresh) {
+    /// Takes up to so many messages; `read` reads the bytes of each, and the number of each that had not come before
+    /// goes to `fresh`. Not yet done if none came within `patience`.
+    template <typename Read, typename Fresh>
+    Result<Done> take(std::size_t messages, Patience patience, Read&& read, Fresh&& fresh) {
         bool any_counts = false;
         for (std::size_t count = 0; count < messages; ++count) {
             const auto sample = subscriber_->take(patience);
@@ -40,9 +40,9 @@ public:
             if (!*sample) {
                 // The stream has a gap: this is the one moment to say when the message before it was taken.
                 if (any_counts) last_ns = now_ns();
-                return count > 0;
+                return done_if(count > 0);
             }
-            const auto [number, counts] = add(**sample);
+            const auto [number, counts] = add(read((*sample)->bytes()));
             any_counts = any_counts || counts;
             // With the first message read, as the last one: n of them then lie n - 1 periods apart.
             if (counts && first_ns == 0) first_ns = last_ns = now_ns();
@@ -52,7 +52,7 @@ public:
             patience = Patience{0};
         }
         if (any_counts) last_ns = now_ns();
-        return true;
+        return Done::yes;
     }
 
     bool complete() const { return end && sequence.lost(*end) == 0; }
@@ -83,8 +83,7 @@ private:
         bool counts = false;                  ///< as received
     };
 
-    Added add(const Sample& sample) {
-        const auto message = read_message(sample.bytes(), handling_);
+    Added add(const ReadMessage& message) {
         const Arrival arrival = message.identified ? sequence.arrived(message.number) : Arrival::foreign;
         if (arrival == Arrival::stale) return {};
         if (arrival == Arrival::foreign) {
@@ -98,7 +97,6 @@ private:
     }
 
     std::unique_ptr<Subscriber> subscriber_;
-    Handling handling_;
 };
 
 }  // namespace tacholog

@@ -20,10 +20,10 @@ std::string names_of_those(bool (*can)(const Transport&)) {
 
 /// What speaks against so many subscribers, or against leaving a slow one behind.
 std::optional<std::string> objection_to_audience(const Options& options, const Transport& transport) {
-    if (options.audience.subscribers > 1 && transport.advertise_to_all == nullptr) {
+    if (options.audience.subscribers > 1 && !transport.reaches_several) {
         return "--subscribers " + std::to_string(options.audience.subscribers) + ": " + options.transport +
                " reaches one alone; those that reach several are " +
-               names_of_those([](const Transport& one) { return one.advertise_to_all != nullptr; });
+               names_of_those([](const Transport& one) { return one.reaches_several; });
     }
     if (options.audience.slow == SlowSubscriber::drop && !transport.drops_for_slow) {
         return "--slow-subscriber drop: " + options.transport + " cannot; those that can are " +

@@ -24,14 +24,14 @@ std::vector<Frame> frames_of(const Histogram& histogram, Nanoseconds duration_ns
         const std::size_t end = std::min(bins.size(), at + bins_a_frame);
         for (; at < end; ++at) text += std::to_string(bins[at].lower_ns) + ":" + std::to_string(bins[at].count) + ",";
         const HistogramFrame part{at == bins.size(), duration_ns, histogram.exact(), std::move(text)};
-        frames.push_back(part.frame());
+        frames.push_back(frame_of(part));
     } while (at < bins.size());
     return frames;
 }
 
 Result<bool> HistogramReader::add(const Frame& frame) {
     if (whole_) histogram.clear();
-    const auto part = HistogramFrame::of(frame);
+    const auto part = read_frame<HistogramFrame>(frame);
     whole_ = part.is_last;
     duration_ns = part.duration_ns;
     if (add_bins(part) && (!whole_ || histogram.restore(part.exact))) return whole_;

@@ -19,7 +19,7 @@ constexpr Patience drain_allowance{5000};
 class OneWaySender {
 public:
     OneWaySender(const Side& side, Channels channels, std::size_t payload_bytes)
-        : side_(side), channels_(std::move(channels)), payload_bytes_(payload_bytes), plan_(0, rate()) {}
+        : side_(side), channels_(std::move(channels)), payload_bytes_(payload_bytes), schedule_(0, rate()) {}
 
     Result<void> run() {
         const MonitorGuard guard{*side_.monitor};
@@ -43,13 +43,13 @@ private:
     }
 
     Result<void> send_all(Nanoseconds longest_ns) {
-        plan_ = Plan{now_ns(), rate()};
-        start_ns_.store(plan_.start_ns(), std::memory_order_relaxed);
-        planned_ = plan_.due_before(plan_.start_ns() + longest_ns);
-        const Nanoseconds end = plan_.start_ns() + longest_ns;
-        Nanoseconds next_pulse = plan_.start_ns() + pulse_ns;
+        schedule_ = Schedule{now_ns(), rate()};
+        start_ns_.store(schedule_.start_ns(), std::memory_order_relaxed);
+        planned_ = schedule_.due_before(schedule_.start_ns() + longest_ns);
+        const Nanoseconds end = schedule_.start_ns() + longest_ns;
+        Nanoseconds next_pulse = schedule_.start_ns() + pulse_ns;
         while (sent_ < planned_ && !steady()) {
-            if (plan_.due_ns(sent_) <= next_pulse) {
+            if (schedule_.due_ns(sent_) <= next_pulse) {
                 if (auto done = send_next(); !done) return done;
             } else {
                 wait_until(next_pulse, side_.options.waiting, side_.yield());
@@ -60,7 +60,7 @@ private:
             if (auto fine = side_.monitor->fine(); !fine) return fine;
             if (now > end + catch_up_ns) break;
         }
-        duration_ns_ = std::max(now_ns(), steady() ? 0 : end) - plan_.start_ns();
+        duration_ns_ = std::max(now_ns(), steady() ? 0 : end) - schedule_.start_ns();
         return {};
     }
 
@@ -76,15 +76,15 @@ private:
     }
 
     Result<void> send_next() {
-        const Nanoseconds due = plan_.due_ns(sent_);
+        const Nanoseconds due = schedule_.due_ns(sent_);
         if (now_ns() < due) wait_until(due, side_.options.waiting, side_.yield());
         auto loan = channels_.publisher->loan(payload_bytes_);
         if (!loan) return loan.error();
-        write_timed_message(loan->bytes(), number_at(next_place_, instances_of(side_)), due, side_.options.handling);
+        write_timed_message(loan->bytes(), number_at(next_index_, instances_of(side_)), due, side_.options.handling);
         last_sent_ns_ = now_ns();
         if (sent_ == 0) first_sent_ns_ = last_sent_ns_;
         lateness_.record(static_cast<std::uint64_t>(last_sent_ns_ - due));
-        ++next_place_;
+        ++next_index_;
         ++sent_;
         return publish(side_, std::move(*loan));
     }
@@ -93,21 +93,21 @@ private:
     Result<void> end_phase() {
         const auto watch = [this] { return side_.monitor->fine(); };
         if (auto done = settle(side_.options, *channels_.publisher, watch); !done) return done;
-        if (auto sent = side_.control.send(PhaseEndFrame{{next_place_}}.frame()); !sent) return sent;
+        if (auto sent = side_.control.send(frame_of(PhaseEndFrame{{next_index_}})); !sent) return sent;
         const Deadline deadline{side_.limit() + drain_allowance};
         while (true) {
             auto frame = side_.control.receive(deadline.left());
             if (!frame) return frame.error();
             if (frame->kind == FrameKind::abort) return side_.control.gave_up(*frame);
-            if (frame->kind == FrameKind::phase_done) return take_counts(OneWayDoneFrame::of(*frame));
+            if (frame->kind == FrameKind::phase_done) return take_counts(read_frame<PhaseDoneFrame>(*frame));
             if (auto fine = heard(*frame); !fine) return fine;
             if (deadline.passed()) return side_.no_answer(0);
         }
     }
 
-    Result<void> take_counts(const OneWayDoneFrame& counts) {
+    Result<void> take_counts(const PhaseDoneFrame& counts) {
         if (counts.received > sent_ + counts.duplicated || counts.lost > sent_ || total_.count() > sent_)
-            return Error{"control channel: " + side_.control.peer() + " counts more messages than were sent"};
+            return side_.control.error(side_.control.peer() + " counts more messages than were sent");
         counts_ = counts;
         return {};
     }
@@ -115,11 +115,11 @@ private:
     Result<void> heard(const Frame& frame) {
         if (frame.kind != FrameKind::histogram) return out_of_step(side_.control);
         const auto whole = reader_.add(frame);
-        if (!whole) return whole.error();
+        if (!whole.has_value()) return whole.error();
         if (!*whole) return {};
         const Histogram& interval = reader_.histogram;
         if (++intervals_ > side_.most_intervals() || total_.count() > most_counted)
-            return Error{"control channel: " + side_.control.peer() + " sends more intervals than there are"};
+            return side_.control.error(side_.control.peer() + " sends more intervals than there are");
         total_.merge(interval);
         if (warmup_ == nullptr) {
             side_.tell(LatencyInterval{payload_bytes_, index_++, reader_.duration_ns, &interval});
@@ -156,13 +156,13 @@ private:
     const Side& side_;
     Channels channels_;
     std::size_t payload_bytes_;
-    Plan plan_;
+    Schedule schedule_;
     SteadyRule* warmup_ = nullptr;
     std::atomic<bool> steady_{false};
     std::atomic<Nanoseconds> start_ns_{0};  ///< of the phase
     std::uint64_t planned_ = 0;
     std::uint64_t sent_ = 0;
-    std::uint64_t next_place_ = 0;  ///< among all messages
+    std::uint64_t next_index_ = 0;  ///< among all messages
     std::uint64_t index_ = 0;
     std::uint64_t intervals_ = 0;  ///< that have come in this phase
     Nanoseconds first_sent_ns_ = 0;
@@ -171,7 +171,7 @@ private:
     HistogramReader reader_;
     Histogram total_;  ///< from the intended send time
     Histogram lateness_;
-    OneWayDoneFrame counts_;
+    PhaseDoneFrame counts_;
 };
 
 }  // namespace

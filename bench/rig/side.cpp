@@ -73,16 +73,16 @@ Result<Placement> exchange_affinity(const Side& side) {
     }
     Side of_subscriber = side;
     for (std::size_t at = 0; at < frames->size(); ++at) {
-        of_subscriber.placement = place(all[at + 1], all);
+        of_subscriber.placement = choose_placement(all[at + 1], all);
         const auto& [live, shared, reporting] = of_subscriber.placement;
         const PlacementFrame answer{live, shared, comma_separated(reporting)};
-        if (auto sent = side.subscribers[at].send(answer.frame()); !sent) return sent.error();
+        if (auto sent = side.subscribers[at].send(frame_of(answer)); !sent) return sent.error();
         if (all[at + 1].host != all.front().host) {
             const std::string who = side.participant(at);
             tell_placement(of_subscriber, " at the subscriber" + (who.empty() ? "" : " " + who));
         }
     }
-    return place(all.front(), all);
+    return choose_placement(all.front(), all);
 }
 
 Result<Placement> pin_subscriber(const Side& side) {
@@ -97,7 +97,7 @@ Result<Placement> pin_subscriber(const Side& side) {
     const auto answer = side.control.expect(FrameKind::affinity,
                                             side.options.audience.subscribers > 1 ? 2 * side.limit() : side.limit());
     if (!answer) return answer.error();
-    const auto told = PlacementFrame::of(*answer);
+    const auto told = read_frame<PlacementFrame>(*answer);
     Placement placement{told.live, told.shared, {}};
     if (told.reporting_cpus.empty()) return placement;
     auto reporting = parse_cpus(told.reporting_cpus);
@@ -164,7 +164,7 @@ void tell_cost(const Side& side, Cost cost, const Resources& own, const std::vec
     if (cost.messages == 0 || !is_plain || !is_known) return;
     cost.sides_ns = own.user_ns + own.system_ns;
     for (const Frame& frame : theirs) {
-        const Resources used = ResourcesFrame::of(frame).used;
+        const Resources used = read_frame<ResourcesFrame>(frame).used;
         cost.sides_ns += used.user_ns + used.system_ns;
     }
     side.tell(cost);
@@ -178,7 +178,7 @@ Result<void> exchange_resources(const Side& side, const Cost& cost, const Resour
     const auto theirs = side.expect_all(FrameKind::resources);
     if (!theirs) return theirs.error();
     for (std::size_t at = 0; at < theirs->size(); ++at) {
-        tell_resources(side, "sub", side.participant(at), measured, ResourcesFrame::of((*theirs)[at]).used);
+        tell_resources(side, "sub", side.participant(at), measured, read_frame<ResourcesFrame>((*theirs)[at]).used);
     }
     if (!several_threads) tell_cost(side, cost, used, *theirs);
     return {};
@@ -186,20 +186,20 @@ Result<void> exchange_resources(const Side& side, const Cost& cost, const Resour
 
 Result<void> report_resources(const Side& side, const Case& measured, const Resources& used) {
     tell_resources(side, "sub", side.name, measured, used);
-    return side.control.send(ResourcesFrame{used}.frame());
+    return side.control.send(frame_of(ResourcesFrame{used}));
 }
 
 /// The publisher draws the number of the run, and knows where its companion program is.
 Result<void> tell_run(Side& side) {
     std::random_device random;
     side.run_number = std::uint64_t{random()} << 32 | random();
-    return side.tell_all(RunFrame{side.run_number, side.companion}.frame());
+    return side.tell_all(frame_of(RunFrame{side.run_number, side.companion}));
 }
 
 Result<void> hear_of_run(Side& side) {
     const auto frame = side.control.expect(FrameKind::run, side.limit());
     if (!frame) return frame.error();
-    const RunFrame run = RunFrame::of(*frame);
+    const RunFrame run = read_frame<RunFrame>(*frame);
     side.run_number = run.number;
     if (!side.companion.empty()) return {};  // this process has started its own
     if (run.companion.size() > longest_companion)
@@ -219,7 +219,7 @@ Result<void> hear_of_run(Side& side) {
 /// Whether this is one of the cases that both sides were told of: its size is about to be allocated.
 bool agreed(const Side& side, const Frame& open) {
     const auto known = cases(side.options);
-    return std::find(known.begin(), known.end(), OpenFrame::of(open).measured) != known.end();
+    return std::find(known.begin(), known.end(), read_frame<OpenFrame>(open).measured) != known.end();
 }
 
 /// Whether the subscriber's side is that of a latency test.
@@ -246,7 +246,7 @@ Result<void> publish_case(const Side& side, const Case& measured) {
 Result<void> subscribe_case(const Side& side, const Frame& open) {
     const auto run = is_answered(side.options.test) ? run_latency_subscriber : run_throughput_subscriber;
     const auto used = measure_usage(side, [&] { return run(side, open); });
-    return used ? report_resources(side, OpenFrame::of(open).measured, *used) : used.error();
+    return used ? report_resources(side, read_frame<OpenFrame>(open).measured, *used) : used.error();
 }
 
 /// Runs one case after another, with a monitor: all in this process, or each in a process of its own.

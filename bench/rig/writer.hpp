@@ -8,8 +8,8 @@
 
 #include "base/instances.hpp"
 #include "base/waiting.hpp"
-#include "rig/bursts.hpp"
 #include "rig/probes.hpp"
+#include "rig/schedule.hpp"
 #include "rig/side.hpp"
 
 namespace tacholog {
@@ -48,9 +48,7 @@ public:
           messages_a_look_(messages_between_looks(payload_bytes_)),
           batch_messages_(messages_a_batch(options_, payload_bytes_)),
           numbers_(options_.instances.value_or(1)),
-          probes_(side, answers_.get()) {
-        if (options_.rate_per_s) interval_ns_ = static_cast<double>(nanoseconds_per_second) / *options_.rate_per_s;
-    }
+          probes_(side, answers_.get()) {}
 
     /// How many messages there have been, of all phases.
     std::uint64_t written() const { return numbers_.count(); }
@@ -66,14 +64,14 @@ public:
     template <typename Pulse, typename Watch>
     Result<Sent> stream(Nanoseconds longest_ns, Pulse&& pulse, Watch&& watch) {
         Sent sent;
-        Bursts bursts{demand_.value_or(Demand{})};
         probes_.begin(numbers_.count());
         const Nanoseconds start = now_ns();
+        Schedule schedule = schedule_from(start);
         Nanoseconds now = start;
         Nanoseconds next_pulse = start + pulse_ns;
-        while (now - start < longest_ns || bursts.unfinished()) {
-            const Schedule schedule{start, std::min(start + longest_ns, next_pulse)};
-            const auto count = send_next(schedule, sent.messages, bursts, watch);
+        while (now - start < longest_ns || schedule.is_in_burst(sent.messages)) {
+            const Nanoseconds limit = std::min(start + longest_ns, next_pulse);
+            const auto count = send_next(schedule, sent.messages, now, limit, watch);
             if (!count) return count.error();
             if (auto taken = probes_.take_all(); !taken) return taken.error();
             now = now_ns();
@@ -88,7 +86,7 @@ public:
             // However slow the rate, no message is held back for longer.
             if (auto done = flush(sent, watch); !done) return done.error();
             const Result<bool> enough = pulse(sent.messages, now - start);
-            if (!enough) return enough.error();
+            if (!enough.has_value()) return enough.error();
             if (*enough) break;
         }
         if (auto done = flush(sent, watch); !done) return done.error();
@@ -98,30 +96,44 @@ public:
     }
 
 private:
-    struct Schedule {
-        Nanoseconds start;
-        Nanoseconds limit;  ///< until when a wait may last
-    };
+    Schedule schedule_from(Nanoseconds start) const {
+        if (demand_) return {start, *demand_};
+        return options_.rate_per_s ? Schedule{start, *options_.rate_per_s} : Schedule{start};
+    }
 
     /// Sends what is due next; or waits, and sends nothing if the limit came first.
     template <typename Watch>
-    Result<std::size_t> send_next(const Schedule& schedule, std::uint64_t index, Bursts& bursts, Watch& watch) {
+    Result<std::size_t> send_next(Schedule& schedule, std::uint64_t index, Nanoseconds now, Nanoseconds limit,
+                                  Watch& watch) {
+        const Nanoseconds due = schedule.due_ns(index);
+        if (due > now) {
+            const Nanoseconds until = std::min(due, limit);
+            if (auto taken = take_answers(until); !taken) return taken.error();
+            now = now_ns();
+            if (now < until) {
+                wait_until(until, options_.waiting, yield_);
+                now = now_ns();
+            }
+            if (due >= limit) return std::size_t{0};
+        }
         // The first goes alone: a rate begins with the moment when it was handed over.
         const std::size_t most = index == 0 ? 1 : messages_a_look_;
-        if (demand_) return send_of_burst(bursts, schedule.limit, most, watch);
-        if (interval_ns_ <= 0) return send_some(most, watch);
-        const auto is_due = wait_until_due(schedule.start, index, schedule.limit);
-        if (!is_due) return is_due.error();
-        return *is_due ? send_some(1, watch) : std::size_t{0};
+        const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(schedule.begin(index, now), most));
+        if (auto sent = send_some(count, watch); !sent) return sent.error();
+        // At the end of a burst: what is held back would wait for the next one.
+        if (demand_ && !schedule.is_in_burst(index + count)) {
+            if (auto done = flush(watch); !done) return done.error();
+        }
+        return count;
     }
 
     /// No more than go between two looks at the clock.
     template <typename Watch>
-    Result<std::size_t> send_some(std::size_t messages, Watch& watch) {
+    Result<void> send_some(std::size_t messages, Watch& watch) {
         for (std::size_t count = 0; count < messages; ++count) {
-            if (auto done = send_one(watch); !done) return done.error();
+            if (auto done = send_one(watch); !done) return done;
         }
-        return messages;
+        return {};
     }
 
     template <typename Watch>
@@ -139,28 +151,12 @@ private:
     }
 
     /// One attempt to hand over a message; while the transport is full, answers are taken between two of them.
-    Result<bool> send_or_take(Loan& loan, bool& full) {
+    Result<Done> send_or_take(Loan& loan, bool& full) {
         constexpr Patience nap{0.1};
         if (full) {
             if (auto taken = probes_.take_all(); !taken) return taken.error();
         }
         return loan.publish(std::exchange(full, true) ? nap : Patience{0});
-    }
-
-    template <typename Watch>
-    Result<std::size_t> send_of_burst(Bursts& bursts, Nanoseconds limit, std::size_t most, Watch& watch) {
-        const std::uint64_t due = bursts.due(now_ns());
-        if (due == 0) {
-            wait_until(std::min(bursts.next_ns(), limit), options_.waiting, yield_);
-            return std::size_t{0};
-        }
-        const auto sent = send_some(std::min<std::uint64_t>(due, most), watch);
-        if (!sent) return sent;
-        if (*sent == due) {  // the burst is at its end: what it holds back would wait for the next one
-            if (auto done = flush(watch); !done) return done.error();
-        }
-        bursts.sent(*sent);
-        return sent;
     }
 
     /// Sends what a batch holds back.
@@ -180,16 +176,6 @@ private:
         return done;
     }
 
-    /// Waits for the moment that the schedule gives to message `index`, which never shifts, however late we are: a late
-    /// publisher catches up. False if `limit` came first.
-    Result<bool> wait_until_due(Nanoseconds start, std::uint64_t index, Nanoseconds limit) {
-        const auto due = start + static_cast<Nanoseconds>(static_cast<double>(index) * interval_ns_);
-        const Nanoseconds until = std::min(due, limit);
-        if (auto taken = take_answers(until); !taken) return taken.error();
-        if (now_ns() < until) wait_until(until, options_.waiting, yield_);
-        return due < limit;
-    }
-
     /// Until then, or until no answer is awaited.
     Result<void> take_answers(Nanoseconds until) {
         BusyPoll poll{Patience{1}, Waiting::busy_poll, yield_};
@@ -198,8 +184,8 @@ private:
             if (left <= 0) break;
             const bool asleep = sleeps(options_.waiting);
             const auto taken = probes_.take(asleep ? Patience{std::chrono::nanoseconds{left}} : Patience{0});
-            if (!taken) return taken.error();
-            if (!*taken && !asleep) poll.wait();
+            if (!taken.has_value()) return taken.error();
+            if (*taken == Done::not_yet && !asleep) poll.wait();
         }
         return {};
     }
@@ -213,7 +199,6 @@ private:
     std::size_t messages_a_look_;
     std::size_t batch_messages_;
     std::size_t held_back_ = 0;  ///< messages of a batch that is not full: those that fill it take all of it along
-    double interval_ns_ = 0;     ///< 0: as fast as it goes
     InTurn numbers_;
     Probes probes_;
 };

@@ -25,7 +25,7 @@ protected:
         const auto endpoint = subscribe(transports::udp_reliable, topic);
         relay_ = std::make_unique<LossyRelay>(endpoint.address, faults);
         const IpEndpoint detour{relay_->address(), endpoint.token};
-        keep(transports::udp_reliable.advertise(topic, detour.text()));
+        keep(transports::udp_reliable.advertise(topic, {detour.text()}));
     }
 
     /// Three subscribers of udp-multicast, each behind a bad line of its own.
@@ -39,7 +39,7 @@ protected:
             groups_.push_back(std::make_unique<LossyGroup>(endpoint.address, faults, number));
             detours.push_back(IpEndpoint{groups_.back()->address(), endpoint.token}.text());
         }
-        keep(transports::udp_multicast.advertise_to_all(topic, detours));
+        keep(transports::udp_multicast.advertise(topic, detours));
     }
 
     /// All of them at everybody, then nothing; and the network was as bad as it should be.

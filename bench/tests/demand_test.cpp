@@ -2,41 +2,56 @@
 #include <fstream>
 
 #include "cli/lists.hpp"
-#include "rig/bursts.hpp"
+#include "rig/schedule.hpp"
 #include "tests/program.hpp"
 
 namespace tacholog {
 namespace {
 
-TEST(Bursts, AShortBurstIsFollowedByARest) {
-    Bursts bursts{{100, 5000}};
+TEST(Schedule, AShortBurstIsFollowedByARest) {
+    Schedule bursts{1000, Demand{100, 5000}};
 
-    EXPECT_EQ(bursts.due(1000), 100U);
-    bursts.sent(60);
-    EXPECT_TRUE(bursts.unfinished());
-    EXPECT_EQ(bursts.due(1020), 40U);
-    bursts.sent(40);
-    EXPECT_FALSE(bursts.unfinished());
-    EXPECT_EQ(bursts.next_ns(), 6000);
-    EXPECT_EQ(bursts.due(5999), 0U);
-    EXPECT_EQ(bursts.due(6000), 100U);
+    EXPECT_EQ(bursts.due_ns(0), 1000);
+    EXPECT_EQ(bursts.begin(0, 1000), 100U);
+    EXPECT_TRUE(bursts.is_in_burst(60));
+    EXPECT_LE(bursts.due_ns(60), 1020);
+    EXPECT_EQ(bursts.begin(60, 1020), 40U);
+    EXPECT_FALSE(bursts.is_in_burst(100));
+    EXPECT_EQ(bursts.due_ns(100), 6000);
+    EXPECT_EQ(bursts.begin(100, 6000), 100U);
 }
 
-TEST(Bursts, ALongBurstIsFollowedAtOnce) {
-    Bursts bursts{{100, 5000}};
-    bursts.due(1000);
-    bursts.sent(100);
+TEST(Schedule, ALongBurstIsFollowedAtOnce) {
+    Schedule bursts{1000, Demand{100, 5000}};
+    bursts.begin(0, 1000);
 
-    EXPECT_EQ(bursts.due(9000), 100U);
-    EXPECT_EQ(bursts.next_ns(), 14000);
+    EXPECT_EQ(bursts.due_ns(100), 6000);
+    EXPECT_EQ(bursts.begin(100, 9000), 100U);
+    EXPECT_EQ(bursts.due_ns(200), 14000);
 }
 
-TEST(Bursts, WithoutARecoveryTimeThereIsNoRest) {
-    Bursts bursts{{1, 0}};
-    bursts.due(1000);
-    bursts.sent(1);
+TEST(Schedule, WithoutARecoveryTimeThereIsNoRest) {
+    Schedule bursts{1000, Demand{1, 0}};
+    bursts.begin(0, 1000);
 
-    EXPECT_EQ(bursts.due(1000), 1U);
+    EXPECT_EQ(bursts.due_ns(1), 1000);
+}
+
+TEST(Schedule, ARateNeverShifts) {
+    Schedule rate{1000, 1e6};
+
+    EXPECT_EQ(rate.due_ns(3), 4000);
+    EXPECT_EQ(rate.begin(3, 9000), 1U);
+    EXPECT_EQ(rate.due_ns(4), 5000);
+    EXPECT_EQ(rate.due_before(5000), 4U);
+}
+
+TEST(Schedule, AsFastAsItGoesAllIsDue) {
+    Schedule none{1000};
+
+    EXPECT_EQ(none.due_ns(1'000'000), 1000);
+    EXPECT_EQ(none.begin(7, 1000), UINT64_MAX);
+    EXPECT_FALSE(none.is_in_burst(7));
 }
 
 TEST(DemandTable, EachLineIsAPayloadAndItsDemands) {

@@ -68,7 +68,7 @@ Road* road = nullptr;
 class Answers final : public Subscriber {
 public:
     std::string endpoint() const override { return "here"; }
-    Result<bool> match(Patience) override { return true; }
+    Result<Done> match(Patience) override { return Done::yes; }
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
@@ -108,7 +108,7 @@ std::string log_of(Road&& given, double duration_s, std::optional<double> rate_p
     ScriptedSide scripted{options};
     Transport transport = scripted.side.transport;
     transport.subscribe = [](const Topic&) { return Result<std::unique_ptr<Subscriber>>{std::make_unique<Answers>()}; };
-    transport.advertise = [](const Topic&, std::string_view) {
+    transport.advertise = [](const Topic&, const Endpoints&) {
         return Result<std::unique_ptr<Publisher>>{std::make_unique<ScriptedPublisher>(take)};
     };
 
@@ -123,7 +123,7 @@ std::string log_of(Road&& given, double duration_s, std::optional<double> rate_p
     const Case measured{64, std::nullopt};
     std::thread peer{[&, control = Control{Fd{ends[1]}, *stop}]() mutable {
         EXPECT_TRUE(control.expect(FrameKind::open, plenty));
-        EXPECT_TRUE(control.send(OpenFrame{measured, "there"}.frame()));
+        EXPECT_TRUE(control.send(frame_of(OpenFrame{measured, "there"})));
         EXPECT_TRUE(control.send({FrameKind::ready}));
         EXPECT_TRUE(control.send({FrameKind::facts}));
         EXPECT_TRUE(control.expect(FrameKind::ready, plenty));

@@ -148,13 +148,14 @@ Result<void> to_nobody(std::uint64_t) {
 
 TEST(ScriptedIntake, LastsFromTheFirstMessageThatCountsToTheLast) {
     std::deque<Bytes> coming;
-    Intake intake{std::make_unique<ScriptedSubscriber>([&] { return pop(coming); }), Sequence{0}, Handling{}};
+    Intake intake{std::make_unique<ScriptedSubscriber>([&] { return pop(coming); }), Sequence{0}};
+    const auto read = [](std::span<const std::byte> bytes) { return read_message(bytes, Handling{}); };
     intake.next_first = 10;
     intake.begin_phase();
     const auto take = [&](std::uint64_t number) {
         coming.push_back(message(number));
         stand_still(millisecond);
-        ASSERT_TRUE(intake.take(64, Patience{0}, to_nobody));
+        ASSERT_TRUE(is_done(intake.take(64, Patience{0}, read, to_nobody)));
     };
 
     take(9);  // of the phase before
@@ -280,7 +281,7 @@ struct TwoSubscribers {
 template <typename Before>
 void play_subscriber(Control& control, const Case& measured, Before&& before_counts) {
     ASSERT_TRUE(control.expect(FrameKind::open, plenty));
-    ASSERT_TRUE(control.send(OpenFrame{measured, "here"}.frame()));
+    ASSERT_TRUE(control.send(frame_of(OpenFrame{measured, "here"})));
     ASSERT_TRUE(control.send({FrameKind::ready}));
     ASSERT_TRUE(control.send({FrameKind::facts}));
     ASSERT_TRUE(control.expect(FrameKind::ready, plenty));
@@ -289,7 +290,7 @@ void play_subscriber(Control& control, const Case& measured, Before&& before_cou
         while (frame && frame->kind == FrameKind::alive) frame = control.receive(plenty);
         ASSERT_TRUE(frame);
         if (is_last) before_counts();
-        ASSERT_TRUE(control.send(PhaseDoneFrame{.received = is_last ? 1U : 0U}.frame()));  // there is no warm-up
+        ASSERT_TRUE(control.send(frame_of(PhaseDoneFrame{.received = is_last ? 1U : 0U})));  // there is no warm-up
     }
 }
 
@@ -304,7 +305,7 @@ TEST(ScriptedSeveral, WhoIsDoneHearsThatThePublisherWaitsForAnother) {
     ScriptedSide scripted{options};
     TwoSubscribers two;
     Transport transport = scripted.side.transport;
-    transport.advertise_to_all = [](const Topic&, std::span<const std::string>) {
+    transport.advertise = [](const Topic&, const Endpoints&) {
         return Result<std::unique_ptr<Publisher>>{
             std::make_unique<ScriptedPublisher>([](const Bytes&) { return true; })};
     };
@@ -341,8 +342,8 @@ TEST(ScriptedSeveral, WhoIsDoneWaitsOnWhereThePublisherSaysSo) {
                     .transport = scripted.side.transport,
                     .control = two.channels.front(),
                     .log = nullptr};
-    ASSERT_TRUE(two.theirs[0].send(PlacementFrame{}.frame()));
-    for (const Frame& frame : {RunFrame{1, ""}.frame(), Frame{FrameKind::alive}, Frame{FrameKind::bye}})
+    ASSERT_TRUE(two.theirs[0].send(frame_of(PlacementFrame{})));
+    for (const Frame& frame : {frame_of(RunFrame{1, ""}), Frame{FrameKind::alive}, Frame{FrameKind::bye}})
         ASSERT_TRUE(two.theirs[0].send(frame));
 
     const auto done = run_subscriber(side);

@@ -11,7 +11,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return subscribe_to_shm_ring(topic, Written::elsewhere);
 }
 
-Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
     return advertise_shm_ring(topic, endpoints, Written::elsewhere);
 }
 
@@ -24,8 +24,8 @@ extern const Transport shm{
     .reliability = Reliability::reliable,
     .reach = Reach::host,
     .subscribe = subscribe,
-    .advertise = advertise_to_one<advertise_to_all>,
-    .advertise_to_all = advertise_to_all,
+    .advertise = advertise,
+    .reaches_several = true,
     .messages_in_memory = 4,
 };
 

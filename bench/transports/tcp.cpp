@@ -106,7 +106,7 @@ Result<Fd> connect_to(const Address& address, const Topic& topic) {
     return socket;
 }
 
-Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
     auto publisher = std::make_unique<StreamPublisher>(topic);
     for (const std::string& endpoint : endpoints) {
         const auto peer = subscriber_at(endpoint, topic, "TCP");
@@ -128,8 +128,8 @@ extern const Transport tcp{
     .reliability = Reliability::reliable,
     .reach = Reach::network,
     .subscribe = subscribe,
-    .advertise = advertise_to_one<advertise_to_all>,
-    .advertise_to_all = advertise_to_all,
+    .advertise = advertise,
+    .reaches_several = true,
     .most_batch_bytes = most_stream_batch_bytes,
     .settings = settings,
     .endpoint_at = ip_endpoint_at,

@@ -21,8 +21,8 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
         std::make_unique<reliable::ReliableSubscriber>(std::move(socket), own.token, topic, own.text())};
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    auto way = connect_udp(topic, endpoint);
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
+    auto way = connect_udp(topic, endpoints.front());
     if (!way) return way.error();
     auto& [socket, to, name] = *way;
     const std::size_t piece = reliable::piece_for(socket);

@@ -55,9 +55,9 @@ Result<void> open_door(const Fd& socket, const std::string& host, const std::vec
     return os_error("bind UDP on " + host + " to a port that the subscriber proposed");
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view text) {
-    const auto endpoint = parse_wan_endpoint(text);
-    if (!endpoint) return Error{"advertise to '" + std::string{text} + "': not a UDP endpoint with ports to open"};
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
+    const auto endpoint = parse_wan_endpoint(endpoints.front());
+    if (!endpoint) return Error{"advertise to '" + endpoints.front() + "': not a UDP endpoint with ports to open"};
     auto socket = open_udp_socket(endpoint->own.address.family());
     if (!socket) return socket.error();
     if (auto opened = open_door(*socket, topic.local_address, endpoint->doors); !opened) return opened.error();

@@ -42,21 +42,21 @@ private:
         return std::span{buffer_}.first(bytes);
     }
 
-    // What was sent of a message stays sent: after a false, the next call goes on with the fragment that did not fit.
-    Result<bool> commit(Patience patience) override {
+    // What was sent of a message stays sent: after `not_yet`, the next call goes on with the fragment that did not fit.
+    Result<Done> commit(Patience patience) override {
         wait_.begin(port_.descriptor(), patience, longest_nap);
         while (header_.fragment * fragment_bytes_ < header_.total_bytes) {
             if (enqueue()) {
                 if (++header_.fragment % frames_a_flush == 0) port_.flush();
             } else if (!port_.flush() && !wait_.again()) {
-                return false;
+                return Done::not_yet;
             }
         }
         while (!port_.flush()) {
-            if (!wait_.again()) return false;
+            if (!wait_.again()) return Done::not_yet;
         }
         ++header_.message;
-        return true;
+        return Done::yes;
     }
 
     bool enqueue() {
@@ -92,7 +92,7 @@ public:
           assembly_(token, topic.max_bytes, fragment_bytes_) {}
 
     std::string endpoint() const override { return XdpEndpoint{port_.address(), token_}.text(); }
-    Result<bool> match(Patience) override { return true; }  // its filter stands, which is all it can do
+    Result<Done> match(Patience) override { return Done::yes; }  // its filter stands, which is all it can do
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
@@ -136,13 +136,14 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::make_unique<XdpSubscriber>(**port, new_token(), topic)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
+    const std::string& endpoint = endpoints.front();
     const auto subscriber = parse_xdp_endpoint(endpoint);
-    if (!subscriber) return Error{"advertise to '" + std::string{endpoint} + "': not an AF_XDP endpoint"};
+    if (!subscriber) return Error{"advertise to '" + endpoint + "': not an AF_XDP endpoint"};
     const auto port = XdpPort::at(topic.local_address);
     if (!port) return port.error();
     if (subscriber->address.host.family() != (*port)->address().host.family())
-        return Error{"advertise to '" + std::string{endpoint} + "': not of the family of " + topic.local_address};
+        return Error{"advertise to '" + endpoint + "': not of the family of " + topic.local_address};
     return std::unique_ptr<Publisher>{std::make_unique<XdpPublisher>(**port, *subscriber, topic)};
 }
 

@@ -147,7 +147,7 @@ def test_a_host_file_is_written_into_a_new_folder_and_is_never_overwritten_unles
     third = run_tacholog_text("host", "--output", file, "--replace")
 
     assert (first.returncode, second.returncode, third.returncode) == (0, 2, 0)
-    assert f"{file}: this host file is there already" in second.stderr
+    assert f"{file}: this host file exists already" in second.stderr
     assert "the rack by the window" in kept
     assert "the rack by the window" not in file.read_text()
 

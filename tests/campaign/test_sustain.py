@@ -184,9 +184,9 @@ def test_a_log_that_does_not_state_the_goal_s_statistic_is_not_taken_for_one_tha
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--latency-goal", "p99"), "not STATISTIC=TIME"),
-        (("--rate-range", "9,1"), "not LOWEST,HIGHEST"),
-        (("--trial-duration", "9"), "no longer than --duration"),
+        (("--latency-goal", "p99"), "use STATISTIC=TIME"),
+        (("--rate-range", "9,1"), "use LOWEST,HIGHEST"),
+        (("--trial-duration", "9"), "must not be longer than --duration"),
     ],
 )
 def test_options_that_make_no_search_are_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

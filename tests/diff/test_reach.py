@@ -150,5 +150,5 @@ def test_the_suggested_number_of_pairs_is_the_smallest_that_finds_the_change() -
 
 def test_a_change_that_a_hundred_pairs_do_not_find_is_not_reachable() -> None:
     assert ab.pairs_to_detect(0.05, 0.5, 40) is None
-    assert ab.detect_words(0.05, 0.5, 40).endswith("not reachable with any number of pairs up to 100: the noise is too large for 100 pairs.")
-    assert ab.detect_words(0.02, 0.001, 40).endswith("not reachable with any number of pairs up to 100: changes below 3.0 % do not count.")
+    assert ab.detect_words(0.05, 0.5, 40).endswith("cannot be found with any number of pairs up to 100: the noise is too large for 100 pairs.")
+    assert ab.detect_words(0.02, 0.001, 40).endswith("cannot be found with any number of pairs up to 100: changes below 3.0 % do not count.")

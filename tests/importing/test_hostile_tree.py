@@ -242,5 +242,5 @@ def test_a_full_disk_is_one_line_and_the_next_import_goes_on(tree: MakeTree, tmp
     told = [line for line in done.stdout.splitlines() if line.startswith(("exit ", "hidden ", "whole ", "runs 1"))]
     assert told == ["exit 2", "hidden []", "whole {3}", "exit 0", "runs 10"]
     assert "No space left on device; " in done.stderr
-    assert " of 10 imported, each of them whole" in done.stderr
+    assert " of 10 imported, each of them completely" in done.stderr
     assert len(done.stderr.splitlines()) == 1

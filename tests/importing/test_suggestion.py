@@ -32,13 +32,13 @@ MakeTree = Callable[..., Path]
         (["1.2/run3.json", "1.10.1/run4.json"], "{release}/run{repetition}.json"),
         (["size-64/1.log", "size-1024/2.log"], "size-{payload_bytes}/{repetition}.log"),
         (["64B-1.log", "1024B-2.log"], "{payload_bytes}B-{repetition}.log"),
-        (["node1/run-1.log", "node2/run-2.log", "node2/run-3.log"], "node{label.number1}/run-{repetition}.log"),
+        (["node1/run-1.log", "node2/run-2.log", "node2/run-3.log"], "node{label.node}/run-{repetition}.log"),
         (["client.log", "server.log"], "{role}.log"),
         (["iperf-udp-big.json", "iperf-tcp.json"], "iperf-{label.name}.json"),
         (["a.log"], "a.log"),
         (["x{1}.log", "x{2}.log"], "x{{{repetition}}}.log"),
         (["tcp-1k.txt", "tcp-64k.txt"], "tcp-{label.number1}k.txt"),
-        (["size-1k.txt", "size-64k.txt"], "size-{label.number1}k.txt"),
+        (["size-1k.txt", "size-64k.txt"], "size-{label.size}k.txt"),
         (["tcp_P1.txt", "tcp_P4.txt"], "tcp_P{label.number1}.txt"),
         (["tcp-1k.txt", "tcp-2k.txt"], "tcp-{label.number1}k.txt"),
         (["attempt-3.txt", "attempt-7.txt"], "attempt-{repetition}.txt"),
@@ -52,6 +52,15 @@ MakeTree = Callable[..., Path]
         (["2.1.0/a.log", "2.2.0-rc1/a.log", "v3.0-beta.2/a.log"], "{release}/a.log"),
         (["2.1.0/a.log", "2.1.0-large/a.log"], "{label.folder1}/a.log"),
         (["9999-99-98.log", "9999-99-99.log"], "9999-99-{label.number1}.log"),
+        (
+            [f"rmw_{rmw}_cpp_{mode}_{type_}@30_5_{bandwidth}bw_{loss}loss_0delay/run{n:02}/sub_log_1.log"
+             for rmw in ("fastrtps", "cyclonedds") for mode in ("sync", "async") for type_ in ("Array1k", "PointCloud512k")
+             for bandwidth in (54, 300) for loss in (0, 20) for n in (1, 2)],
+            "rmw_{system}_cpp_{label.folder1}_{label.folder1_8}@30_5_{label.bw}bw_{network_loss_percent}loss_0delay/run{repetition}/{role}_log_1.log",
+        ),
+        ([f"{plugin}_{security}_r{n}/a.json" for plugin in ("flannel", "calico") for security in ("none", "ipsec") for n in (1, 2)],
+         "{label.folder1}_{label.folder1_2}_r{repetition}/a.json"),
+        ([f"depth-{depth}/{subs}subs.log" for depth in (10, 100) for subs in (1, 4)], "depth-{label.depth}/{subscribers}subs.log"),
     ],
 )  # fmt: skip
 def test_a_pattern_is_made_of_what_paths_have_in_common(paths: list[str], pattern: str) -> None:

@@ -25,14 +25,11 @@ from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Host, LogFile, Manifest, write
-from tacholog.site.data import SiteData
+from tacholog.site.data import SiteData, keep_requirements, kept_requirements
+from tacholog.site.for_programs import LATEST, Feed, FeedEntry, atom, citation_files, feeds, latest_files
 from tacholog.site.output_folder import MARKER
-from tacholog.site.parts import pieces_of, script_of
+from tacholog.site.page import pieces_of, script_of
 from tacholog.site.prepare import prepare
-from tacholog.site.programs.citation import citation_files
-from tacholog.site.programs.feed import Feed, FeedEntry, atom, feeds
-from tacholog.site.programs.latest import LATEST, latest_files
-from tacholog.site.requirements import keep_requirements, kept_requirements
 from tacholog.site.settings import SiteSettings
 from tacholog.site.stamp import STAMP
 from tacholog.site.verification.site import verify_site
@@ -473,5 +470,5 @@ def test_a_site_that_was_left_half_built_is_called_so(built: Path, tmp_path: Pat
 
 
 def test_a_folder_with_neither_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableInput, match="no site and no folder of runs"):
+    with pytest.raises(UnreadableInput, match="neither a site nor a folder of runs"):
         run(tmp_path)

@@ -15,7 +15,7 @@ from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.site.settings import SiteSettings, read_settings
 from tacholog.store.load import load
-from tacholog.store.logs import Limits
+from tacholog.store.logs import ReadingLimits
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 
@@ -43,7 +43,7 @@ def data(tmp_path: Path) -> Path:
 def test_a_log_with_more_text_than_the_limit_costs_its_numbers_and_is_named(data: Path) -> None:
     add(data, "large", grown(b"a line of noise that nobody understands\n", 3_000_000))
 
-    dataset = load([data], Limits(text_bytes=1_500_000, numbers=1_000_000))
+    dataset = load([data], ReadingLimits(text_bytes=1_500_000, numbers=1_000_000))
 
     assert set(dataset.results["run"]) == {"small"}
     (problem,) = dataset.problems.to_dict("records")
@@ -55,7 +55,7 @@ def test_a_log_with_more_numbers_than_the_limit_is_named_too(data: Path) -> None
     interval = next(line for line in NATIVE.read_bytes().splitlines(keepends=True) if line.startswith(b"interval"))
     add(data, "many", grown(interval, 200_000))
 
-    dataset = load([data], Limits(text_bytes=10_000_000, numbers=1000))
+    dataset = load([data], ReadingLimits(text_bytes=10_000_000, numbers=1000))
 
     assert set(dataset.results["run"]) == {"small"}
     assert dataset.problems["reason"].tolist() == ["it holds more than 1000 numbers, the limit (log_numbers), so it was not read"]
@@ -83,8 +83,8 @@ def test_the_limits_of_a_site_are_in_its_file(tmp_path: Path) -> None:
     (tmp_path / "site.toml").write_text("[limits]\nlog_text_mb = 0.5\nlog_numbers = 7\n")
     (tmp_path / "wrong.toml").write_text("[limits]\nlog_text_mb = 0\n")
 
-    assert read_settings(tmp_path / "site.toml").limits.limits == Limits(text_bytes=500_000, numbers=7)
-    assert SiteSettings().limits.limits == Limits(text_bytes=64_000_000, numbers=500_000)
+    assert read_settings(tmp_path / "site.toml").limits.limits == ReadingLimits(text_bytes=500_000, numbers=7)
+    assert SiteSettings().limits.limits == ReadingLimits(text_bytes=64_000_000, numbers=500_000)
     with pytest.raises(UnreadableInput, match=r"wrong.toml: .*limits.log_text_mb"):
         read_settings(tmp_path / "wrong.toml")
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tacholog.schema.conditions import Conditions
-from tacholog.store.distributions import Distribution
+from tacholog.store.distributions import PackedDistribution
 from tacholog.store.frames import open_saved
 from tacholog.store.load import load, load_logs
 from tacholog.view.results import ResultRow
@@ -65,7 +65,7 @@ def test_bins_are_those_of_the_log_whether_the_dataset_was_just_loaded_or_saved(
 
 def test_a_distribution_may_be_empty(tmp_path: Path) -> None:
     loaded = load_logs([NATIVE / "latency-udp.log"])
-    none = pd.Series([Distribution()] * 2, dtype="object")
+    none = pd.Series([PackedDistribution()] * 2, dtype="object")
     empty = msgspec.structs.replace(loaded, histograms=loaded.histograms.assign(bins=none))
     empty.save(tmp_path)
 

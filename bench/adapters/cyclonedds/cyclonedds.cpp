@@ -155,7 +155,7 @@ public:
         return writer_.open(topic, type_of(topic), limits_of(topic), qos_of(topic, true));
     }
 
-    Result<bool> match(Patience patience) override { return writer_.match(patience); }
+    Result<Done> match(Patience patience) override { return writer_.match(patience); }
     Facts facts() const override { return library_facts(); }
 
 private:
@@ -164,7 +164,7 @@ private:
         return std::span{buffer_};
     }
 
-    Result<bool> commit(Patience patience) override {
+    Result<Done> commit(Patience patience) override {
         const Error gone{"publish on " + channel_ + ": the subscriber is gone"};
         if (writer_.left_now_and_then()) return gone;
         const auto length = static_cast<std::uint32_t>(buffer_.size());
@@ -173,10 +173,10 @@ private:
         const Deadline deadline{patience};
         while (true) {
             const dds_return_t code = ::dds_write(writer_.get(), &sample);
-            if (code == DDS_RETCODE_OK) return true;
+            if (code == DDS_RETCODE_OK) return Done::yes;
             if (code != DDS_RETCODE_TIMEOUT) return failed("publish on " + channel_, code);
             if (writer_.left()) return gone;
-            if (deadline.passed()) return false;
+            if (deadline.passed()) return Done::not_yet;
         }
     }
 
@@ -195,7 +195,7 @@ public:
     ~UdpSubscriber() override { ::dds_free(sample_.bytes._buffer); }
 
 private:
-    void* place() override { return &sample_; }
+    void* sample_memory() override { return &sample_; }
     std::span<const std::byte> bytes() const override {
         return std::span{reinterpret_cast<const std::byte*>(sample_.bytes._buffer), sample_.bytes._length};
     }
@@ -210,7 +210,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
     if (auto known = of_this_run(topic, endpoints); !known) return known.error();
     auto publisher = std::make_unique<UdpPublisher>(topic, endpoints.size());
     if (auto done = publisher->open(topic); !done) return done.error();
@@ -230,8 +230,8 @@ extern const Transport cyclonedds_udp{
     .reliability = Reliability::reliable,
     .reach = Reach::network,
     .subscribe = subscribe,
-    .advertise = advertise_to_one<advertise_to_all>,
-    .advertise_to_all = advertise_to_all,
+    .advertise = advertise,
+    .reaches_several = true,
     .settings = settings,
     .adjust = adjust,
     .way = Way::udp,

@@ -141,11 +141,11 @@ private:
         return std::span{message_};
     }
 
-    Result<bool> commit(Patience) override {
+    Result<Done> commit(Patience) override {
         if (++sends_ % sends_a_look == 0) farewells_.handle();
         if (left_) return Error{"publish on " + channel_ + ": the subscriber is gone"};
         if (!messages_.publish(message_)) return Error{"publish on " + channel_ + ": LCM could not send it"};
-        return true;
+        return Done::yes;
     }
 
     void abandon() noexcept override {}
@@ -190,7 +190,7 @@ public:
     std::string endpoint() const override { return channel_; }
 
     /// It is in the group already: nobody says that a publisher joins.
-    Result<bool> match(Patience) override { return true; }
+    Result<Done> match(Patience) override { return Done::yes; }
 
     Facts facts() const override { return library_facts(); }
 
@@ -238,7 +238,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
     if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
     auto publisher = std::make_unique<LcmPublisher>(topic);
     if (!publisher->join()) return no_instance;
@@ -284,8 +284,8 @@ extern const Transport lcm{
     .reliability = Reliability::best_effort,
     .reach = Reach::host,
     .subscribe = subscribe,
-    .advertise = advertise_to_one<advertise_to_all>,
-    .advertise_to_all = advertise_to_all,
+    .advertise = advertise,
+    .reaches_several = true,
     .settings = settings,
     .adjust = adjust,
     .way = Way::udp,

@@ -86,21 +86,21 @@ public:
     }
 
     /// PUB sends nothing to a subscriber that it has not heard of. Once all are there, they are told.
-    Result<bool> match(Patience patience) override {
-        if (matched_) return true;
+    Result<Done> match(Patience patience) override {
+        if (matched_) return Done::yes;
         if (subscribes_) {
-            const auto all = socket_.wait(ZMQ_POLLIN, patience, [this]() -> Result<bool> {
+            const auto all = socket_.wait(ZMQ_POLLIN, patience, [this]() -> Result<Done> {
                 hear();
-                return joined_ == expected_;
+                return done_if(joined_ == expected_);
             });
-            if (!all || !*all) return all;
+            if (!is_done(all)) return all;
         }
-        const auto greeted = socket_.wait(ZMQ_POLLOUT, patience, [this]() -> Result<bool> {
-            if (::zmq_send(socket_.get(), channel_.data(), channel_.size(), ZMQ_DONTWAIT) >= 0) return true;
-            if (would_wait()) return false;
+        const auto greeted = socket_.wait(ZMQ_POLLOUT, patience, [this]() -> Result<Done> {
+            if (::zmq_send(socket_.get(), channel_.data(), channel_.size(), ZMQ_DONTWAIT) >= 0) return Done::yes;
+            if (would_wait()) return Done::not_yet;
             return zmq_error("greet the subscribers of " + channel_);
         });
-        matched_ = greeted && *greeted;
+        matched_ = is_done(greeted);
         return greeted;
     }
 
@@ -114,14 +114,14 @@ private:
         return message_.bytes();
     }
 
-    Result<bool> commit(Patience patience) override {
+    Result<Done> commit(Patience patience) override {
         if (subscribes_ && ++sends_ % sends_a_look == 0) {
             hear();
             if (joined_ < expected_) return Error{"publish on " + channel_ + ": the subscriber is gone"};
         }
-        return socket_.wait(ZMQ_POLLOUT, patience, [this]() -> Result<bool> {
-            if (::zmq_msg_send(message_.get(), socket_.get(), ZMQ_DONTWAIT) >= 0) return true;
-            if (would_wait()) return false;
+        return socket_.wait(ZMQ_POLLOUT, patience, [this]() -> Result<Done> {
+            if (::zmq_msg_send(message_.get(), socket_.get(), ZMQ_DONTWAIT) >= 0) return Done::yes;
+            if (would_wait()) return Done::not_yet;
             return zmq_error("publish on " + channel_);
         });
     }
@@ -167,22 +167,22 @@ public:
     std::string endpoint() const override { return endpoint_; }
 
     /// The publisher says the channel's name first.
-    Result<bool> match(Patience patience) override {
-        if (matched_) return true;
+    Result<Done> match(Patience patience) override {
+        if (matched_) return Done::yes;
         const auto came = next(patience);
-        if (!came || !*came) return came;
+        if (!is_done(came)) return came;
         const auto bytes = message_.bytes();
         matched_ = bytes.size() == channel_.size() && std::memcmp(bytes.data(), channel_.data(), bytes.size()) == 0;
-        return matched_;  // what a stranger said is dropped
+        return done_if(matched_);  // what a stranger said is dropped
     }
 
     Facts facts() const override { return library_facts(); }
 
 private:
-    Result<bool> next(Patience patience) {
-        return socket_.wait(ZMQ_POLLIN, patience, [this]() -> Result<bool> {
-            if (::zmq_msg_recv(message_.get(), socket_.get(), ZMQ_DONTWAIT) >= 0) return true;
-            if (would_wait()) return false;
+    Result<Done> next(Patience patience) {
+        return socket_.wait(ZMQ_POLLIN, patience, [this]() -> Result<Done> {
+            if (::zmq_msg_recv(message_.get(), socket_.get(), ZMQ_DONTWAIT) >= 0) return Done::yes;
+            if (would_wait()) return Done::not_yet;
             return zmq_error("take from " + channel_);
         });
     }
@@ -190,8 +190,8 @@ private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
         if (left_) return Error{"take from " + channel_ + ": the publisher is gone"};
         const auto came = next(patience);
-        if (!came) return came.error();
-        if (!*came) return std::span<const std::byte>{};
+        if (!came.has_value()) return came.error();
+        if (*came == Done::not_yet) return std::span<const std::byte>{};
         left_ = message_.bytes().size() == farewell_bytes;
         if (left_) return Error{"take from " + channel_ + ": the publisher is gone"};
         return std::span<const std::byte>{message_.bytes()};
@@ -216,7 +216,7 @@ Result<std::unique_ptr<Subscriber>> bound(const Topic& topic, const std::string&
 
 /// `address_of` makes an address of the library's of an endpoint, if it is one.
 template <Result<std::string> (*address_of)(std::string_view endpoint, const Topic& topic)>
-Result<std::unique_ptr<Publisher>> connected(const Topic& topic, std::span<const std::string> endpoints) {
+Result<std::unique_ptr<Publisher>> connected(const Topic& topic, const Endpoints& endpoints) {
     auto publisher = std::make_unique<ZeromqPublisher>(topic);
     for (const std::string& endpoint : endpoints) {
         const auto address = address_of(endpoint, topic);
@@ -278,7 +278,7 @@ Result<std::unique_ptr<Subscriber>> subscribe_tcp(const Topic& topic) {
 void adjust(Transport& promised, const Settings& given) {
     const std::string sockets = value_of(given, "sockets");
     if (sockets != "pub-sub") promised.reliability = Reliability::reliable;
-    if (sockets == "push-pull") promised.advertise_to_all = nullptr;
+    if (sockets == "push-pull") promised.reaches_several = false;
 }
 
 }  // namespace
@@ -290,8 +290,8 @@ extern const Transport zeromq_ipc{
     .reliability = Reliability::best_effort,
     .reach = Reach::host,
     .subscribe = subscribe_ipc,
-    .advertise = advertise_to_one<connected<ipc_address>>,
-    .advertise_to_all = connected<ipc_address>,
+    .advertise = connected<ipc_address>,
+    .reaches_several = true,
     .settings = settings,
     .adjust = adjust,
     .way = Way::local,
@@ -305,8 +305,8 @@ extern const Transport zeromq_inproc{
     .reach = Reach::process,
     .parties = Parties::threads,
     .subscribe = subscribe_inproc,
-    .advertise = advertise_to_one<connected<inproc_address>>,
-    .advertise_to_all = connected<inproc_address>,
+    .advertise = connected<inproc_address>,
+    .reaches_several = true,
     .settings = settings,
     .adjust = adjust,
     .way = Way::local,
@@ -319,8 +319,8 @@ extern const Transport zeromq_tcp{
     .reliability = Reliability::best_effort,
     .reach = Reach::network,
     .subscribe = subscribe_tcp,
-    .advertise = advertise_to_one<connected<tcp_address>>,
-    .advertise_to_all = connected<tcp_address>,
+    .advertise = connected<tcp_address>,
+    .reaches_several = true,
     .settings = settings,
     .adjust = adjust,
     .way = Way::tcp,

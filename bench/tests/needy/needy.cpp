@@ -41,16 +41,16 @@ public:
     NeedyPublisher(const Topic& topic, std::unique_ptr<Publisher> inner)
         : Publisher(topic.max_bytes), topic_(topic), inner_(std::move(inner)) {}
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         const std::string when = value_of(topic_.settings, "match");
-        if (when == "at-once") return true;
+        if (when == "at-once") return Done::yes;
         const Deadline deadline{patience};
         while (when == "never" || !std::filesystem::exists(mark_of(topic_, ".sub"))) {
-            if (deadline.passed()) return false;
+            if (deadline.passed()) return Done::not_yet;
             ::usleep(1000);
         }
         std::ofstream{mark_of(topic_, ".pub")} << "here";
-        return true;
+        return Done::yes;
     }
 
     Facts facts() const override {
@@ -66,7 +66,7 @@ private:
         loan_.emplace(std::move(*loan));
         return loan_->bytes();
     }
-    Result<bool> commit(Patience patience) override { return loan_->publish(patience); }
+    Result<Done> commit(Patience patience) override { return loan_->publish(patience); }
     void abandon() noexcept override { loan_.reset(); }
 
     Topic topic_;
@@ -86,12 +86,12 @@ public:
 
     std::string endpoint() const override { return inner_->endpoint(); }
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         if (value_of(topic_.settings, "match") != "at-once") {
             std::ofstream{mark_of(topic_, ".sub")} << "here";
             const Deadline deadline{patience};
             while (!std::filesystem::exists(mark_of(topic_, ".pub"))) {
-                if (deadline.passed()) return false;
+                if (deadline.passed()) return Done::not_yet;
                 ::usleep(1000);
             }
         }
@@ -119,8 +119,8 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::make_unique<NeedySubscriber>(topic, std::move(*inner))};
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    auto inner = uds.advertise(topic, endpoint);
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
+    auto inner = uds.advertise(topic, endpoints);
     if (!inner) return inner.error();
     return std::unique_ptr<Publisher>{std::make_unique<NeedyPublisher>(topic, std::move(*inner))};
 }
@@ -177,10 +177,10 @@ Result<std::unique_ptr<Subscriber>> subscribe_once(const Topic& topic) {
     return uds.subscribe(topic);
 }
 
-Result<std::unique_ptr<Publisher>> advertise_once(const Topic& topic, std::string_view endpoint) {
+Result<std::unique_ptr<Publisher>> advertise_once(const Topic& topic, const Endpoints& endpoints) {
     if (auto fine = start_once(topic); !fine) return fine.error();
     if (topic.max_bytes == 666) std::abort();
-    return uds.advertise(topic, endpoint);
+    return uds.advertise(topic, endpoints);
 }
 
 }  // namespace

@@ -84,12 +84,13 @@ def show_suggestion(folder: Path, data: Path | None, settings: Sequence[str] = (
     click.echo()
     for suggestion in suggestions:
         terminal.line(f"{suggestion.pattern} fits {counted(len(suggestion.paths), 'log')}, such as {suggestion.paths[0]}")
-    labels: dict[str, list[str]] = {}
-    for name, value in ((name, value) for suggestion in suggestions for name, values in suggestion.labels.items() for value in values):
-        labels[name] = list(dict.fromkeys([*labels.get(name, []), value]))
-    for name, values in labels.items():
+    fields: dict[str, list[str]] = {}
+    for name, value in ((name, value) for suggestion in suggestions for name, values in suggestion.fields.items() for value in values):
+        fields[name] = list(dict.fromkeys([*fields.get(name, []), value]))
+    unnamed = {name for suggestion in suggestions for name in suggestion.unnamed}
+    for name, values in fields.items():
         value_list = ", ".join(values[:_VALUES_SHOWN]) + (f" and {len(values) - _VALUES_SHOWN} more" if len(values) > _VALUES_SHOWN else "")
-        terminal.line(f"rename {name}: it is {value_list}")
+        terminal.line(f"rename {name}: it is {value_list}" if name in unnamed else f"{name} is {value_list}")
 
 
 def import_command(folder: Path, logs: Sequence[str] | None = None) -> str | None:

@@ -13,12 +13,14 @@ Exit codes are those of tacholog diff; 129, 130 and 143: interrupted, continue w
 
 from __future__ import annotations
 
+import math
 import shlex
 import shutil
 import sys
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 import click
 
@@ -33,6 +35,7 @@ from tacholog.commands.diff import FAIL_ON, FORMATS, band_roots, rendered, write
 from tacholog.commands.shared.arguments import Folder, Percentage
 from tacholog.commands.shared.campaigns import duration, gap_words, limits_held, list_words, measure_all
 from tacholog.commands.shared.messages import counted
+from tacholog.compare.policy import MIN_RUNS, TESTED, Policy
 from tacholog.compare.result import Comparison
 from tacholog.errors import TachologError
 from tacholog.installation import checkout
@@ -147,8 +150,6 @@ def _suggested(begun: Pairs, change: float, output: Path, data: Path) -> int | N
 
 def _plan_words(begun: Pairs, output: Path, data: Path, detect: float | None = None) -> str:
     """Return the plan in words: the runs, their duration, and the smallest change that they can detect."""
-    from tacholog.compare.policy import MIN_RUNS
-
     pairs, tasks = begun.record.pairs, begun.tasks()
     variants = len({run.folder.rpartition("/")[0] for run in begun.plans[0].runs})
     seconds = sum(task.run.expected_s for task in tasks)
@@ -171,7 +172,6 @@ def smallest_change(noise: float, pairs: int, rows: int) -> float:
     """Return the smallest change of one row's median among ``rows`` that is detected four times in five, as a share; infinite if there is none."""
     import numpy as np
 
-    from tacholog.compare.policy import Policy
     from tacholog.compare.power import RunCounts, detectable
 
     policy = Policy()
@@ -181,18 +181,14 @@ def smallest_change(noise: float, pairs: int, rows: int) -> float:
 
 def pairs_to_detect(change: float, noise: float, rows: int) -> int | None:
     """Return the smallest number of pairs that detects this change of one row among ``rows`` four times in five; ``None`` if there is none."""
-    from math import log1p
-
-    from tacholog.compare.policy import Policy
     from tacholog.compare.power import pairs_for
 
     policy = Policy()
-    return pairs_for(log1p(change), noise * 2**0.5, rows, policy.false_discovery_rate, log1p(policy.thresholds_percent.centre / 100))
+    return pairs_for(math.log1p(change), noise * 2**0.5, rows, policy.false_discovery_rate, math.log1p(policy.thresholds_percent.centre / 100))
 
 
 def detect_words(change: float, noise: float, rows: int) -> str:
     """Return a sentence: how many pairs are needed to detect the change."""
-    from tacholog.compare.policy import Policy
     from tacholog.compare.power import MOST_PAIRS
     from tacholog.render.diff.words import percent
 
@@ -206,15 +202,12 @@ def detect_words(change: float, noise: float, rows: int) -> str:
 
 def change_words(alone: float, among: float, rows: int) -> str:
     """Return a sentence about the smallest detectable change. With few pairs, no change in one row of many can be detected."""
-    from math import isinf
-
-    from tacholog.compare.policy import Policy
     from tacholog.compare.power import runs_needed
     from tacholog.render.diff.words import percent
 
     rate = Policy().false_discovery_rate
     alone_words = f"Smallest detectable change of a median or mean, in four cases of five: {percent(alone)} in a row alone"
-    if isinf(among):
+    if math.isinf(among):
         needed = runs_needed(rows, rate, paired=True)
         return f"{alone_words}; none in one row of {rows}, however large: that needs {needed} pairs, or a smaller campaign."
     return f"{alone_words}, {percent(among)} in one row of {rows}."
@@ -236,8 +229,6 @@ def _checksums(plan: Plan) -> str:
 
 def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
     """Return the noise to plan with, and its source: the median over the rows that were measured on this machine, or else an assumption."""
-    from statistics import median
-
     from tacholog.compare.bands import FOLDER, noise, same_build
 
     files = [folder / FOLDER / f"{begun.plans[0].host}.csv" for folder in (output, data)]
@@ -259,8 +250,6 @@ def _sizes(run: PlannedRun) -> int:
 
 
 def _statistics(run: PlannedRun) -> int:
-    from tacholog.compare.policy import TESTED
-
     return 1 if run.conditions.load_mode == "max-rate" else len(TESTED["latency"])
 
 
@@ -311,7 +300,6 @@ def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Comparison:
     """
     from tacholog.compare import bands
     from tacholog.compare.diff.compare import compare
-    from tacholog.compare.policy import Policy
     from tacholog.compare.sides import find
 
     sides = [find(str(folder), ()) for folder in begun.sides]

@@ -11,14 +11,13 @@ from __future__ import annotations
 import click
 
 from tacholog.errors import TachologError
+from tacholog.store.cache import open_cache, others_file_words, refused_words
 
 
 @click.command(help=__doc__)
 @click.option("--clear", is_flag=True, help="Empty the cache.")
 def cache(*, clear: bool) -> None:
     """Print a line for each kind of content, or empty the cache."""
-    from tacholog.store.cache import open_cache, others_file_words, refused_words
-
     store = open_cache()
     if store.path is None:
         raise TachologError("there is no folder for a cache: name one with TACHOLOG_CACHE")

@@ -16,11 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from tacholog import terminal
 from tacholog.commands.shared.arguments import Folder, reading_options, work_of
 from tacholog.commands.shared.messages import ENDED_BADLY, counted
 from tacholog.errors import UnreadableInput
+from tacholog.runs.disturbance import exceeded
+from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below
+from tacholog.runs.problems import FORGOTTEN, UNREADABLE
 
 if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
@@ -50,7 +54,6 @@ def check(folder: Path, *, jobs: int | None, cluster: str | None) -> None:
 def _not_read(folder: Path) -> Iterator[str]:
     """Yield a line for each file without a manifest that belongs to no run. Otherwise, a missing run.toml would look like success."""
     from tacholog.compare import bands
-    from tacholog.runs.manifest import RUN_FILE, folders_below
     from tacholog.store.load import run_folders
 
     runs = [*run_folders(folder)]
@@ -78,11 +81,6 @@ def _unreadable_bands(folder: Path, files: Sequence[str]) -> Iterator[str]:
 
 def _disturbed(dataset: Dataset) -> Iterator[str]:
     """Yield a line for each limit of a campaign that a run did not hold."""
-    import msgspec
-
-    from tacholog.runs.disturbance import exceeded
-    from tacholog.runs.manifest import Manifest
-
     for row in dataset.runs.to_dict("records"):
         manifest = msgspec.json.decode(row["manifest"], type=Manifest)
         for limit in exceeded(manifest.environment, manifest.limits):
@@ -91,17 +89,12 @@ def _disturbed(dataset: Dataset) -> Iterator[str]:
 
 def _source_of_status(row: Mapping[Any, Any], dataset: Dataset) -> str:
     """Return the path of the log from which the status of a run comes, or the path of the run if its manifest states it."""
-    import msgspec
-
-    from tacholog.runs.manifest import Manifest
-
     logs = dataset.logs[(dataset.logs["run"] == row["run"]) & (dataset.logs["status"] == row["status"])]
     manifest_status = msgspec.json.decode(row["manifest"], type=Manifest).status
     return str(row["run"]) if logs.empty or manifest_status == row["status"] else str(Path(row["run"]) / logs.iloc[0]["log"])
 
 
 def _complaints(dataset: Dataset) -> Iterator[str]:
-    from tacholog.runs.problems import FORGOTTEN, UNREADABLE
     from tacholog.store.complaints import complaint
 
     problems = dataset.problems[dataset.problems["kind"] != FORGOTTEN]  # `_not_read` names these files one by one

@@ -25,6 +25,8 @@ Exit codes (the highest that applies):
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -38,11 +40,15 @@ from tacholog import terminal
 from tacholog.commands.shared.arguments import reading_options, work_of
 from tacholog.commands.shared.messages import UNREADABLE_EXIT, print_complaints
 from tacholog.commands.shared.output import write_output
-from tacholog.compare.result import VERDICTS, Comparison
+from tacholog.compare.policy import Policy, read_policy
+from tacholog.compare.result import VERDICTS, Comparison, json_schema, to_json
 from tacholog.errors import TachologError
+from tacholog.installation import checkout
+from tacholog.runs.labels import labels_asked
+from tacholog.runs.manifest import Manifest
+from tacholog.schema.metrics import METRICS
 
 if TYPE_CHECKING:
-    from tacholog.compare.policy import Policy
     from tacholog.store.frames import Dataset
 
 LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50, "comment": 0}
@@ -54,10 +60,6 @@ FORMATS = ("text", "markdown", "json", "html", "github", "comment")
 def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     """Print the JSON Schema of --format json, and exit."""
     if wanted:
-        import json
-
-        from tacholog.compare.result import json_schema
-
         click.echo(json.dumps(json_schema(), indent=2))
         context.exit()
 
@@ -130,9 +132,7 @@ def diff(
     """Read both sides, compare them, and print the comparison."""
     from tacholog.compare.bands import find_same_build
     from tacholog.compare.diff.compare import check_across, compare, exit_code
-    from tacholog.compare.policy import Policy, read_policy
     from tacholog.compare.sides import find_all, find_renames, of_labels, read_renames, renamed
-    from tacholog.runs.labels import labels_asked
     from tacholog.store.complaints import complaints, with_copies
 
     check_across(across)
@@ -158,8 +158,6 @@ def diff(
 
 def _metric(word: str) -> str:
     """Return the value of --metric. If it has the words that tables show for a metric, they are replaced by the name of the metric."""
-    from tacholog.schema.metrics import METRICS
-
     metric, colon, statistic = word.partition(":")
     names = {entry.words.casefold(): name for name, entry in METRICS.items()}
     return f"{metric if metric in METRICS else names.get(metric.casefold(), metric)}{colon}{statistic}"
@@ -197,8 +195,6 @@ def _mention_import(path: Path, side: Dataset) -> None:
 
 def _exit_code_of_truncated(side: Dataset) -> int:
     """Return 2 if a log is cut off and its manifest does not state that, otherwise 0. The report names these logs."""
-    from tacholog.runs.manifest import Manifest
-
     ends = side.runs[side.runs["status"] == "truncated"]["manifest"].dropna()
     return UNREADABLE_EXIT if any(msgspec.json.decode(text, type=Manifest).status in (None, "ok") for text in ends) else 0
 
@@ -236,8 +232,6 @@ def _check_metrics(policy: Policy, sides: Sequence[Dataset]) -> None:
 
 def write_report(output: str, report: Comparison, text: str, path: Path | None) -> None:
     """Print or save a rendered report. In a GitHub job, --format github writes the job's summary, and prints worse rows as annotations."""
-    import os
-
     summary = os.environ.get("GITHUB_STEP_SUMMARY") if output == "github" and path is None else None
     if summary:
         from tacholog.render.diff.text import workflow_commands
@@ -254,7 +248,6 @@ def write_report(output: str, report: Comparison, text: str, path: Path | None) 
 def known_roots() -> tuple[Path, ...]:
     """Return the ``data/`` of the checkout, and the campaigns in ``build/runs/``, the newest first."""
     from tacholog.campaign import campaign_folders
-    from tacholog.installation import checkout
 
     root = checkout() or Path.cwd()
     return tuple(path for path in (root / "data", *reversed(campaign_folders(root / "build" / "runs"))) if path.is_dir())
@@ -262,17 +255,14 @@ def known_roots() -> tuple[Path, ...]:
 
 def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:
     """Return the folders, besides those of the runs, that may hold the band of one build: the data, and the folder of ``tacholog ab``."""
-    from tacholog.installation import checkout
-
     return (*(roots or known_roots()), (checkout() or Path.cwd()) / "build" / "runs")
 
 
 def rendered(output: str, report: Comparison, only: tuple[str, ...] = (), limit: int | None = None) -> str:
     """Return the comparison in one of `FORMATS`, with at most ``limit`` rows of each verdict. By default, the limit depends on the format."""
-    limit = LIMITS.get(output, 0) if limit is None else limit
-    from tacholog.compare.result import to_json
     from tacholog.render.diff import text as diff_text
 
+    limit = LIMITS.get(output, 0) if limit is None else limit
     match output:
         case "json":
             listed = tuple(row for row in report.rows if row.verdict in only) if only else report.rows

@@ -18,6 +18,7 @@ import click
 
 from tacholog import terminal
 from tacholog.commands.shared.messages import counted
+from tacholog.formats.registry import format_named, installed
 
 if TYPE_CHECKING:
     from tacholog.formats.registry import Format
@@ -30,8 +31,6 @@ PIPED_COLUMNS = 200  # In a pager or with grep, a dialect should be on one line.
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 def formats(names: tuple[str, ...]) -> None:
     """Print a paragraph for each format, or only for the named formats, with a line for each dialect."""
-    from tacholog.formats.registry import format_named, installed
-
     registry = installed()
     wanted = {name: format_named(name) for name in names if name not in registry.failures} if names else registry.formats
     for name, module in wanted.items():

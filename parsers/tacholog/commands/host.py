@@ -9,6 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import msgspec
+import tomli_w
+
+from tacholog import terminal
+from tacholog.commands.shared.output import writable
+from tacholog.errors import UnreadableInput
+from tacholog.runs.host import this_host
+from tacholog.runs.manifest import write
 
 
 def _file_name(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
@@ -21,23 +29,14 @@ def _file_name(_: click.Context, __: click.Parameter, name: str | None) -> str |
 @click.command(help=__doc__)
 @click.option("--id", "name", metavar="NAME", callback=_file_name, help="The name of the machine.  [default: its CPU]")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file.  [default: standard output]")
-@click.option("--replace", is_flag=True, help="Replace a host file that is there already.")
+@click.option("--replace", is_flag=True, help="Replace a host file that exists already.")
 def host(name: str | None, output: Path | None, *, replace: bool) -> None:
-    import msgspec
-    import tomli_w
-
-    from tacholog import terminal
-    from tacholog.commands.shared.output import writable
-    from tacholog.errors import UnreadableInput
-    from tacholog.runs.host import this_host
-    from tacholog.runs.manifest import write
-
     description = this_host()
     if name:
         description = msgspec.structs.replace(description, name=name)
     if output:
         if output.exists() and not replace:
-            raise UnreadableInput(f"{output}: this host file is there already, and somebody may have added to it (use --replace to write it anew)")
+            raise UnreadableInput(f"{output}: this host file exists already and may have been edited (use --replace to overwrite it)")
         with writable(output):
             output.parent.mkdir(parents=True, exist_ok=True)
         write(output, description)

@@ -11,6 +11,7 @@ If no site can be built, because of a wrong site.toml for example, the former si
 
 from __future__ import annotations
 
+import difflib
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ from tacholog.commands.shared.messages import Progress, mention_order, print_com
 from tacholog.errors import UnreadableInput
 from tacholog.folders import not_ours_alone
 from tacholog.installation import require
+from tacholog.runs.labels import is_label, label_fields
 
 
 @click.command(help=__doc__)
@@ -74,7 +76,7 @@ def report(
         _mention_missing_labels(settings.pages, work / "dataset", config)
     if note := plotly_bundle().note:
         click.echo(note)
-    if reading.tally.kept + reading.tally.read:
+    if reading.tally.cached + reading.tally.read:
         click.echo(tally_words(reading))
     for sentence in large_of(site):
         terminal.line(f"tacholog: {sentence}", err=True)
@@ -135,10 +137,6 @@ def _refuse_bare_logs(folders: Sequence[Path]) -> None:
 
 def _mention_missing_labels(fields: Sequence[str], dataset: Path, config: Path | None) -> None:
     """Print each label of ``pages`` that no run has. It may be mistyped, and all results are on its page "not stated"."""
-    import difflib
-
-    from tacholog.runs.labels import is_label, label_fields
-
     asked = [field for field in fields if is_label(field)]
     if not asked:
         return

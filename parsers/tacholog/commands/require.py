@@ -25,10 +25,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from tacholog import terminal
 from tacholog.commands.diff import is_bare, known_roots, mention_releases
-from tacholog.commands.shared.arguments import Folder
+from tacholog.commands.shared.arguments import Folder, home
 from tacholog.commands.shared.messages import mention_order, print_complaints
 from tacholog.commands.shared.output import write_output
 from tacholog.compare.requirements.result import VERDICTS
@@ -112,7 +113,6 @@ def _default_file(roots: Sequence[Path]) -> Path:
     Raises:
         UnreadableInput: there is no such file.
     """
-    from tacholog.commands.shared.arguments import home
     from tacholog.compare.requirements.file import FILE
 
     candidates = [Path(FILE), *(root / FILE for root in roots or (home() / "data",))]
@@ -144,8 +144,6 @@ def rendered(output: str, report: RequirementReport, fail_on: tuple[str, ...] = 
 
     match output:
         case "json":
-            import msgspec
-
             return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
         case "junit":
             return junit(report, fail_on)

@@ -13,6 +13,8 @@ from pathlib import Path
 import click
 
 from tacholog.errors import UnreadableInput
+from tacholog.formats.registry import installed
+from tacholog.installation import templates_dir
 
 EXAMPLE = "pingbench"
 _NAME = re.compile(r"[a-z][a-z0-9_]{1,39}")
@@ -20,8 +22,6 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{1,39}")
 
 def _free_name(_: click.Context, __: click.Parameter, name: str) -> str:
     """Return the name, if it can name a module and no installed format has it."""
-    from tacholog.formats.registry import installed
-
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise click.BadParameter(f"{name!r} cannot be the name of a module: use 2 to 40 characters of a-z, 0-9 and _, and start with a letter")
     if name in (registry := installed()).formats or name in registry.failures:
@@ -36,8 +36,6 @@ def _free_name(_: click.Context, __: click.Parameter, name: str) -> str:
 )
 def scaffold(name: str, output: Path | None) -> None:
     """Copy the example package, with the name replaced. The example package itself is tested in CI."""
-    from tacholog.installation import templates_dir
-
     folder = output or Path(f"tacholog-{name.replace('_', '-')}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UnreadableInput(f"{folder} exists already and is not an empty folder; nothing was written")

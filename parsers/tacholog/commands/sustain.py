@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
@@ -68,17 +69,15 @@ def sustain(
     keep: Path | None,
 ) -> None:
     """Check the options, and print the lines of the search as they come."""
-    from importlib.metadata import version
-
     from tacholog.campaign.sustain import RATE, Goal, SearchPlan, TrialCommand, line_of, rounded, search
 
     rates = _RATES.fullmatch(rate_range)
     if rates is None or not 1 <= float(rates["least"]) < float(rates["most"]):
-        _refuse(f"--rate-range {rate_range}: not LOWEST,HIGHEST in messages per second, from 1")
+        _refuse(f"--rate-range {rate_range}: use LOWEST,HIGHEST in messages per second, with LOWEST at least 1")
     if short_s > full_s:
-        _refuse("--trial-duration: the trials that narrow the rates down are no longer than --duration")
+        _refuse("--trial-duration must not be longer than --duration")
     if not any(RATE in word for word in command):
-        _refuse(f"the command has no {RATE}: each trial would be the same")
+        _refuse(f"the command has no {RATE}, so each trial would have the same rate")
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
     goal = Goal(*_latency(latency_goal), loss_goal)
@@ -109,7 +108,7 @@ def _latency(text: str | None) -> tuple[str | None, float]:
         return None, 0.0
     goal = _LATENCY.fullmatch(text)
     if goal is None:
-        _refuse(f"--latency-goal {text}: not STATISTIC=TIME, such as p99=100us")
+        _refuse(f"--latency-goal {text}: use STATISTIC=TIME, such as p99=100us")
     return goal["statistic"], float(goal["number"]) * _UNITS_NS[goal["unit"]]
 
 

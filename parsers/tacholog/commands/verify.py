@@ -26,6 +26,7 @@ import click
 
 from tacholog import terminal
 from tacholog.commands.shared.arguments import Folder
+from tacholog.errors import UnreadableInput
 
 _WRONG = 3
 
@@ -36,7 +37,6 @@ _WRONG = 3
 @click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="How many findings the text lists; 0: all.")
 def verify(folder: Path, output: str, limit: int) -> None:
     """Verify a site or a folder of runs, and print the receipt."""
-    from tacholog.errors import UnreadableInput
     from tacholog.site.verification.receipt import reasons, text, verify_data
     from tacholog.site.verification.site import as_json, is_site, verify_site
 
@@ -44,7 +44,7 @@ def verify(folder: Path, output: str, limit: int) -> None:
     if not receipt.logs and receipt.findings:
         raise UnreadableInput(f"{folder}: no log could be read: {reasons(receipt)}")
     if not receipt.logs:
-        raise UnreadableInput(f"{folder}: no site and no folder of runs: there is no run.toml below it, and no raw logs that a site offers")
+        raise UnreadableInput(f"{folder}: neither a site nor a folder of runs: there is no run.toml below it, and it offers no raw logs")
     if output == "json":
         terminal.data(as_json(receipt))
     else:

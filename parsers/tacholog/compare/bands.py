@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
 
 FOLDER = "same-build"
-ENOUGH_SESSIONS = 3  # Fewer do not show how much sessions differ.
-_KEY = tuple(name for name in RowKey.__struct_fields__ if name != "apart")  # files that were written before have no such column
+ENOUGH_SESSIONS = 3  # Fewer sessions do not show how much sessions differ.
+_KEY = tuple(name for name in RowKey.__struct_fields__ if name != "apart")  # older files have no such column
 _LEVEL = 0.975
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the file: what one session of a build with itself measured for one row."""
+    """One line of the file: the result of one session of a build with itself for one row."""
 
     session: str
     start: str | None
@@ -72,7 +72,7 @@ class SameBuildBands(NamedTuple):
 def calibrations(comparison: Comparison, build: str) -> list[Calibration]:
     """The entries that a comparison of one build with itself gives: one for each row of interleaved pairs.
 
-    Rows that differ only in a label have one key in the file, and must not pass for one row: they give no entries.
+    Rows that differ only in a label have the same key in the file. They give no entries, so that they are not mistaken for one row.
     """
     sessions = {run.session for run in comparison.runs if run.session}
     times = [run.start_time for run in comparison.runs if run.start_time]
@@ -173,9 +173,9 @@ def find_same_build(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked:
     hosts = {str(host) for frame in runs for host in frame["host"].dropna()}
     if len(hosts) != 1 and asked is None:
         return None
-    # Hundreds of runs lie in a few folders: one of each says what is above them. Nothing is above "." and "/".
+    # Hundreds of runs are in a few folders, so one run of each folder is enough. Nothing is above "." and "/".
     roots_of_runs = (str(root) for frame in runs if "root" in frame for root in frame["root"].dropna())
-    of_folder = {os.path.dirname(root): root for root in roots_of_runs if root not in (".", "/")}  # noqa: PTH120 - as this: to make a `Path` of each
+    of_folder = {os.path.dirname(root): root for root in roots_of_runs if root not in (".", "/")}  # noqa: PTH120 - making a `Path` of each is slow
     folders = dict.fromkeys(above for root in of_folder.values() for above in Path(root).parents)
     host = next(iter(hosts), "")
     name = f"{FOLDER}/{host}.csv"
@@ -214,6 +214,6 @@ def _band(sessions: Sequence[Calibration]) -> Band:
 
 def noise(same_build: SameBuildBands) -> Iterator[float]:
     """The run-to-run noise of each row with medians or means, as the standard deviation of logarithms."""
-    for entry in read(same_build.file, named_by_user=True):  # It was read before.
+    for entry in read(same_build.file, named_by_user=True):  # The file was read before.
         if entry.session == same_build.sessions[-1] and entry.key.statistic in ("p50", "mean"):
             yield entry.deviation

@@ -1,14 +1,14 @@
-"""Steps and drifts in histories: what changed over many releases, which the comparison of neighbours is too weak to see.
+"""Steps and drifts in histories: changes over many releases that the comparison of neighbours is too weak to detect.
 
-A history has one level for each release: the mean of the logarithms of its runs. Its levels are divided into stretches without change so that the
-squared distances from the means of the stretches, in units of the noise, plus a penalty for each step are as small as possible. The penalty is
-stated: the best of all places for a step reaches it in at most one of 40 pages of histories that do not change. A drift is a slow change over several
-releases. It is told by Kendall's trend test, corrected over all histories of the page by shuffling the releases, and described as one straight
-stretch.
+A history has one level for each release: the mean of the logarithms of its runs. The levels are divided into segments without change, so that the sum
+of the squared distances from the segments' means, in units of the noise, and of a penalty for each step is as small as possible. The penalty is
+chosen so that the best candidate for a step reaches it in at most one of 40 pages of histories without a change. A drift is a slow change over
+several releases. Kendall's trend test detects it, corrected for all histories of the page by shuffling the releases; it is described as one straight
+line.
 
-The noise is what differs between neighbouring releases, without the largest fifth of these differences, which may be steps. It is never below what
-the runs of a release, or the other histories of the page, let expect, nor below what rounding hides. A release far from both of its neighbours counts
-as the nearer one of them: it is an outlier, whatever its distance, and must not make a step before it and another one behind it.
+The noise is estimated from the differences between neighbouring releases, without the largest fifth, which may be steps. It is never smaller than the
+scatter of the runs of a release or the noise of the other histories suggests, nor smaller than what rounding hides. A release far from both of its
+neighbours is an outlier. It gets the level of the nearer neighbour, so that it does not make one step up and another one down.
 
 Source:
     Jackson et al. (2005), "An algorithm for optimal partitioning of data on an interval"; Kendall (1938), "A new measure of rank correlation";
@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 from tacholog.compare.statistics import student_t_two_sided_p, student_t_two_sided_quantile
 
 LEAST_RELEASES = 5  # With fewer, no order of the releases is rare enough.
-LEVEL = 0.05  # of a page without any change to show one; half of it for steps, half for drifts
-_SHORTEST = 2  # releases in a stretch: one release apart from all others is an outlier, and its comparison with its neighbours says so
-_LEAST_DRIFT = 3  # releases over which a change is a drift and no step
-_KEPT = 0.8  # of the differences of neighbours, from which the noise is estimated
-_FAR = 4  # times the noise: so far from its neighbours a release is an outlier; two releases as far are a step
+LEVEL = 0.05  # the probability that a page without any change shows one; half of it for steps, half for drifts
+_SHORTEST = 2  # releases in a segment: a single release that differs from all others is an outlier
+_LEAST_DRIFT = 3  # releases: a change over fewer is a step
+_SHARE_FOR_NOISE = 0.8  # the share of the differences between neighbours from which the noise is estimated
+_FAR = 4  # times the noise: a release at this distance from its neighbours is an outlier; two such releases are a step
 _SHUFFLES = 1999
 _DRAWS = 20_000
 Floats = NDArray[np.float64]
@@ -41,9 +41,9 @@ Floats = NDArray[np.float64]
 class Change(NamedTuple):
     """One change of a history.
 
-    ``history`` is its place among the histories. ``first`` is the first release after a step, or the last one before a drift; ``last`` is where a
-    drift ends, and of a step the same as ``first``. ``shift`` is the change as a logarithm, between ``low`` and ``high`` with 95 % confidence. ``p``
-    is how often a page without any change shows one as clear as this, or clearer, at most.
+    ``history`` is the index of its history. ``first`` is the first release after a step, or the last one before a drift; ``last`` is the release at
+    which a drift ends, and equals ``first`` for a step. ``shift`` is the change as a logarithm, between ``low`` and ``high`` with 95 % confidence.
+    ``p`` is the largest probability that a page without any change shows a change at least as clear as this one.
     """
 
     history: int
@@ -61,8 +61,8 @@ def changes(histories: Sequence[Sequence[Sequence[float]]], hidden: Sequence[flo
 
     Args:
         histories: for each history and release the values of the runs, all above zero. Histories of fewer than `LEAST_RELEASES` are left out.
-        hidden: for each history how far rounding may have moved a value, as a logarithm; none: values are exact. Where it is infinite, as where
-            the values may be nothing, the history is left out.
+        hidden: for each history how far rounding may have moved a value, as a logarithm; ``None``: values are exact. A history for which it is
+            infinite, because a value may be 0, is left out.
     """
     rounding = np.zeros(len(histories)) if hidden is None else np.asarray(hidden, float)
     by_length: dict[int, list[int]] = {}
@@ -84,18 +84,18 @@ def changes(histories: Sequence[Sequence[Sequence[float]]], hidden: Sequence[flo
 
 
 def _widened(change: Change, hidden: float) -> Change:
-    """The change with the interval that rounding leaves: it may have moved the levels before and after in opposite directions."""
+    """The change with an interval widened by rounding, which may have moved the levels before and after in opposite directions."""
     return change._replace(low=change.low - 2 * hidden, high=change.high + 2 * hidden)
 
 
 def _without_outliers(levels: Floats, noise: Floats) -> Floats:
-    """The levels, with that of each release far from its neighbours replaced by the median of three: its own and those beside it.
+    """The levels, in which the level of each outlier is replaced by the median of three: its own and those of its neighbours.
 
-    The first and the last one have one neighbour, which replaces them. A drift that goes on is no outlier: where the straight line through the two
-    releases beside them leads is not far.
+    An outlier at an end is replaced by its only neighbour. A release that continues a drift is no outlier: the end is also compared with the straight
+    line through the two releases next to it.
 
     Source:
-        Tukey (1977), "Exploratory Data Analysis", chapter 7: running medians of three, and the rule that finds what does not belong at the ends.
+        Tukey (1977), "Exploratory Data Analysis", chapter 7: running medians of three, and the end-point rule.
     """
     smooth = levels.copy()
     smooth[:, 1:-1] = np.median(np.stack([levels[:, :-2], levels[:, 1:-1], levels[:, 2:]]), axis=0)
@@ -109,7 +109,7 @@ def _without_outliers(levels: Floats, noise: Floats) -> Floats:
 
 def _of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
     """The changes of histories with equally many releases; ``total`` histories are on the page."""
-    # The level of a page is shared by histories of other lengths, in proportion to their number.
+    # All histories of a page share its level. Histories of each length get a part of it in proportion to their number.
     count, releases = levels.shape
     p_drift = _trend_p(levels) * total / count
     penalty = step_penalty(releases, total)
@@ -125,13 +125,13 @@ def _of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
 
 
 def step_penalty(releases: int, histories: int) -> float:
-    """What a step must at least gain, in squared units of the noise: the quantile of Student's t for all places in all histories together."""
+    """The least improvement of the fit that makes a step, in squared units of the noise: a quantile of Student's t, for all candidates."""
     candidates = (releases - 1) * histories
     return float(student_t_two_sided_quantile(np.array([LEVEL / 2 / candidates]), releases - 1)[0]) ** 2
 
 
 def _within(history: Sequence[Floats], levels: Floats) -> float:
-    """The variance of a release's level, by the differences of its runs from it."""
+    """The variance of a release's level, estimated from the scatter of its runs."""
     freedom = sum(len(release) - 1 for release in history)
     squares = sum(float(((release - level) ** 2).sum()) for release, level in zip(history, levels, strict=True))
     runs = float(np.mean([1 / len(release) for release in history]))
@@ -141,21 +141,21 @@ def _within(history: Sequence[Floats], levels: Floats) -> float:
 def _noise(levels: Floats, within: Floats) -> Floats:
     """The standard deviation of the levels of each history without its steps."""
     squares = np.sort(np.diff(levels, axis=1) ** 2, axis=1)
-    count = max(1, int(np.ceil(_KEPT * squares.shape[1])))
+    count = max(1, int(np.ceil(_SHARE_FOR_NOISE * squares.shape[1])))
     own_noise = squares[:, :count].mean(axis=1) * _trimmed(squares.shape[1], count)
-    between = max(float(np.median(own_noise - within)), 0.0)  # what histories of a page have in common: sessions
+    between = max(float(np.median(own_noise - within)), 0.0)  # between sessions, which the histories of a page have in common
     return np.asarray(np.sqrt(np.maximum(np.maximum(own_noise, within + between), 1e-12)))
 
 
 @functools.lru_cache(maxsize=256)
 def _trimmed(count: int, used: int) -> float:
-    """What makes the mean of the smallest ``used`` of so many squared differences a variance of one level."""
+    """The factor that turns the mean of the smallest ``used`` of so many squared differences into the variance of one level."""
     noise = np.random.default_rng(1).standard_normal((_DRAWS // 4, count + 1))
     return 1 / float(np.sort(np.diff(noise, axis=1) ** 2, axis=1)[:, :used].mean())
 
 
 def _segmented(scaled: Floats, penalty: float) -> list[list[int]]:
-    """The first releases of the stretches of each history, but for the first stretch: optimal partitioning, of all histories at once."""
+    """The first release of each segment of each history, except the first segment: optimal partitioning of all histories at once."""
     count, releases = scaled.shape
     sums = np.concatenate([np.zeros((count, 1)), np.cumsum(scaled, axis=1)], axis=1)
     squares = np.concatenate([np.zeros((count, 1)), np.cumsum(scaled**2, axis=1)], axis=1)
@@ -179,7 +179,7 @@ def _segmented(scaled: Floats, penalty: float) -> list[list[int]]:
 
 
 def _steps(history: int, levels: Floats, noise: float, starts: Sequence[int], total: int) -> list[Change]:
-    """The steps of a history: how large, and how sure."""
+    """The steps of a history, with their size and p-value."""
     ends = [0, *starts, len(levels)]
     changes = []
     for first, start, last in zip(ends, ends[1:], ends[2:], strict=False):
@@ -203,7 +203,7 @@ def _trend_p(levels: Floats) -> Floats:
 
 @functools.lru_cache(maxsize=8)
 def _shuffled(releases: int) -> Floats:
-    """For each order of the releases, and each two of them, 1 if they are in the order of time and -1 if not; the first order is that of time."""
+    """For each shuffled order and each pair of releases, 1 if the pair is in the order of time and -1 if not. The first order is that of time."""
     generator = np.random.default_rng(1)
     orders = np.stack([np.arange(releases), *(generator.permutation(releases) for _ in range(_SHUFFLES))])
     first, second = np.triu_indices(releases, 1)
@@ -211,10 +211,10 @@ def _shuffled(releases: int) -> Floats:
 
 
 def _drift(levels: Floats, noise: float, penalty: float, starts: Sequence[int]) -> tuple[int, int, float, float, float] | None:
-    """Return where a drift begins and ends, its shift and the 95 % interval of that; ``None`` if the steps that were found describe it better.
+    """Return where a drift begins and ends, its shift and the 95 % interval of the shift; ``None`` if the steps describe the history better.
 
-    A drift has two places and one shift. So it costs more than one step, and less than two. Its places are not known either: the interval is that of
-    the profile likelihood, over all straight changes that describe the history nearly as well as the best one.
+    A drift has two ends and one shift, so it costs more than one step and less than two. The ends are estimates too: the interval is that of the
+    profile likelihood, over all straight changes that describe the history nearly as well as the best one.
 
     Source:
         Venzon & Moolgavkar (1988), "A method for computing profile-likelihood-based confidence intervals".

@@ -1,7 +1,7 @@
-"""The one rule of what may stand side by side. A diff, a ranking, a table of several series and the page that compares all ask here.
+"""The one rule that decides which results may be compared. A diff, a ranking, a table of several series and the page that compares all use it.
 
 Each condition of a measurement is declared once (`CONDITIONS`): in which comparisons it must be equal, and where it must be known.
-How a refusal reads is the business of `tacholog.view.refusals`.
+The words of a refusal are in `tacholog.view.refusals`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tacholog.runs.labels import labels_of
 
 # What is compared: the same row in two releases; two series whose ratio a reader asks for; the series of one ranked table.
 ComparisonKind = Literal["diff", "ratio", "ranking"]
-Stated = Mapping[str, Any]  # the conditions of one cell or series by name; null: not stated
-BYTES, A_REFERENCE = "bytes", "a reference"  # what a latency is of: of bytes it grows with their number, of a reference it does not
+Conditions = Mapping[str, Any]  # the conditions of one cell or series by name; null: not stated
+BYTES, A_REFERENCE = "bytes", "a reference"  # what was sent: the latency of bytes grows with their number, that of a reference does not
 MOVED, NOT_MOVED = "moved", "never moved"  # the bytes that a rate counts
 
 _IN_MEMORY = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|pointer", re.IGNORECASE)  # paths that may be zero copy
@@ -28,33 +28,33 @@ _IN_MEMORY = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ip
 _NAMED_AS_LOCAL = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|uds|unix|loopback|pointer", re.IGNORECASE)
 
 
-def is_local(conditions: Stated) -> bool:
+def is_local(conditions: Conditions) -> bool:
     """Whether the transport stays within one machine, so that no network card takes part: by the reach that the log states, else by its name."""
     if conditions["reach"] is not None:
         return bool(conditions["reach"] != "network")
     return _NAMED_AS_LOCAL.search(conditions["transport"] or "") is not None
 
 
-Needed = Callable[[Stated, ComparisonKind], bool]
+Needed = Callable[[Conditions, ComparisonKind], bool]
 
 
-def _always(_: Stated, __: ComparisonKind) -> bool:
+def _always(_: Conditions, __: ComparisonKind) -> bool:
     return True
 
 
-def _never(_: Stated, __: ComparisonKind) -> bool:
+def _never(_: Conditions, __: ComparisonKind) -> bool:
     return False
 
 
-def _in_diff(_: Stated, comparison: ComparisonKind) -> bool:
+def _in_diff(_: Conditions, comparison: ComparisonKind) -> bool:
     return comparison == "diff"
 
 
-def _of_latency(conditions: Stated, _: ComparisonKind) -> bool:
+def _of_latency(conditions: Conditions, _: ComparisonKind) -> bool:
     return conditions["metric"] in ("latency", "jitter")
 
 
-def _on_network(conditions: Stated, _: ComparisonKind) -> bool:
+def _on_network(conditions: Conditions, _: ComparisonKind) -> bool:
     return not is_local(conditions)
 
 
@@ -67,33 +67,33 @@ _LOAD: tuple[ComparisonKind, ...] = (*_DIFF, *_RANKING)
 
 
 class Condition(NamedTuple):
-    """A condition that two sides must share: its code in reports, in which comparisons, where it must be known, of which metrics it is asked.
+    """A condition that two sides must share: its code in reports, in which comparisons it applies, where it must be known, and for which metrics.
 
-    Where it need not be known, not stating it is no gap: a closed loop has no offered rate.
+    Where it need not be known, it may be left out: a closed loop has no offered rate.
     """
 
     code: str
     comparisons: tuple[ComparisonKind, ...]
     needed: Needed = _never
-    metrics: Collection[str] = ()  # none: of all
+    metrics: Collection[str] = ()  # none: for all metrics
 
     def is_asked(self, comparison: ComparisonKind, metric: str) -> bool:
         """Whether a comparison of a metric asks for this condition."""
         return comparison in self.comparisons and (not self.metrics or metric in self.metrics)
 
 
-# A row is named by these. One side may leave one out altogether: its rows are then compared with those of the other side that state it.
+# These name a row. If one side never states one of them, its rows are compared with the rows of the other side that do.
 STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers")
 _NAMING = ("participant", *STATED)
 NETWORK = ("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s")  # nothing was changed where none is stated
 SETTINGS = "settings"  # of the transport: a JSON object
-SETTING_PREFIX = "setting "  # before the name of a setting that differs
+SETTING_PREFIX = "setting "  # stands before the name of a setting that differs
 MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
 LABELS = "labels"  # all labels of a side, as in the column of that name; each of them is a condition of its own (``label.plugin``)
-# A difference in the machine's name forbids no diff of releases: two machines may be alike in all that counts (`MACHINE`).
+# A diff compares machines by their hardware (`MACHINE`), not by their names: two machines may have the same hardware.
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
-        # The user gave them to set runs apart. A run without a label differs from all runs that have it.
+        # Users label runs to distinguish them. A run without a label differs from all runs that have it.
         LABELS: Condition(LABELS, _EVERYWHERE),
         # Rows of a diff have their test in their name, and the machine's hardware instead of its name.
         "host": Condition("host", _SERIES, _always),
@@ -111,7 +111,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "goal": Condition("goal", _DIFF, lambda row, _: row["test"] == "sustain"),
         "recovery_time_ns": Condition("recovery_time", _LOAD, lambda row, comparison: comparison == "diff" and row["test"] == "demand"),
         "instances": Condition("instances", _DIFF, lambda row, _: row["keyed"] is True),
-        # A version that states one less had none, or one that another line states: its logs are compared as before.
+        # An older version may state fewer settings. Its logs are compared all the same.
         SETTINGS: Condition("settings", _DIFF),
         "side": Condition("side", _DIFF),
         "waiting": Condition("waiting", _DIFF),
@@ -133,12 +133,12 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "subscribers": Condition("subscribers", _LOAD),
         **{name: Condition(name.rsplit("_", 1)[0].removesuffix("_bit_per"), _EVERYWHERE) for name in NETWORK},
         "bytes_moved": Condition("bytes_moved", _SERIES, metrics=("goodput",)),
-        # A document that prints a column for each operating system does not say that one machine ran them all.
+        # Columns of a document for several operating systems need not come from one machine.
         "operating_system": Condition("operating_system", _SERIES),
-        # A campaign measures its transports in turns within the same hour. A few runs of one campaign and many of another lie apart by more
-        # than two transports do, so that whoever had the more runs would win.
+        # A campaign measures its transports in turns within the same hour. Two campaigns may differ by more than two transports do, so the
+        # transport with more runs in the better campaign would win.
         "campaign": Condition("campaign", _RANKING),
-        # A rate of messages that travel together says nothing of one by one, nor have both been measured at the same sizes.
+        # A rate of batched messages cannot be compared with a rate of single messages, and both were measured at different sizes.
         "batched": Condition("batched", _RANKING),
     }
 )
@@ -148,7 +148,7 @@ CODES: Mapping[str, str] = MappingProxyType({name: condition.code for name, cond
 class Judgement(NamedTuple):
     """Conditions that differ, those that are not stated and would have to be known, and machines that have different names.
 
-    A diff of a row with ``unverified`` conditions gives no verdict beyond single values; a ratio and a ranking are refused.
+    A diff judges a row with ``unverified`` conditions by single values only; a ratio and a ranking are refused.
     """
 
     different: tuple[Difference, ...]
@@ -157,11 +157,13 @@ class Judgement(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Whether a ratio of both sides, or a place in one ranking, means nothing."""
+        """Whether a ratio of both sides, or a ranking of both, would mean nothing."""
         return bool(self.different or self.unverified)
 
 
-def judge(old: Stated, new: Stated, across: Collection[str] = (), comparison: ComparisonKind = "diff", only: Collection[str] = ()) -> Judgement:
+def judge(
+    old: Conditions, new: Conditions, across: Collection[str] = (), comparison: ComparisonKind = "diff", only: Collection[str] = ()
+) -> Judgement:
     """Compare the conditions of two cells or series.
 
     Two runs on the same host (the same host file) have the same machine, also where the file leaves something out.
@@ -193,25 +195,25 @@ def asked(comparison: ComparisonKind, metric: str) -> tuple[str, ...]:
     return tuple(name for name, condition in CONDITIONS.items() if condition.is_asked(comparison, metric))
 
 
-def unknown(conditions: Stated, comparison: ComparisonKind) -> tuple[str, ...]:
-    """The codes of the conditions that one side alone would have to state: without them it is comparable with nothing."""
+def unknown(conditions: Conditions, comparison: ComparisonKind) -> tuple[str, ...]:
+    """The codes of the conditions that a side must state and does not; without them it can be compared with nothing."""
     return tuple(
         CODES[name] for name in asked(comparison, conditions["metric"]) if conditions[name] is None and _is_needed(name, conditions, comparison)
     )
 
 
-def shared(conditions: Stated, comparison: ComparisonKind) -> tuple[tuple[str, Any], ...]:
-    """The conditions that the members of a group share, with their values. `judge` refuses no two sides with the same ones, if none is `unknown`."""
+def shared(conditions: Conditions, comparison: ComparisonKind) -> tuple[tuple[str, Any], ...]:
+    """The conditions that the members of a group share, with their values. Sides that share all of them are comparable if none is `unknown`."""
     return tuple((name, conditions[name]) for name in asked(comparison, conditions["metric"]))
 
 
-def is_ranked_nowhere(conditions: Stated) -> bool:
-    """Whether no ranking takes this: a rate of bytes that nobody moved."""
+def is_ranked_nowhere(conditions: Conditions) -> bool:
+    """Whether no ranking may contain this: a rate of bytes that were never moved."""
     return bool(conditions["bytes_moved"] == NOT_MOVED)
 
 
-def _differences(field: str, old: Stated, new: Stated, comparison: ComparisonKind, across: Collection[str]) -> Iterator[Difference]:
-    """Yield what differs in a condition: nothing or one difference, but one for each label and for each setting of a transport."""
+def _differences(field: str, old: Conditions, new: Conditions, comparison: ComparisonKind, across: Collection[str]) -> Iterator[Difference]:
+    """Yield the differences in a condition: at most one, except for labels and for settings, which yield one each."""
     if field == LABELS:
         olds, news = labels_of(old[field]), labels_of(new[field])
         for label in sorted({*olds, *news} - {*across}):
@@ -225,10 +227,10 @@ def _differences(field: str, old: Stated, new: Stated, comparison: ComparisonKin
         yield Difference(CODES[field], as_text(old[field]), as_text(new[field]))
 
 
-def _different_settings(old: Stated, new: Stated) -> Iterator[Difference]:
-    """Yield the settings that differ. Only those that both sides have can.
+def _different_settings(old: Conditions, new: Conditions) -> Iterator[Difference]:
+    """Yield the settings that both sides have and that differ.
 
-    Two transports have settings of their own; and a version that lacks a setting was made before there was one (`compare.profiles` names those).
+    Two transports have different settings, and an older version may lack a setting; `compare.profiles` names the settings of one side.
     """
     olds, news = (settings_of(side[SETTINGS]) for side in (old, new))
     for name in sorted(olds.keys() & news.keys()):
@@ -237,7 +239,7 @@ def _different_settings(old: Stated, new: Stated) -> Iterator[Difference]:
 
 
 def settings_of(text: str | None) -> Mapping[str, str]:
-    """The settings of a transport by name; none if they are not stated, or not as they should be."""
+    """The settings of a transport by name; none if they are not stated. A text that is no JSON is one setting without a name."""
     try:
         settings = msgspec.json.decode(text or "{}", type=dict[str, Any])
     except msgspec.DecodeError:
@@ -245,7 +247,7 @@ def settings_of(text: str | None) -> Mapping[str, str]:
     return {name: str(value) for name, value in settings.items()}
 
 
-def _is_needed(field: str, conditions: Stated, comparison: ComparisonKind) -> bool:
+def _is_needed(field: str, conditions: Conditions, comparison: ComparisonKind) -> bool:
     return CONDITIONS[field].needed(conditions, comparison)
 
 
@@ -254,7 +256,7 @@ def _machines(old: str | None, new: str | None) -> tuple[Difference, ...]:
 
 
 def _differ(field: str, old: object, new: object, comparison: ComparisonKind) -> bool:
-    """Whether two conditions are known to differ. What names a row or a series must be the same: a name and none are two."""
+    """Whether two conditions are known to differ. Conditions that name a row or a series differ also if one side states none."""
     if field in NETWORK:
         return (old or None) != (new or None)
     is_decidable = (old is not None and new is not None) or field in _NAMING or comparison != "diff"

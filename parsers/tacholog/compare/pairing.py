@@ -33,7 +33,7 @@ class PairSide(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
 
 class PlanEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What happened to the plan: when, after how many runs, and how many pairs were planned from then on."""
+    """A change of the plan: when, after how many runs, and how many pairs were planned from then on."""
 
     what: Literal["interrupted", "resumed", "extended"]
     time: str
@@ -77,16 +77,16 @@ def write_record(folder: Path, record: PairRecord) -> None:
 
 
 def plan_warnings(roots: Iterable[str | None]) -> tuple[ComparisonWarning, ...]:
-    """What a comparison of runs in these folders must report about their plan: ``ab_unfinished``, ``ab_extended``, ``ab_resumed``.
+    """The warnings that a comparison of runs in these folders has about their plan: ``ab_unfinished``, ``ab_extended``, ``ab_resumed``.
 
     Args:
         roots: the folders of both sides' runs; each record counts once.
 
     Raises:
-        UnreadableInput: a record is not of this schema. A file of this name that does not stand beside the sides of the runs is none.
+        UnreadableInput: a record is not of this schema. Files of this name elsewhere than beside the two sides are ignored.
     """
     named = list(dict.fromkeys(root for root in roots if root and root not in _ABOVE_NOTHING))
-    # Hundreds of runs lie in a few folders. To ask for a record above each run took a tenth of what a site of 1000 runs takes to bring up to date.
+    # Hundreds of runs are in a few folders, so look for a record above each folder once, not above each run.
     parents = dict.fromkeys(map(os.path.dirname, named))
     folders = [above for above in dict.fromkeys(above for parent in parents for above in _above(Path(parent))) if is_there(above, RECORD_FILE)]
     if not folders:
@@ -97,7 +97,7 @@ def plan_warnings(roots: Iterable[str | None]) -> tuple[ComparisonWarning, ...]:
 
 
 def _above(parent: Path) -> list[Path]:
-    """Return the folders in which the record of a run may lie."""
+    """Return the folders in which the record of a run may be."""
     return [parent, *parent.parents][:_LEVELS]
 
 

@@ -13,8 +13,8 @@ from tacholog.errors import TachologError
 from tacholog.runs.manifest import read_toml
 from tacholog.schema.metrics import METRICS
 
-MIN_RUNS = 6  # With five pairs no rank test can reach 5 %.
-TESTABLE_BEYOND = 100  # samples beyond a percentile in each run: with fewer, noise hides changes of half the size of the tail
+MIN_RUNS = 6  # With five pairs, no rank test can have a p-value below 5 %.
+TESTABLE_BEYOND = 100  # samples beyond a percentile in each run: with fewer, the noise of the percentile hides large changes
 BANDS = ("centre", "high", "tail")
 TESTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -29,7 +29,7 @@ Percent = Annotated[float, msgspec.Meta(gt=0)]
 
 
 def band_of(statistic: str) -> str:
-    """The kind of threshold that a statistic has: ``centre``, ``high`` percentiles from 90 to 99, or the ``tail`` beyond, a maximum too."""
+    """The kind of threshold of a statistic: ``centre``, ``high`` (percentiles from 90 to 99) or ``tail`` (beyond 99, and the maximum)."""
     if statistic == "max":
         return "tail"
     share = percentile(statistic)
@@ -39,7 +39,7 @@ def band_of(statistic: str) -> str:
 
 
 def percentile(statistic: str) -> float | None:
-    """The percentage that a percentile's name holds (``p99.9``: 99.9), ``None`` for anything else."""
+    """The percentage in the name of a percentile (``p99.9``: 99.9); ``None`` for other statistics."""
     try:
         return float(statistic[1:]) if statistic.startswith("p") else None
     except ValueError:
@@ -47,7 +47,7 @@ def percentile(statistic: str) -> float | None:
 
 
 class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A percentage for each kind of statistic; what a file leaves out stays as it is here."""
+    """A percentage for each kind of statistic; these values hold where a file states none."""
 
     centre: Percent = 3.0
     high: Percent = 5.0
@@ -55,7 +55,7 @@ class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class SingleBands(Bands, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much single values may differ by chance, as long as nobody has measured it."""
+    """How much single values may differ by chance, if it was not measured."""
 
     centre: Percent = 10.0
     high: Percent = 25.0

@@ -1,6 +1,6 @@
-"""What a comparison can find: before the first run and after the last one, by the same functions.
+"""The power of a comparison: which changes it can detect, before the first run and after the last one, by the same functions.
 
-The level of a report is shared by two tests. The ranks of each row, adjusted over all rows, find changes of many rows, and changes among outliers.
+Two tests share the level of a comparison. The ranks of each row, adjusted over all rows, find changes of many rows, and changes among outliers.
 The largest of all rows (`tacholog.compare.statistics`) finds the change of a single row. How the level is divided depends on the number of pairs
 and rows alone, never on a value that was measured.
 """
@@ -27,15 +27,15 @@ from tacholog.compare.statistics import (
     student_t_two_sided_quantile,
 )
 
-POWER = 0.8  # A change counts as detectable if a report finds it in four cases of five.
+POWER = 0.8  # A change counts as detectable if a comparison detects it in four cases of five.
 MOST_PAIRS = 100  # the largest number of pairs that is ever suggested
 _DRAWS, _DRAWN = 2000, 5_000_000  # how many simulated rows, and at most how many numbers in one simulation
-_EVERY_SUBSET = 10  # With up to so many pairs, the flips of the changed row itself are looked at one by one.
+_EVERY_SUBSET = 10  # With at most so many pairs, every flip of the changed row is computed.
 _AT_ONCE = 4_000_000
 
 
 class RunCounts(NamedTuple):
-    """How often a row was measured, and among how many: pairs (both numbers are the same) or sessions of each side."""
+    """The number of pairs (twice the same number), or of sessions on each side, of a row, and the number of rows that are tested together."""
 
     old: int
     new: int
@@ -51,10 +51,10 @@ def least_p(runs_old: int, runs_new: int, paired: bool) -> float:
 def share_of_largest(pairs: Iterable[int], rate: float, *, sessions: bool = False) -> float:
     """The part of the level that the test by the largest row gets; the ranks get the rest.
 
-    Half, if half of the level is enough for either test. All of it, if half is not enough: with six pairs. Nothing, if there are no pairs.
+    Half of it, if half of the level is enough for both tests. All of it if half is not enough, as with six pairs. Nothing if there are no pairs.
 
     Args:
-        pairs: how many pairs the rows have that are adjusted together; none for rows without pairs.
+        pairs: the numbers of pairs of the rows that are adjusted together; empty if no row has pairs.
         rate: the level of both tests together.
         sessions: whether there are also rows that are compared by sessions, which only the ranks can judge.
     """
@@ -93,18 +93,18 @@ def runs_needed(rows: int, rate: float, paired: bool) -> int:
 def detectable(
     deviation: Floats, design: RunCounts, rate: float, threshold: Floats, hidden: Floats | float = 0.0, *, share: float | None = None
 ) -> Floats:
-    """The smallest true shift of a single row that a report finds in four cases of five. Infinite where no shift can be found.
+    """The smallest true shift of a single row that a comparison detects in four cases of five. Infinite where no shift can be detected.
 
-    Found means called better or worse: the shift is significant in the report, the interval of the row leaves out zero, and the estimate
+    Detected means called better or worse: the shift is significant in the comparison, the interval of the row excludes zero, and the estimate
     reaches the threshold. `tacholog diff` prints it for undecided rows, `tacholog ab --plan` before the first run.
 
     Args:
         deviation: standard deviation of the logarithms between runs (of the differences, if paired), shape (rows,).
         design: of these rows.
-        rate: the level of the report.
+        rate: the level of the comparison.
         threshold: the smallest shift that counts, as a logarithm, shape (rows,).
         hidden: how much shift rounding can hide, as a logarithm, shape (rows,).
-        share: the part of the level that the test by the largest row gets; none: as for a report in which all rows have this design.
+        share: the part of the level that the test by the largest row gets; ``None``: as for a comparison in which all rows have this design.
     """
     if share is None:
         share = share_of_largest([design.old] if design.paired else [], rate)
@@ -129,7 +129,7 @@ def pairs_for(shift: float, deviation: float, rows: int, rate: float, threshold:
         shift: the true shift of the row, as a logarithm.
         deviation: standard deviation of the differences of pairs, as a logarithm.
         rows: how many are adjusted together.
-        rate: the level of the report.
+        rate: the level of the comparison.
         threshold: the smallest shift that counts, as a logarithm.
     """
 
@@ -140,7 +140,7 @@ def pairs_for(shift: float, deviation: float, rows: int, rate: float, threshold:
 
 
 class _Needs(NamedTuple):
-    """For each simulated row, in standard deviations: how large its shift must be to be significant, and to have an interval without zero.
+    """For each simulated row, in standard deviations: the shift that makes it significant, and the shift that makes its interval exclude zero.
 
     ``estimate`` is the estimate of the row without any shift.
     """
@@ -152,7 +152,7 @@ class _Needs(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
-    """Simulate rows with normal noise. All statistics move with the shift, so what each row needs follows without trying shifts."""
+    """Simulate rows with normal noise. All statistics move with the shift, so the shift that each row needs follows without trying shifts."""
     generator = np.random.default_rng(1)
     old, new, rows, paired = design
     draws = min(_DRAWS, _DRAWN // (old * new))
@@ -171,7 +171,7 @@ def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
 
 
 def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random.Generator) -> Floats:
-    """How large the shift of each simulated row must be so that few enough flips give a larger statistic of any row.
+    """The shift of each simulated row at which few enough flips give a larger statistic of any row.
 
     Args:
         noise: of the pairs of each simulated row, shape (draws, pairs).
@@ -181,27 +181,27 @@ def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random
     """
     draws, pairs = noise.shape
     flips = flips_of(pairs)
-    allowed = ceil(level * flips * (1 - 1e-9)) - 1  # how many flips may reach the statistic of the row; one of them flips nothing
+    allowed = ceil(level * flips * (1 - 1e-9)) - 1  # how many flips may reach the statistic of the row, without the one that flips nothing
     if allowed < 1:
         return np.full(draws, np.inf)
     # The flips of rows that did not change are like new draws of Student's t.
     spread, mean = noise.std(axis=1, ddof=1) / np.sqrt(pairs), noise.mean(axis=1)
     if pairs > _EVERY_SUBSET:
-        of_one = generator.beta(flips - allowed, allowed, draws)  # the distribution of the one of the other flips that decides
+        of_one = generator.beta(flips - allowed, allowed, draws)  # the distribution of the flip that decides
         return np.asarray(spread * student_t_two_sided_quantile(-np.expm1(np.log(of_one) / rows), pairs - 1) - mean)
     by_own_flips = _by_own_flips(noise, allowed)
     if rows == 1:
         return by_own_flips[:, -1]
     below = np.cumsum(np.log(generator.random((draws, allowed))) / (flips - 1.0 - np.arange(allowed)), axis=1)  # the largest ones first
     others = spread[:, None] * student_t_two_sided_quantile(-np.expm1(below / (rows - 1)), pairs - 1) - mean[:, None]
-    # Some of the flips that are allowed to reach the row may be its own, the rest those of other rows.
+    # The flips that may reach the statistic of the row are flips of the row itself and flips of other rows, in any split of their number.
     return np.asarray(np.maximum(by_own_flips, others[:, ::-1]).min(axis=1))
 
 
 def _by_own_flips(noise: Floats, allowed: int) -> Floats:
-    """How large the shift must be so that at most 0, 1, ... ``allowed`` - 1 flips of the row itself reach its own statistic.
+    """The shift at which at most 0, 1, ... ``allowed`` - 1 flips of the row itself reach its own statistic.
 
-    A flip reaches it if the pairs that are flipped have a sum of at most zero, or those that are not.
+    A flip reaches it if the flipped pairs have a sum of at most zero, or the other pairs have.
     """
     pairs = noise.shape[1]
     chosen = (np.arange(1, 2**pairs - 1)[:, None] >> np.arange(pairs)) & 1

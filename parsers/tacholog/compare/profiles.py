@@ -46,7 +46,7 @@ class Profile(NamedTuple):
 def machine_names(*sides: Dataset) -> dict[str, str]:
     """The name of each machine that a run of any side was measured on, by its id.
 
-    Names say the processor, so machines of one kind share a name. Two machines then have their ids behind it: a reader must see that they are two.
+    A name states the processor, so machines of one kind share a name. The id of the machine follows such a name: a reader must see that they are two.
     """
     hosts = {str(host) for side in sides for host in side.runs["host"].dropna()}
     name_of = {host: side.hosts[host].name for side in sides for host in hosts if host in side.hosts}
@@ -67,7 +67,7 @@ def _profile(run: Mapping[str, Any], hosts: Mapping[str, Host], names: Mapping[s
     host_file = hosts.get(host or "")
     machine = dict(zip(MACHINE, _machine(host_file), strict=True)) if host_file else dict.fromkeys(MACHINE)
     machine |= _link(_text_or_none(run["manifest"]))
-    # The options of a document only repeat its conditions; those of a campaign are settings.
+    # The options of a document only repeat its conditions; the options of a campaign are settings.
     option_text = None if run["published"] is True else _with_machines(_text_or_none(run["options"]), hosts)
     options, settings = split_options(option_text)
     return Profile(
@@ -106,7 +106,7 @@ def _machine(host: Host) -> tuple[str | None, ...]:
 
 
 def _link(manifest: str | None) -> dict[str, str]:
-    """The network card and the MTU of a run between hosts, where it states its link: a host may have other cards, which took no part."""
+    """The network card and the MTU of the link of a run between hosts, if it states them: a host may have other cards, which took no part."""
     if manifest is None or '"link_' not in manifest:
         return {}
     environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
@@ -137,7 +137,7 @@ def soft_differences(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
 
 
 def _settings_of_one_side(old: Dataset, new: Dataset) -> Iterator[Difference]:
-    """The settings that a transport of both sides has on one side only, each once, with the transports. Their rows are compared all the same."""
+    """Each setting that a transport has on one side only, with the names of these transports. Their rows are compared all the same."""
     before, after = _settings(old), _settings(new)
     transports_of: dict[tuple[str, str | None, str | None], list[str]] = {}
     for transport in sorted(before.keys() & after.keys()):
@@ -160,7 +160,7 @@ def _settings(dataset: Dataset) -> dict[str, dict[str, set[str]]]:
 
 
 def _disturbance(old: Dataset, new: Dataset) -> Iterator[Difference]:
-    """What differs from run to run, by the medians of both sides, where they differ by enough to matter."""
+    """The facts that vary from run to run, such as the load, whose medians on both sides differ by enough to matter."""
     before, after = _facts(old), _facts(new)
     for fact, name, enough in _OF_RUNS:
         sides = before[fact], after[fact]
@@ -169,7 +169,7 @@ def _disturbance(old: Dataset, new: Dataset) -> Iterator[Difference]:
 
 
 def _facts(dataset: Dataset) -> dict[str, list[float]]:
-    """What the runs state of each fact."""
+    """The values of each fact, over the runs that state it."""
     values_of: dict[str, list[float]] = {fact: [] for fact, _, _ in _OF_RUNS}
     for manifest in dataset.runs["manifest"].dropna():
         environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
@@ -213,7 +213,7 @@ def _environment(manifest: str) -> list[tuple[str, str]]:
 
 
 def is_same_build(old: Dataset, new: Dataset) -> bool:
-    """Whether both sides are one program, called in the same ways (its lists may come in another order): one build measured twice."""
+    """Whether both sides are one build, measured twice: one program with the same arguments, whose lists may be in another order."""
     sides = [_programs(side) for side in (old, new)]
     if None in sides[0] | sides[1] or not (sides[0] <= sides[1] or sides[1] <= sides[0]):
         return False
@@ -221,7 +221,7 @@ def is_same_build(old: Dataset, new: Dataset) -> bool:
 
 
 def is_same_control(old: Dataset, new: Dataset) -> bool:
-    """Whether the controls of both sides are the same program, as far as the runs say: a control whose program changed shows nothing of the host."""
+    """Whether the controls of both sides are the same program, as far as the runs state it: controls of two programs show nothing about the host."""
     builds = [{program[0] for program in _programs(side, controls=True) if program} for side in (old, new)]
     return builds[0] == builds[1] or not all(builds)
 

@@ -41,7 +41,7 @@ _UNUSED = (
     "last_line",
     "value_line",
     "unit",
-)  # No row of a comparison names its place in a log: for a million rows this saves 40 MB.
+)  # No row of a comparison names its line in a log, so these columns are not read.
 
 
 def find(name: str, roots: Sequence[Path], work: Work | None = None) -> Dataset:
@@ -55,12 +55,12 @@ def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = No
     Args:
         names: each is a path, or a release label that is looked for in ``roots``.
         roots: folders of runs.
-        work: who reads the logs; ``None``: this process.
+        work: the pool that reads the logs; ``None``: this process.
 
     Raises:
-        UnreadableInput: there is nothing of a name, or nothing in it.
+        UnreadableInput: nothing has one of the names, or it is empty.
     """
-    if "" in names:  # as an unset variable of a script gives it; a path without a name is the current folder
+    if "" in names:  # An unset variable of a script, for example. Without this check, the current folder would be read.
         raise UnreadableInput("a side has no name: give a release, a log or a folder (. is the current one)")
     datasets = {name: open_path(Path(name), _UNUSED, work=work) for name in dict.fromkeys(names) if not_a_file(Path(name)) or Path(name).exists()}
     labels = {name: one_form(name) for name in names if name not in datasets}
@@ -91,14 +91,14 @@ def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[s
 def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
     """The part of a dataset that belongs to these of its runs."""
     tables = {name: getattr(dataset, name) for name in TABLES if name != "runs"}
-    # A run that could not be read may belong to this release: the report must name it.
+    # A run that could not be read may belong to this release, so its problems stay.
     others = set(dataset.runs["run"]) - set(runs["run"])
     return Dataset(runs=runs, **{name: table[~table["run"].isin(others)] for name, table in tables.items()}, hosts=dataset.hosts)
 
 
 def stated_of(runs: pd.DataFrame, names: Sequence[str]) -> list[dict[str, Any]]:
-    """These columns of each run; ``None`` for what is not stated. Pandas takes milliseconds for this, and a site of few runs has many comparisons."""
-    frame: Any = runs  # The types of pandas do not know that a missing value can become None.
+    """These columns of each run; ``None`` for unknown values. Without `DataFrame.to_dict`, which is slow for the many comparisons of a site."""
+    frame: Any = runs  # The type stubs of pandas lack na_value=None.
     columns = [frame[name].to_numpy(dtype=object, na_value=None).tolist() if name in frame else [None] * len(frame) for name in names]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -141,13 +141,13 @@ def of_labels(dataset: Dataset, asked: Sequence[tuple[str, str]]) -> Dataset:
 
 
 def control_runs(dataset: Dataset) -> set[str]:
-    """The names of the runs that no release changes."""
+    """The names of the control runs, which no release changes."""
     runs = dataset.runs.reindex(columns=["run", "labels"]).dropna()
     return {str(run) for run, labels in zip(runs["run"], runs["labels"], strict=True) if CONTROL in labels_of(str(labels))}
 
 
 def without_controls(dataset: Dataset) -> Dataset:
-    """The part of a dataset that is about what was measured."""
+    """The dataset without its control runs."""
     controls = control_runs(dataset)
     return _only(dataset, dataset.runs[~dataset.runs["run"].isin(controls)]) if controls else dataset
 
@@ -157,14 +157,14 @@ def _there(releases: set[str]) -> str:
 
 
 def _releases(labels: Sequence[str], roots: Sequence[Path], work: Work | None) -> dict[str, Dataset]:
-    """Return the runs of each release, in the first of the roots that has some. Only their logs are read."""
+    """Return the runs of each release, from the first of the roots that has it. Only their logs are read."""
     there: set[str] = set()
     releases: dict[str, Dataset] = {}
 
     def wanted(manifest: Manifest) -> bool:
         if manifest.release is not None:
             there.add(manifest.release)
-        # Published figures are compared with those of all other releases: some are the same measurement, published again.
+        # Published figures are read for all releases: some releases publish the same measurement again.
         return manifest.release is not None and (manifest.release in missing or manifest.published)
 
     for root in roots:
@@ -202,7 +202,7 @@ def _checked(path: Path, renames: dict[str, dict[str, str]]) -> Renames:
 
 
 def folder_of_renames(roots: Sequence[Path]) -> Path | None:
-    """The first of these folders that has a file of renames; nothing if none has."""
+    """The first of these folders that has a file of renames; ``None`` if none has."""
     return next((root for root in roots if is_there(root, RENAMES_FILE)), None)
 
 
@@ -217,7 +217,7 @@ def find_renames(roots: Sequence[Path]) -> Renames:
 
 
 def renamed(dataset: Dataset, renames: Renames) -> Dataset:
-    """The dataset with today's names."""
+    """The dataset with the current names."""
     if not renames:
         return dataset
     runs, results = dataset.runs, dataset.results
@@ -230,5 +230,5 @@ def renamed(dataset: Dataset, renames: Renames) -> Dataset:
 
 
 def _replaced(frame: pd.DataFrame, field: str, names: Mapping[str, str]) -> pd.DataFrame:
-    column = frame[field].astype("string")  # categories would take no new name
+    column = frame[field].astype("string")  # a categorical column takes no new value
     return frame.assign(**{field: column.replace(dict(names)).astype(column.dtype)})

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 EXACT_RUNS = 40
-OUTER, INNER = 0.95, 0.90  # The interval that is shown, and the one that must lie within the threshold for "no change".
+OUTER, INNER = 0.95, 0.90  # The confidence of the interval that is shown, and of the interval that must be within the threshold for "no change".
 MIN_CLUSTER = 2
 _MEDIAN = 0.5
 MOST_PATTERNS = 2000  # Different patterns of ties in one call: with more, exact distributions take too long, and the normal approximation is close.
@@ -76,7 +76,7 @@ def paired_shift(differences: Floats, hidden: RoundingRange | None = None) -> Sh
 
     Args:
         differences: new minus old of each pair, logarithms, shape (rows, pairs), pairs >= 1.
-        hidden: the range that rounding allows for each value behind the differences; none: values are exact.
+        hidden: the range that rounding allows for each value behind the differences; ``None``: values are exact.
     """
     pairs = differences.shape[1]
     walsh = np.sort(pair_averages(differences), axis=1)
@@ -96,7 +96,7 @@ def unpaired_shift(old: Floats, new: Floats, hidden: RoundingRange | None = None
     Args:
         old: logarithms, shape (rows, runs of the old side).
         new: logarithms, shape (rows, runs of the new side).
-        hidden: the range that rounding allows for each value; none: values are exact.
+        hidden: the range that rounding allows for each value; ``None``: values are exact.
     """
     differences = np.sort(side_differences(old, new), axis=1)
     low, high = differences, differences
@@ -163,7 +163,7 @@ def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
 
 
 def inside_pairs(pairs: int, tail: float) -> int:
-    """How many of the ordered averages lie at or beyond an end of the interval that leaves out ``tail`` on either side."""
+    """How many of the ordered averages are at or beyond an end of the interval that leaves out ``tail`` on either side."""
     null = _signed_rank_null(tuple(2 * np.arange(1, pairs + 1))) if pairs <= EXACT_RUNS else None
     return _inside(null, pairs * (pairs + 1) // 2, math.sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24), tail)
 
@@ -285,7 +285,7 @@ def same_build_band(deviation: Floats, sessions: int) -> Floats:
 def two_modes(values: Floats, least_gap: Floats) -> NDArray[np.bool_]:
     """Whether the values of each row fall into two clusters: the widest gap is over three times the spread within them, and over ``least_gap``.
 
-    A single value apart is an outlier, not a cluster.
+    A single distant value is an outlier, not a cluster.
 
     Args:
         values: logarithms, shape (rows, runs).
@@ -506,7 +506,7 @@ def _of_splits(values: Floats, is_new: Floats) -> Floats:
 
 
 def _comparable(part: Floats, total: Floats, freedom: int) -> Floats:
-    """Statistics on a scale that is the same for any number of runs: about that of a squared normal variable."""
+    """Statistics on a scale that does not depend on the number of runs: approximately that of a squared normal variable."""
     share = np.divide(part, total, out=np.zeros_like(part), where=total > 0)
     np.minimum(np.round(share, _DIGITS), 1.0, out=share)
     with np.errstate(divide="ignore"):  # runs that all differ by the same amount: infinite, as it should be

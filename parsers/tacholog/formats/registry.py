@@ -65,14 +65,16 @@ class Format(Protocol):
 
 
 class InstalledFormats(NamedTuple):
-    """The formats that could be loaded, and the reasons why others could not. A broken package costs only its own format.
-
-    ``packages`` holds the package of each format, with its version.
-    """
+    """The formats that could be loaded, and the reasons why others could not. A broken package costs only its own format."""
 
     formats: Mapping[str, Format]
     failures: Mapping[str, str]
-    packages: Mapping[str, str]
+
+
+@functools.cache
+def entries() -> Mapping[str, EntryPoint]:
+    """Return the entry point of each format, sorted by name. No format is loaded."""
+    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
 
 
 @functools.cache
@@ -80,31 +82,24 @@ def installed() -> InstalledFormats:
     """Return all installed formats, sorted by name."""
     loaded: dict[str, Format] = {}
     failures: dict[str, str] = {}
-    packages: dict[str, str] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-        packages[entry.name] = _package(entry)
+    for entry in entries().values():
         try:
             module = entry.load()
             if lack := _missing_part(module):
-                failures[entry.name] = f"of {packages[entry.name]} is no format: {lack}"
+                failures[entry.name] = f"of {package_of(entry.name)} is no format: {lack}"
             else:
                 loaded[entry.name] = cast("Format", module)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever somebody else's module does when it is imported, sys.exit() included
-            failures[entry.name] = f"of {packages[entry.name]} cannot be loaded: {describe_error(error)}{_way_out(error)}"
-    return InstalledFormats(loaded, failures, packages)
+            failures[entry.name] = f"of {package_of(entry.name)} cannot be loaded: {describe_error(error)}{_way_out(error)}"
+    return InstalledFormats(loaded, failures)
 
 
 def _way_out(error: BaseException) -> str:
     """Return a hint for a format that imports a module that Tacholog does not have, such as a format for an older version."""
     is_moved = isinstance(error, ImportError) and (error.name or "").startswith("tacholog.")
     return "; all that formats need is in tacholog.formats.kit" if is_moved else ""
-
-
-def _package(entry: EntryPoint) -> str:
-    """Return the package of an entry point, with its version."""
-    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
 
 
 def _missing_part(module: object) -> str | None:
@@ -135,7 +130,10 @@ def is_ours(module: Format) -> bool:
 
 def package_of(name: str) -> str:
     """Return the package and version that provides the format of that name."""
-    return installed().packages.get(name, "an unknown package")
+    entry = entries().get(name)
+    if entry is None:
+        return "an unknown package"
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
 
 
 def formats() -> Mapping[str, Format]:

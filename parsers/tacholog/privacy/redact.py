@@ -5,35 +5,29 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
+import pandas as pd
 
 from tacholog.errors import UnreadableInput
 from tacholog.privacy import logs as logtext
-from tacholog.privacy.classes import is_unchanged, published_manifest, published_text, with_published_labels
+from tacholog.privacy.classes import is_unchanged, published_host, published_manifest, published_text, with_published_labels
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.logs import LineClasses, LogFolder, Ranges
 from tacholog.privacy.redaction_cache import RedactedLog, RedactedRun, RedactionCache, manifest_names_key, names_key, run_key, settings_key
 from tacholog.privacy.redactor import Redactor
-from tacholog.privacy.settings import Privacy
+from tacholog.privacy.settings import HOST_PSEUDONYM, Privacy, host_pseudonym
 from tacholog.privacy.tokens import plain
-from tacholog.runs.manifest import Manifest
+from tacholog.runs.host import pseudonym
+from tacholog.runs.manifest import RENAMES_FILE, REQUIREMENTS_FILE, Host, Manifest
 from tacholog.runs.problems import problem
 from tacholog.schema.columns import PrivacyClass
 from tacholog.schema.tables import TABLES
 from tacholog.store.cache import open_cache
 from tacholog.store.frames import Dataset, Row
 from tacholog.store.logs import Progress
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-from tacholog.privacy.classes import published_host
-from tacholog.privacy.settings import HOST_PSEUDONYM, host_pseudonym
-from tacholog.runs.host import pseudonym
-from tacholog.runs.manifest import RENAMES_FILE, REQUIREMENTS_FILE, Host
 
 TEXT_BYTES = 64_000_000
 _NAMING = ("hostname", "nodename", "user", "username", "login", "logname")
@@ -275,8 +269,6 @@ def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redact
 
 def _problems(table: pd.DataFrame, published_runs: Mapping[str, _PublishedRun], privacy: Privacy) -> pd.DataFrame:
     """Return the table of problems, with one row for all withheld lines of a log, and one row for each log that cannot be shown."""
-    import pandas as pd
-
     rows = _rows(table)
     if privacy.unknown_lines == "withhold":
         rows = [row for row in rows if not (row["kind"] == "unknown" and row["run"] in published_runs)]
@@ -318,18 +310,20 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
         is_plain: whether a text stays as it is in every run. Most do, and are looked at once.
         redact: returns what is shown of any other text of a run. Each pair of them is looked at once.
     """
-    import pandas as pd
-
     words = texts.astype("category").cat.remove_unused_categories()  # Words of other runs may be among the categories.
     words = words.cat.set_categories(sorted(words.cat.categories))  # Files must not depend on the order in which runs were read.
     rows = words.isin([word for word in words.cat.categories if not is_plain(str(word))]).to_numpy()
     if rows.any():
-        pairs = list(zip(runs[rows].astype("string").fillna(""), words[rows].astype("string"), strict=True))
-        made = {pair: redact(*pair) for pair in sorted(set(pairs))}
+        names = runs[rows].astype("string").fillna("").astype("category").cat
+        count = len(words.cat.categories)
+        pairs, numbers = np.unique(names.codes.to_numpy(np.int64) * count + words.cat.codes.to_numpy()[rows], return_inverse=True)
+        texts_of_pairs = [redact(str(names.categories[pair // count]), str(words.cat.categories[pair % count])) for pair in pairs]
         # No text that is replaced may stay among the words of the column, which are saved with it.
-        replaced = words.astype(object).where(~rows, None)
-        replaced[rows] = [made[pair] for pair in pairs]
-        words = replaced.astype("str").astype("category")
+        words = words.where(~rows).cat.remove_unused_categories()
+        every = pd.Index(sorted({*words.cat.categories, *(text for text in texts_of_pairs if text is not None)}), dtype="str")
+        codes = words.cat.set_categories(every).cat.codes.to_numpy(np.int64, copy=True)
+        codes[rows] = every.get_indexer(pd.Index(texts_of_pairs, dtype="str"))[numbers]
+        words = pd.Series(pd.Categorical.from_codes(codes, categories=every), index=texts.index)
     return words if isinstance(texts.dtype, pd.CategoricalDtype) else words.astype(texts.dtype)
 
 

@@ -34,7 +34,7 @@ from tacholog.visible import drawn
 TITLES: Mapping[RequirementVerdict, str] = MappingProxyType(
     {"failed": "Failed", "missing": "No such row", "undecided": "Cannot be told", "passed": "Passed"}
 )
-CLASSES: Mapping[RequirementVerdict, str] = MappingProxyType(  # of the verdicts of a diff that have the same colours
+CLASSES: Mapping[RequirementVerdict, str] = MappingProxyType(  # the classes of a diff's verdicts, for the same colours
     {"failed": "worse", "missing": "not_comparable", "undecided": "inconclusive", "passed": "no_change"}
 )
 _REASONS: Mapping[str, str] = MappingProxyType(
@@ -173,7 +173,7 @@ def reason(result: RequirementResult, row: RequirementRow, code: str) -> str:
 
 
 def lost_words(report: RequirementReport) -> str:
-    """Return which runs did not end well; nothing if all did. What they would have shown is not in any value."""
+    """Return which runs did not end well; an empty text if all did. Their results are missing from the values."""
     if not report.lost:
         return ""
     named = ", ".join(f"{run.run} ({run.status})" for run in report.lost[:_NAMED])
@@ -292,19 +292,19 @@ def _message(line: RequirementLine) -> str:
     return "; ".join(part for part in (line.limit, value, line.remark) if part)
 
 
-# White text on these has a contrast of 4.5 or more.
+# White text on these colours has a contrast of at least 4.5.
 _COLOURS: Mapping[RequirementVerdict, str] = MappingProxyType(
     {"failed": "#b3261e", "missing": "#8a5a00", "undecided": "#8a5a00", "passed": "#1e7b34"}
 )
 _GREY = "#555"
 _HEIGHT, _PAD, _BASE = 20, 6, 14
-_NARROW, _WIDE = "fijlrt.,:;!|'()[] I", "mwMW%@"  # letters that differ most from the mean width of a sans serif at 11 px
+_NARROW, _WIDE = "fijlrt.,:;!|'()[] I", "mwMW%@"  # characters whose width differs most from the mean, in a sans-serif font of 11 px
 _LONGEST = 80
 
 
 def badges(report: RequirementReport) -> dict[str, str]:
     """Return a badge for each requirement and one for all of them, ``requirements``, by the names of their files without ``.svg``."""
-    worst = report.results[0].verdict if report.results else "missing"  # they are sorted
+    worst = report.results[0].verdict if report.results else "missing"  # The results are sorted, the worst first.
     images = {"requirements": badge("requirements", headline(report), worst)}
     for result in report.results:
         name = slug(result.name)
@@ -319,7 +319,7 @@ def _verdict_text(result: RequirementResult) -> str:
 
 
 def badge(label: str, message: str, verdict: RequirementVerdict) -> str:
-    """Return a badge: the label on grey, what is said on the colour of a verdict. It also says so in words, for those who see no colours."""
+    """Return a badge: the label on grey, the message on the colour of the verdict. The title has the words for readers who do not see colours."""
     texts = [_shortened(label), _shortened(message)]
     widths = [_width(text) + 2 * _PAD for text in texts]
     total = sum(widths)
@@ -342,7 +342,7 @@ def _shortened(text: str) -> str:
 
 
 def _width(text: str) -> int:
-    """Return about how wide a text is at 11 px; ``textLength`` makes it so wide in any font."""
+    """Return the approximate width of a text at 11 px; ``textLength`` then enforces it in any font."""
     return round(sum(4.0 if char in _NARROW else 10.0 if char in _WIDE else 7.0 for char in text))
 
 
@@ -351,7 +351,7 @@ def requirements_html(judged: Iterable[JudgedRelease], find: Find) -> Html:
 
     Args:
         judged: the releases.
-        find: says where a value stands, which is that of a run.
+        find: returns the link to a value, which is that of a run.
     """
     parts: list[object] = []
     judged_sections = sections(judged)
@@ -373,7 +373,7 @@ def requirements_html(judged: Iterable[JudgedRelease], find: Find) -> Html:
 
 
 def _requirement_counts(report: RequirementReport) -> str:
-    """Return how many requirements got each verdict, and of how many rows they speak if that is another number."""
+    """Return how many requirements got each verdict, and the number of their rows if it differs."""
     count = sum(len(result.rows) for result in report.results)
     return headline(report) if count in (0, len(report.results)) else f"{headline(report)} (requirements, with {count} rows together)"
 

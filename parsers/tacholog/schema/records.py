@@ -177,7 +177,7 @@ class Bins(Sequence[tuple[int, int, int]]):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: ANN401 - NumPy's types, which the schema does without
         """Return the bins as an array."""
-        import numpy as np
+        import numpy as np  # Not at the top: `tacholog parse` needs no NumPy.
 
         return np.array(np.frombuffer(self._numbers, dtype=np.int64).reshape(-1, 3), dtype=dtype, copy=copy)
 

@@ -1,4 +1,9 @@
-"""From the logs of some runs to a part: what holds for a whole run, quality marks, and what the index keeps of each run."""
+"""Reads runs, writes their numbers as a part, and returns everything else that their logs gave.
+
+This module does what needs a whole run: how the run ended, the conditions that its logs share, its quality marks, and its clocks. A run on several
+machines has a ``clock.log`` with what the clocks report of themselves (`tacholog.runs.clocks`). If the reports tell how far the clocks may be apart,
+this error stands beside each one-way latency. Otherwise the latency is not shown, because nobody knows what it says.
+"""
 
 from __future__ import annotations
 
@@ -10,47 +15,54 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from tacholog.errors import UnreadableInput
+from tacholog.runs.clocks import CLOCK_FILE, NoWitness, clock_error_ns
 from tacholog.runs.conditions import distinguishing_options
 from tacholog.runs.disturbance import exceeded
 from tacholog.runs.host import stated_host
 from tacholog.runs.labels import labels_text
 from tacholog.runs.manifest import RUN_FILE, Host, Manifest
 from tacholog.runs.moments import is_moment
-from tacholog.runs.problems import UNREADABLE, problem
+from tacholog.runs.problems import CLOCKS, UNREADABLE, problem
 from tacholog.schema.conditions import Conditions, StatedConditions
-from tacholog.schema.records import SEVERITY, Facts, Status, number_in
-from tacholog.store.clocks import Clocks, clocks_of
+from tacholog.schema.records import BOUNDS, SEVERITY, Facts, Status, number_in
 from tacholog.store.columns import NOT_STATED, NUMBER_WIDTH, RECORD_WIDTH, Columns, Name, NumberArrays, RecordArrays, Shape, joined_words
 from tacholog.store.frames import Row
-from tacholog.store.logs import Limits, LogEntry, lost_log, open_named, read_log
+from tacholog.store.logs import LogEntry, ReadingLimits, lost_log, open_named, read_log
 from tacholog.store.parts import write_part
-from tacholog.store.quality import RunContext, judge
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
-    from tacholog.store.columns import Integers, Words
+    import numpy as np
+    from numpy.typing import NDArray
 
+    from tacholog.store.columns import Integers, Words
+    from tacholog.store.quality import RunContext
+
+_CLOCK_ERROR = ("clock_error", "max")
+_LARGEST_CLOCK_LOG = 2**20  # Bytes.
+_LARGE_CLOCK_ERROR = 0.1  # Of a latency.
 _RESOURCES = "resources"  # The format of the log of what processes used. It states no conditions, and holds under those of the results.
-#: Is told the place of a run among those to read, the name of its log that is read, and how many more bytes of its text are read now.
-Heard = Callable[[int, str, int], object]
+#: Called while a run is read, with the index of the run, the name of the log, and the number of bytes of text that are read next.
+RunProgress = Callable[[int, str, int], object]
 
 
 class RunTask(msgspec.Struct, frozen=True):
     """A run to read.
 
     Attributes:
-        manifest: its manifest, as JSON.
-        folder: where it is.
-        named_by_user: whether the user typed the names of its logs; otherwise none must lead out of the folder.
-        limits: how much of each log is read.
-        processors: how many its machine has, if the machine is described.
-        lost: why some of its logs cannot be read, by their places in the manifest.
-        contents: its files, where the reader cannot open them: on another machine.
+        manifest: the manifest, as JSON.
+        folder: the folder of the run.
+        named_by_user: whether the user typed the names of the logs. Otherwise no name may lead out of the folder.
+        limits: the limits for the size of each log.
+        processors: the number of processors of the machine, if it is known.
+        lost: for each log that must not be read: its index in the manifest, and the reason.
+        contents: the files of the run, if the reader cannot open them because it is another machine.
     """
 
     manifest: bytes
     folder: str
     named_by_user: bool = False
-    limits: Limits | None = None
+    limits: ReadingLimits | None = None
     processors: float | None = None
     lost: dict[int, str] = {}
     contents: dict[str, bytes] | None = None
@@ -70,16 +82,17 @@ class RunTask(msgspec.Struct, frozen=True):
 
 
 class RunRecord(msgspec.Struct):
-    """What the logs of a run gave but its numbers.
+    """Everything that the logs of a run gave, except the numbers.
 
     Attributes:
-        number: that of the run in its part.
-        run: its row of ``runs`` without its place and its manifest.
-        logs: their rows of ``logs`` without the run, and so of ``problems``.
-        histograms: the log, the line, the size, what the latencies span, and the packed bins of each distribution.
-        sizes: of each log, how many bytes of text and how many numbers it has.
-        machines: those that its logs state, where the run has no manifest.
-        is_lost: whether one of its logs could not be read.
+        number: the number of the run in its part.
+        run: the row of ``runs``, without the columns ``run``, ``root`` and ``manifest``.
+        logs: the rows of ``logs``, without the column ``run``.
+        problems: the rows of ``problems``, without the column ``run``.
+        histograms: for each distribution: the log, the line, the size, the basis of the latencies, and the packed bins.
+        sizes: for each log: the bytes of its text, and the number of its numbers.
+        machines: the machines that the logs state, if the run has no manifest.
+        is_lost: whether one of the logs could not be read.
     """
 
     number: int
@@ -92,14 +105,16 @@ class RunRecord(msgspec.Struct):
     is_lost: bool = False
 
 
-def read_runs(tasks: Sequence[RunTask], folder: Path, heard: Heard = lambda _place, _log, _count: None) -> tuple[str | None, list[RunRecord]]:
+def read_runs(
+    tasks: Sequence[RunTask], folder: Path, progress: RunProgress = lambda _index, _log, _count: None
+) -> tuple[str | None, list[RunRecord]]:
     """Read runs and write their numbers as a part.
 
     Returns:
-        The name of the part, ``None`` if it could not be written, empty if there are no numbers; and what else they gave.
+        The name of the part, and a record of each run. The name is ``None`` if the part could not be written, and empty if there are no numbers.
     """
     assembly = _Assembly()
-    records = [assembly.add(task, lambda log, count, place=place: heard(place, log, count)) for place, task in enumerate(tasks)]  # type: ignore[misc]
+    records = [assembly.add(task, lambda log, count, index=index: progress(index, log, count)) for index, task in enumerate(tasks)]  # type: ignore[misc]
     try:
         return assembly.write(folder), records
     except OSError:
@@ -107,14 +122,14 @@ def read_runs(tasks: Sequence[RunTask], folder: Path, heard: Heard = lambda _pla
 
 
 class _Assembly:
-    """Collects the numbers of runs."""
+    """Collects the numbers of runs, to write them as one part."""
 
     def __init__(self) -> None:
         self._shapes: dict[Shape, int] = {}
         self._names: dict[Name, int] = {}
         self._record_parts: list[Words] = []
         self._number_parts: list[Words] = []
-        # What the codes of shapes and names mean here, and where that begins for each log.
+        # Each log has its own codes for shapes and names. These lists translate them into ours; a log's own begin at its two starts.
         self._shape_codes: list[int] = []
         self._name_codes: list[int] = []
         self._starts: list[tuple[int, int]] = []
@@ -122,10 +137,10 @@ class _Assembly:
         self._contexts: list[RunContext] = []  # of each log
         self._runs = 0
 
-    def add(self, task: RunTask, heard: Callable[[str, int], object]) -> RunRecord:
+    def add(self, task: RunTask, progress: Callable[[str, int], object]) -> RunRecord:
         """Read a run."""
         manifest = msgspec.json.decode(task.manifest, type=Manifest)
-        logs = [_read(task, manifest, place, heard) for place in range(len(manifest.logs))]
+        logs = [_read(task, manifest, index, progress) for index in range(len(manifest.logs))]
         sizes = [(log.head.text_bytes, log.columns.number_count) for log in logs]
         problems = [row for log in logs for row in log.head.problems]
         clocks = clocks_of(manifest, task.open)
@@ -150,7 +165,7 @@ class _Assembly:
             run=run_row(manifest, facts, ending, options),
             logs=[log_row(log) for log in logs],
             problems=problems,
-            histograms=[found for log in logs for found in _histograms(log, clocks)],
+            histograms=[histogram for log in logs for histogram in _histograms(log, clocks)],
             sizes=sizes,
             machines=stated_host(facts[0].environment) if task.named_by_user else {},
             is_lost=any(log.head.is_lost for log in logs),
@@ -163,6 +178,8 @@ class _Assembly:
             OSError: it cannot be written.
         """
         import numpy as np
+
+        from tacholog.store.quality import judge
 
         records = joined_words(self._record_parts, RECORD_WIDTH)
         numbers = joined_words(self._number_parts, NUMBER_WIDTH)
@@ -194,14 +211,14 @@ _SHAPE = RecordArrays._fields.index("shape")
 _RECORD, _NAME = (NumberArrays._fields.index(name) for name in ("record", "name"))
 
 
-def _read(task: RunTask, manifest: Manifest, place: int, heard: Callable[[str, int], object]) -> LogEntry:
-    """Return what a log gives."""
-    entry = manifest.logs[place]
-    if place in task.lost:
-        return lost_log(entry, UNREADABLE, task.lost[place])
+def _read(task: RunTask, manifest: Manifest, index: int, progress: Callable[[str, int], object]) -> LogEntry:
+    """Read a log of a run."""
+    entry = manifest.logs[index]
+    if index in task.lost:
+        return lost_log(entry, UNREADABLE, task.lost[index])
     try:
         with task.open(entry.file) as stream:
-            return read_log(stream, manifest, entry, task.limits, lambda count: heard(entry.file, count))
+            return read_log(stream, manifest, entry, task.limits, lambda count: progress(entry.file, count))
     except UnreadableInput as error:
         return lost_log(entry, UNREADABLE, str(error))
     except OSError as error:
@@ -209,12 +226,12 @@ def _read(task: RunTask, manifest: Manifest, place: int, heard: Callable[[str, i
 
 
 def _in_all(meanings: Sequence[int], codes: Integers, starts: Sequence[int], counts: Integers) -> Integers:
-    """Return what codes of logs mean for all logs together.
+    """Translate the codes of single logs into codes that hold for all logs together.
 
     Args:
-        meanings: what the codes mean, where they are counted from the start for their log.
-        codes: those of each log, one log after the other.
-        starts: that of each log.
+        meanings: the codes for all logs. Those of each log begin at its start.
+        codes: the codes of single logs, one log after the other.
+        starts: the start of each log in ``meanings``.
         counts: how many codes each log has.
     """
     import numpy as np
@@ -231,11 +248,11 @@ def _histograms(log: LogEntry, clocks: Clocks) -> Iterator[tuple[str, int, int |
             yield log.entry.file, histogram.line, histogram.payload_bytes, histogram.basis, histogram.packed
 
 
-def _shared(found: Collection[Conditions]) -> Conditions:
-    """Return the conditions that all results of a run have in common, without those that only say what a latency is."""
+def _shared(several: Collection[Conditions]) -> Conditions:
+    """Return the conditions that all results of a run have in common, except those that only say what a latency is."""
     names = [name for name in Conditions.__struct_fields__ if name not in ("basis", "definition")]
-    values: Mapping[str, set[Any]] = {name: {getattr(conditions, name) for conditions in found} for name in names}
-    return StatedConditions(**{name: next(iter(known)) for name, known in values.items() if len(known) == 1})
+    values: Mapping[str, set[Any]] = {name: {getattr(conditions, name) for conditions in several} for name in names}
+    return StatedConditions(**{name: next(iter(different)) for name, different in values.items() if len(different) == 1})
 
 
 def _under(conditions: Conditions, shapes: Iterable[Shape]) -> list[Shape]:
@@ -244,31 +261,33 @@ def _under(conditions: Conditions, shapes: Iterable[Shape]) -> list[Shape]:
 
 def _measured(entries: Iterable[LogEntry]) -> set[tuple[int | None, Conditions]]:
     """Return the sizes and conditions of the results of a run."""
-    found: set[tuple[int | None, Conditions]] = set()
+    settings: set[tuple[int | None, Conditions]] = set()
     for entry in entries:
         records, shapes = entry.columns.records, entry.columns.shapes
         pairs = set(zip(records.shape.tolist(), records.payload_bytes.tolist(), strict=True))
-        found |= {(None if size == NOT_STATED else size, shapes[code].conditions) for code, size in pairs if shapes[code].scope != "resources"}
-    return found
+        settings |= {(None if size == NOT_STATED else size, shapes[code].conditions) for code, size in pairs if shapes[code].scope != "resources"}
+    return settings
 
 
 def _context(facts: Facts, manifest: Manifest, processors: float | None, *, failed: bool) -> RunContext:
-    """Return what the quality rules need to know: the load and the processors as the log states them, else as manifest and host file do."""
-    load, stated = facts.environment_number("load_start_load1"), facts.environment_number("host_cpus_online")
+    """Return what the quality rules need to know. Load and processors are those of the log; if it states none, those of manifest and host file."""
+    from tacholog.store.quality import RunContext
+
+    load, processors_in_log = facts.environment_number("load_start_load1"), facts.environment_number("host_cpus_online")
     return RunContext(
         failed=failed,
         clock_overhead_ns=facts.environment_number("clock_overhead_ns"),
         messages_per_latency_sample=facts.environment_number("messages_per_latency_sample"),
         load=number_in(manifest.environment, "load1_before") if load is None else load,
         other_load=number_in(manifest.environment, "other_load_before"),
-        processors=processors if stated is None else stated,
+        processors=processors if processors_in_log is None else processors_in_log,
         is_disturbed=any(exceeded(manifest.environment, manifest.limits)),
         took_other_way=facts.environment.get("way_agrees") == "no",
     )
 
 
 def run_ending(manifest: Manifest, logs: Sequence[LogEntry], *, has_results: bool) -> tuple[Status | None, str | None]:
-    """Return how a run ended and why: the worst ending that its manifest or one of its logs states; ``None`` if none of them states any.
+    """Return how a run ended, and why: the worst ending that its manifest or one of its logs states. ``None`` if no ending is stated.
 
     A log without results does not make a run empty whose other logs have some: often only one side prints them.
     """
@@ -280,9 +299,9 @@ def run_ending(manifest: Manifest, logs: Sequence[LogEntry], *, has_results: boo
 
 
 def run_row(manifest: Manifest, facts: Sequence[Facts], ending: tuple[Status | None, str | None], options: str | None) -> Row:
-    """Return a run's row without its place and its manifest. What the manifest leaves open, the first log fills that states it.
+    """Return the row of a run. A value that the manifest does not state is that of the first log that states it.
 
-    A log that names what it measured, as that of perftest names the library of a middleware, knows it better than the campaign, which measures many.
+    The system is that of the log, if the log names it: perftest names the library of a middleware, and a campaign measures many.
     """
     measured = next((f for f in facts if f.system), None)
     stated_version = next((f.system_version for f in facts if f.system_version), None)
@@ -324,3 +343,89 @@ def log_row(log: LogEntry) -> Row:
         "unknown": head.lines.get("unknown", 0),
         "status": head.status,
     }
+
+
+class Clocks(msgspec.Struct, frozen=True):
+    """The clocks of a run.
+
+    Attributes:
+        error_ns: the largest difference between the clocks; ``None`` if all processes shared one clock, or if the difference is unknown.
+        refusal: why one-way latencies of the run are not shown; ``None`` if they are shown.
+    """
+
+    error_ns: float | None = None
+    refusal: str | None = None
+
+    def apply(self, columns: Columns) -> int | None:
+        """Put the error of the clocks beside each one-way latency of a log, or take the latency away.
+
+        Returns:
+            The line of the first latency that was taken away; ``None`` if none was.
+        """
+        if (self.error_ns is None and self.refusal is None) or not columns.number_count:
+            return None
+        records, numbers = columns.records, columns.numbers
+        one_way = _flags(shape.conditions.basis == "one-way" for shape in columns.shapes)[records.shape]
+        latency = _flags(metric == "latency" for metric, _ in columns.names)[numbers.name] & one_way[numbers.record]
+        if not latency.any():
+            return None
+        if self.refusal is not None:
+            for name in ("value", "resolution"):
+                getattr(numbers, name)[latency] = float("nan")
+            numbers.bound[latency] = BOUNDS.index("=")
+            columns.add_marks(latency, ("two_clocks",))
+            return int(records.line[numbers.record[latency.argmax()]])
+        self._add_error(columns, latency)
+        return None
+
+    def problem(self, run: str, log: str, line: int) -> Row:
+        """Return the problem that the one-way latencies of a log, of which this line has the first, are refused."""
+        return problem(run, log, line, CLOCKS, "", self.refusal or "")
+
+    def _add_error(self, columns: Columns, latency: NDArray[np.bool_]) -> None:
+        """Add the error to each record with such latencies, and mark those of which it is a large part.
+
+        A standard deviation does not depend on an offset.
+        """
+        import numpy as np
+
+        error_ns, numbers = self.error_ns or 0.0, columns.numbers
+        spread = _flags(statistic == "std" for _, statistic in columns.names)[numbers.name]
+        is_large = error_ns > _LARGE_CLOCK_ERROR * np.abs(numbers.value)
+        columns.add_marks(latency & ~spread & is_large, ("clock_error",))
+        if _CLOCK_ERROR not in columns.names:
+            columns.names = [*columns.names, _CLOCK_ERROR]
+        of_records = np.unique(numbers.record[latency])
+        ends = np.searchsorted(numbers.record, of_records, side="right")
+        added = np.full((NUMBER_WIDTH, len(of_records)), NOT_STATED)
+        columns.number_words = np.insert(columns.number_words, ends, added, axis=1)
+        numbers = columns.numbers
+        positions = ends + np.arange(len(ends))
+        numbers.record[positions], numbers.name[positions] = of_records, columns.names.index(_CLOCK_ERROR)
+        numbers.value[positions], numbers.resolution[positions] = error_ns, np.nan
+        numbers.bound[positions], numbers.marks[positions] = BOUNDS.index("="), 0
+
+
+def _flags(values: Iterable[bool]) -> NDArray[np.bool_]:
+    import numpy as np
+
+    return np.fromiter(values, dtype=bool)
+
+
+def clocks_of(manifest: Manifest, open_log: Callable[[str], BinaryIO]) -> Clocks:
+    """Return what is known about the clocks of a run.
+
+    Args:
+        manifest: of the run.
+        open_log: opens a file of the run.
+    """
+    if manifest.clocks != "several":
+        return Clocks()
+    refused = "one-way latencies between machines are not shown"
+    if not any(entry.file == CLOCK_FILE for entry in manifest.logs):
+        return Clocks(refusal=f"{refused}: the run has no {CLOCK_FILE}, in which the clocks of its hosts report how exact they are")
+    try:
+        with open_log(CLOCK_FILE) as file:
+            return Clocks(error_ns=clock_error_ns(file.read(_LARGEST_CLOCK_LOG).decode("utf-8", "replace")))
+    except (NoWitness, UnreadableInput, OSError) as error:
+        return Clocks(refusal=f"{refused}: {error}")

@@ -1,12 +1,11 @@
 """The cache: one SQLite index, and the Parquet parts beside it.
 
-What was made of a log is found under the SHA-256 of everything that it was made from. The index says which part holds the numbers of a run, and holds
-all else that its logs gave; it also knows the SHA-256 of each file that nobody has written to since it was read.
+The key of a value is the SHA-256 of everything that the value was made from. For each run, the index has the name of the part with its numbers, and
+everything else that its logs gave. It also has the SHA-256 of files that were not changed since they were read.
 
-All of it is safe to delete at any time. Several processes may use it at once. What the index returns is what was put under that key: each value
-carries a checksum over its kind, its key and its bytes. A value that is damaged counts as missing, and a file that is damaged is made anew. Where
-nothing can be written, where others could write too, or where a file of another program is in its place, the cache stays empty, and everything works
-without it.
+The cache can be deleted at any time. Several processes may use it at once. Each value has a checksum over its kind, its key and its bytes. A damaged
+value counts as missing, and a damaged file is made anew. The cache stays empty, and everything works without it, if nothing can be written, if others
+could write too, or if a file of another program is in its place.
 """
 
 from __future__ import annotations
@@ -59,72 +58,72 @@ _Answer = TypeVar("_Answer")
 
 
 class Kind(StrEnum):
-    """What a value is. Each kind has a table of its own."""
+    """The kind of a value. Each kind has a table of its own."""
 
     MANIFEST = "manifest"  #: manifests, decoded
-    RUN = "run"  #: what the logs of a run gave but its numbers, and the part that holds these: see `tacholog.store.assembly`
-    PUBLISHED = "published"  #: what pages show of logs: redacted text, digests of pages
+    RUN = "run"  #: everything that the logs of a run gave, except its numbers, and the name of the part that has these: see `tacholog.store.fetch`
+    PUBLISHED = "published"  #: redacted text of logs, for pages
     FILE = "file"  #: digests of files: see `tacholog.store.digests`
 
 
 class Size(NamedTuple):
-    """How much a cache keeps of one kind."""
+    """The number and size of the values of one kind in a cache."""
 
     entries: int
     stored_bytes: int
 
 
 class Cache:
-    """A cache in one folder; without a folder, one that keeps nothing."""
+    """A cache in a folder. Without a folder, it stores nothing."""
 
     def __init__(self, folder: Path | None) -> None:
         """Open the file in this folder, or make it."""
         self.path = folder / FILE if folder else None
-        self.refused: str | None = None  # why nothing is kept there, if others could put something into it
+        self.refused: str | None = None  # Why the folder is not used, if others could write to it.
         self._is_busy = False
         self._connection = self._opened()
 
     def get(self, kind: Kind, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Return the values that are kept under these keys. One that is missing or damaged is left out."""
-        found: dict[bytes, bytes] = {}
-        for some in _batches(keys):
-            rows = self._ask(functools.partial(_select, kind, some)) or ()
-            found |= {key: value for key, stored in rows if (value := _right(kind, key, stored)) is not None}
-        return found
+        """Return the values of these keys. A missing or damaged value is left out."""
+        values: dict[bytes, bytes] = {}
+        for keys_of_batch in _batches(keys):
+            rows = self._ask(functools.partial(_select, kind, keys_of_batch)) or ()
+            values |= {key: value for key, stored in rows if (value := _value_in(kind, key, stored)) is not None}
+        return values
 
     def put(self, kind: Kind, entries: Mapping[bytes, bytes], part: str = "") -> None:
-        """Keep these values. A value that cannot be kept, because the disk is full or another process writes for too long, is not kept.
+        """Store these values. Nothing is stored if the disk is full, or if another process writes for too long.
 
         Args:
-            kind: what the values are.
+            kind: the kind of the values.
             entries: the values, by their keys.
-            part: the part that they name, which is kept as long as they are.
+            part: the name of the part to which they refer. `clean` does not delete it as long as they are stored.
         """
         rows = [(key, part, _stored(kind, key, value)) for key, value in entries.items()]
         if rows:
             self._write(functools.partial(_insert, kind, rows))
 
     def sizes(self) -> dict[Kind, Size]:
-        """Return how much is kept of each kind. The parts count with the runs whose numbers they hold."""
-        found = self._ask(lambda connection: {kind: _size(kind, connection) for kind in Kind}) or {}
-        if Kind.RUN in found and self.parts:
+        """Return the number and size of the values of each kind. The parts count as values of runs."""
+        sizes = self._ask(lambda connection: {kind: _size(kind, connection) for kind in Kind}) or {}
+        if Kind.RUN in sizes and self.parts:
             of_parts = sum(path.stat().st_size for path in self.parts.glob("*.parquet"))
-            found[Kind.RUN] = Size(found[Kind.RUN].entries, found[Kind.RUN].stored_bytes + of_parts)
-        return found
+            sizes[Kind.RUN] = Size(sizes[Kind.RUN].entries, sizes[Kind.RUN].stored_bytes + of_parts)
+        return sizes
 
     @property
     def parts(self) -> Path | None:
-        """The folder of the parts; ``None`` where nothing is kept."""
+        """The folder of the parts; ``None`` if nothing is stored."""
         return self.path.parent / PARTS if self.path and self._connection else None
 
     def clean(self) -> None:
-        """Delete parts that no value names, and what processes that were killed left. Young ones stay: another command may be about to name them."""
+        """Delete parts to which no value refers, and files of processes that were killed. Young files stay: another command may need them."""
         named = self._ask(lambda connection: {part for (part,) in connection.execute(f'SELECT DISTINCT part FROM "{Kind.RUN}"')})  # noqa: S608 - our own words
         if named is not None and self.parts:
             _remove_parts(self.parts, named, time.time() - _YOUNG_S)
 
     def clear(self) -> None:
-        """Forget everything, and give the space back."""
+        """Delete everything."""
         self.close()
         self._remove()
         self._connection = self._opened()
@@ -136,7 +135,7 @@ class Cache:
             self._connection = None
 
     def is_empty(self) -> bool:
-        """Whether nothing is kept, and the file is not one that could not be opened."""
+        """Whether nothing is stored. A file that cannot be opened is not empty."""
         if self._connection is None:
             return self.path is None or not os.path.lexists(self.path)
         return not any(size.entries for size in self.sizes().values())
@@ -153,12 +152,12 @@ class Cache:
             return False
 
     def _write(self, change: Callable[[sqlite3.Connection], object]) -> None:
-        """Change the database; never again after it was busy for too long: another process may have stopped while it writes."""
+        """Change the database. Do not try again after it was busy for too long: another process may have stopped while it writes."""
         if not self._is_busy:
             self._ask(change)
 
     def _ask(self, question: Callable[[sqlite3.Connection], _Answer]) -> _Answer | None:
-        """Ask the database; ``None`` if it cannot answer. A damaged file is removed, and a new one begun."""
+        """Ask the database. Return ``None`` if it cannot answer. A damaged file is replaced by an empty one."""
         if self._connection is None:
             return None
         try:
@@ -170,7 +169,7 @@ class Cache:
             return None
 
     def _opened(self) -> sqlite3.Connection | None:
-        """Open the file, or begin it again if it is damaged or of another version."""
+        """Open the file. It is replaced by an empty one if it is damaged or of another version."""
         for _ in range(2):
             try:
                 return self._connected()
@@ -224,7 +223,7 @@ class Cache:
 
 
 def _remove_parts(folder: Path, named: Collection[str] = (), before_s: float = math.inf) -> None:
-    """Delete what `tacholog.store.parts` and the engine wrote before this time, but no part that is named."""
+    """Delete the files that `tacholog.store.parts` and the engine wrote before this time, except the named parts."""
     for path in [*folder.glob(f"{'[0-9a-f]' * 64}.parquet"), *folder.glob(".part-*"), *folder.glob(".spill-*")]:
         with contextlib.suppress(OSError):  # Another command may delete the same.
             if path.stem in named or path.stat().st_mtime >= before_s:
@@ -303,8 +302,8 @@ def _marks(connection: sqlite3.Connection) -> list[int]:
 
 
 def _select(kind: Kind, keys: Collection[bytes], connection: sqlite3.Connection) -> list[tuple[bytes, bytes]]:
-    places = ",".join("?" * len(keys))
-    return connection.execute(f'SELECT key, value FROM "{kind}" WHERE key IN ({places})', tuple(keys)).fetchall()  # noqa: S608 - our own words
+    placeholders = ",".join("?" * len(keys))
+    return connection.execute(f'SELECT key, value FROM "{kind}" WHERE key IN ({placeholders})', tuple(keys)).fetchall()  # noqa: S608 - our own words
 
 
 def _insert(kind: Kind, rows: list[tuple[bytes, str, bytes]], connection: sqlite3.Connection) -> None:
@@ -318,40 +317,40 @@ def _stored(kind: Kind, key: bytes, value: bytes) -> bytes:
 
 
 def _packed(value: bytes) -> bytes:
-    """Return a value in fewer bytes, if it gets smaller at all."""
+    """Return a value in compressed form, if that is smaller."""
     if len(value) < _WORTH_PACKING:
         return _PLAIN + value
     return _ZLIB + zlib.compress(value, _LEVEL) if len(value) < _WORTH_ZSTANDARD else _ZSTANDARD + zstd.compress(value, _LEVEL)
 
 
-def _right(kind: Kind, key: object, stored: object) -> bytes | None:
-    """Return the value that was stored; ``None`` if this is not what was stored under this key."""
+def _value_in(kind: Kind, key: object, stored: object) -> bytes | None:
+    """Return the stored value; ``None`` if its checksum is wrong."""
     if not isinstance(key, bytes) or not isinstance(stored, bytes) or len(stored) <= _CHECKSUM_BYTES:
         return None
     content = stored[_CHECKSUM_BYTES:]
     if stored[:_CHECKSUM_BYTES] != _checksum(kind, key, content):
         return None
-    how, rest = content[:1], content[1:]
-    if how == _ZLIB:
-        return zlib.decompress(rest)
-    return rest if how == _PLAIN else zstd.decompress(rest)
+    encoding, packed = content[:1], content[1:]
+    if encoding == _ZLIB:
+        return zlib.decompress(packed)
+    return packed if encoding == _PLAIN else zstd.decompress(packed)
 
 
 def _checksum(kind: Kind, key: bytes, content: bytes) -> bytes:
-    found = hashlib.blake2b(len(key).to_bytes(8, "little"), digest_size=_CHECKSUM_BYTES, person=kind.encode()[:16])
-    found.update(key)
-    found.update(content)
-    return found.digest()
+    digest = hashlib.blake2b(len(key).to_bytes(8, "little"), digest_size=_CHECKSUM_BYTES, person=kind.encode()[:16])
+    digest.update(key)
+    digest.update(content)
+    return digest.digest()
 
 
 def _batches(keys: Iterable[bytes]) -> Iterator[list[bytes]]:
-    rest = iter(keys)
-    while some := list(islice(rest, _AT_ONCE)):
-        yield some
+    remaining = iter(keys)
+    while batch := list(islice(remaining, _AT_ONCE)):
+        yield batch
 
 
 def key_of(*parts: str | bytes) -> bytes:
-    """Return the key of what is made from these parts: the SHA-256 of all of them, each with its length."""
+    """Return the key of a value that is made from these parts: the SHA-256 of all of them, each with its length."""
     contents = [part.encode() if isinstance(part, str) else part for part in parts]
     return hashlib.sha256(b"".join([piece for content in contents for piece in (len(content).to_bytes(8, "little"), content)])).digest()
 

@@ -1,8 +1,7 @@
 """The numbers of logs as columns: a few arrays instead of an object for each number.
 
-A record has a place in the arrays of records, and each of its numbers has a place in the arrays of numbers. What many records share is kept once: the
-`Shape` of a record and the name of a number. A log with a million numbers takes some 40 MB so, and objects would take 600.
-`ColumnBuilder` makes them of what a reader finds.
+The arrays of records have one element for each record, those of numbers one for each number. Values that many records share are stored once: the
+`Shape` of a record, and the name of a number. `ColumnBuilder` makes the arrays while a log is read.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from tacholog.schema.conditions import Conditions
 from tacholog.schema.marks import mark_bits
 from tacholog.schema.records import BOUNDS, Number, Record, Scope, Side, Test
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Words = Integers
 
-NOT_STATED = -1  # in columns of integers, of which none can be negative
+NOT_STATED = -1  # No integer in a column can be negative.
 
 
 class Shape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What many records share: everything but the place, the size and the numbers.
+    """Everything of a record except its line, its size, its samples and its numbers. Many records share it.
 
     ``conditions`` are complete: those of the record, of its run in the log, and of the manifest.
     """
@@ -43,7 +43,7 @@ class Shape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
 
 class RecordArrays(NamedTuple):
-    """One value for each record; `NOT_STATED` where there is none. ``shape`` is a place in the list of shapes."""
+    """One value for each record; `NOT_STATED` if it is unknown. ``shape`` is an index of the list of shapes."""
 
     line: Integers
     last_line: Integers
@@ -54,9 +54,9 @@ class RecordArrays(NamedTuple):
 
 
 class NumberArrays(NamedTuple):
-    """One value for each number; NaN where a value or a resolution is ``None``, `NOT_STATED` where a number has no line of its own.
+    """One value for each number; NaN for a value or resolution that is ``None``, `NOT_STATED` if a number has no line of its own.
 
-    ``record`` is a place in the columns of records, ``name`` one in the list of names, ``bound`` one in `BOUNDS`, ``marks`` bits of `MARK_BITS`.
+    ``record`` is an index of the columns of records, ``name`` of the list of names, ``bound`` of `BOUNDS`. ``marks`` are bits of `MARK_BITS`.
     """
 
     record: Integers
@@ -76,10 +76,10 @@ class Columns(msgspec.Struct):
     """The results of one log, or of many.
 
     Attributes:
-        shapes: what the column ``shape`` of the records refers to.
-        names: what the column ``name`` of the numbers refers to.
+        shapes: the shapes. The column ``shape`` of the records has indexes of this list.
+        names: the names. The column ``name`` of the numbers has indexes of this list.
         record_words: the 6 columns of the records, in the order of the results.
-        number_words: the 7 columns of the numbers, those of one record after those of the one before it. The bits of a float stand for it.
+        number_words: the 7 columns of the numbers, record after record. Floats are stored as their bits.
     """
 
     shapes: list[Shape]
@@ -107,7 +107,7 @@ class Columns(msgspec.Struct):
         """Add these marks to some numbers.
 
         Args:
-            numbers: whether it is to be marked, for each number; or the places of those; or a slice of all.
+            numbers: a flag for each number; or the indexes of the numbers to mark; or a slice.
             marks: their names.
         """
         self.numbers.marks[numbers] |= mark_bits(marks)
@@ -117,7 +117,7 @@ RECORD_WIDTH, NUMBER_WIDTH = len(RecordArrays._fields), len(NumberArrays._fields
 
 
 def joined_words(parts: Sequence[Words], width: int) -> Words:
-    """Return the columns of several parts, each of so many columns, as those of one. A single part is not copied."""
+    """Return the columns of several parts as one array. A single part is not copied."""
     import numpy as np
 
     if len(parts) == 1:
@@ -132,7 +132,7 @@ _HELD_NUMBERS = 50_000  # So many stay objects until they become arrays.
 
 
 class ShapeInLog(NamedTuple):
-    """The shape of records as their log states it. ``run`` is the number of their run in the log, whose conditions hold for them too."""
+    """The shape of records as their log states it. ``run`` is the number of their run in the log; its conditions hold for them too."""
 
     scope: Scope
     test: Test
@@ -185,25 +185,25 @@ class ColumnBuilder:
         if not len(block):
             return
         self._flush()
-        like, found = block.like, block.columns
+        like, columns = block.like, block.columns
         records = np.empty((RECORD_WIDTH, len(block)), dtype=np.int64)
         line, last_line, shape, size, high, samples = records
         line[:], last_line[:] = block.lines, block.lines
-        shape[:], size[:] = self._shape_of(like, run), found.payload_bytes
+        shape[:], size[:] = self._shape_of(like, run), columns.payload_bytes
         high[:] = NOT_STATED if like.payload_bytes_high is None else like.payload_bytes_high
-        samples[:] = found.samples if found.samples is not None else NOT_STATED if like.samples is None else like.samples
-        words = np.empty((NUMBER_WIDTH, len(block), len(found.numbers)), dtype=np.int64)
+        samples[:] = columns.samples if columns.samples is not None else NOT_STATED if like.samples is None else like.samples
+        words = np.empty((NUMBER_WIDTH, len(block), len(columns.numbers)), dtype=np.int64)
         record, name, value, resolution, bound, value_line, marks = words
         record[:] = np.arange(len(block))[:, None]
         value_line[:] = NOT_STATED
-        for place, number in enumerate(found.numbers):
-            name[:, place] = self._name_of((number.metric, number.statistic))
-            value.view(np.float64)[:, place] = number.values
-            resolution.view(np.float64)[:, place] = number.resolutions
-            bound[:, place] = np.where(number.below, _BOUND_CODES["<"], _BOUND_CODES[number.bound])
-            marks[:, place] = mark_bits(number.marks)
+        for index, number in enumerate(columns.numbers):
+            name[:, index] = self._name_of((number.metric, number.statistic))
+            value.view(np.float64)[:, index] = number.values
+            resolution.view(np.float64)[:, index] = number.resolutions
+            bound[:, index] = np.where(number.below, _BOUND_CODES["<"], _BOUND_CODES[number.bound])
+            marks[:, index] = mark_bits(number.marks)
         self._add(records, words.reshape(NUMBER_WIDTH, -1))
-        self.number_count += len(block) * len(found.numbers)
+        self.number_count += len(block) * len(columns.numbers)
         self.last_line_read = int(block.lines[-1])
 
     def finish(self) -> tuple[list[ShapeInLog], list[Name], Words, Words]:
@@ -237,16 +237,16 @@ class ColumnBuilder:
 
         if not self._held_records:
             return
-        held = self._held_numbers
-        words = np.empty((NUMBER_WIDTH, len(held)), dtype=np.int64)
+        numbers = self._held_numbers
+        words = np.empty((NUMBER_WIDTH, len(numbers)), dtype=np.int64)
         record, name, value, resolution, bound, value_line, marks = words
         record[:] = np.repeat(np.arange(len(self._held_records)), self._held_counts)
-        name[:] = [self._name_of((number.metric, number.statistic)) for number in held]
-        value.view(np.float64)[:] = [_NAN if number.value is None else number.value for number in held]
-        resolution.view(np.float64)[:] = [_NAN if number.resolution is None else number.resolution for number in held]
-        bound[:] = [_BOUND_CODES[number.bound] for number in held]
-        value_line[:] = [number.line or NOT_STATED for number in held]
-        marks[:] = [mark_bits(number.marks) if number.marks else 0 for number in held]
+        name[:] = [self._name_of((number.metric, number.statistic)) for number in numbers]
+        value.view(np.float64)[:] = [_NAN if number.value is None else number.value for number in numbers]
+        resolution.view(np.float64)[:] = [_NAN if number.resolution is None else number.resolution for number in numbers]
+        bound[:] = [_BOUND_CODES[number.bound] for number in numbers]
+        value_line[:] = [number.line or NOT_STATED for number in numbers]
+        marks[:] = [mark_bits(number.marks) if number.marks else 0 for number in numbers]
         self._add(np.array(self._held_records, dtype=np.int64).T, words)
         self._held_records, self._held_counts, self._held_numbers = [], [], []
 
@@ -256,7 +256,7 @@ def _sorted_by_lines(records: Words, numbers: Words) -> tuple[Words, Words]:
     import numpy as np
 
     order = np.argsort(records[0], kind="stable")
-    place: NDArray[np.int64] = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    numbers[_RECORD] = place[numbers[_RECORD]]
+    position: NDArray[np.int64] = np.empty(len(order), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    numbers[_RECORD] = position[numbers[_RECORD]]
     return records[:, order], numbers[:, np.argsort(numbers[_RECORD], kind="stable")]

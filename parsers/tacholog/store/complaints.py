@@ -1,4 +1,4 @@
-"""What is wrong with a dataset: its problems as lines of text, logs that are copies of each other, and what is not as the schema declares it."""
+"""The problems of a dataset as lines of text, logs that are copies of each other, and tables that differ from their schema."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import is_statistic
 from tacholog.schema.tables import TABLES
 from tacholog.store.frames import Dataset, dtype_of, frame
-from tacholog.store.quality import COINCIDENCE
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import pandas as pd
 
     from tacholog.store.frames import Row
 
 FILE = "complaints.json"
+COINCIDENCE = 3  # So many equal figures are no accident. Fewer may be, unless they are bounds.
 
 
 class Complaints(msgspec.Struct, frozen=True):
     """The problems of a dataset, one line of text each.
 
     Attributes:
-        unread: runs, logs, hosts and folders that could not be read, or are not those that their manifest names.
-        others: single lines, and files that no manifest lists.
-        altered: how many of ``unread`` are logs that were read, but are not those that their manifest names.
+        unread: problems of runs, logs, hosts and folders that could not be read, or that differ from their manifest.
+        others: problems of single lines, and of files that no manifest lists.
+        altered: how many of ``unread`` are about logs that were read, but differ from their manifest.
     """
 
     unread: tuple[str, ...] = ()
@@ -40,7 +41,7 @@ class Complaints(msgspec.Struct, frozen=True):
     altered: int = 0
 
     def save(self, folder: Path) -> None:
-        """Write them beside a dataset. The dataset may hide names; the person who builds the site needs the true ones."""
+        """Write the complaints beside a dataset. They have the true names, which whoever builds the site needs, and which the dataset may hide."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / FILE).write_bytes(msgspec.json.encode(self))
 
@@ -58,34 +59,34 @@ def complaints_of(rows: Sequence[Mapping[Any, Any]], roots: Mapping[str, str]) -
         rows: rows of ``problems``.
         roots: the folder of each run.
     """
-    places = {run: Path(root) for run, root in roots.items()}
-    altered = _unique([row for row in rows if row["kind"] == ALTERED], places, unread=True)
-    return Complaints(_unique(rows, places, unread=True), _unique(rows, places, unread=False), len(altered))
+    folders = {run: Path(root) for run, root in roots.items()}
+    altered = _unique([row for row in rows if row["kind"] == ALTERED], folders, unread=True)
+    return Complaints(_unique(rows, folders, unread=True), _unique(rows, folders, unread=False), len(altered))
 
 
 def saved_complaints(folder: Path) -> Complaints:
-    """Return what `Complaints.save` wrote; nothing if it wrote nothing."""
+    """Return the complaints that `Complaints.save` wrote; empty ones if there is no such file."""
     path = folder / FILE
     return msgspec.json.decode(path.read_bytes(), type=Complaints) if path.is_file() else Complaints()
 
 
-def _unique(rows: Iterable[Mapping[Any, Any]], places: Mapping[str, Path], *, unread: bool) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(complaint(row, places) for row in rows if (row["kind"] in LOST) == unread))
+def _unique(rows: Iterable[Mapping[Any, Any]], folders: Mapping[str, Path], *, unread: bool) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(complaint(row, folders) for row in rows if (row["kind"] in LOST) == unread))
 
 
-def complaint(row: Mapping[Any, Any], places: Mapping[str, Path] | None = None) -> str:
-    """Return one problem as a line of text: where it is, its kind, the reason, and the text of the line if it is about one.
+def complaint(row: Mapping[Any, Any], folders: Mapping[str, Path] | None = None) -> str:
+    """Return a problem as a line of text: its location, its kind, the reason, and the text of the line if it is about one.
 
     Args:
         row: a row of ``problems``.
-        places: the folder of each run.
+        folders: the folder of each run.
     """
     if not row["run"] or row["kind"] == FORGOTTEN or (row["kind"] == UNREADABLE and row["log"] in ("", RUN_FILE)):
         return str(row["reason"])  # The reason itself names the file or folder, and the key in it.
-    place = (places or {}).get(row["run"], Path(row["run"])) / row["log"]
+    path = (folders or {}).get(row["run"], Path(row["run"])) / row["log"]
     line = f":{row['line']}" if row["line"] else ""
     text = f": {row['text']!r}" if row["text"] else ""
-    return f"{place}{line}: {row['kind']}: {row['reason']}{text}"
+    return f"{path}{line}: {row['kind']}: {row['reason']}{text}"
 
 
 def with_copies(data: Dataset) -> Dataset:
@@ -93,24 +94,24 @@ def with_copies(data: Dataset) -> Dataset:
 
     The problem names that run, so the dataset should have only those that may be named. Logs with a number or two may be equal by chance.
     """
-    found = _copies(data)
-    if not found:
+    copies = _copies(data)
+    if not copies:
         return data
     rows = [{str(name): value for name, value in row.items()} for row in data.problems.to_dict("records")]
-    return msgspec.structs.replace(data, problems=frame("problems", [*rows, *found]))
+    return msgspec.structs.replace(data, problems=frame("problems", [*rows, *copies]))
 
 
 def _copies(data: Dataset) -> list[Row]:
-    own = data.runs.loc[~data.runs["published"].astype(bool), "run"]
+    own_runs = data.runs.loc[~data.runs["published"].astype(bool), "run"]
     texts = data.logs["text_sha256"].fillna(data.logs["sha256"])  # A dataset that an older version saved has only the latter.
-    logs = data.logs.assign(text_sha256=texts)[data.logs["run"].isin(own) & texts.notna()]
+    logs = data.logs.assign(text_sha256=texts)[data.logs["run"].isin(own_runs) & texts.notna()]
     logs = logs[logs.duplicated("text_sha256", keep=False)]
     if logs.empty:
         return []
     numbers = data.results.loc[data.results["run"].isin(logs["run"]), ["run", "log"]].value_counts().to_dict()
     roots = dict(data.runs[["run", "root"]].astype(str).to_numpy().tolist())
     first: dict[str, tuple[str, str, str]] = {}
-    found: list[Row] = []
+    copies: list[Row] = []
     for run, log, text, stored in logs[["run", "log", "text_sha256", "sha256"]].astype(str).to_numpy().tolist():
         if numbers.get((run, log), 0) < COINCIDENCE:
             continue
@@ -119,21 +120,23 @@ def _copies(data: Dataset) -> list[Row]:
             name = other if Path(roots[other], file) == Path(other) else f"{other}/{file}"  # a log without run.toml is a run of its own name
             what = "bytes" if stored == stored_there else "text"  # one may be compressed
             reason = f"the same {what} as {name}: a copy is no second measurement, and makes intervals over runs too narrow"
-            found.append(problem(run, log, 0, COPIED, "", reason))
-    return found
+            copies.append(problem(run, log, 0, COPIED, "", reason))
+    return copies
 
 
 MAY_BE_NEGATIVE = ("latency",)  # One-way latencies between two clocks. They are shown as they are, and marked.
 
 
 def violations(dataset: Dataset) -> list[str]:
-    """Return each way in which the tables are not as the schema declares them, as a sentence; nothing if all is well."""
-    found = [said for name, declared in TABLES.items() for column, about in declared.items() for said in _of_column(dataset, name, column, about)]
-    return [*found, *_broken_rules(dataset), *_undefined(dataset), *_same_text(dataset)]
+    """Return a sentence for each difference between the tables and their schema."""
+    sentences = [
+        sentence for name, declared in TABLES.items() for column, about in declared.items() for sentence in _of_column(dataset, name, column, about)
+    ]
+    return [*sentences, *_broken_rules(dataset), *_undefined(dataset), *_same_text(dataset)]
 
 
 def _of_column(dataset: Dataset, name: str, column: str, about: SchemaColumn) -> Iterator[str]:
-    """Yield what a column is not."""
+    """Yield a sentence for each rule of the schema that a column breaks."""
     import pandas as pd
 
     table: pd.DataFrame = getattr(dataset, name)
@@ -149,12 +152,12 @@ def _of_column(dataset: Dataset, name: str, column: str, about: SchemaColumn) ->
     for check, wrong in _checks(values, about):
         if wrong.any():
             row = table[wrong.to_numpy(bool)].iloc[0]
-            shown = "" if pd.isna(row[column]) else f" {_plain(row[column])!r}"
-            yield f"{name}: {column}{shown} {check}, in {_place(row)}"
+            value_text = "" if pd.isna(row[column]) else f" {_plain(row[column])!r}"
+            yield f"{name}: {column}{value_text} {check}, in {_location(row)}"
 
 
 def _checks(values: pd.Series, about: SchemaColumn) -> Iterator[tuple[str, pd.Series]]:
-    """Yield the words for a value that the schema does not allow, and which values of a column they are said of."""
+    """Yield for each rule of a column the words for a value that breaks it, and flags for the values that do."""
     missing = values.isna()
     if about.required:
         yield "is missing", missing
@@ -168,7 +171,7 @@ def _checks(values: pd.Series, about: SchemaColumn) -> Iterator[tuple[str, pd.Se
         yield f"is not more than {about.above:g}", (values <= about.above).fillna(value=False)
 
 
-def _place(row: pd.Series) -> str:
+def _location(row: pd.Series) -> str:
     """Return the file that a row comes from, and the line if it has one. A row of a run comes from its manifest."""
     import pandas as pd
 
@@ -184,18 +187,20 @@ def _plain(value: object) -> object:
 
 
 def _undefined(dataset: Dataset) -> list[str]:
-    """Return the definitions that numbers refer to and their format does not give. Nobody could know what such a number is."""
-    known = {name: tuple(getattr(module, "DEFINITIONS", ())) for name, module in formats().items()}
+    """Return a sentence for each definition of numbers that their format does not explain. Nobody could know what such a number is."""
+    definitions = {name: tuple(getattr(module, "DEFINITIONS", ())) for name, module in formats().items()}
     used = dataset.results[["run", "log", "definition"]].dropna().drop_duplicates().merge(dataset.logs[["run", "log", "format"]], on=["run", "log"])
-    found = []
+    sentences = []
     for run, log, definition, name in used.astype(str).to_numpy().tolist():
-        if definition not in known.get(name, ()):
-            found.append(f"{run}/{log}: the definition {definition!r} is none of the format {name} ({', '.join(known.get(name, ())) or 'none'})")
-    return found
+        if definition not in definitions.get(name, ()):
+            sentences.append(
+                f"{run}/{log}: the definition {definition!r} is none of the format {name} ({', '.join(definitions.get(name, ())) or 'none'})"
+            )
+    return sentences
 
 
 def _same_text(dataset: Dataset) -> list[str]:
-    """Return the logs of one run that are copies of each other. Each of their numbers would count twice."""
+    """Return a sentence for each run that has copies of a log. The numbers of a copy would count twice."""
     logs = dataset.logs[(dataset.logs["bytes"].fillna(0) > 0) & dataset.logs["text_sha256"].notna()]
     named: dict[tuple[str, str], dict[str, str]] = {}
     for run, text, log, stored in logs[["run", "text_sha256", "log", "sha256"]].astype(str).to_numpy().tolist():
@@ -216,8 +221,8 @@ def _not_negative(results: pd.DataFrame) -> pd.Series:
 
 
 def _known_statistics(results: pd.DataFrame) -> pd.Series:
-    known = [name for name in results["statistic"].unique() if is_statistic(name)]
-    return results["statistic"].isin(known)
+    valid = [name for name in results["statistic"].unique() if is_statistic(name)]
+    return results["statistic"].isin(valid)
 
 
 def _known_marks(results: pd.DataFrame) -> pd.Series:
@@ -233,12 +238,12 @@ _RULES: tuple[tuple[str, str, Callable[[pd.DataFrame], pd.Series]], ...] = (
 
 
 def _broken_rules(dataset: Dataset) -> list[str]:
-    """Return the rules that take more than one column, or a function, and do not hold; each with the first place where it does not."""
-    found = []
+    """Return a sentence for each of our own rules that is broken, with the first row that breaks it."""
+    sentences = []
     for name, words, holds in _RULES:
         table: pd.DataFrame = getattr(dataset, name)
         wrong = table[~holds(table).astype(bool)]
         if not wrong.empty:
             first = wrong.iloc[0]
-            found.append(f"{name}: {words}, first in {_place(first)}")
-    return found
+            sentences.append(f"{name}: {words}, first in {_location(first)}")
+    return sentences

@@ -1,11 +1,11 @@
-"""What something was made of: the SHA-256 of files, and of the code that reads them. It is a part of every key of the cache.
+"""The SHA-256 of files, and of the code that reads them. Both are parts of the keys of the cache.
 
 A file that nobody has written to since it was read is not read again.
 
-Who changes a file changes its state: its inode, its size, or one of its times. The time of the last change of the inode is among them: nobody can
-set it back, as `touch` and `rsync` do with the time of the last modification. This is what git relies on, too.
+A change of a file changes its state: its inode, its size, or one of its times. One of these is the time of the last change of the inode. No program
+can set it back, as `touch` and `rsync` do with the time of the last modification. Git relies on the same.
 
-The cache keeps each digest with the state that its file had, under the path of the file.
+The cache has each digest under the path of its file, together with the state of the file.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-import tacholog.formats
-from tacholog.formats.registry import format_named, formats, is_ours, package_of, readers_of_any_log
+from tacholog.formats.registry import entries, format_named, package_of
 from tacholog.store.cache import Cache, Kind
 
 _SETTLED_NS = 3_000_000_000  # Some file systems count time in steps of two seconds.
@@ -34,15 +33,15 @@ _READ_BYTES = 1 << 20
 _HAS_TIME_OF_CHANGE = sys.platform != "win32"  # There, it is the time of the creation.
 
 
-class SeenFile(NamedTuple):
-    """A file that was looked at.
+class FileStamp(NamedTuple):
+    """What is known of a file, and what tells whether it was changed.
 
     Attributes:
-        sha256: the SHA-256 of its content, if that is known.
+        sha256: the SHA-256 of its content, if it is known.
         size_bytes: its size; 0 if it is no regular file.
-        key: under which its SHA-256 is kept; empty if it is not to be kept.
-        state: what tells whether it was changed.
-        changed_ns: when it was changed last.
+        key: the key of its SHA-256 in the cache; empty if the SHA-256 must not be stored.
+        state: its state, which differs after any change.
+        changed_ns: the time of its last change.
     """
 
     sha256: str | None = None
@@ -52,68 +51,68 @@ class SeenFile(NamedTuple):
     changed_ns: int = 0
 
 
-_NOTHING = SeenFile()
+_NOTHING = FileStamp()
 
 
 class FileDigests:
-    """Knows the digests of files, and keeps them in a cache."""
+    """The digests of files, stored in a cache."""
 
     def __init__(self, cache: Cache) -> None:
         """Look digests up in this cache."""
         self._cache = cache
         self._fresh: dict[bytes, bytes] = {}
 
-    def seen(self, paths: Iterable[str]) -> list[SeenFile]:
-        """Look at regular files; nothing is known of anything else.
+    def look_up(self, paths: Iterable[str]) -> list[FileStamp]:
+        """Return the stamps of files, with the digests that the cache has. The stamp of anything but a regular file is empty.
 
         Args:
-            paths: the files. Links on the way to them are followed, so the caller must not look at others' names with it.
+            paths: the files. Links in their folders are followed, so the caller must not pass names that others chose.
         """
-        looked = [_looked(path) for path in paths]
-        known = self._cache.get(Kind.FILE, [file.key for file in looked if file.key]) | self._fresh
-        return [file._replace(sha256=_digest_in(known.get(file.key, b""), file.state)) for file in looked]
+        files = [_stamp_of(path) for path in paths]
+        entries = self._cache.get(Kind.FILE, [file.key for file in files if file.key]) | self._fresh
+        return [file._replace(sha256=_digest_in(entries.get(file.key, b""), file.state)) for file in files]
 
-    def remember(self, seen: SeenFile, sha256: str) -> None:
-        """Keep the SHA-256 of a file that was read after it was looked at."""
+    def remember(self, file: FileStamp, sha256: str) -> None:
+        """Store the SHA-256 of a file that was read after its stamp was taken."""
         # Else a later change might leave its times as they are.
-        if seen.key and time.time_ns() - seen.changed_ns >= _SETTLED_NS:
-            self._fresh[seen.key] = seen.state + bytes.fromhex(sha256)
+        if file.key and time.time_ns() - file.changed_ns >= _SETTLED_NS:
+            self._fresh[file.key] = file.state + bytes.fromhex(sha256)
             if len(self._fresh) >= _AT_ONCE:
                 self.flush()
 
     def all_sha256(self, paths: Sequence[str], read: Callable[[str], str | None]) -> list[str | None]:
-        """Return the SHA-256 of each of these regular files; what ``read`` says of anything else.
+        """Return the SHA-256 of each of these files.
 
         Args:
-            paths: as for `seen`.
-            read: called if nobody knows what is in a file. Returns ``None`` for a file that cannot be read.
+            paths: as for `look_up`.
+            read: reads a file whose SHA-256 is not known, and returns it; ``None`` for a file that cannot be read.
         """
         return [file.sha256 for file in self.read(paths, read)]
 
-    def read(self, paths: Sequence[str], read: Callable[[str], str | None]) -> list[SeenFile]:
+    def read(self, paths: Sequence[str], read: Callable[[str], str | None]) -> list[FileStamp]:
         """Return the same with the size of each file."""
-        return [file if file.sha256 is not None else self._read(path, file, read) for path, file in zip(paths, self.seen(paths), strict=True)]
+        return [file if file.sha256 is not None else self._read(path, file, read) for path, file in zip(paths, self.look_up(paths), strict=True)]
 
-    def _read(self, path: str, seen: SeenFile, read: Callable[[str], str | None]) -> SeenFile:
+    def _read(self, path: str, file: FileStamp, read: Callable[[str], str | None]) -> FileStamp:
         digest = read(path)
         if digest is not None:
-            self.remember(seen, digest)
-        return seen._replace(sha256=digest)
+            self.remember(file, digest)
+        return file._replace(sha256=digest)
 
     def flush(self) -> None:
-        """Write down what is not in the cache yet."""
+        """Write new digests to the cache."""
         self._cache.put(Kind.FILE, self._fresh)
         self._fresh = {}
 
 
-def _digest_in(kept: bytes, state: bytes) -> str | None:
-    """Return the SHA-256 that is kept of a file, if the file still has this state."""
-    return kept[_STATE.size :].hex() if state and kept[: _STATE.size] == state else None
+def _digest_in(entry: bytes, state: bytes) -> str | None:
+    """Return the SHA-256 in an entry of the cache, if the file still has the state of the entry."""
+    return entry[_STATE.size :].hex() if state and entry[: _STATE.size] == state else None
 
 
 @lru_cache(maxsize=4)
 def digests_in(cache: Cache) -> FileDigests:
-    """Return the digests that a cache keeps: one object for each cache, so that nothing is looked up twice."""
+    """Return the digests in a cache: one object for each cache."""
     return FileDigests(cache)
 
 
@@ -133,30 +132,29 @@ def _here() -> bytes:
         return b""
 
 
-def _looked(path: str) -> SeenFile:
+def _stamp_of(path: str) -> FileStamp:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except (OSError, ValueError):
         return _NOTHING
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return _NOTHING
-    size_bytes, modified_ns, changed_ns = found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    size_bytes, modified_ns, changed_ns = status.st_size, status.st_mtime_ns, status.st_ctime_ns
     if not _HAS_TIME_OF_CHANGE:
-        return SeenFile(None, size_bytes)
-    state = _STATE.pack(found.st_dev, found.st_ino, size_bytes, modified_ns, changed_ns)
+        return FileStamp(None, size_bytes)
+    state = _STATE.pack(status.st_dev, status.st_ino, size_bytes, modified_ns, changed_ns)
     name = os.fsencode(path)
-    whole = name if name.startswith(b"/") else _here() + b"/" + name
-    return SeenFile(None, size_bytes, hashlib.sha256(whole).digest(), state, max(modified_ns, changed_ns))
+    absolute = name if name.startswith(b"/") else _here() + b"/" + name
+    return FileStamp(None, size_bytes, hashlib.sha256(absolute).digest(), state, max(modified_ns, changed_ns))
 
 
-_FORMATS = "tacholog.formats"
-#: What turns the logs of a run into numbers of a part, whatever their format is. The modules that all formats share, and those of the format itself,
-#: belong to it besides.
+#: The code that turns the logs of a run into numbers of a part. All formats are in the version of each format: to find the modules of one, all would
+#: have to be loaded, which takes longer than everything else that a command does if the cache has all runs.
 _READERS = (
-    f"{_FORMATS}.kit",
+    "tacholog.formats",
     *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.conditions"),
     *("tacholog.runs.clocks", "tacholog.runs.host", "tacholog.runs.labels", "tacholog.runs.moments"),
-    *(f"tacholog.store.{name}" for name in ("assembly", "clocks", "columns", "distributions", "engine", "logs", "parts")),
+    *(f"tacholog.store.{name}" for name in ("assembly", "columns", "distributions", "engine", "logs", "parts")),
     "tacholog.store.quality",
 )
 
@@ -168,26 +166,26 @@ _READ_FILES: dict[Path, tuple[int, ...]] = {}
 @functools.cache
 def code_digest(*names: str) -> str:
     """Return the SHA-256 of the sources of these modules and packages, in hexadecimal."""
-    found = hashlib.sha256(f"Python {sys.version_info[:2]}".encode())
+    digest = hashlib.sha256(f"Python {sys.version_info[:2]}".encode())
     for name in names:
         for path in _files(name):
             _READ_FILES[path] = _state(path)
-            found.update(f"{name}/{path.name}\0{path.stat().st_size}\0".encode())
-            found.update(path.read_bytes())
-    return found.hexdigest()
+            digest.update(f"{name}/{path.name}\0{path.stat().st_size}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def is_code_changed() -> bool:
-    """Whether somebody has edited code since its digest was made. Processes that started since then may have read logs with the new code."""
+    """Whether code was edited after its digest was made. Processes that started after that may have read logs with the new code."""
     return any(_state(path) != state for path, state in _READ_FILES.items())
 
 
 def _state(path: Path) -> tuple[int, ...]:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return ()
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def _files(name: str) -> list[Path]:
@@ -202,34 +200,25 @@ def _files(name: str) -> list[Path]:
 
 @functools.cache
 def reader_digest(format_name: str) -> str:
-    """Return the version of all that reads a log of this format.
+    """Return the version of the code that reads logs of this format.
 
     Raises:
         UnreadableInput: there is no such format.
     """
-    module = format_named(format_name)
-    name: str = vars(module)["__name__"]
-    own = name if is_ours(module) else name.partition(".")[0]  # A package from outside may keep what its format needs anywhere.
-    others = sorted({reader.__module__ for reader in readers_of_any_log()})
-    code = code_digest(*_READERS, *_shared_modules(), own, *others)
-    return hashlib.sha256(f"{format_name} {package_of(format_name)} {code}".encode()).hexdigest()
-
-
-@functools.cache
-def _shared_modules() -> list[str]:
-    """Return the modules beside those of the formats, which read logs of all formats."""
-    own = {vars(module)["__name__"] for module in formats().values()}
-    names = (f"{_FORMATS}.{path.stem}" for path in Path(tacholog.formats.__file__).parent.glob("*.py"))
-    return sorted(name for name in names if name not in own)
+    if format_name not in entries():
+        format_named(format_name)
+    package = entries()[format_name].module.partition(".")[0]
+    own_packages = () if package == "tacholog" else (package,)  # A package from outside may keep what its format needs anywhere.
+    return hashlib.sha256(f"{format_name} {package_of(format_name)} {code_digest(*_READERS, *own_packages)}".encode()).hexdigest()
 
 
 @functools.cache
 def detection_digest() -> str:
-    """Return the version of all that finds the format of a log: every format has a say."""
-    return hashlib.sha256(" ".join(reader_digest(name) for name in formats()).encode()).hexdigest()
+    """Return the version of the code that finds the format of a log, which is that of all formats."""
+    return hashlib.sha256(" ".join(reader_digest(name) for name in entries()).encode()).hexdigest()
 
 
 @functools.cache
 def manifest_digest() -> str:
-    """Return the version of what reads manifests."""
+    """Return the version of the code that reads manifests."""
     return code_digest("tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.schema")

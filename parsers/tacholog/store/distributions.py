@@ -1,4 +1,4 @@
-"""The bins of latency distributions, packed as soon as a log is read: nearly all of them are only kept, passed on and saved."""
+"""The bins of latency distributions. They are packed when a log is read, because nearly all of them are only stored and copied."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -27,7 +28,7 @@ class NoDistribution(TachologError):
     """The bytes are no packed distribution."""
 
 
-class Distribution(msgspec.Struct, frozen=True, weakref=True):
+class PackedDistribution(msgspec.Struct, frozen=True, weakref=True):
     """The bins of a latency distribution, in ascending order. NumPy makes an array of shape (n, 3) of them: lower end, upper end (both in ns), count.
 
     A run of perftest has thousands of bins: 53 kB as numbers, of which packed 3 kB are left.
@@ -86,10 +87,9 @@ class Distribution(msgspec.Struct, frozen=True, weakref=True):
 
 
 def packed_bins(bins: NDArray[np.int64]) -> bytes:
-    """Return bins, an array of shape (n, 3), as bytes: as steps from one to the next, widths and counts.
+    """Return bins, an array of shape (n, 3), as bytes: the steps from each bin to the next, the widths and the counts.
 
-    These are small numbers, so that little is left of them. The lowest bytes of all numbers come first, then the next ones: most of the others are 0,
-    and all of these stand together.
+    These are small numbers. The lowest bytes of all numbers come first, then the next ones, and so on. Most of the others are 0.
     """
     import numpy as np
 

@@ -14,15 +14,17 @@ from tacholog.schema.columns import Kind
 if TYPE_CHECKING:
     import duckdb
 
-#: The type of a column of each kind. A column of words is an ENUM where all its words are known: texts take several times as long.
+#: The type of a column of each kind. If all words of a column are known, its type is an ENUM instead: texts take several times as long.
 TYPES: Mapping[Kind, str] = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "true or false": "BOOLEAN", "list": "BIGINT"}
 _MEMORY = "1GB"  # Else it takes up to 80 % of what the machine has.
+# A dictionary of many different numbers takes longer to make than to do without, and makes files larger. An ENUM has a dictionary anyway.
+PARQUET = "FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 1000"
 _OFFLINE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 
 
 @contextmanager
 def connected(folder: Path | str | None = None, threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database in memory. What does not fit into it lies in a folder of its own below ``folder``, which only we can read.
+    """Open a database in memory. Data that does not fit is written to a new folder below ``folder``, which only the user can read.
 
     Raises:
         MemoryError: a query takes more memory than there is.
@@ -48,22 +50,22 @@ def ask(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, 
 
 
 def why_not_written(error: Exception) -> str:
-    """Return what the system said, out of an error of DuckDB about a file: that may hold a second one, as JSON."""
+    """Return the message of the system in an error of DuckDB about a file. Such an error may hold a second one, as JSON."""
     return str(error).rpartition(": ")[2].partition('"')[0]
 
 
 def quoted(name: str) -> str:
-    """Return the name of a column, or of anything else, as it stands in a query."""
+    """Return a name in quotes, for a query."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def text(value: str) -> str:
-    """Return a text of our own as it stands in a query."""
+    """Return a text in quotes, for a query."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def make_words(connection: duckdb.DuckDBPyConnection, name: str, words: Iterable[str]) -> str:
-    """Make a type of these words, and return its name."""
+    """Create an ENUM of these words, and return its name."""
     type_ = quoted(f"words of {name}")
     ask(connection, "SET VARIABLE words = $words::VARCHAR[]", {"words": list(dict.fromkeys(words))})
     ask(connection, f"CREATE TYPE {type_} AS ENUM (SELECT unnest(getvariable('words')))")
@@ -71,13 +73,13 @@ def make_words(connection: duckdb.DuckDBPyConnection, name: str, words: Iterable
 
 
 def set_list(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values: Iterable[object]) -> str:
-    """Keep values of a type, and return an expression for the list of them."""
+    """Store values in a variable, and return an expression for the list of them."""
     ask(connection, f"SET VARIABLE {quoted(name)} = $values::{type_}[]", {"values": list(values)})
     return f"getvariable({text(name)})"
 
 
-def one_of(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values: Sequence[object], place: str) -> str:
-    """Return an expression for one of these values of a type: the one at a place, from 0. If all are the same, the place is not looked at."""
+def one_of(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values: Sequence[object], position: str) -> str:
+    """Return an expression for the value at a position, from 0. If all values are equal, it is a constant."""
     is_same = len({*values}) == 1
     listed = set_list(connection, f"values of {name}", type_, values[:1] if is_same else values)
-    return f"{listed}[{1 if is_same else f'{place} + 1'}]"
+    return f"{listed}[{1 if is_same else f'{position} + 1'}]"

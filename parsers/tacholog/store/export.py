@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from tacholog.schema.columns import Kind
 from tacholog.schema.tables import OFFERED_OF_RUNS, RUNS
 from tacholog.slugs import path_slug
-from tacholog.store.engine import ask, connected, quoted, text, why_not_written
+from tacholog.store.engine import PARQUET, ask, connected, quoted, text, why_not_written
 from tacholog.store.frames import mark_words, ordinals
 from tacholog.visible import no_formula
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
@@ -33,7 +34,7 @@ _HDR_HEAD = (
     "#[Histogram log format version 1.3]\n"
     '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
 )
-_HOW: Mapping[FileKind, str] = {"csv": "csv, HEADER", "json": "json", "parquet": "parquet, COMPRESSION zstd"}
+_HOW: Mapping[FileKind, str] = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json", "parquet": PARQUET}
 _FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # as `no_formula`
 #: The id of a number, of columns that it has. `number_id` makes the same.
 ID = "concat(run, '/', log, '#L', line, ':', metric, '.', statistic, CASE WHEN ordinal = 1 THEN '' ELSE '~' || ordinal END)"
@@ -45,7 +46,7 @@ def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str
 
 
 def with_ordinal(name: str, ordinal: int) -> str:
-    """Return what tells a number from the others of its line: the first keeps the name that it would have alone."""
+    """Return the name of a number among those of its line with the same name: the first one has the bare name."""
     return name if ordinal == 1 else f"{name}~{ordinal}"
 
 
@@ -56,19 +57,19 @@ def results_table(data: Dataset) -> pd.DataFrame:
     results = data.results.assign(marks=mark_words(data.results["marks"]))
     with connected() as connection:
         connection.register("results", results.assign(ordinal=ordinals(results)))
-        found = ask(connection, f"SELECT {ID} FROM results")  # noqa: S608 - our own words
+        ids = ask(connection, f"SELECT {ID} FROM results")  # noqa: S608 - our own words
     runs = results["run"].astype("category").array
-    places = pd.Index(data.runs["run"]).get_indexer(pd.Index(runs.categories.astype("str"))).take(runs.codes)
-    table: dict[str, Any] = {"id": pd.array([one for (one,) in found], dtype="str")}
+    positions = pd.Index(data.runs["run"]).get_indexer(pd.Index(runs.categories.astype("str"))).take(runs.codes)
+    table: dict[str, Any] = {"id": pd.array([number_text for (number_text,) in ids], dtype="str")}
     table |= {str(name): column.array for name, column in results.items()}
     for name in OFFERED_OF_RUNS:
         fact = data.runs[name].astype("category") if RUNS[name].kind == "text" else data.runs[name]
-        table[name] = fact.iloc[places].array.remove_unused_categories() if RUNS[name].kind == "text" else fact.iloc[places].array
+        table[name] = fact.iloc[positions].array.remove_unused_categories() if RUNS[name].kind == "text" else fact.iloc[positions].array
     return pd.DataFrame(table, index=data.results.index, copy=False)
 
 
 def text_columns(kinds: Mapping[str, tuple[Kind, Collection[str]]], kind: FileKind) -> Iterator[str]:
-    """Yield how columns stand in a file.
+    """Yield the expression of each column, as it is written to a file.
 
     In CSV, an apostrophe stands before text that a spreadsheet would take for a formula, as in the CSV that pages copy. Numbers are as they are.
 
@@ -88,7 +89,7 @@ def text_columns(kinds: Mapping[str, tuple[Kind, Collection[str]]], kind: FileKi
 
 
 def copy(connection: duckdb.DuckDBPyConnection, query: str, kind: FileKind, path: Path) -> None:
-    """Write what a query gives to a file.
+    """Write the result of a query to a file.
 
     Raises:
         OSError: it cannot be written.
@@ -96,7 +97,7 @@ def copy(connection: duckdb.DuckDBPyConnection, query: str, kind: FileKind, path
     import duckdb
 
     try:
-        ask(connection, f"COPY ({query}) TO {text(str(path))} (FORMAT {_HOW[kind]}, USE_TMP_FILE false)")
+        ask(connection, f"COPY ({query}) TO {text(str(path))} ({_HOW[kind]}, USE_TMP_FILE false)")
     except duckdb.IOException as error:
         raise OSError(why_not_written(error)) from error
 
@@ -163,10 +164,10 @@ def write_hdr(histograms: Iterable[Row], folder: Path) -> int:
     for row in histograms:
         if bins := row["bins"].tolist():
             lines.setdefault((str(row["run"]), str(row["log"])), []).append(_hdr_line(row["payload_bytes"], int(row["line"]), bins))
-    for (run, log), found in lines.items():
+    for (run, log), lines_of_log in lines.items():
         path = folder / f"{path_slug(f'{run}/{log}')}.hlog"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_HDR_HEAD + "".join(found), encoding="ascii")
+        path.write_text(_HDR_HEAD + "".join(lines_of_log), encoding="ascii")
     return sum(map(len, lines.values()))
 
 

@@ -1,4 +1,4 @@
-"""Runs from the parts, and what is in no part from the logs themselves."""
+"""Fetches runs: from the parts if the index knows them, otherwise by reading their logs."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from tacholog.evidence import read_evidence
 from tacholog.runs.manifest import Manifest
 from tacholog.store.assembly import RunRecord, RunTask, read_runs
 from tacholog.store.cache import Kind, key_of
-from tacholog.store.digests import SeenFile, detection_digest, digests_in, is_code_changed, reader_digest
-from tacholog.store.logs import Limits, Progress, open_named
+from tacholog.store.digests import FileStamp, detection_digest, digests_in, is_code_changed, reader_digest
+from tacholog.store.logs import Progress, ReadingLimits, open_named
 from tacholog.store.parts import Parts, put_part
-from tacholog.store.pool import Here, Pool, PoolLost, Work
+from tacholog.store.pool import CurrentProcess, Pool, PoolLost, Work
 
 SENT_BYTES = 1 << 20  # The files of a larger run are not sent to another machine.
 _AT_ONCE = 1000  # So many runs are looked up together.
-_CHUNK_RUNS = 32, 256  # So many go to one process at a time: as many as let each process have a few chunks ...
+_CHUNK_RUNS = 32, 256  # Fewest and most runs that go to one process at a time, so that each process gets a few chunks.
 _CHUNKS_OF_PROCESS = 2
-_CHUNK_BYTES = 1 << 21, 1 << 24  # Likewise for the size of their logs. Each part takes some 30 ms besides its numbers.
-_PATIENCE_S = 300.0  # For any log; the machine may be busy ...
-_LEAST_BYTES_PER_S = 100_000.0  # ... and so long besides for the bytes of large ones.
+_CHUNK_BYTES = 1 << 21, 1 << 24  # The same for the size of their logs. Each chunk makes one part, and a part costs some time besides its numbers.
+_PATIENCE_S = 300.0  # Any log may take so long: the machine may be busy.
+_LEAST_BYTES_PER_S = 100_000.0  # Large logs may take longer, by their size.
 _ATTEMPTS = 2  # to read a run alone
 
 
 class ListedRun(NamedTuple):
-    """A run whose manifest is known: its id, its folder, its manifest, that as JSON, and how many processors its machine has."""
+    """A run whose manifest is known. It has the manifest as JSON too, and the number of processors of its machine."""
 
     run: str
     folder: Path
@@ -47,137 +47,139 @@ class ListedRun(NamedTuple):
 
 
 class StoredRun(NamedTuple):
-    """A run, the path of the part with its numbers, and what else its logs gave. A run without numbers is in no part: its path is empty."""
+    """A run, the path of the part with its numbers, and everything else that its logs gave. The path is empty if there are no numbers."""
 
     listed: ListedRun
     part: str
     record: RunRecord
 
 
-class _Kept(msgspec.Struct, array_like=True):
-    """What the index keeps of a run."""
+class _IndexEntry(msgspec.Struct, array_like=True):
+    """A run in the index."""
 
     part: str
     record: RunRecord
 
 
-class _Run(msgspec.Struct, eq=False):
-    """A run on its way."""
+class _PendingRun(msgspec.Struct, eq=False):
+    """A run that is being fetched."""
 
     listed: ListedRun
     logs: list[str | None]  # the SHA-256 of each; None if it cannot be read
     size_bytes: int = 0
     key: bytes = b""
-    found: StoredRun | None = None
+    stored: StoredRun | None = None
     attempts: int = 0
     lost: dict[int, str] = {}
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(_Kept).decode
+_decode = msgspec.json.Decoder(_IndexEntry).decode
 _Answer = tuple[str | None, list[RunRecord]]
 
 
 @contextmanager
-def fetching(work: Work, limits: Limits | None = None, progress: Progress | None = None) -> Iterator[Fetching]:
+def fetching(work: Work, limits: ReadingLimits | None = None, progress: Progress | None = None) -> Iterator[RunFetcher]:
     """Fetch runs. At the end, all processes that were started for it are ended."""
     try:
-        yield Fetching(work, limits, progress)
+        yield RunFetcher(work, limits, progress)
     finally:
         digests_in(work.cache).flush()
         work.end_pools()
 
 
-class Fetching:
+class RunFetcher:
     """Fetches many runs."""
 
-    def __init__(self, work: Work, limits: Limits | None, progress: Progress | None) -> None:
+    def __init__(self, work: Work, limits: ReadingLimits | None, progress: Progress | None) -> None:
         """Prepare to fetch.
 
         Args:
-            work: who reads the logs of runs that are in no part, and where what they give is kept.
-            limits: how much of one log is read.
-            progress: is told which log is being read, and how far.
+            work: reads the logs of runs that are in no part, and has the cache.
+            limits: the limits for the size of a log.
+            progress: called with the log that is being read, and the number of bytes that are read next.
         """
-        self.used = [work.parts]  # where parts are; the last one is where they are written
+        self.used = [work.parts]  # Folders with parts. New parts are written to the last one.
         self._work, self._cache, self._limits, self._progress = work, work.cache, limits, progress
         self._digests = digests_in(work.cache)
+        self._is_alone = False
 
-    def runs(self, listed: Sequence[ListedRun], told: Callable[[int], object] = lambda _done: None) -> list[StoredRun]:
-        """Return each run with what its logs gave; their numbers are in parts.
+    def runs(self, listed: Sequence[ListedRun], tell_done: Callable[[int], object] = lambda _done: None) -> list[StoredRun]:
+        """Return each run with everything that its logs gave. The numbers are in parts.
 
         Args:
             listed: the runs.
-            told: is told how many of them are done.
+            tell_done: called with the number of runs that are done.
         """
-        runs: list[_Run] = []
-        rest = iter(listed)
-        while some := [*islice(rest, _AT_ONCE)]:
-            runs += self._looked_up(some)
-        missing = [run for run in runs if run.found is None]
+        runs: list[_PendingRun] = []
+        self._is_alone = len(listed) == 1
+        remaining = iter(listed)
+        while batch := [*islice(remaining, _AT_ONCE)]:
+            runs += self._looked_up(batch)
+        missing = [run for run in runs if run.stored is None]
         logs_missing = sum(len(run.logs) for run in missing)
-        self._work.tally.kept += sum(len(run.logs) for run in runs) - logs_missing
+        self._work.tally.cached += sum(len(run.logs) for run in runs) - logs_missing
         self._work.tally.read += logs_missing
         if len(missing) < len(runs):
-            told(len(runs) - len(missing))
+            tell_done(len(runs) - len(missing))
         if missing:
-            _Reading(self, missing, lambda left: told(len(runs) - left)).do()
+            _RunReader(self, missing, lambda left: tell_done(len(runs) - left)).do()
             self._cache.clean()
-        return [run.found for run in runs if run.found is not None]
+        return [run.stored for run in runs if run.stored is not None]
 
-    def _looked_up(self, listed: Sequence[ListedRun]) -> list[_Run]:
-        """Find what the index and the parts have of these runs."""
-        seen = iter(self._digests.seen([f"{run.folder}/{log.file}" for run in listed if not run.named_by_user for log in run.manifest.logs]))
-        runs = [_Run(run, []) for run in listed]
+    def _looked_up(self, listed: Sequence[ListedRun]) -> list[_PendingRun]:
+        """Look these runs up in the index."""
+        stamps = iter(self._digests.look_up([f"{run.folder}/{log.file}" for run in listed if not run.named_by_user for log in run.manifest.logs]))
+        runs = [_PendingRun(run, []) for run in listed]
         for run in runs:
             for log in run.listed.manifest.logs:
-                sha256, size_bytes = self._identified(run.listed, log.file, SeenFile() if run.listed.named_by_user else next(seen))
+                sha256, size_bytes = self._identified(run.listed, log.file, FileStamp() if run.listed.named_by_user else next(stamps))
                 run.logs.append(sha256)
                 run.size_bytes += size_bytes
             run.key = _key(run)
-        kept = self._cache.get(Kind.RUN, [run.key for run in runs if run.key])
+        entries = self._cache.get(Kind.RUN, [run.key for run in runs if run.key])
         for run in runs:
-            run.found = self._found(run, kept.get(run.key))
-            if run.found is None and self._limits and run.key:
+            run.stored = self._from_index(run, entries.get(run.key))
+            if run.stored is None and self._limits and run.key:
                 run.key = key_of(run.key, _encode(self._limits))  # A log beyond the limits is another one without them.
-                run.found = self._found(run, self._cache.get(Kind.RUN, [run.key]).get(run.key), is_limited=True)
+                run.stored = self._from_index(run, self._cache.get(Kind.RUN, [run.key]).get(run.key), is_limited=True)
         return runs
 
-    def _found(self, run: _Run, content: bytes | None, *, is_limited: bool = False) -> StoredRun | None:
+    def _from_index(self, run: _PendingRun, content: bytes | None, *, is_limited: bool = False) -> StoredRun | None:
         if content is None:
             return None
         try:
-            kept = _decode(content)
+            entry = _decode(content)
         except msgspec.DecodeError:
             return None
-        if self._limits and not is_limited and any(self._limits.refusals(*size) for size in kept.record.sizes):
+        if self._limits and not is_limited and any(self._limits.refusals(*size) for size in entry.record.sizes):
             return None
-        if kept.part and not self.used[0].is_whole(kept.part):
+        if entry.part and not self.used[0].is_whole(entry.part):
             return None
-        return self._stored(run, self.used[0], kept.part, kept.record)
+        return self._stored(run, self.used[0], entry.part, entry.record)
 
-    def _stored(self, run: _Run, parts: Parts, part: str, record: RunRecord) -> StoredRun:
+    def _stored(self, run: _PendingRun, parts: Parts, part: str, record: RunRecord) -> StoredRun:
         return StoredRun(run.listed, str(parts.path(part)) if part else "", record)
 
-    def _identified(self, run: ListedRun, name: str, seen: SeenFile) -> tuple[str | None, int]:
+    def _identified(self, run: ListedRun, name: str, stamp: FileStamp) -> tuple[str | None, int]:
         """Return the SHA-256 and the size of a log; ``None`` if it cannot be read. Reading it will say why."""
-        if seen.sha256 is not None:
-            return seen.sha256, seen.size_bytes
+        if stamp.sha256 is not None:
+            return stamp.sha256, stamp.size_bytes
         try:
             with open_named(run.folder, name, run.named_by_user) as stream:
                 size_bytes = os.fstat(stream.fileno()).st_size
                 sha256 = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]  # every open file has readinto
         except (UnreadableInput, OSError):
             return None, 0
-        self._digests.remember(seen, sha256)
+        self._digests.remember(stamp, sha256)
         return sha256, size_bytes
 
-    def read_here(self, runs: Sequence[_Run]) -> None:
+    def read_here(self, runs: Sequence[_PendingRun]) -> None:
         """Read runs in this process, where nothing ends a log that hangs."""
-        self.take(runs, read_runs(self.tasks(runs), self.folder, self.heard(runs)))
+        self.take(runs, read_runs(self.tasks(runs), self.folder, self.progress_of(runs)))
 
-    def take(self, runs: Sequence[_Run], answer: _Answer) -> None:
-        """Take what was read of these runs, and keep it."""
+    def take(self, runs: Sequence[_PendingRun], answer: _Answer) -> None:
+        """Store the results of reading these runs, here and in the index."""
         part, records = answer
         if part is None:  # The disk is full, or somebody changed the folder. What is read now is not kept.
             self.used.append(Parts(None))
@@ -185,43 +187,44 @@ class Fetching:
             if part is None:
                 raise TachologError(f"{self.folder}: the numbers of the logs cannot be written there; make room")
         for run, record in zip(runs, records, strict=True):
-            run.found = self._stored(run, self.used[-1], part, record)
+            run.stored = self._stored(run, self.used[-1], part, record)
         if len(self.used) == 1 and not is_code_changed():  # Else the code that read it is not the one that its keys name.
-            kept = [(run, record) for run, record in zip(runs, records, strict=True) if run.key and not run.lost and _is_as_seen(run, record)]
-            self._cache.put(Kind.RUN, {run.key: _encode(_Kept(part, record)) for run, record in kept}, part)
+            entries = [(run, record) for run, record in zip(runs, records, strict=True) if run.key and not run.lost and _is_as_seen(run, record)]
+            self._cache.put(Kind.RUN, {run.key: _encode(_IndexEntry(part, record)) for run, record in entries}, part)
 
-    def tasks(self, runs: Sequence[_Run]) -> list[RunTask]:
-        """Return what is to be done for these runs."""
+    def tasks(self, runs: Sequence[_PendingRun]) -> list[RunTask]:
+        """Return the tasks of reading these runs."""
         return [
-            RunTask(one.manifest_json, str(one.folder), one.named_by_user, self._limits, one.processors, run.lost)
+            RunTask(listed.manifest_json, str(listed.folder), listed.named_by_user, self._limits, listed.processors, run.lost)
             for run in runs
-            for one in [run.listed]
+            for listed in [run.listed]
         ]
 
-    def heard(self, runs: Sequence[_Run]) -> Callable[[int, str, int], object]:
-        """Return what is told how far runs are read."""
+    def progress_of(self, runs: Sequence[_PendingRun]) -> Callable[[int, str, int], object]:
+        """Return a function that reports the progress of reading these runs."""
         progress = self._progress
         if progress is None:
-            return lambda _place, _log, _count: None
-        return lambda place, log, count: progress(f"{runs[place].listed.run}/{log}", count)
+            return lambda _index, _log, _count: None
+        return lambda index, log, count: progress(f"{runs[index].listed.run}/{log}", count)
 
-    def pool_for(self, runs: Sequence[_Run], *, is_local: bool) -> Pool:
-        """Return what reads these runs."""
-        return self._work.pool_for(sum(len(run.logs) for run in runs), sum(run.size_bytes for run in runs), is_local=is_local)
+    def pool_for(self, runs: Sequence[_PendingRun], *, is_local: bool) -> Pool:
+        """Return the pool that reads these runs."""
+        logs, size_bytes = sum(len(run.logs) for run in runs), sum(run.size_bytes for run in runs)
+        return self._work.pool_for(logs, size_bytes, is_local=is_local, are_alone=self._is_alone)
 
     @property
     def folder(self) -> Path:
-        """Where parts are written."""
+        """The folder in which parts are written."""
         return self.used[-1].folder
 
 
-class _Reading:
+class _RunReader:
     """Reads runs that are in no part."""
 
-    def __init__(self, fetching: Fetching, runs: Sequence[_Run], told: Callable[[int], object]) -> None:
-        self._fetching, self._runs, self._told = fetching, runs, told
+    def __init__(self, fetching: RunFetcher, runs: Sequence[_PendingRun], tell_done: Callable[[int], object]) -> None:
+        self._fetching, self._runs, self._tell_done = fetching, runs, tell_done
         self._left = len(runs)
-        self._waiting: dict[Future[_Answer], tuple[list[_Run], Pool]] = {}
+        self._waiting: dict[Future[_Answer], tuple[list[_PendingRun], Pool]] = {}
 
     def do(self) -> None:
         """Read them all."""
@@ -239,15 +242,15 @@ class _Reading:
             for future in done:
                 self._finish(future)
 
-    def _begin(self, runs: Sequence[_Run], pool: Pool) -> None:
+    def _begin(self, runs: Sequence[_PendingRun], pool: Pool) -> None:
         for chunk in _chunks(runs, max(1, pool.processes)):
-            if isinstance(pool, Here):
+            if isinstance(pool, CurrentProcess):
                 self._fetching.read_here(chunk)
                 self._tell(chunk)
             else:
                 self._submit(chunk, pool)
 
-    def _submit(self, chunk: list[_Run], pool: Pool) -> None:
+    def _submit(self, chunk: list[_PendingRun], pool: Pool) -> None:
         tasks = self._fetching.tasks(chunk)
         timeout_s = _patience_s(chunk)
         if pool.is_remote:
@@ -269,14 +272,14 @@ class _Reading:
             self._again(chunk, error, pool)
         else:
             self._fetching.take(chunk, answer)
-            heard = self._fetching.heard(chunk)
-            for place, (run, record) in enumerate(zip(chunk, answer[1], strict=True)):
+            progress = self._fetching.progress_of(chunk)
+            for index, (run, record) in enumerate(zip(chunk, answer[1], strict=True)):
                 for log, (text_bytes, _) in zip(run.listed.manifest.logs, record.sizes, strict=True):
-                    heard(place, log.file, text_bytes)
+                    progress(index, log.file, text_bytes)
             self._tell(chunk)
 
     def _received(self, answer: Any) -> _Answer:  # noqa: ANN401 - what `read_elsewhere` returned
-        """Return what another machine gave, whose part is written here."""
+        """Write the part that another machine returned, and return the answer."""
         version, content, records = answer
         if version != detection_digest():
             raise TachologError("--cluster: the workers have another version of Tacholog, or other formats, than this machine")
@@ -285,8 +288,8 @@ class _Reading:
         except OSError:
             return None, records
 
-    def _again(self, chunk: list[_Run], error: BaseException, pool: Pool) -> None:
-        """Read runs again whose process ended: half of them at a time, and in the end each log alone. Only the log that ended it is lost."""
+    def _again(self, chunk: list[_PendingRun], error: BaseException, pool: Pool) -> None:
+        """Read runs again after their process ended: half of them at a time, and in the end each log alone. Only the log that ended it is lost."""
         if len(chunk) > 1:
             half = len(chunk) // 2
             for part in (chunk[:half], chunk[half:]):
@@ -294,22 +297,22 @@ class _Reading:
             return
         (run,) = chunk
         run.attempts += 1
-        left = [place for place in range(len(run.logs)) if place not in run.lost]
+        left = [index for index in range(len(run.logs)) if index not in run.lost]
         if run.attempts == 1 and not isinstance(error, TimeoutError):
             self._submit(chunk, pool)  # Something else may have taken the memory.
         elif run.attempts <= _ATTEMPTS and len(left) > 1:
             run.attempts = _ATTEMPTS
-            run.lost = {place: why for place in left if (why := self._why_lost(run, place, pool))}
+            run.lost = {index: why for index in left if (why := self._why_lost(run, index, pool))}
             self._submit(chunk, pool)
         else:
             run.lost |= dict.fromkeys(left, _why(error))
             self._fetching.read_here(chunk)
             self._tell(chunk)
 
-    def _why_lost(self, run: _Run, place: int, pool: Pool) -> str | None:
+    def _why_lost(self, run: _PendingRun, index: int, pool: Pool) -> str | None:
         """Return why the process ends that reads a log alone; ``None`` if it does not."""
         (task,) = self._fetching.tasks([run])
-        others = {other: "not read now" for other in range(len(run.logs)) if other != place}
+        others = {other: "not read now" for other in range(len(run.logs)) if other != index}
         trial = msgspec.structs.replace(task, lost=others, contents=_contents(run.listed) if pool.is_remote else None)
         do: Callable[[], object] = partial(read_elsewhere, [trial]) if pool.is_remote else partial(read_runs, [trial], self._fetching.folder)
         try:
@@ -318,13 +321,13 @@ class _Reading:
             return _why(error)
         return None
 
-    def _tell(self, chunk: Sequence[_Run]) -> None:
+    def _tell(self, chunk: Sequence[_PendingRun]) -> None:
         self._left -= len(chunk)
-        self._told(self._left)
+        self._tell_done(self._left)
 
 
 def read_elsewhere(tasks: Sequence[RunTask]) -> tuple[str, bytes, list[RunRecord]]:
-    """Read runs on another machine. Return the version of what reads there, the bytes of the part, and what else the runs gave."""
+    """Read runs on another machine. Return the version of the code there, the bytes of the part, and a record of each run."""
     parts = Parts(None)
     part, records = read_runs(tasks, parts.folder)
     if part is None:
@@ -334,16 +337,16 @@ def read_elsewhere(tasks: Sequence[RunTask]) -> tuple[str, bytes, list[RunRecord
 
 def _contents(run: ListedRun) -> dict[str, bytes]:
     """Return the files of a run that its manifest lists, as far as they can be read."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for log in run.manifest.logs:
         try:
-            found[log.file] = (run.folder / log.file).read_bytes() if run.named_by_user else read_evidence(run.folder, log.file)
+            contents[log.file] = (run.folder / log.file).read_bytes() if run.named_by_user else read_evidence(run.folder, log.file)
         except (UnreadableInput, OSError):
             continue
-    return found
+    return contents
 
 
-def _patience_s(runs: Sequence[_Run]) -> float:
+def _patience_s(runs: Sequence[_PendingRun]) -> float:
     return _PATIENCE_S + sum(run.size_bytes for run in runs) / _LEAST_BYTES_PER_S
 
 
@@ -362,15 +365,15 @@ def _why(error: BaseException) -> str:
         return f"the process that read it ended (signal {-code})"
 
 
-def _is_as_seen(run: _Run, record: RunRecord) -> bool:
-    """Whether what was read is what was seen before: every log could be read, and none has changed meanwhile."""
+def _is_as_seen(run: _PendingRun, record: RunRecord) -> bool:
+    """Whether every log could be read, and has the content that its key names: none was changed meanwhile."""
     return not record.is_lost and [log["sha256"] for log in record.logs] == run.logs
 
 
-def _key(run: _Run) -> bytes:
-    """Return the key of a run; empty where reading it must say what is wrong: a log cannot be read, or its format does not exist.
+def _key(run: _PendingRun) -> bytes:
+    """Return the key of a run. It is empty if a log cannot be read, or if its format does not exist: then the run is read, and a problem says why.
 
-    Every format has a say in which one a log is in. So where the manifest names none, what it gives depends on all of them.
+    If the manifest does not name the format of a log, all formats decide which one it is in, so the key depends on all of them.
     """
     listed = run.listed
     try:
@@ -383,13 +386,13 @@ def _key(run: _Run) -> bytes:
     return key_of(*sorted(set(digests)), listed.manifest_json, who, str(listed.processors), *(str(sha256) for sha256 in run.logs))
 
 
-def _chunks(runs: Sequence[_Run], processes: int) -> Iterator[list[_Run]]:
+def _chunks(runs: Sequence[_PendingRun], processes: int) -> Iterator[list[_PendingRun]]:
     """Cut runs into chunks for one process, of which there are so many."""
     fewest, most_runs = _CHUNK_RUNS
     chunks = _CHUNKS_OF_PROCESS * processes
     most = min(most_runs, max(fewest, len(runs) // chunks))
     most_bytes = min(_CHUNK_BYTES[1], max(_CHUNK_BYTES[0], sum(run.size_bytes for run in runs) // chunks))
-    chunk: list[_Run] = []
+    chunk: list[_PendingRun] = []
     size_bytes = 0
     for run in runs:
         if chunk and (len(chunk) >= most or size_bytes + run.size_bytes > most_bytes):

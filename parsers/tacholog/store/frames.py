@@ -13,9 +13,10 @@ from tacholog.runs.manifest import Host
 from tacholog.schema.columns import Kind, SchemaColumn
 from tacholog.schema.marks import marks_of
 from tacholog.schema.tables import TABLES
-from tacholog.store.distributions import Distribution, packed_bins
-from tacholog.store.engine import ask, connected, make_words, quoted, text, why_not_written
+from tacholog.store.distributions import PackedDistribution, packed_bins
+from tacholog.store.engine import PARQUET, ask, connected, make_words, quoted, text, why_not_written
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import duckdb
     import numpy as np
@@ -33,7 +34,7 @@ HOSTS_FILE = "hosts.json"
 
 
 class Dataset(msgspec.Struct, frozen=True):
-    """Everything that is known about a set of runs. Unknown is ``<NA>``. `tacholog.schema.tables` declares the columns.
+    """Everything that is known about a set of runs. An unknown value is ``<NA>``. `tacholog.schema.tables` declares the columns.
 
     Attributes:
         runs: one row a run.
@@ -41,7 +42,7 @@ class Dataset(msgspec.Struct, frozen=True):
         problems: one row for each line or file that could not be used.
         results: one row a number, in the unit that `tacholog.schema.metrics.METRICS` gives its metric. Its text columns are categories, which hold
             each word once: as plain text, a million rows take 15 MB a column.
-        histograms: one row for each latency record that has a distribution. Its ``bins`` are a `tacholog.store.distributions.Distribution`.
+        histograms: one row for each latency record that has a distribution. Its ``bins`` are a `tacholog.store.distributions.PackedDistribution`.
         hosts: the machines, by their ids.
     """
 
@@ -78,7 +79,7 @@ def dtype_of(table: str, column: SchemaColumn) -> str:
 
 
 def frame(table: str, rows: Sequence[Row]) -> pd.DataFrame:
-    """Return the rows of a table as a frame. Its columns and dtypes are those of the schema, whatever the rows hold."""
+    """Return the rows of a table as a frame. Its columns and dtypes are those of the schema, also if there are no rows."""
     import pandas as pd
 
     columns = {name: pd.Series([row[name] for row in rows], dtype=column.dtype) for name, column in TABLES[table].items()}
@@ -91,23 +92,23 @@ def dataset(rows: dict[str, list[Row]], results: pd.DataFrame, hosts: dict[str, 
     return Dataset(**small, results=results, hosts=hosts)
 
 
-def results_frame(found: Mapping[str, Any], words: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+def results_frame(arrays: Mapping[str, Any], words: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Return results as a frame. Its text columns hold each word once, as categories.
 
     Args:
-        found: the columns, as the engine gives them; of words their places in the list of words.
+        arrays: the columns, as the engine gives them. A column of words has codes: positions in the list of its words.
         words: the words of each column of words.
     """
     import numpy as np
     import pandas as pd
 
-    made = {"marks": _marks(np.asarray(found["marks"]))}
-    made |= {name: array_of(column.kind, found[name], words.get(name, ())) for name, column in TABLES["results"].items() if name not in made}
+    made = {"marks": _marks(np.asarray(arrays["marks"]))}
+    made |= {name: array_of(column.kind, arrays[name], words.get(name, ())) for name, column in TABLES["results"].items() if name not in made}
     return pd.DataFrame({name: made[name] for name in TABLES["results"]}, copy=False)
 
 
 def ordinals(results: pd.DataFrame) -> pd.Series:
-    """Return which one each number is of those of its line that have its name, from 1. Most lines give one number of a name."""
+    """Return the ordinal of each number among those of its line with the same name, from 1. Nearly all are 1."""
     names = ["run", "log", "line", "metric", "statistic"]
     return results.groupby(names, sort=False, observed=True, dropna=False).cumcount() + 1
 
@@ -117,7 +118,7 @@ def array_of(kind: Kind, values: Any, words: Sequence[str]) -> Any:  # noqa: ANN
 
     Args:
         kind: what its values are.
-        values: the values; of words their places in the list of words.
+        values: the values; for words, their positions in the list of words.
         words: the words.
     """
     import numpy as np
@@ -128,40 +129,40 @@ def array_of(kind: Kind, values: Any, words: Sequence[str]) -> Any:  # noqa: ANN
     kinds = {"integer": (pd.arrays.IntegerArray, np.int64), "number": (pd.arrays.FloatingArray, np.float64)}
     array, dtype = kinds.get(kind, (pd.arrays.BooleanArray, np.bool_))
     mask = np.ma.getmaskarray(values)
-    known = np.ma.filled(values, 0) if mask.any() else np.ma.getdata(values)
-    return array(known.astype(dtype, copy=False), mask)
+    filled = np.ma.filled(values, 0) if mask.any() else np.ma.getdata(values)
+    return array(filled.astype(dtype, copy=False), mask)
 
 
 def _words(words: Sequence[str], codes: NDArray[np.integer[Any]]) -> pd.Categorical:
-    """Return a column of words as categories, without those that no row has.
+    """Return a column of words as categories. Words that no row has are left out.
 
     Args:
         words: all words.
-        codes: a place in ``words`` for each row, -1 for ``<NA>``.
+        codes: for each row the position of its word in ``words``; -1 for ``<NA>``.
     """
     import numpy as np
     import pandas as pd
 
     used = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(words)))
     if len(used) < len(words):
-        meant = np.full(len(words) + 1, -1)
-        meant[used] = np.arange(len(used))
-        codes = meant[codes]
+        new_codes = np.full(len(words) + 1, -1)
+        new_codes[used] = np.arange(len(used))
+        codes = new_codes[codes]
     least = np.min_scalar_type(-max(len(used), 1))
-    dtype = pd.CategoricalDtype(pd.Index([words[place] for place in used.tolist()], dtype="str"))
+    dtype = pd.CategoricalDtype(pd.Index([words[code] for code in used.tolist()], dtype="str"))
     return pd.Categorical.from_codes(codes.astype(least), dtype=dtype, validate=False)
 
 
 def _marks(bits: Integers) -> NDArray[np.object_]:
-    """Return a column of marks. Rows with the same marks share them. Most rows have none, and need not be told apart."""
+    """Return a column of marks. Rows with the same marks share one tuple. Most rows have no mark, so only the others are grouped."""
     import numpy as np
     import pandas as pd
 
     marked = np.flatnonzero(bits)
     of_marked, different = pd.factorize(bits[marked])
     sets = np.empty(1 + len(different), dtype=object)
-    for place, one in enumerate((0, *different.tolist())):
-        sets[place] = marks_of(one)
+    for index, mark_bits in enumerate((0, *different.tolist())):
+        sets[index] = marks_of(mark_bits)
     codes = np.zeros(len(bits), dtype=np.intp)
     codes[marked] = of_marked + 1
     return sets[codes]
@@ -177,25 +178,25 @@ def write_table(frame: pd.DataFrame, path: Path, *, packed: bool = False) -> Non
 
     with connected() as connection:
         columns = {str(name): quoted(str(name)) for name in frame.columns}
-        given = _with_used_words(frame)
+        rows = _with_used_words(frame)
         if "marks" in columns and frame["marks"].dtype == object:
-            given["marks"] = mark_words(frame["marks"])
+            rows["marks"] = mark_words(frame["marks"])
             columns["marks"] = "CASE marks WHEN '' THEN []::VARCHAR[] ELSE string_split(marks::VARCHAR, ' ') END"
         if "bins" in columns:
-            given["bins"] = range(len(frame))
+            rows["bins"] = range(len(frame))
             columns["bins"] = "packed" if packed else "coalesce(found, [])"
             _register_bins(connection, frame["bins"], packed=packed)
-        connection.register("given", given)
+        connection.register("given", rows)
         joined = "LEFT JOIN distributions ON place = given.bins ORDER BY given.bins" if "bins" in columns else ""
         query = ", ".join(f"{value} AS {quoted(name)}" for name, value in columns.items())
         try:
-            ask(connection, f"COPY (SELECT {query} FROM given {joined}) TO {text(str(path))} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)")  # noqa: S608
+            ask(connection, f"COPY (SELECT {query} FROM given {joined}) TO {text(str(path))} ({PARQUET}, USE_TMP_FILE false)")  # noqa: S608
         except duckdb.IOException as error:
             raise OSError(why_not_written(error)) from error
 
 
 def _with_used_words(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose categories are words of its rows. All others would be saved too, and rows may have been left out as private."""
+    """Return a frame without unused categories. They would be saved too, and may be words of rows that were left out as private."""
     columns = {name: column.cat.remove_unused_categories() for name, column in frame.items() if column.dtype == "category"}
     return frame.assign(**{str(name): column for name, column in columns.items()})
 
@@ -204,22 +205,22 @@ def mark_words(marks: pd.Series) -> pd.Categorical[str]:
     """Return marks as words. Rows share them, and each set of marks is put into words once."""
     import pandas as pd
 
-    known: dict[int, str] = {id(one): " ".join(one) for one in marks}
-    return pd.Categorical([known[id(one)] for one in marks])
+    words: dict[int, str] = {id(mark_set): " ".join(mark_set) for mark_set in marks}
+    return pd.Categorical([words[id(mark_set)] for mark_set in marks])
 
 
 def _register_bins(connection: duckdb.DuckDBPyConnection, distributions: pd.Series, *, packed: bool) -> None:
-    """Make the table ``distributions``: the place of each, with its bins as a list, or as bytes."""
+    """Make the table ``distributions``: the position of each distribution, and its bins as a list or as bytes."""
     import numpy as np
     import pandas as pd
 
     if packed:
-        connection.register("distributions", pd.DataFrame({"place": range(len(distributions)), "packed": [one.packed for one in distributions]}))
+        connection.register("distributions", pd.DataFrame({"place": range(len(distributions)), "packed": [each.packed for each in distributions]}))
         return
-    parts: list[NDArray[np.int64]] = [one.array() for one in distributions]
+    parts: list[NDArray[np.int64]] = [distribution.array() for distribution in distributions]
     words = np.concatenate([*parts, np.zeros((0, 3), dtype=np.int64)])
-    place = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    connection.register("bins", {"place": place, "number": np.arange(len(words)), **dict(zip("abc", np.ascontiguousarray(words.T), strict=True))})
+    positions = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    connection.register("bins", {"place": positions, "number": np.arange(len(words)), **dict(zip("abc", np.ascontiguousarray(words.T), strict=True))})
     ask(connection, "CREATE TEMP TABLE distributions AS SELECT place, list([a, b, c] ORDER BY number) AS found FROM bins GROUP BY place")
 
 
@@ -275,10 +276,10 @@ def read_table(folder: Path, table: str, without: Collection[str] = (), *, wante
             coded = [name for name in declared if name in types and (dtype_of(table, declared[name]) == "category" or name == "marks")]
             words = _words_of_file(connection, source, coded)
             columns = ", ".join(_read_column(name, types.get(name), words) for name in declared)
-            found = connection.execute(f"SELECT {columns} FROM {source}").fetchnumpy()  # noqa: S608 - our own words
+            arrays = connection.execute(f"SELECT {columns} FROM {source}").fetchnumpy()  # noqa: S608 - our own words
         except duckdb.Error as error:
             raise UnreadableInput(f"{path}: {error}") from error
-    made = {name: _made(path, name, found[name], words, declared[name], dtype_of(table, declared[name])) for name in declared}
+    made = {name: _made(path, name, arrays[name], words, declared[name], dtype_of(table, declared[name])) for name in declared}
     return pd.DataFrame(made, copy=False)
 
 
@@ -289,10 +290,10 @@ def _words_of_file(connection: duckdb.DuckDBPyConnection, source: str, names: It
         return {}
     lists = ", ".join(f"list(DISTINCT {_text(name)} ORDER BY {_text(name)}) FILTER ({_text(name)} IS NOT NULL)" for name in names)
     (row,) = ask(connection, f"SELECT {lists} FROM {source}")  # noqa: S608 - our own words
-    found = {name: words for name, words in zip(names, row, strict=True) if words}
-    for name, words in found.items():
+    words_of_columns = {name: words for name, words in zip(names, row, strict=True) if words}
+    for name, words in words_of_columns.items():
         make_words(connection, name, words)
-    return found
+    return words_of_columns
 
 
 def _read_column(name: str, type_: str | None, words: Mapping[str, list[str]]) -> str:
@@ -316,23 +317,23 @@ def _made(path: Path, name: str, values: Any, words: Mapping[str, list[str]], de
     import pandas as pd
 
     if name == "bins":
-        return pd.Series([_distribution(path, one) for one in values], dtype=object)
+        return pd.Series([_distribution(path, value) for value in values], dtype=object)
     if name == "marks":
         sets = np.empty(len(words.get(name, ())), dtype=object)
-        sets[:] = [tuple(one.split()) for one in words.get(name, ())]
+        sets[:] = [tuple(marks.split()) for marks in words.get(name, ())]
         return sets[np.ma.getdata(values)] if len(sets) else np.full(len(values), None, dtype=object)
     if dtype == "string":
         return pd.array([None if value is np.ma.masked else value for value in values], dtype="string")
     return array_of(declared.kind, values, words.get(name, ()))
 
 
-def _distribution(path: Path, saved: Any) -> Distribution:  # noqa: ANN401 - bytes, a list of lists, or nothing
+def _distribution(path: Path, saved: Any) -> PackedDistribution:  # noqa: ANN401 - bytes, a list of lists, or nothing
     """Return a distribution, however it was saved."""
     import numpy as np
 
     if isinstance(saved, bytes | bytearray):
-        return Distribution(bytes(saved))
-    bins = [] if saved is None or saved is np.ma.masked else [np.asarray(one) for one in saved]
-    if any(len(one) != 3 for one in bins):  # noqa: PLR2004 - lower end, upper end, count
+        return PackedDistribution(bytes(saved))
+    bins = [] if saved is None or saved is np.ma.masked else [np.asarray(item) for item in saved]
+    if any(len(item) != 3 for item in bins):  # noqa: PLR2004 - lower end, upper end, count
         raise UnreadableInput(f"{path}: a bin of a distribution does not have three numbers")
-    return Distribution(packed_bins(np.array(bins, dtype=np.int64).reshape(-1, 3)))
+    return PackedDistribution(packed_bins(np.array(bins, dtype=np.int64).reshape(-1, 3)))

@@ -1,7 +1,7 @@
 """From folders of runs, or from raw logs, to a dataset.
 
-The logs are the only source. A dataset can be rebuilt from them at any time and is never committed. A file, a line or a run that cannot be used costs
-only itself, and becomes a row of ``problems``.
+The logs are the only source. A dataset can be rebuilt from them at any time and is never committed. A file, a line or a run that cannot be used
+becomes a row of ``problems``, and all others are used.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, folder_witho
 from tacholog.schema.records import number_in
 from tacholog.schema.tables import TABLES
 from tacholog.store.cache import Cache, Kind, key_of
-from tacholog.store.digests import FileDigests, SeenFile, digests_in, manifest_digest
+from tacholog.store.digests import FileDigests, FileStamp, digests_in, manifest_digest
 from tacholog.store.fetch import ListedRun, fetching
 from tacholog.store.frames import Dataset, Row, is_saved, open_saved
-from tacholog.store.logs import Limits, Progress
+from tacholog.store.logs import Progress, ReadingLimits
 from tacholog.store.pool import Work
 from tacholog.store.results import Store
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -52,7 +53,7 @@ _MANIFESTS_AT_ONCE = 500
 
 def load(
     roots: Sequence[Path],
-    limits: Limits | None = None,
+    limits: ReadingLimits | None = None,
     progress: Progress | None = None,
     *,
     work: Work | None = None,
@@ -64,7 +65,7 @@ def load(
 
 def open_runs(
     roots: Sequence[Path],
-    limits: Limits | None = None,
+    limits: ReadingLimits | None = None,
     progress: Progress | None = None,
     *,
     work: Work | None = None,
@@ -76,10 +77,10 @@ def open_runs(
 
     Args:
         roots: the folders; runs are looked for in all folders below them.
-        limits: how much of one log is read; ``None``: all of it.
-        progress: is told which log is being read, and how far.
-        work: who reads the logs; ``None``: this process.
-        wanted: says of which manifests the logs are read; ``None``: of all. Other runs are left out.
+        limits: the limits for the size of a log; ``None`` if there are none.
+        progress: called with the log that is being read, and the number of bytes that are read next.
+        work: reads the logs; ``None`` if this process does.
+        wanted: whether a run with this manifest is wanted; ``None`` if all runs are. Other runs are left out.
 
     Raises:
         UnreadableInput: a root is no folder, or is given twice.
@@ -104,23 +105,23 @@ def open_runs(
 
 
 class _RunFolder(NamedTuple):
-    """The folder of a run, and the names of all that lies in it and is no folder. Runs with the same names share them."""
+    """The folder of a run, and the names of all its files. Runs with the same names share one tuple."""
 
     path: Path
     names: tuple[str, ...]
 
 
 def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row]) -> dict[str, _RunFolder]:
-    """Return the folder of each run. All hosts are read: a run's marks depend on its host, and "hosts" is not the first folder in order."""
-    seen: dict[str, _RunFolder] = {}
+    """Return the folder of each run. Hosts are read before any run, because the marks of a run depend on its host."""
+    folders_of_runs: dict[str, _RunFolder] = {}
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}
-    given: set[Path] = set()
+    resolved_roots: set[Path] = set()
     for root in roots:
         if not root.is_dir():
             raise UnreadableInput(f"{root}: no such folder")
-        if root.resolve() in given:
+        if root.resolve() in resolved_roots:
             raise UnreadableInput(f"{root}: this folder was given twice")
-        given.add(root.resolve())
+        resolved_roots.add(root.resolve())
         for listed in listed_below(root, partial(add_unlisted_folder, root, problems)):
             folder, files = Path(listed.folder), listed.files
             if folder.name == HOSTS_FOLDER:
@@ -129,56 +130,56 @@ def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row])
                 problems.extend((*special_files(folder), *folder_without_manifest(root, folder, files)))
                 continue
             run = listed.folder[len(os.fspath(root)) :].lstrip("/") or "."
-            if run in seen:  # The problem belongs to no run: that of this name is the other one.
-                reason = f"{folder}: not read, because the run {run} is in {seen[run].path} too; give one of the two folders another name"
+            if run in folders_of_runs:  # The problem belongs to no run: that of this name is the other one.
+                reason = f"{folder}: not read, because the run {run} is in {folders_of_runs[run].path} too; give one of the two folders another name"
                 problems.append(problem("", run, 0, UNREADABLE, "", reason))
                 continue
             names = tuple(listed.names() if listed.others else files)
-            seen[run] = _RunFolder(folder, shared.setdefault(names, names))
-    return seen
+            folders_of_runs[run] = _RunFolder(folder, shared.setdefault(names, names))
+    return folders_of_runs
 
 
 def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None) -> Iterator[ListedRun]:
-    """Yield the runs whose manifests can be read. A manifest that is known is taken from the cache: TOML takes longer to read than small logs."""
-    rest, digests = list(folders.items()), digests_in(cache)
-    for start in range(0, len(rest), _MANIFESTS_AT_ONCE):
-        known: dict[str, tuple[bytes, bytes | None]] = {}
-        some = rest[start : start + _MANIFESTS_AT_ONCE]
-        seen = digests.seen([f"{folder.path}/{RUN_FILE}" for _, folder in some])
-        for (run, folder), manifest in zip(some, seen, strict=True):
+    """Yield the runs whose manifests can be read. Known ones come from the cache: to parse TOML takes longer than to read a small log."""
+    remaining, digests = list(folders.items()), digests_in(cache)
+    for start in range(0, len(remaining), _MANIFESTS_AT_ONCE):
+        identified: dict[str, tuple[bytes, bytes | None]] = {}
+        batch = remaining[start : start + _MANIFESTS_AT_ONCE]
+        stamps = digests.look_up([f"{folder.path}/{RUN_FILE}" for _, folder in batch])
+        for (run, folder), stamp in zip(batch, stamps, strict=True):
             try:
-                known[run] = _identified(run, folder.path, manifest, digests)
+                identified[run] = _identified(run, folder.path, stamp, digests)
             except UnreadableInput as error:
                 problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
-        kept, fresh = cache.get(Kind.MANIFEST, [key for key, _ in known.values()]), dict[bytes, bytes]()
-        for run, (key, content) in known.items():
+        entries, fresh = cache.get(Kind.MANIFEST, [key for key, _ in identified.values()]), dict[bytes, bytes]()
+        for run, (key, content) in identified.items():
             folder_path = folders[run].path
-            found = _kept_manifest(kept.get(key))
-            if found is None:
+            decoded = _decoded_manifest(entries.get(key))
+            if decoded is None:
                 try:
                     text = evidence_bytes(folder_path, RUN_FILE) if content is None else content
-                    found = _manifest(folder_path, text)
+                    decoded = _manifest(folder_path, text)
                 except UnreadableInput as error:
                     problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
                     continue
-                fresh[_manifest_key(hashlib.sha256(text).hexdigest())] = found[1]  # It may have been changed just now.
-            if wanted is None or wanted(found[0]):
-                yield ListedRun(run, folder_path, *found)
+                fresh[_manifest_key(hashlib.sha256(text).hexdigest())] = decoded[1]  # It may have been changed just now.
+            if wanted is None or wanted(decoded[0]):
+                yield ListedRun(run, folder_path, *decoded)
         cache.put(Kind.MANIFEST, fresh)
 
 
-def _identified(run: str, folder: Path, seen: SeenFile, digests: FileDigests) -> tuple[bytes, bytes | None]:
-    """Return the key of a run's manifest in the cache, and its content if it had to be read for that.
+def _identified(run: str, folder: Path, stamp: FileStamp, digests: FileDigests) -> tuple[bytes, bytes | None]:
+    """Return the key of a manifest in the cache, and its content if the file had to be read.
 
     Raises:
-        UnreadableInput: it cannot be read, or the name of the run names no page.
+        UnreadableInput: it cannot be read, or no page can have the name of the run.
     """
     _check_name(run)
-    if seen.sha256 is not None:
-        return _manifest_key(seen.sha256), None
+    if stamp.sha256 is not None:
+        return _manifest_key(stamp.sha256), None
     content = evidence_bytes(folder, RUN_FILE)
     sha256 = hashlib.sha256(content).hexdigest()
-    digests.remember(seen, sha256)
+    digests.remember(stamp, sha256)
     return _manifest_key(sha256), content
 
 
@@ -189,10 +190,10 @@ def _manifest_key(sha256: str) -> bytes:
 _decode_manifest = msgspec.json.Decoder(Manifest).decode
 
 
-def _kept_manifest(kept: bytes | None) -> tuple[Manifest, bytes] | None:
-    """Return a manifest that the cache kept as JSON, with that; nothing if it kept none."""
+def _decoded_manifest(content: bytes | None) -> tuple[Manifest, bytes] | None:
+    """Return a manifest, and the same as JSON, which is in the cache; ``None`` if the cache does not have it."""
     try:
-        return None if kept is None else (_decode_manifest(kept), kept)
+        return None if content is None else (_decode_manifest(content), content)
     except msgspec.DecodeError:
         return None
 
@@ -214,7 +215,7 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unrea
 
     Args:
         paths: the logs.
-        left_out: rows of ``problems`` about what lies beside the logs and is no log.
+        left_out: rows of ``problems`` about other files beside the logs.
         skip_unreadable: whether a log that cannot be read becomes a row of ``problems``, as long as another one can be read. A folder of logs may
             hold other files too. A file that the user named must be readable.
         work: who reads the logs; ``None``: this process.

@@ -25,10 +25,11 @@ from tacholog.store.columns import NOT_STATED, ColumnBuilder, Columns, Shape, Sh
 from tacholog.store.distributions import packed_bins
 from tacholog.store.frames import Row
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     from tacholog.store.columns import Integers
 
-#: Is called with the log that is being read, and how many more bytes of its text are read now.
+#: Called with the log that is being read, and the number of bytes of its text that are read next.
 Progress = Callable[[str, int], object]
 
 
@@ -42,19 +43,19 @@ class HistogramHead(msgspec.Struct, array_like=True):
 
 
 class LogHead(msgspec.Struct):
-    """Everything about a log but its numbers.
+    """Everything about a log except its numbers.
 
     Attributes:
-        format: the format that it was read in.
-        size_bytes: its size; ``None`` if it could not be read, as ``sha256`` and ``text_sha256``.
-        text_sha256: that of its text, which is another one if the log is compressed.
-        lines: how many lines of each class it has.
-        facts: what it says of its run.
-        status: how the run ended, as far as the log says; ``reason``: why.
-        problems: what is wrong with it: rows of ``problems`` without the run.
-        histograms: its distributions.
-        text_bytes: the size of its text, which is longer than the log if that is compressed.
-        is_lost: whether it could not be read. Then its problem says why.
+        format: the format in which the log was read.
+        size_bytes: the size of the file; ``None`` if it could not be read. The same holds for ``sha256`` and ``text_sha256``.
+        text_sha256: the SHA-256 of the text. It differs from ``sha256`` if the log is compressed.
+        lines: the number of lines of each class.
+        facts: the facts that the log states about its run.
+        status: how the run ended, if the log says it; ``reason``: why.
+        problems: the rows of ``problems``, without the column ``run``.
+        histograms: the distributions.
+        text_bytes: the size of the text, which is larger than the file if the log is compressed.
+        is_lost: whether the log could not be read. Then a problem says why.
     """
 
     format: str | None
@@ -72,27 +73,27 @@ class LogHead(msgspec.Struct):
 
 
 class LogEntry(msgspec.Struct):
-    """A log as its manifest lists it, and what it gave."""
+    """A log as its manifest lists it, and the result of reading it."""
 
     entry: LogFile
     head: LogHead
     columns: Columns
 
 
-class Limits(NamedTuple):
-    """How much of one log is read. Of a longer log no number is used, and a problem says so."""
+class ReadingLimits(NamedTuple):
+    """The largest log that is read. Of a larger log no number is used, and a problem says so."""
 
     text_bytes: int
     numbers: int
 
     def refusals(self, text_bytes: int, numbers: int) -> list[str]:
-        """Say for each limit that a log is beyond it."""
-        found = []
+        """Return a reason for each limit that a log exceeds."""
+        reasons = []
         if text_bytes > self.text_bytes:
-            found.append(f"its text is longer than {self.text_bytes / 1e6:g} MB, the limit (log_text_mb), so it was not read")
+            reasons.append(f"its text is longer than {self.text_bytes / 1e6:g} MB, the limit (log_text_mb), so it was not read")
         if numbers > self.numbers:
-            found.append(f"it holds more than {self.numbers} numbers, the limit (log_numbers), so it was not read")
-        return found
+            reasons.append(f"it holds more than {self.numbers} numbers, the limit (log_numbers), so it was not read")
+        return reasons
 
 
 def open_named(folder: Path, name: str, named_by_user: bool) -> BinaryIO:
@@ -110,8 +111,8 @@ def read_log(
     stream: BinaryIO,
     manifest: Manifest,
     entry: LogFile,
-    limits: Limits | None = None,
-    heard: Callable[[int], object] | None = None,
+    limits: ReadingLimits | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> LogEntry:
     """Read a log that a manifest lists. If it cannot be read, it has no results and one problem.
 
@@ -119,10 +120,10 @@ def read_log(
         stream: the log, opened.
         manifest: of the run.
         entry: the log in the manifest.
-        limits: how much is read.
-        heard: is told how many more bytes of text are read now.
+        limits: the limits for its size.
+        progress: called with the number of bytes of text that are read next.
     """
-    reader = _Reader(manifest, entry, limits, heard, ColumnBuilder())
+    reader = _Reader(manifest, entry, limits, progress, ColumnBuilder())
     try:
         return reader.read(stream)
     except UnreadableInput as error:
@@ -148,14 +149,14 @@ class _Reader:
     """Reads one log."""
 
     def __init__(
-        self, manifest: Manifest, entry: LogFile, limits: Limits | None, heard: Callable[[int], object] | None, columns: ColumnBuilder
+        self, manifest: Manifest, entry: LogFile, limits: ReadingLimits | None, progress: Callable[[int], object] | None, columns: ColumnBuilder
     ) -> None:
         """Prepare to read into columns that are empty yet."""
         self.format = entry.format
         self.kind_if_lost = UNREADABLE
         self.text_bytes = 0
-        self._manifest, self._entry, self._limits, self._heard = manifest, entry, limits, heard
-        self._stated = stated_conditions(manifest)
+        self._manifest, self._entry, self._limits, self._progress = manifest, entry, limits, progress
+        self._manifest_conditions = stated_conditions(manifest)
         self._columns = columns
         self._problems: list[Row] = []
         self._histograms: list[HistogramHead] = []
@@ -163,11 +164,11 @@ class _Reader:
 
     @property
     def last_line(self) -> int:
-        """The last line of which there is a result."""
+        """The last line that gave a result."""
         return self._columns.last_line_read
 
     def read(self, stream: BinaryIO) -> LogEntry:
-        """Return what the log gives.
+        """Read the log.
 
         Raises:
             UnreadableInput: it cannot be read.
@@ -177,10 +178,10 @@ class _Reader:
         is_altered = account.sha256 != self._entry.sha256
         if is_altered:
             self._add_problem(0, ALTERED, "", altered_reason(account.sha256, self._entry.sha256))
-        found = self._entry_of(account)
+        log = self._entry_of(account)
         if is_altered:
-            found.columns.add_marks(slice(None), ("altered",))
-        return found
+            log.columns.add_marks(slice(None), ("altered",))
+        return log
 
     def _read_results(self, text: LogText) -> Account:
         if self._manifest.status not in (None, "ok"):
@@ -210,8 +211,8 @@ class _Reader:
         """Check the limit and report the progress before so many more bytes of text are read."""
         self.text_bytes += count
         self._check_limits()
-        if self._heard:
-            self._heard(count)
+        if self._progress:
+            self._progress(count)
 
     def _check_limits(self) -> None:
         if self._limits and (refusals := self._limits.refusals(self.text_bytes, self._columns.number_count)):
@@ -242,7 +243,7 @@ class _Reader:
         if self._histograms and self._histograms[-1].line == line:
             self._bins[-1].append(bins)
             return
-        payload_bytes = self._stated.payload_bytes if histogram.payload_bytes is None else histogram.payload_bytes
+        payload_bytes = self._manifest_conditions.payload_bytes if histogram.payload_bytes is None else histogram.payload_bytes
         self._histograms.append(HistogramHead(line, payload_bytes, histogram.basis, b""))
         self._bins.append([bins])
 
@@ -252,9 +253,9 @@ class _Reader:
     def _entry_of(self, account: Account) -> LogEntry:
         shapes, names, record_words, number_words = self._columns.finish()
         columns = Columns([], names, record_words, number_words)
-        if self._stated != StatedConditions():
+        if self._manifest_conditions != StatedConditions():
             self._complete_from_manifest(shapes, columns, account)
-        columns.shapes = [_completed(shape, self._entry, account, self._stated) for shape in shapes]
+        columns.shapes = [_completed(shape, self._entry, account, self._manifest_conditions) for shape in shapes]
         self._problems.sort(key=lambda row: row["line"])
         status, reason = (account.status, account.reason) if self._entry.results else (None, None)
         lines = dict(account.lines)
@@ -281,27 +282,27 @@ class _Reader:
             histogram.packed = packed_bins(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
     def _complete_from_manifest(self, shapes: list[ShapeInLog], columns: Columns, account: Account) -> None:
-        """Fill in the size that only the manifest states, and report and mark each contradiction between the manifest and the log."""
+        """Fill in the size if only the manifest states it. Report and mark each contradiction between the manifest and the log."""
         records, record_of = columns.records, columns.numbers.record
-        found: list[tuple[int, list[Contradiction]]] = []
+        conflicts: list[tuple[int, list[Contradiction]]] = []
         for code, shape in enumerate(shapes):
             in_log = account.conditions(shape.run)
             of_shape = records.shape == code
             measured = shape.scope != "resources"
-            by_size = measured and bool(self._stated.payload_bytes)
+            by_size = measured and bool(self._manifest_conditions.payload_bytes)
             for size in {*records.payload_bytes[of_shape].tolist()} if by_size else (NOT_STATED,):
-                known = None if size == NOT_STATED else size
-                one = Record(test=shape.test, payload_bytes=known, numbers=(), scope=shape.scope, conditions=shape.conditions)
-                if contradicted := contradictions(one, in_log, self._stated):
+                payload_bytes = None if size == NOT_STATED else size
+                record = Record(test=shape.test, payload_bytes=payload_bytes, numbers=(), scope=shape.scope, conditions=shape.conditions)
+                if contradicted := contradictions(record, in_log, self._manifest_conditions):
                     here = of_shape & (records.payload_bytes == size) if by_size else of_shape
-                    found.append((int(here.argmax()), contradicted))
+                    conflicts.append((int(here.argmax()), contradicted))
                     columns.add_marks(here[record_of], ("contradicted",))
-            if measured and self._stated.payload_bytes is not None:
+            if measured and self._manifest_conditions.payload_bytes is not None:
                 here = of_shape & (records.payload_bytes == NOT_STATED)
-                records.payload_bytes[here] = self._stated.payload_bytes
+                records.payload_bytes[here] = self._manifest_conditions.payload_bytes
                 columns.add_marks(here[record_of], ("size_from_manifest",))
         reported: set[Contradiction] = set()
-        for first, contradicted in sorted(found, key=lambda pair: pair[0]):
+        for first, contradicted in sorted(conflicts, key=lambda pair: pair[0]):
             for contradiction in contradicted:
                 if contradiction not in reported:
                     self._add_problem(int(records.line[first]), CONTRADICTED, "", str(contradiction))
@@ -309,8 +310,8 @@ class _Reader:
 
 
 def _completed(shape: ShapeInLog, entry: LogFile, account: Account, manifest: StatedConditions) -> Shape:
-    """Return a shape with the conditions of its run in the log and those of the manifest, and the side and participant that the manifest states."""
-    known = with_stated_side(Record(test=shape.test, payload_bytes=None, numbers=(), side=shape.side, participant=shape.participant), entry)
+    """Return a shape, completed with the conditions of its run in the log, and with conditions, side and participant of the manifest."""
+    record = with_stated_side(Record(test=shape.test, payload_bytes=None, numbers=(), side=shape.side, participant=shape.participant), entry)
     complete = shape.conditions.over(account.conditions(shape.run).over(manifest))
     conditions = Conditions(**{name: value for name in Conditions.__struct_fields__ if (value := getattr(complete, name)) is not None})
-    return Shape(shape.scope, shape.test, known.side, known.participant, conditions)
+    return Shape(shape.scope, shape.test, record.side, record.participant, conditions)

@@ -23,8 +23,9 @@ from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import BOUNDS
 from tacholog.schema.tables import RESULTS
 from tacholog.store.columns import NOT_STATED, Columns, Shape
-from tacholog.store.engine import TYPES, ask, connected, make_words, one_of, quoted, text, why_not_written
+from tacholog.store.engine import PARQUET, TYPES, ask, connected, make_words, one_of, quoted, text, why_not_written
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import duckdb
     import numpy as np
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
 _READ_BYTES = 1 << 20
 _OF_RECORDS = ("line", "payload_bytes", "payload_bytes_high", "samples")
 _OF_SHAPES = ("scope", "test", "side", "participant")
-#: Columns of a part that are no columns of the results: the number of the run; what was measured, as a number that is equal for equal conditions; and
-#: which one a number is of those of its line that have its name.
+#: Columns of a part that the results do not have: the number of the run in the part; a hash of the conditions; and the ordinal of a number among the
+#: numbers of its line with the same name.
 RUN, SETTING, ORDINAL = "run_number", "setting", "ordinal"
-#: What nearly all numbers have in some columns, so that a part does not say it.
+#: The usual value of columns that a part leaves out if all its rows have that value.
 DEFAULTS = {"marks": "0", ORDINAL: "1", "last_line": "line"}
 
 
@@ -46,9 +47,9 @@ class Parts:
     """A folder of parts."""
 
     def __init__(self, folder: Path | None) -> None:
-        """Use this folder, which need not exist; without one, a folder that is deleted at the end."""
+        """Use this folder, which need not exist. Without one, use a temporary folder that is deleted at the end."""
         self._folder = folder
-        self._whole: set[str] = set()
+        self._checked: set[str] = set()
 
     @property
     def folder(self) -> Path:
@@ -60,21 +61,21 @@ class Parts:
         return self._folder
 
     def path(self, name: str) -> Path:
-        """Return where a part of this name is, if it is there."""
+        """Return the path of the part with this name, which need not exist."""
         return self.folder / f"{name}.parquet"
 
     def is_whole(self, name: str) -> bool:
-        """Whether there is a part of this name, with the bytes that it was written with. One that is damaged is deleted."""
-        if name not in self._whole:
+        """Whether the part exists and its bytes are those that were written. A damaged part is deleted."""
+        if name not in self._checked:
             path = self.path(name)
             try:
                 if _sha256(path) == name:
-                    self._whole.add(name)
+                    self._checked.add(name)
                 else:
                     path.unlink()
             except OSError:
                 return False
-        return name in self._whole
+        return name in self._checked
 
 
 def _remove(folder: Path) -> None:
@@ -136,7 +137,7 @@ def _copy(connection: duckdb.DuckDBPyConnection, columns: Columns, logs: Sequenc
     """Write one row for each number. A column without any value is left out."""
     records, numbers, shapes, names = columns.records, columns.numbers, columns.shapes, columns.names
     record = numbers.record
-    table = _Table(connection)
+    table = _PartTable(connection)
     table.add_coded(log_of[record], {RUN: [number for number, _ in logs], "log": [name for _, name in logs]})
     of_shapes = {name: [getattr(shape, name) for shape in shapes] for name in _OF_SHAPES}
     of_conditions = {name: [getattr(shape.conditions, name) for shape in shapes] for name in Conditions.__struct_fields__}
@@ -157,12 +158,12 @@ def _copy(connection: duckdb.DuckDBPyConnection, columns: Columns, logs: Sequenc
 
 
 def _setting(shape: Shape) -> int:
-    """Return a number for what a record was measured under: the same for equal conditions."""
+    """Return a hash of the conditions of a record."""
     return int.from_bytes(hashlib.sha256(msgspec.msgpack.encode(shape)).digest()[:8], "little", signed=True)
 
 
-class _Table:
-    """A table that is put together column by column, and written."""
+class _PartTable:
+    """The table of a part: columns are added one by one, then it is written."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
@@ -171,11 +172,11 @@ class _Table:
         self._words: dict[str, list[str | None]] = {}
 
     def add_coded(self, codes: Integers, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Add columns whose values in a row are those at one place of their lists.
+        """Add columns that share their codes. The value of a row is the one that its code selects from the list of the column.
 
         Args:
-            codes: the place of each row.
-            columns: the values at each place.
+            codes: the code of each row.
+            columns: the values that the codes select from, for each column.
         """
         import numpy as np
 
@@ -183,18 +184,18 @@ class _Table:
         array = f"codes of {next(iter(columns))}"
         self._arrays[array] = codes
         for name, values in columns.items():
-            known = list(dict.fromkeys(values[place] for place in used))
-            if known == [None]:
+            different = list(dict.fromkeys(values[code] for code in used))
+            if different == [None]:
                 continue
             type_ = TYPES[_kind(name)]
             if _kind(name) == "text":
-                self._words[name] = known
+                self._words[name] = different
                 type_ = make_words(self._connection, name, [word for word in values if word is not None])
-            are_same = known * len(values) if len(known) == 1 else values
+            are_same = different * len(values) if len(different) == 1 else values
             self._columns[name] = one_of(self._connection, name, type_, are_same, quoted(array))
 
     def add_integers(self, name: str, values: Integers, absent: int = NOT_STATED) -> None:
-        """Add a column of integers; left out if none of them says anything."""
+        """Add a column of integers. It is left out if all of them are ``absent``."""
         import numpy as np
 
         if (values != absent).any():
@@ -209,11 +210,11 @@ class _Table:
         self._columns[name] = f"nullif({quoted(name)}, 'NaN'::DOUBLE)"
 
     def write(self, path: Path, runs: int) -> None:
-        """Write it, with what `contents_of` says of it."""
+        """Write the table to a file, together with the metadata that `contents_of` reads."""
         self._connection.register("arrays", self._arrays)
         about = text(msgspec.json.encode(_About(runs, list(self._columns), self._words)).decode())
         query = f"SELECT {', '.join(f'{value} AS {quoted(name)}' for name, value in self._columns.items())} FROM arrays"  # noqa: S608 - our own words
-        how = f"FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {{about: {about}}}"
+        how = f"{PARQUET}, USE_TMP_FILE false, KV_METADATA {{about: {about}}}"
         ask(self._connection, f"COPY ({query}) TO {text(str(path))} ({how})")
 
 
@@ -222,7 +223,7 @@ def _kind(name: str) -> Kind:
 
 
 class _About(msgspec.Struct, array_like=True):
-    """What a part says of itself: how many runs it has, its columns, and the different words of each, with ``None`` if a row has none."""
+    """The metadata of a part: the number of its runs, its columns, and the different words of each column, with ``None`` if a row has no word."""
 
     runs: int
     columns: list[str]
@@ -230,13 +231,13 @@ class _About(msgspec.Struct, array_like=True):
 
 
 class Contents(NamedTuple):
-    """What some parts hold.
+    """The contents of some parts.
 
     Attributes:
-        runs: how many runs each has.
-        columns: the columns that any of them has.
+        runs: the number of runs of each part.
+        columns: the columns that at least one part has.
         words: the words of each column of words.
-        everywhere: the word of each column that has only this word, in every row.
+        everywhere: for each column that has the same word in every row of every part, this word.
     """
 
     runs: Mapping[str, int]
@@ -246,34 +247,34 @@ class Contents(NamedTuple):
 
 
 def contents_of(connection: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> Contents:
-    """Return what some parts hold."""
+    """Read the metadata of some parts."""
     rows = ask(connection, "SELECT file_name, value FROM parquet_kv_metadata($files) WHERE key = 'about'", {"files": paths}) if paths else []
     of_files = {name: msgspec.json.decode(content, type=_About) for name, content in rows}
     abouts = [of_files[path] for path in paths]
     columns = dict.fromkeys(name for about in abouts for name in about.columns)
-    found = {name: dict.fromkeys(word for about in abouts for word in about.words.get(name, [None])) for name in columns}
-    words = {name: [word for word in known if word is not None] for name, known in found.items()}
-    everywhere = {name: words[name][0] for name, known in found.items() if len(known) == len(words[name]) == 1}
+    different = {name: dict.fromkeys(word for about in abouts for word in about.words.get(name, [None])) for name in columns}
+    words = {name: [word for word in of_column if word is not None] for name, of_column in different.items()}
+    everywhere = {name: words[name][0] for name, of_column in different.items() if len(of_column) == len(words[name]) == 1}
     return Contents({path: about.runs for path, about in zip(paths, abouts, strict=True)}, columns.keys(), words, everywhere)
 
 
 def ordinals(columns: Columns, log_of: Integers) -> Integers:
-    """Return of each number which it is of those of its line that have its name, from 1. Most lines give one number of a name."""
+    """Return the ordinal of each number among those of its line with the same name, from 1. Nearly all are 1."""
     import numpy as np
 
-    numbers, found = columns.numbers, np.ones(columns.number_count, dtype=np.int64)
-    if not len(found):
-        return found
+    numbers, result = columns.numbers, np.ones(columns.number_count, dtype=np.int64)
+    if not len(result):
+        return result
     line, log = columns.records.line[numbers.record], log_of[numbers.record]
-    starts = np.ones(len(found), dtype=bool)
+    starts = np.ones(len(result), dtype=bool)
     starts[1:] = (np.diff(line) != 0) | (np.diff(log) != 0)
     key = np.cumsum(starts) * len(columns.names) + numbers.name
     if (np.diff(key) > 0).all():
-        return found
+        return result
     order = np.argsort(key, kind="stable")
-    first = np.ones(len(found), dtype=bool)
+    first = np.ones(len(result), dtype=bool)
     first[1:] = np.diff(key[order]) != 0
     if not first.all():
-        places = np.arange(len(found))
-        found[order] = places - np.maximum.accumulate(np.where(first, places, 0)) + 1
-    return found
+        positions = np.arange(len(result))
+        result[order] = positions - np.maximum.accumulate(np.where(first, positions, 0)) + 1
+    return result

@@ -1,4 +1,4 @@
-"""Who does the work: this process, several processes, or the workers of a Dask cluster. All have one interface."""
+"""Pools, which read logs in this process, in several processes, or on the workers of a Dask cluster. All have one interface."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ class Pool(Protocol):
 
     @property
     def processes(self) -> int:
-        """How many tasks it does at a time; 0: each at once, in this process."""
+        """The number of tasks that are done at the same time; 0 if each is done at once, in this process."""
 
     @property
     def is_remote(self) -> bool:
         """Whether tasks are done on machines that have other files."""
 
     def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
-        """Begin a task, which is ended after this time. A task that ends its process, or is ended, has an exception, and costs no other task."""
+        """Begin a task, which is ended after this time. A task that ends its process, or is ended, has an exception. Other tasks are not affected."""
 
     def close(self) -> None:
         """Do no more tasks."""
 
 
 class PoolLost(Exception):
-    """No process is there any more, and none can be started. Others must do the task."""
+    """The pool has no process any more and can start none, so the task must be done elsewhere."""
 
 
-class Here:
+class CurrentProcess:
     """Does tasks in this process, at once. Nothing ends a task that hangs."""
 
     processes, is_remote = 0, False
@@ -73,7 +73,7 @@ class Processes:
 
         Args:
             count: how many.
-            warn: is told, once, if the system starts no process.
+            warn: called once, with a warning, if the system starts no process.
         """
         from pebble import ProcessPool
 
@@ -111,7 +111,7 @@ class Processes:
 
 
 def _begin() -> None:
-    """Code of a format may print, and the output of a command is no place for it."""
+    """Send what a format prints to standard error: standard output is that of the command."""
     os.dup2(2, 1)
 
 
@@ -129,7 +129,7 @@ class Cluster:
 
         Args:
             address: of the scheduler.
-            warn: is told, once, that the cluster is lost.
+            warn: called once, with a warning, if the cluster is lost.
 
         Raises:
             TachologError: no scheduler answers at the address, it has no workers, or the extra ``cluster`` is not installed.
@@ -162,18 +162,18 @@ class Cluster:
             if sent and not why_lost:
                 self._waiting[answer] = sent
         if sent and not why_lost:
-            sent.add_done_callback(lambda found: self._answer(answer, found))
+            sent.add_done_callback(lambda sent_future: self._answer(answer, sent_future))
         else:
             answer.set_exception(PoolLost(why_lost))
         return answer
 
-    def _answer(self, answer: Future[Any], found: Any) -> None:  # noqa: ANN401 - a future of Dask
-        """Hand on what a worker gave."""
+    def _answer(self, answer: Future[Any], sent_future: Any) -> None:  # noqa: ANN401 - a future of Dask
+        """Pass the result of a worker on."""
         with self._lock:
             if self._waiting.pop(answer, None) is None:
                 return
         try:
-            answer.set_result(found.result())
+            answer.set_result(sent_future.result())
         except Exception as error:  # noqa: BLE001 - whatever the task or Dask raises
             # To ask a scheduler that is gone takes long, and all that waited for it is cancelled.
             is_lost = type(error).__name__.endswith("CancelledError") or not self._has_workers()
@@ -222,18 +222,18 @@ def _within(task: Callable[[], _Result], timeout_s: float) -> _Result:
             signal.alarm(0)
 
 
-_WORTH_PROCESSES = 300, 2_000_000  # Logs, bytes. A process takes a third of a second to start.
+_WORTH_PROCESSES = 300, 10_000_000  # Logs, bytes. To start processes takes about as long as to read so many.
 
 
 class LogCount(msgspec.Struct):
-    """How many logs were taken from the cache, and how many were read."""
+    """The number of logs whose results came from the cache, and of logs that were read."""
 
-    kept: int = 0
+    cached: int = 0
     read: int = 0
 
 
 class Work:
-    """Who reads the logs, and where what they give is kept."""
+    """Reads logs: it has the pools that do it, and the cache for their results."""
 
     def __init__(
         self,
@@ -241,22 +241,22 @@ class Work:
         cluster: str | None = None,
         *,
         cache: Cache | None = None,
-        told: Callable[[int, int], object] | None = None,
+        progress: Callable[[int, int], object] | None = None,
         warned: Callable[[str], object] = lambda _text: None,
     ) -> None:
-        """Say who reads.
+        """Prepare to read. Pools are started when they are needed.
 
         Args:
-            jobs: in how many processes; 1: in this one.
-            cluster: the address of the scheduler of a Dask cluster whose workers read instead.
-            cache: where entries are looked up and kept; ``None``: in the user's cache.
-            told: is told how many runs of how many are done.
-            warned: is told what goes otherwise than the user asked for.
+            jobs: the number of processes; 1 means this one.
+            cluster: the address of the scheduler of a Dask cluster, if its workers read the logs.
+            cache: the cache; ``None`` for that of the user.
+            progress: called with the number of runs that are done, and the number of all.
+            warned: called with a warning if something cannot be done as the user asked for.
         """
         self.tally = LogCount()
         self.cache = open_cache() if cache is None else cache
         self.parts = Parts(self.cache.parts)
-        self._jobs, self._cluster, self._told, self._warned = jobs, cluster, told, warned
+        self._jobs, self._cluster, self._progress, self._warned = jobs, cluster, progress, warned
         self._pools: dict[str, Pool] = {}
         if self.cache.path and self.cache.refused:
             warned(refused_words(self.cache.path, self.cache.refused))
@@ -264,9 +264,9 @@ class Work:
             warned(others_file_words(self.cache.path))
 
     def tell(self, done: int, total: int) -> None:
-        """Tell how many runs are done."""
-        if self._told:
-            self._told(done, total)
+        """Report how many runs are done."""
+        if self._progress:
+            self._progress(done, total)
 
     def end_pools(self) -> None:
         """End all processes that were started."""
@@ -274,20 +274,21 @@ class Work:
             pool.close()
         self._pools = {}
 
-    def pool_for(self, logs: int, size_bytes: int, *, is_local: bool = False) -> Pool:
-        """Return what reads so many logs. A few are read in this process.
+    def pool_for(self, logs: int, size_bytes: int, *, is_local: bool = False, are_alone: bool = False) -> Pool:
+        """Return the pool that reads so many logs. Few logs are read in this process, and so is a single run: it can harm no other one.
 
         Args:
-            logs: how many.
+            logs: the number of logs.
             size_bytes: the size of all of them.
-            is_local: whether they are to be read on this machine.
+            is_local: whether they must be read on this machine.
+            are_alone: whether they are the logs of a single run, and the command has no other run.
         """
         if self._cluster and not is_local:
             return self._pool("cluster", lambda: Cluster(str(self._cluster), self._warned))
-        if self._jobs > 1 and (logs >= _WORTH_PROCESSES[0] or size_bytes >= _WORTH_PROCESSES[1]):
+        if self._jobs > 1 and not are_alone and (logs >= _WORTH_PROCESSES[0] or size_bytes >= _WORTH_PROCESSES[1]):
             pool = self._pool("processes", lambda: Processes(self._jobs, self._warned))
-            return Here() if getattr(pool, "is_lost", False) else pool
-        return Here()
+            return CurrentProcess() if getattr(pool, "is_lost", False) else pool
+        return CurrentProcess()
 
     def _pool(self, name: str, make: Callable[[], Pool]) -> Pool:
         if name not in self._pools:

@@ -1,4 +1,4 @@
-"""What processes that read logs have from the start: the server that they are copies of imports this module, and with it all formats."""
+"""Everything that a process needs to read logs. The server from which such processes are forked imports this module once."""
 
 from __future__ import annotations
 

@@ -11,26 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.marks import MARK_BITS
 from tacholog.schema.records import BOUNDS
 from tacholog.store.columns import NOT_STATED, Columns
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Flags = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 SAMPLES_BEYOND = 10  # With fewer samples beyond it, a percentile is mostly too good.
 LOSS_LIMIT = 0.01
-COINCIDENCE = 3  # So many equal figures are no accident. Fewer may be, unless they are bounds.
 TIMEOUT_NS = (99.9e6, 100.2e6)  # Half of the 200 ms that the tool waits for a lost answer, and the time until it notices.
 OWN_LOAD = 2  # The load average may still hold the publisher and the subscriber of the run before, which both polled.
 DELIVERY_MARGIN = 1.05  # Well above the rounding of the figures, which is at most 2 %.
@@ -42,19 +38,19 @@ _MAIN_METRICS = ("latency", "goodput", "message_rate", "sustained_rate")
 
 
 class RunContext(msgspec.Struct, frozen=True):
-    """What the rules need to know about the log that a record stands in, and about its run.
+    """Facts about the log of a record, and about its run, which the rules need.
 
     Attributes:
         failed: whether the run failed.
-        clock_overhead_ns: how long one reading of the clock took.
-        messages_per_latency_sample: of how many messages that are sent the latency of one is measured.
+        clock_overhead_ns: the duration of one reading of the clock.
+        messages_per_latency_sample: the number of messages that are sent for each one whose latency is measured.
         load: the load average when the run began, from the log or from the program that started the run. The run before it may still be in it, with
             its two busy processes.
-        other_load: how many processors other programs kept busy right before the run, where it was measured. It says more than the load average,
-            which still holds the programs of the runs before.
-        processors: how many processors the machine has, from the log or the host file.
-        is_disturbed: whether others took more of the machine than the limits of the campaign allow.
-        took_other_way: whether the kernel's counters contradict the way that the transport expects its data to take.
+        other_load: the number of processors that other programs kept busy right before the run, if it was measured. It is better than the load
+            average, which still has the programs of the runs before.
+        processors: the number of processors of the machine, from the log or the host file.
+        is_disturbed: whether other programs used more of the machine than the limits of the campaign allow.
+        took_other_way: whether the counters of the kernel contradict the path that the data of the transport should take.
     """
 
     failed: bool = False
@@ -77,27 +73,27 @@ class RunContext(msgspec.Struct, frozen=True):
 
 
 def judge(columns: Columns, contexts: Sequence[RunContext], context_of: Integers, run_of: Integers) -> None:
-    """Set the marks of the rules that look at one record, or at one run.
+    """Set the marks of all rules that need one record, or one run.
 
     Args:
         columns: the results, completed from their runs. Their marks are changed.
-        contexts: what is known about the logs.
-        context_of: for each record the place of its log in ``contexts``.
+        contexts: the facts about each log.
+        context_of: for each record the index of its log in ``contexts``.
         run_of: for each record the number of its run.
     """
-    table = _Table(columns, contexts, context_of, run_of)
-    for rule in (_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload, _warmup, _busy, _disturbed, _way, _failed, _growing):
+    table = _RuleTable(columns, contexts, context_of, run_of)
+    for rule in _RULES:
         rule(table)
 
 
-class _Table:
-    """Columns with what the rules ask of them: one value for each record, NaN where there is none."""
+class _RuleTable:
+    """The columns, with the values that rules need: one for each record, NaN if there is none."""
 
     def __init__(self, columns: Columns, contexts: Sequence[RunContext], context_of: Integers, run_of: Integers) -> None:
         self.columns, self.records, self.numbers = columns, columns.records, columns.numbers
         self.codes = {name: code for code, name in enumerate(columns.names)}
         self._contexts, self._context_of, self.run_of = contexts, context_of, run_of
-        self._places: dict[int, Integers] = {}
+        self._positions: dict[int, Integers] = {}
 
     def value(self, metric: str, statistic: str) -> Floats:
         """The value of this number in each record."""
@@ -105,51 +101,39 @@ class _Table:
 
     def resolution(self, metric: str, statistic: str) -> Floats:
         """The resolution of this number in each record; 0 if it is unknown."""
-        import numpy as np
-
         return np.nan_to_num(self._of_number(metric, statistic, self.numbers.resolution))
 
     def exact(self, metric: str, statistic: str) -> Floats:
-        """The value of this number in each record where it is no bound."""
+        """The value of this number in each record; NaN if it is a bound."""
         return self._of_number(metric, statistic, self._exact_values)
 
     @cached_property
     def _names(self) -> Integers:
         """The name of each number, in few bytes: they are compared with each name that a rule asks for."""
-        import numpy as np
-
         return self.numbers.name.astype(np.min_scalar_type(len(self.columns.names)))
 
     @cached_property
     def _exact_values(self) -> Floats:
-        import numpy as np
-
         are_exact = self.numbers.bound == BOUNDS.index("=")
         return self.numbers.value if are_exact.all() else np.where(are_exact, self.numbers.value, np.nan)
 
     def _of_number(self, metric: str, statistic: str, column: Floats) -> Floats:
-        import numpy as np
+        result = np.full(len(self.records.line), np.nan)
+        positions = self.positions(metric, statistic)[::-1]  # Backwards: of two numbers of one name the first counts.
+        result[self.numbers.record[positions]] = column[positions]
+        return result
 
-        found = np.full(len(self.records.line), np.nan)
-        places = self.places(metric, statistic)[::-1]  # Backwards: of two numbers of one name the first counts.
-        found[self.numbers.record[places]] = column[places]
-        return found
-
-    def places(self, metric: str, statistic: str) -> Integers:
-        """The places of all numbers of this name."""
-        import numpy as np
-
+    def positions(self, metric: str, statistic: str) -> Integers:
+        """Where all numbers of this name are."""
         code = self.codes.get((metric, statistic))
         if code is None:
             return np.zeros(0, dtype=np.int64)
-        if code not in self._places:
-            self._places[code] = np.flatnonzero(self._names == code)
-        return self._places[code]
+        if code not in self._positions:
+            self._positions[code] = np.flatnonzero(self._names == code)
+        return self._positions[code]
 
     def of_shapes(self, values: Sequence[object], dtype: str) -> Any:  # noqa: ANN401 - an array of that dtype
         """Return for each record the value of its shape."""
-        import numpy as np
-
         return np.array(values, dtype=dtype)[self.records.shape]
 
     @property
@@ -158,16 +142,12 @@ class _Table:
         return [shape.conditions for shape in self.columns.shapes]
 
     def of_contexts(self, choose: Callable[[RunContext], Any], dtype: str) -> Any:  # noqa: ANN401 - an array of that dtype
-        """Return a value of what is known about each record's log."""
-        import numpy as np
-
+        """Return for each record a fact about its log."""
         return np.array([choose(context) for context in self._contexts], dtype=dtype)[self._context_of]
 
     @cached_property
     def best_goodput(self) -> Floats:
         """The highest goodput that any record of its run states, for each record."""
-        import numpy as np
-
         goodput = self.value("goodput", "mean")
         best = np.full(int(self.run_of.max(initial=-1)) + 1, np.nan)
         np.fmax.at(best, self.run_of, goodput)
@@ -175,21 +155,17 @@ class _Table:
 
     @cached_property
     def messages_of_size(self) -> Floats:
-        """How many messages of its size were sent in its run, for each record: the most that any summary counted, received or lost."""
-        import numpy as np
-
+        """The number of messages of its size that were sent in its run, for each record: the largest sum of received and lost ones in any summary."""
         counted = self.value("messages_received", "total") + np.nan_to_num(self.value("messages_lost", "total"))
         counted[~self.of_shapes([shape.scope == "summary" for shape in self.columns.shapes], "bool")] = np.nan
         sizes = self.records.payload_bytes
-        _, place = np.unique(self.run_of * (int(sizes.max(initial=0)) + 2) + sizes + 1, return_inverse=True)
-        most = np.full(int(place.max(initial=-1)) + 1, np.nan)
-        np.fmax.at(most, place, counted)
-        return most[place]
+        _, group = np.unique(self.run_of * (int(sizes.max(initial=0)) + 2) + sizes + 1, return_inverse=True)
+        most = np.full(int(group.max(initial=-1)) + 1, np.nan)
+        np.fmax.at(most, group, counted)
+        return most[group]
 
     def numbers_where(self, wanted: Callable[[str, str], bool]) -> Flags:
         """Return which numbers have a name like this."""
-        import numpy as np
-
         return np.array([wanted(*name) for name in self.columns.names], dtype=bool)[self.numbers.name]
 
     def mark(self, mark: str, records: Flags, names: Collection[tuple[str, str]]) -> None:
@@ -207,23 +183,22 @@ class _Table:
         if numbers.any():
             self.columns.add_marks(numbers, (mark,))
 
-    def mark_places(self, mark: str, places: Integers) -> None:
-        """Mark the numbers at these places."""
-        if len(places):
-            self.columns.add_marks(places, (mark,))
+    def mark_positions(self, mark: str, positions: Integers) -> None:
+        """Mark the numbers at these positions."""
+        if len(positions):
+            self.columns.add_marks(positions, (mark,))
 
 
-def samples_at_most(table: _Table) -> Floats:
+def samples_at_most(table: _RuleTable) -> Floats:
     """Return how many samples are behind each latency record: the number that it states, else the most that there can be.
 
     A closed loop has one message outstanding. In ``planned_duration_s`` it cannot take more samples than there are mean round trips in that time.
     Where the latency of one message in so many is measured, there are no more samples than the messages of this size in the run give, which another
     log may count. NaN if neither is known.
     """
-    import numpy as np
-
-    planned = table.of_shapes([one.planned_duration_s if one.load_mode == "closed" else None for one in table.conditions], "float64")
-    trips = table.of_shapes([2 if one.basis == "rtt/2" else 1 for one in table.conditions], "float64")
+    of_closed_loops = [conditions.planned_duration_s if conditions.load_mode == "closed" else None for conditions in table.conditions]
+    planned = table.of_shapes(of_closed_loops, "float64")
+    trips = table.of_shapes([2 if conditions.basis == "rtt/2" else 1 for conditions in table.conditions], "float64")
     mean = table.value("latency", "mean")
     with np.errstate(divide="ignore", invalid="ignore"):
         fitting = np.where(mean == 0, np.nan, planned * 1e9 / (mean * trips))
@@ -233,8 +208,7 @@ def samples_at_most(table: _Table) -> Floats:
     return np.where(table.records.samples == NOT_STATED, fitting, table.records.samples)
 
 
-def _undersampled(table: _Table) -> None:
-    import numpy as np
+def _undersampled(table: _RuleTable) -> None:
 
     percentiles = [statistic for metric, statistic in table.codes if metric == "latency" and statistic.startswith("p")]
     if not percentiles:
@@ -244,13 +218,13 @@ def _undersampled(table: _Table) -> None:
     for statistic in percentiles:
         share = 1 - float(statistic[1:]) / 100
         if fewest * share < enough:  # Else no record has too few for it.
-            places = table.places("latency", statistic)
-            table.mark_places("undersampled", places[samples[table.numbers.record[places]] * share < enough])
+            positions = table.positions("latency", statistic)
+            table.mark_positions("undersampled", positions[samples[table.numbers.record[positions]] * share < enough])
 
 
-def _timeouts(table: _Table) -> None:
+def _timeouts(table: _RuleTable) -> None:
     largest = table.value("latency", "max")
-    here = table.of_shapes([one.definition == "rti-one-way" for one in table.conditions], "bool")
+    here = table.of_shapes([conditions.definition == "rti-one-way" for conditions in table.conditions], "bool")
     here &= (largest >= TIMEOUT_NS[0]) & (largest <= TIMEOUT_NS[1])
     if not here.any():
         return
@@ -259,34 +233,32 @@ def _timeouts(table: _Table) -> None:
     table.mark_numbers("timeout_artefact", here[table.numbers.record] & is_latency & spoiled)
 
 
-def _order(table: _Table) -> None:
+def _order(table: _RuleTable) -> None:
     """Mark each pair of statistics of which the lower one is above the higher one by more than the rounding of both."""
-    import numpy as np
-
-    known = {name: value for name in ORDERED if ("latency", name) in table.codes and not np.isnan(value := table.exact("latency", name)).all()}
-    if not known:
+    values = {name: value for name in ORDERED if ("latency", name) in table.codes and not np.isnan(value := table.exact("latency", name)).all()}
+    if not values:
         return
     highest, suspect = np.full(len(table.records.line), -np.inf), np.zeros(len(table.records.line), dtype=bool)
-    for value in known.values():
+    for value in values.values():
         suspect |= value < highest
         highest = np.fmax(highest, value)
     if not suspect.any():
         return  # Almost all logs; the loop below compares each number with all others.
-    resolutions = {name: table.resolution("latency", name) for name in known}
-    for low, high in combinations(known, 2):
+    resolutions = {name: table.resolution("latency", name) for name in values}
+    for low, high in combinations(values, 2):
         # A tool may round each statistic to another unit: 1.42 s and 1416.192 ms can be the same latency. The factor absorbs the error of floats.
-        here = suspect & (known[low] - known[high] > (resolutions[low] + resolutions[high]) * (1 + 1e-9))
+        here = suspect & (values[low] - values[high] > (resolutions[low] + resolutions[high]) * (1 + 1e-9))
         table.mark("out_of_order", here, (("latency", low), ("latency", high)))
 
 
-def _clock(table: _Table) -> None:
+def _clock(table: _RuleTable) -> None:
     overhead = table.of_contexts(lambda context: context.clock_overhead_ns or None, "float64")
     table.mark("clock_coarse", table.value("latency", "p50") < 20 * overhead, (("latency", "p50"),))
 
 
-def _moved_nothing(table: _Table) -> None:
-    by_reference = table.of_shapes([_by_reference(one) for one in table.conditions], "bool")
-    beyond = table.of_shapes([one.data_path is None for one in table.conditions], "bool") & (table.best_goodput > NO_MEMORY_BIT_PER_S)
+def _moved_nothing(table: _RuleTable) -> None:
+    by_reference = table.of_shapes([_by_reference(conditions) for conditions in table.conditions], "bool")
+    beyond = table.of_shapes([conditions.data_path is None for conditions in table.conditions], "bool") & (table.best_goodput > NO_MEMORY_BIT_PER_S)
     table.mark("no_bytes_moved", beyond | by_reference, (("goodput", "mean"),))
     table.mark_metrics("reference_only", by_reference, ("latency",))
 
@@ -295,87 +267,86 @@ def _by_reference(conditions: Conditions) -> bool:
     return conditions.data_path in ("zero-copy", "pointer") and conditions.payload_touched in (None, "none")
 
 
-def _losses(table: _Table) -> None:
+def _losses(table: _RuleTable) -> None:
     """Mark a share that is lost, and all rates beside it: those of one subscriber, and those over all of them."""
     lost = table.value("loss", "total") > LOSS_LIMIT
     table.mark("loss", lost, (("loss", "total"),))
     table.mark_metrics("loss", lost, ("goodput", "message_rate"))
 
 
-def _overload(table: _Table) -> None:
-    import numpy as np
+def _overload(table: _RuleTable) -> None:
 
     lost = table.value("messages_lost", "total")
-    link = table.of_shapes([one.link_bit_per_s for one in table.conditions], "float64")
+    link = table.of_shapes([conditions.link_bit_per_s for conditions in table.conditions], "float64")
     limit = np.fmin(link, np.where(table.best_goodput == 0, np.nan, table.best_goodput))
     table.mark("offered_above_delivered", (lost != 0) & (_offered_bit_per_s(table, lost) > limit * DELIVERY_MARGIN), (("messages_lost", "total"),))
 
 
-def _offered_bit_per_s(table: _Table, lost: Floats) -> Floats:
+def _offered_bit_per_s(table: _RuleTable, lost: Floats) -> Floats:
     """Return what the publisher offered: the goodput, enlarged by the share of messages that were lost."""
-    import numpy as np
-
     received = table.value("messages_received", "total")
     with np.errstate(divide="ignore", invalid="ignore"):
         offered = table.value("goodput", "mean") * (received + lost) / received
     return np.where(received == 0, np.nan, offered)
 
 
-def _warmup(table: _Table) -> None:
+def _warmup(table: _RuleTable) -> None:
     for word, mark in (("fixed", "warmup_fixed"), ("not_steady", "not_steady")):
         summaries = [shape.scope == "summary" and shape.conditions.warmup == word for shape in table.columns.shapes]
         table.mark_metrics(mark, table.of_shapes(summaries, "bool"), _MAIN_METRICS)
 
 
-def _busy(table: _Table) -> None:
+def _busy(table: _RuleTable) -> None:
     table.mark_metrics("busy_machine", table.of_contexts(lambda context: context.is_busy, "bool"), _MAIN_METRICS)
 
 
-def _disturbed(table: _Table) -> None:
+def _disturbed(table: _RuleTable) -> None:
     table.mark_metrics("disturbed", table.of_contexts(lambda context: context.is_disturbed, "bool"), _MAIN_METRICS)
 
 
-def _way(table: _Table) -> None:
+def _contradicted_way(table: _RuleTable) -> None:
     table.mark_metrics("other_way", table.of_contexts(lambda context: context.took_other_way, "bool"), _MAIN_METRICS)
 
 
-def _failed(table: _Table) -> None:
+def _failed(table: _RuleTable) -> None:
     failed = table.of_contexts(lambda context: context.failed, "bool")
     if failed.any():
         table.mark_numbers("run_failed", failed[table.numbers.record])
 
 
-def _growing(table: _Table) -> None:
+def _growing(table: _RuleTable) -> None:
     """Replace the mark ``reference_only`` where a latency grows with the size.
 
     Handing over a reference takes the same time at any size. Where the latency grows, somebody wrote, read or copied the bytes. Only the whole series
     shows it.
     """
-    import numpy as np
-
     numbers, reference, grows = table.numbers, MARK_BITS["reference_only"], MARK_BITS["grows_with_size"]
-    places = np.flatnonzero(numbers.marks & reference)
-    if not len(places):
+    positions = np.flatnonzero(numbers.marks & reference)
+    if not len(positions):
         return
-    record = numbers.record[places]
+    record = numbers.record[positions]
     metrics = {metric: code for code, (metric, _) in enumerate(table.columns.names)}
-    metric = np.array([metrics[metric] for metric, _ in table.columns.names])[numbers.name[places]]
+    metric = np.array([metrics[metric] for metric, _ in table.columns.names])[numbers.name[positions]]
     _, series = np.unique(np.stack((table.run_of[record], table.records.shape[record], metric)), axis=1, return_inverse=True)
-    for here in np.split(places[np.argsort(series, kind="stable")], np.cumsum(np.bincount(series))[:-1]):
+    for here in np.split(positions[np.argsort(series, kind="stable")], np.cumsum(np.bincount(series))[:-1]):
         if _grows(table, here):
             numbers.marks[here] = (numbers.marks[here] | grows) & ~reference
 
 
-def _grows(table: _Table, places: Integers) -> bool:
+def _grows(table: _RuleTable, positions: Integers) -> bool:
     """Return whether the middle of the distribution is much higher at the largest size than at the smallest."""
-    import numpy as np
-
     numbers = table.numbers
-    statistics = [table.columns.names[code][1] for code in numbers.name[places].tolist()]
+    statistics = [table.columns.names[code][1] for code in numbers.name[positions].tolist()]
     middle = next((name for name in MIDDLES if name in statistics), None)
-    values, sizes = numbers.value[places], table.records.payload_bytes[numbers.record[places]]
-    known = np.array([name == middle for name in statistics]) & ~np.isnan(values) & (sizes != NOT_STATED)
-    if not known.any():
+    values, sizes = numbers.value[positions], table.records.payload_bytes[numbers.record[positions]]
+    usable = np.array([name == middle for name in statistics]) & ~np.isnan(values) & (sizes != NOT_STATED)
+    if not usable.any():
         return False
-    values, sizes = values[known], sizes[known]
+    values, sizes = values[usable], sizes[usable]
     return bool(values[sizes.argmax()] >= GROWTH * values[sizes.argmin()])
+
+
+_RULES = (
+    *(_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload),
+    *(_warmup, _busy, _disturbed, _contradicted_way, _failed, _growing),
+)

@@ -15,14 +15,15 @@ from tacholog.runs.manifest import Host
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARK_BITS, marks_of
 from tacholog.schema.tables import OFFERED, OFFERED_OF_RUNS, RESULTS, RUNS
-from tacholog.store.distributions import Distribution
+from tacholog.store.complaints import COINCIDENCE
+from tacholog.store.distributions import PackedDistribution
 from tacholog.store.engine import TYPES, ask, connected, make_words, one_of, quoted, set_list, text
 from tacholog.store.export import ID, FileKind, copy, text_columns
-from tacholog.store.fetch import Fetching, StoredRun
+from tacholog.store.fetch import RunFetcher, StoredRun
 from tacholog.store.frames import Dataset, Row, dataset, frame, results_frame
 from tacholog.store.parts import DEFAULTS, ORDINAL, RUN, SETTING, Contents, contents_of
-from tacholog.store.quality import COINCIDENCE
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
@@ -32,33 +33,33 @@ _NO_SOURCE = f"(SELECT 0 AS file_index, 0 AS file_row_number, 0 AS {RUN} WHERE f
 
 
 class PartRun(NamedTuple):
-    """A run whose numbers are wanted: its number in its part, the part, and its row of ``runs``."""
+    """A run whose numbers are wanted: its number in the part, the path of the part, and its row of ``runs``."""
 
     number: int
     part: str
     row: Row
 
 
-class Results:
+class StoredNumbers:
     """The numbers of some runs, in their order."""
 
     def __init__(self, folder: Path, runs: Sequence[PartRun]) -> None:
-        """Take these runs, whose parts are all there. Two of them may be the same one in its part: copies of one run.
+        """Take these runs. All their parts exist. Copies of one run share its numbers in a part.
 
         Args:
-            folder: where the engine may put what does not fit into memory.
+            folder: where the engine may write data that does not fit into memory.
             runs: the runs.
         """
         self._folder, self._runs = folder, [run for run in runs if run.part]
 
     def frame(self) -> pd.DataFrame:
-        """Return them as the table ``results``."""
+        """Return the numbers as the table ``results``."""
         if not self._runs:
             return frame("results", ())
         with self._opened() as (connection, words, order):
             columns = ", ".join(f"enum_code({quoted(name)}) AS {quoted(name)}" if name in words else quoted(name) for name in RESULTS)
-            found = connection.execute(f"SELECT {columns} FROM results {order}").fetchnumpy()  # noqa: S608 - our own words
-            return results_frame(found, words)
+            arrays = connection.execute(f"SELECT {columns} FROM results {order}").fetchnumpy()  # noqa: S608 - our own words
+            return results_frame(arrays, words)
 
     def write(self, kind: FileKind, path: Path) -> None:
         """Write the table that other tools get: every number with its permanent id and the facts of its run.
@@ -68,17 +69,17 @@ class Results:
         """
         with self._opened() as (connection, words, order):
             bits = [bits for (bits,) in ask(connection, "SELECT DISTINCT marks FROM results ORDER BY marks")]
-            sets = [" ".join(marks_of(one)) for one in bits]
-            place = f"list_position({set_list(connection, 'bits', 'BIGINT', bits)}, marks) - 1"
-            marks = one_of(connection, "marks", make_words(connection, "marks", sets), sets, place)
-            known = {**words, "id": words["run"], "marks": sets}
-            columns = text_columns({name: (column.kind, known.get(name, ())) for name, column in OFFERED.items()}, kind)
+            sets = [" ".join(marks_of(mark_bits)) for mark_bits in bits]
+            position = f"list_position({set_list(connection, 'bits', 'BIGINT', bits)}, marks) - 1"
+            marks = one_of(connection, "marks", make_words(connection, "marks", sets), sets, position)
+            words_of = {**words, "id": words["run"], "marks": sets}
+            columns = text_columns({name: (column.kind, words_of.get(name, ())) for name, column in OFFERED.items()}, kind)
             table = f"SELECT * REPLACE ({marks} AS marks), {ID} AS id FROM results"  # noqa: S608 - our own words
             copy(connection, f"SELECT {', '.join(columns)} FROM ({table}) {order}", kind, path)  # noqa: S608 - our own words
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, list[str]], str]]:
-        """Open a database with the view ``results``. Yield also the words of its columns, and how a query gives its rows in order."""
+        """Open a database with the view ``results``. Yield it, the words of its columns, and the clause that puts its rows in order."""
         with connected(self._folder, threads=2) as connection:
             contents = contents_of(connection, list(dict.fromkeys(run.part for run in self._runs)))
             scan = _Scan(self._runs, contents)
@@ -87,18 +88,20 @@ class Results:
             for name in OFFERED_OF_RUNS:
                 if RUNS[name].kind == "text":
                     words[name] = list(dict.fromkeys(run.row[name] for run in self._runs if run.row[name] is not None))
-            types = {name: make_words(connection, name, found) for name, found in words.items()}
+            types = {name: make_words(connection, name, of_column) for name, of_column in words.items()}
 
             releases = [_release(run.row) for run in self._runs]
             of_runs = {name: (types.get(name, TYPES[RUNS[name].kind]), [run.row[name] for run in self._runs]) for name in ("run", *OFFERED_OF_RUNS)}
             of_runs |= {"group": ("VARCHAR", [group for group, _ in releases]), "label": ("VARCHAR", [label for _, label in releases])}
             of_runs["place"] = "INTEGER", [*range(len(self._runs))]
-            facts = [f"{one_of(connection, name, type_, scan.listed(of), 'number')} AS {quoted(name)}" for name, (type_, of) in of_runs.items()]
+            facts = [
+                f"{one_of(connection, name, type_, scan.listed(values), 'number')} AS {quoted(name)}" for name, (type_, values) in of_runs.items()
+            ]
             columns = [_column(name, contents, types) for name in (*RESULTS, SETTING, ORDINAL) if name != "run"]
             starts, files = set_list(connection, "starts", "BIGINT", scan.starts), set_list(connection, "files", "VARCHAR", scan.files)
             source = f"read_parquet({files}, union_by_name = true, file_row_number = true)" if scan.files else _NO_SOURCE
             part = f"SELECT *, file_row_number AS row, {starts}[file_index::BIGINT + 1] + {RUN} AS number FROM {source}"  # noqa: S608 - our own words
-            wanted = "" if None not in scan.places else "WHERE place IS NOT NULL"
+            wanted = "" if None not in scan.positions else "WHERE place IS NOT NULL"
             ask(connection, f"CREATE TEMP VIEW numbers AS SELECT {', '.join((*facts, *columns))}, row FROM ({part}) {wanted}")  # noqa: S608 - our own words
             if _are_several(releases):
                 ask(connection, f"CREATE TEMP TABLE repeated AS {_REPEATED}")
@@ -110,37 +113,37 @@ class Results:
 
 
 class _Scan:
-    """How parts are read: which files, one behind the other, and which run has which place.
+    """The order in which files are read, one after the other, and the runs in them.
 
     Attributes:
-        files: the files. One with a run of which there are copies is read once for each.
-        starts: how many runs are in the files before each.
-        places: the place of each run in the files among those that are wanted; ``None`` if it is not wanted.
-        is_in_order: whether the runs that are wanted are in their order.
+        files: the files. A file is read again for each further copy of one of its runs.
+        starts: for each file the number of runs in the files before it.
+        positions: for each run in the files its position among the wanted runs; ``None`` if it is not wanted.
+        is_in_order: whether the files have the wanted runs in the wanted order.
     """
 
     def __init__(self, runs: Sequence[PartRun], contents: Contents) -> None:
         copies: Counter[tuple[str, int]] = Counter()
-        found: dict[tuple[str, int], list[int | None]] = {}
-        for place, run in enumerate(runs):
+        positions_of_files: dict[tuple[str, int], list[int | None]] = {}
+        for position, run in enumerate(runs):
             file = run.part, copies[run.part, run.number]
             copies[run.part, run.number] += 1
-            found.setdefault(file, [None] * contents.runs[run.part])[run.number] = place
-        self.files = [path for path, _ in found]
+            positions_of_files.setdefault(file, [None] * contents.runs[run.part])[run.number] = position
+        self.files = [path for path, _ in positions_of_files]
         self.starts = [0]
-        for places in found.values():
-            self.starts.append(self.starts[-1] + len(places))
-        self.places = [place for places in found.values() for place in places]
-        wanted = [place for place in self.places if place is not None]
+        for positions in positions_of_files.values():
+            self.starts.append(self.starts[-1] + len(positions))
+        self.positions = [position for positions in positions_of_files.values() for position in positions]
+        wanted = [position for position in self.positions if position is not None]
         self.is_in_order = wanted == sorted(wanted)
 
     def listed(self, values: Sequence[object]) -> list[object]:
-        """Return a value of each run that is wanted as one of each run in the files."""
-        return [None if place is None else values[place] for place in self.places]
+        """Return the values of the wanted runs in the order of the runs in the files, with ``None`` for other runs."""
+        return [None if position is None else values[position] for position in self.positions]
 
 
 def _are_several(releases: Sequence[tuple[str | None, str | None]]) -> bool:
-    """Whether a system has several published releases: else none repeats another one."""
+    """Whether a system has several published releases. Otherwise no release can repeat another one."""
     systems = [system for system, _ in {*releases} if system is not None]
     return len(systems) > len({*systems})
 
@@ -180,9 +183,9 @@ def _column(name: str, contents: Contents, types: Mapping[str, str]) -> str:
 
 
 class Store:
-    """Runs with what their logs gave. Their numbers stay in parts until somebody asks for them."""
+    """Runs, and everything that their logs gave. The numbers stay in parts until they are asked for."""
 
-    def __init__(self, fetching: Fetching, runs: Sequence[StoredRun], hosts: dict[str, Host]) -> None:
+    def __init__(self, fetching: RunFetcher, runs: Sequence[StoredRun], hosts: dict[str, Host]) -> None:
         """Take runs that were fetched."""
         self.hosts = hosts
         self.problems: list[Row] = []
@@ -197,10 +200,10 @@ class Store:
         return [{**row, "run": run.listed.run} for row in run.record.problems]
 
     @property
-    def results(self) -> Results:
+    def results(self) -> StoredNumbers:
         """The numbers of all runs."""
         runs = [PartRun(stored.record.number, stored.part, row) for stored, row in zip(self._stored, self.runs, strict=True)]
-        return Results(self._parts[-1].folder, runs)
+        return StoredNumbers(self._parts[-1].folder, runs)
 
     def logs(self) -> list[Row]:
         """Return the rows of ``logs``."""
@@ -210,8 +213,8 @@ class Store:
         """Yield the rows of ``histograms``."""
         for run in self._stored:
             for log, line, payload_bytes, basis, packed in run.record.histograms:
-                place = {"run": run.listed.run, "log": log, "line": line}
-                yield {**place, "payload_bytes": payload_bytes, "basis": basis, "bins": Distribution(packed)}
+                location = {"run": run.listed.run, "log": log, "line": line}
+                yield {**location, "payload_bytes": payload_bytes, "basis": basis, "bins": PackedDistribution(packed)}
 
     def dataset(self) -> Dataset:
         """Return all of it as frames."""

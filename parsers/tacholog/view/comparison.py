@@ -1,6 +1,6 @@
-"""Everything that the page that compares offers: series with their numbers, and the verdicts on which of them may stand side by side.
+"""The content of the comparison page: series with their numbers, and the verdicts on which of them may be compared.
 
-The page's script decides nothing. It looks verdicts up (`ConditionVerdicts`), filters, sorts, and computes ratios and means.
+The page's script decides nothing. It looks up verdicts (`ConditionVerdicts`), filters, sorts, and computes ratios and means.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tacholog.view.refusals import refusals
 from tacholog.view.series import Cell
 from tacholog.view.views import View
 
-# What is offered, in the order of asking.
+# The offered numbers, in the order of the page.
 METRICS_SHOWN = (
     *(
         ("latency", name, label)
@@ -33,14 +33,14 @@ METRICS_SHOWN = (
     ("message_rate", "mean", ""),
     ("loss", "total", ""),
 )
-_ELSEWHERE = ("host", "basis", "definition", "load_mode", "published", "run", "transport")  # what the page shows of a series in another place
+_ELSEWHERE = ("host", "basis", "definition", "load_mode", "published", "run", "transport")  # shown in another place of the page
 _SAYS_VERSION = ("release", "tool_version")
 _PUBLISHED = "published figures"
 _REPUBLISHED = "republished"  # the mark of figures that a document took over from an older one
 LEFT_OUT = frozenset(
     {"loss", "undersampled", "run_failed", "altered", "out_of_order", "impossible"}
 )  # marks under which a diff gives no verdict either
-# What a number may be used for, and why not for more: for a ratio that counts in the mean, for a ratio, for none.
+# How a number may be used, with the reason for a restriction: in a ratio that counts in the mean, in a ratio, in none.
 COUNTED, UNCOUNTED, ZERO, BOUND = range(4)
 USES = (
     "",
@@ -51,7 +51,7 @@ USES = (
 
 
 class ConditionVerdicts(msgspec.Struct, frozen=True):
-    """What one condition means for the ratio of two series: ``reasons[baseline][other]``, by the indices of their values; null: it allows it.
+    """The effect of one condition on the ratio of two series: ``reasons[baseline][other]``, by the indices of their values; null: it is allowed.
 
     ``value_indices`` holds the index of each series' value among all values of the condition; null for a series without the metric.
     """
@@ -62,7 +62,7 @@ class ConditionVerdicts(msgspec.Struct, frozen=True):
 
 
 class OfferedSeries(msgspec.Struct, frozen=True):
-    """A series that the page offers: its numbers by metric (``latency.p50``), and whether it is the newest and its release's main campaign."""
+    """A series on the page: its numbers by metric (``latency.p50``), and whether it is of the newest release and of its main campaign."""
 
     system_series: SystemSeries
     cells: dict[str, list[tuple[int, Cell]]]
@@ -70,7 +70,7 @@ class OfferedSeries(msgspec.Struct, frozen=True):
     is_main: bool
 
     def absent(self, metric: str, statistic: str) -> dict[int, str]:
-        """Return, by size, why there is no such number, for those sizes that were measured."""
+        """Return, for each measured size without this number, the reason."""
         numbers = {size for size, _ in self.cells.get(f"{metric}.{statistic}", ())}
         series = self.system_series.series
         return {size: series.absent(metric, statistic, size) for size in series.sizes() if size is not None and size not in numbers}
@@ -88,7 +88,7 @@ class SeriesComparison(msgspec.Struct, frozen=True):
 
 
 def comparison(view: View, pages: PageIndex) -> SeriesComparison:
-    """Return what can be compared of a view. Controls are left out: the comparisons of releases show them."""
+    """Return the series of a view that can be compared. Controls are left out: the comparisons of releases show them."""
     everything = [member for member in system_series(view, pages) if not member.is_control]
     last, main = {member.id for member in of_last_releases(everything)}, main_campaigns(everything)
     offered = tuple(OfferedSeries(member, cells, member.id in last, member.id in main) for member in everything if (cells := _cells(member)))
@@ -113,7 +113,7 @@ def _sized(cells: Mapping[int | None, Cell]) -> Iterator[tuple[int, Cell]]:
 
 
 def verdicts_on(offered: Sequence[OfferedSeries], name: str, metric: str) -> Iterator[ConditionVerdicts]:
-    """Yield for each condition what it means for the ratios of a metric; nothing for conditions that allow every ratio."""
+    """Yield the verdicts of each condition on the ratios of a metric, except conditions that allow every ratio."""
     conditions = [conditions_of(series.system_series.series, metric) if name in series.cells else None for series in offered]
     for condition in asked("ratio", metric):
         values = list(dict.fromkeys(series[condition] for series in conditions if series is not None))
@@ -128,7 +128,7 @@ def _reason(condition: str, base: object, other: object, metric: str) -> str | N
 
 
 def _repeats(offered: Sequence[OfferedSeries], name: str) -> tuple[tuple[int, ...], ...]:
-    """Return for each series which others have the same figures: a document that prints those of an older one has not measured them anew."""
+    """Return, for each series, the others with the same figures: a document may print figures of an older one without measuring again."""
     cells_of = [series.cells.get(name, ()) for series in offered]
     again = [(index, dict(cells)) for index, cells in enumerate(cells_of) if _has_republished(cells)]
     repeats: dict[int, tuple[int, ...]] = {}
@@ -147,7 +147,7 @@ def _is_repeat(mine: Mapping[int, Cell], theirs: Mapping[int, Cell]) -> bool:
 
 
 def use_of(cell: Cell, metric: str) -> int:
-    """Return what a number may be used for: an index into `USES`. In a comparison of losses, loss is what is asked for."""
+    """Return how a number may be used: an index into `USES`. In a comparison of losses, loss is no restriction."""
     if not cell.value or cell.value < 0:
         return ZERO
     if cell.result.bound != "=":
@@ -156,7 +156,7 @@ def use_of(cell: Cell, metric: str) -> int:
 
 
 def campaign_words(member: SystemSeries) -> str:
-    """Return how long each size was measured, and how often: two campaigns of one release differ in nothing else."""
+    """Return how long each size was measured, and how often. Two campaigns of one release may differ only in this."""
     if member.series.published:
         return _PUBLISHED
     duration = words("planned_duration_s", dict(member.series.key)["planned_duration_s"])
@@ -171,7 +171,7 @@ def version_of(member: SystemSeries) -> str:
 
 
 def other_conditions(key: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what each condition is called and its value; of release, version and tool version only what the others do not say."""
+    """Yield the name and the value of each condition. Release and tool version are left out if they are equal to the version."""
     versions = {key["system_version"]}
     key = with_each_label([key])[0]
     for name in (name for name in key if name not in _ELSEWHERE and key[name] is not None):
@@ -183,5 +183,5 @@ def other_conditions(key: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def metric_words(metric: str, label: str) -> str:
-    """Return what a metric with a statistic is called."""
+    """Return the name of a metric with a statistic."""
     return ", ".join(filter(None, (METRICS[metric].words, label)))

@@ -1,9 +1,9 @@
-"""What messages cost: processor time, context switches and memory, from what the kernel counted for each side of a run.
+"""The cost of messages: processor time, context switches and memory, from the kernel's counts for each side of a run.
 
-The kernel counts for a whole size, with its warm-up and the time before and behind it in which nothing is sent. Where a log says how many messages
-that was for, as perftest's does, processor time and context switches are divided by their number; where it states the processor time for each message
-itself, that number is used. Else they are the share of processors in use, or the switches in a unit of time, times the time for a message while it
-was measured: too little where a side slept through much of the counted time.
+The kernel counts for a whole size, including its warm-up and the idle time before and after it. If a log states the number of messages for these
+counts, as perftest does, processor time and context switches are divided by it; if the log states the processor time of a message itself, that number
+is used. Otherwise the share of processors in use, or the switches in a unit of time, is multiplied by the time for a message during the measurement.
+That is too little if a side slept through much of the counted time.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tacholog.view.results import ResultRow
 from tacholog.view.series import Series
 
 _SIDES = {"publisher", "subscriber"}
-_MESSAGES = {"latency": ("samples", 2), "throughput": ("messages_received", 1)}  # a round trip is two messages
+_MESSAGES = {"latency": ("samples", 2), "throughput": ("messages_received", 1)}  # A round trip is two messages.
 _ALIKE = ("labels", "transport", "reliability", "waiting", "settings", "host", "system_version", "campaign", "tool_version", "build")
-_SPINS_PROCESSORS, _SPINS_SWITCHES = 0.9, 0.1  # more than so many processors in use, and fewer than so many context switches a message
+_SPINS_PROCESSORS, _SPINS_SWITCHES = 0.9, 0.1  # It spins with more processors in use, and fewer context switches for each message.
 SPINS = "spins by default"
 _Place = tuple[str, str, int | None]  # run, test, payload
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """A value over runs: the median (of an even number the higher one), the lowest and the highest, and how many runs."""
+    """A value over runs: the median (the higher one of two middle values), the lowest and the highest value, and the number of runs."""
 
     value: float
     low: float
@@ -34,7 +34,7 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What a series costs at one size. What no run states is ``None``.
+    """The cost of a series at one size; ``None`` for values that no run states.
 
     Attributes:
         processors: processors in use, of both sides together: 2 where both wait by polling.
@@ -73,16 +73,16 @@ def resources_of(results: Iterable[ResultRow]) -> dict[_Place, list[ResultRow]]:
 
 
 def spinning_among(series: Iterable[Series], by_run: Mapping[str, Sequence[ResultRow]]) -> set[tuple[object, ...]]:
-    """Return the same as `spinning`. ``by_run`` holds all numbers of a view: only runs that may spin are looked at."""
+    """Return the result of `spinning`. ``by_run`` holds all numbers of a view; only runs that may spin are examined."""
     sleeping = [member for member in series if _is_told_to_sleep(member)]
     runs = dict.fromkeys(run.run for member in sleeping for run in member.runs)
     return spinning(sleeping, resources_of(result for run in runs for result in by_run[run]))
 
 
 def spinning(series: Iterable[Series], resources: Mapping[_Place, Sequence[ResultRow]]) -> set[tuple[object, ...]]:
-    """Return the `way` of those series that are told to sleep (block) and spin: they keep a processor in use, and are hardly ever woken.
+    """Return the `way_of_measuring` of series that should sleep (block), but spin: they keep a processor busy, and hardly ever sleep.
 
-    Only a round trip shows it: there, each side waits for each message. Its smallest messages show it best, as there is little to copy.
+    Only a round trip shows it, because each side waits for each message. The smallest messages show it best, because there is little to copy.
     """
     measured_ways = set()
     for member in series:
@@ -100,7 +100,7 @@ def _is_told_to_sleep(series: Series) -> bool:
 
 
 def way_of_measuring(series: Series) -> tuple[object, ...]:
-    """Return what a series of a stream shares with the round trips that were measured in the same way."""
+    """Return the conditions that a stream shares with the round trips that were measured in the same way."""
     key = dict(series.key)
     return tuple(key[name] for name in _ALIKE)
 
@@ -111,7 +111,7 @@ def _spread(name: str, each: Sequence[Mapping[str, float]]) -> Spread | None:
 
 
 def _of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: str) -> dict[str, float]:
-    """Return the cost of one run at one size, by the names of `Cost`; nothing if a side is missing or stands twice."""
+    """Return the cost of one run at one size, by the names of `Cost`; an empty result if a side is missing or is there twice."""
     names = [(result.side, result.participant, result.metric, result.statistic) for result in counted]
     if test not in _MESSAGES or {result.side for result in counted} != _SIDES or len({*names}) < len(names):
         return {}
@@ -134,7 +134,7 @@ def _of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: st
 
 
 def _messages(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: str) -> int | None:
-    """Return how many messages the kernel's counts are for, warm-up included, if the log says so: of a stream, those of its own cost."""
+    """Return the number of messages behind the kernel's counts, including warm-up, if the log states it. For a stream, its `cost` line does."""
     if test == "latency":
         trips = _first(counted, lambda result: result.samples)
         return int(trips) * _MESSAGES[test][1] if trips else None
@@ -143,7 +143,7 @@ def _messages(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: 
 
 
 def _for_each_ns(counted: Sequence[ResultRow], metric: str) -> float | None:
-    """Return a count of all participants together for each nanosecond; unknown if a count, one of its kinds, or the time of one of them is."""
+    """Return the count of all participants together for each nanosecond; ``None`` if any count or time is unknown."""
     counts = {(result.side, result.participant, result.metric, result.statistic): result.value for result in counted}
     times = {(result.side, result.participant): result.value for result in counted if result.metric == "duration"}
     kinds = dict.fromkeys(result.statistic for result in counted if result.metric == metric)  # such as voluntary switches, and others
@@ -159,7 +159,7 @@ def _for_each_ns(counted: Sequence[ResultRow], metric: str) -> float | None:
 
 
 def _rate_per_ns(numbers: Sequence[ResultRow], test: str) -> float | None:
-    """Return the messages of a nanosecond while it was measured."""
+    """Return the number of messages in a nanosecond of the measurement."""
     name, each = _MESSAGES[test]
     duration = _first(numbers, lambda result: result.value if result.metric == "duration" else None)
     count = _first(numbers, lambda result: result.samples if name == "samples" else result.value if result.metric == name else None)

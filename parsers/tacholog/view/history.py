@@ -1,7 +1,7 @@
-"""The history of a metric: one line a row over all releases of a system, and between neighbours the verdict of their comparison.
+"""The history of a metric: for each row a line over all releases of a system, with the verdict between neighbouring releases.
 
-A value is that of the runs which the comparison uses (in pairs: of the paired runs). A release that was measured in two campaigns has a line for
-each of them, and no median over both: that would merge two builds or two days into one value.
+A value is the median of the runs that the comparison uses (in pairs: of the paired runs). A release that was measured in two campaigns has a line for
+each of them. A median over both would merge two builds or two days into one value.
 
 The order of releases and the list of the newest releases are made here, too.
 """
@@ -39,7 +39,7 @@ METRICS_SHOWN = tuple((metric, statistic) for metric, statistics in (*TESTED.ite
 
 
 class HistoryPoint(msgspec.Struct, frozen=True):
-    """A release's value in a line, and the row that compares it with the release before. ``runs`` are the values that it is the median of."""
+    """The value of a release in a line, and the row that compares it with the previous release. ``runs`` are the values behind the median."""
 
     release: int
     value: float
@@ -48,9 +48,9 @@ class HistoryPoint(msgspec.Struct, frozen=True):
 
 
 class HistoryLine(msgspec.Struct):
-    """A row over the releases in which it was measured in the same way, on one machine.
+    """A row over all releases in which it was measured in the same way on one machine.
 
-    ``begun_by`` is the row whose difference from the release before made a new line begin; ``other_runs_of`` names the release of which the next
+    ``begun_by`` is the row that differs from the previous release, so that a new line begins. ``other_runs_of`` names the release for which the next
     comparison uses other runs. Both are null for a line that begins with the row's first release.
     """
 
@@ -61,18 +61,18 @@ class HistoryLine(msgspec.Struct):
 
 
 def releases_of(runs: Iterable[RunRow]) -> dict[str, list[str]]:
-    """The releases of each system that has any, in order.
+    """Return the releases of each system in order.
 
-    They stand in the order of their first run if each has a run with a time, else in that of the numbers in their names.
+    They are ordered by the time of their first run if all times are known, or else by the numbers in their names.
     """
     return in_order_of_time((run.system, run.release, run.start_time) for run in runs)
 
 
 def newest_by_name(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, tuple[str, str]]:
-    """Return the newest release of each system with several whose order is that of their names, and one of them without a start.
+    """Return, for each system whose releases are ordered by name, the newest release and one release without a start time.
 
     Args:
-        runs: of each the system, the release and the start.
+        runs: system, release and start time of each run.
     """
     times = _first_starts(runs)
     undated = {system: [release for release, when in of_system.items() if when is None] for system, of_system in times.items()}
@@ -80,14 +80,14 @@ def newest_by_name(runs: Iterable[tuple[str | None, str | None, str | None]]) ->
 
 
 def in_order_of_time(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, list[str]]:
-    """The same of runs of which the system, the release and the start are given: a page may call a run without a release by its version."""
+    """Return the releases of each system in order, as `releases_of` does, from triples of system, release (or version) and start time."""
     return {system: _ordered(times) for system, times in sorted(_first_starts(runs).items())}
 
 
 def _first_starts(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, dict[str, float | None]]:
-    """Return the first start of each release of each system; nothing of a release of which no run has a time."""
+    """Return the first start of each release of each system; ``None`` for a release without times."""
     first: dict[tuple[str, str], float | None] = {}
-    for system, release, time in runs:  # a build asks a hundred times, of all runs
+    for system, release, time in runs:  # A build calls this many times for all runs.
         if system and release:
             earliest = first.get((system, release))
             when = instant(time)
@@ -106,22 +106,22 @@ def _ordered(times: Mapping[str, float | None]) -> list[str]:
 
 
 def neighbours(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
-    """Each system with two of its releases that follow one another."""
+    """Return each system with each pair of neighbouring releases."""
     return [(system, old, new) for system, names in releases_of(runs).items() for old, new in pairwise(names)]
 
 
 def since(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
-    """Each system's newest release, with each older one that is not its neighbour: who skipped releases asks for all that changed since theirs."""
+    """Return each system with its newest release and each older one that is not its neighbour, for users who skip releases."""
     return [(system, old, names[-1]) for system, names in releases_of(runs).items() for old in reversed(names[:-2])]
 
 
 def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
     """Return the newest comparisons of two releases, one for each system.
 
-    The first is that of the own release which was measured for the first time last, with the release before it. The others are those of all systems
-    whose newest release has the same name, in the order of their names.
+    The first comparison is of the own release whose first measurement is the latest, with its previous release. The others are of all systems whose
+    newest release has the same name, in the order of the systems' names.
 
-    The runs made last may be of an older release: a later campaign can measure it again beside something else.
+    The latest runs may belong to an older release, because a later campaign can measure it again. So the first run of each release counts.
     """
     own_runs = [run for run in runs if not run.published]
     began: dict[tuple[str | None, str | None], float] = {}
@@ -137,7 +137,7 @@ def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
 
 
 def _stands_in(number: tuple[str, str], numbers: set[tuple[str, str]]) -> bool:
-    """Whether a number is only tested where a better one is missing, and that one is there."""
+    """Whether a number is only tested if a better one is missing, and the better one exists."""
     metric, statistic = number
     if metric == "latency" and statistic not in TESTED["latency"]:
         return any((metric, better) in numbers for better in TESTED["latency"])
@@ -145,7 +145,7 @@ def _stands_in(number: tuple[str, str], numbers: set[tuple[str, str]]) -> bool:
 
 
 def diff_documents(runs: Collection[RunRow]) -> dict[tuple[str, str, str], str]:
-    """The names of the pages that compare two releases: `X` and `x` are two systems, `1-rc` and `1-RC` two releases, and each page has its own."""
+    """Return the names of the pages that compare two releases. Systems `X` and `x`, or releases `1-rc` and `1-RC`, get different names."""
     documents: dict[tuple[str, str, str], str] = {}
     used = set[str]()
     for pair in sorted({*neighbours(runs), *since(runs)}):
@@ -158,22 +158,19 @@ def diff_documents(runs: Collection[RunRow]) -> dict[tuple[str, str, str], str]:
 
 
 def history_document(metric: str, statistic: str) -> str:
-    """The name of the page of a metric's history."""
+    """Return the name of the page with a metric's history."""
     return f"{HISTORY}/{slug(f'{metric} {statistic}')}"
 
 
 def metrics_in(view: View) -> Sequence[tuple[str, str]]:
-    """The metrics, each with a statistic, that have a page with their history: those that comparisons of neighbouring releases test.
-
-    The list of pages asks for them, and so do the feeds.
-    """
+    """Return the metrics, each with a statistic, that have a history page: those that comparisons of neighbouring releases test."""
     return view.once("metrics with history", lambda: _metrics_in(view))
 
 
 def _metrics_in(view: View) -> list[tuple[str, str]]:
-    """Ask the series, which know their statistics and marks, and not all numbers.
+    """Find the metrics by the series, which is faster than by all numbers.
 
-    Means are tested where a system has no percentiles, messages a second where no bytes were moved.
+    Means are tested if a system has no percentiles, and message rates if no bytes were moved.
     """
     pairs = {(system, release) for system, *releases in neighbours(view.runs.values()) for release in releases}
     by_system: dict[str | None, set[tuple[str, str]]] = {}
@@ -188,22 +185,22 @@ def _metrics_in(view: View) -> list[tuple[str, str]]:
 
 
 def lines(reports: Sequence[Comparison], metric: str, statistic: str) -> list[HistoryLine]:
-    """Join the rows of neighbouring comparisons into lines. A row goes on where the next comparison starts from the same value of the same row."""
+    """Join the rows of neighbouring comparisons into lines. A line continues if the next comparison starts from the same value of the same row."""
     joined = _Lines([], {})
     for index, report in enumerate(reports):
         chosen = [row for row in report.rows if (row.key.metric, row.key.statistic) == (metric, statistic)]
-        for row in sorted(chosen, key=lambda row: not _goes_on(row)):  # what is only there or does not compare adds no line where one ends already
+        for row in sorted(chosen, key=lambda row: not _goes_on(row)):  # Rows that compare nothing come last, and add no line where one ends already.
             _add(joined, index, row, report.old.name)
     return sorted(joined.all, key=lambda line: (_name(line.key), line.points[0].release))
 
 
 class HistoryChange(msgspec.Struct, frozen=True):
-    """A step or a drift in a line: what changed, from which release on, and how sure that is.
+    """A step or a drift in a line, with its size and its significance.
 
     ``ratio`` is after over before, between ``low`` and ``high`` with 95 % confidence. ``before`` is the last release before the change, ``release``
-    the first one after a step, or the last one of a drift. ``p`` is how often a page without any change shows one as clear as this, at most.
-    ``reason`` says what the controls of the comparison at a step show: ``host`` if the host changed and may explain the step, ``release`` if it did
-    not and the step is larger than what the controls may have missed; else nobody can tell.
+    the first one after a step, or the last one of a drift. ``p`` is the largest probability that a page without any change shows one as clear as
+    this. ``reason`` follows from the controls of the comparison at a step: ``host`` if the host changed and may explain the step, ``release`` if it
+    did not change and the step is larger than a change that the controls could miss; otherwise it is open.
     """
 
     line: HistoryLine
@@ -218,10 +215,11 @@ class HistoryChange(msgspec.Struct, frozen=True):
 
 
 def changes_of(lines: Sequence[tuple[HistoryLine, Sequence[Comparison]]]) -> list[HistoryChange]:
-    """The steps and drifts in all lines of a page, the clearest first.
+    """Return the steps and drifts in all lines of a page, the clearest first.
 
     Args:
-        lines: those of all systems together, because each further line makes the same change less sure; and the comparisons of each line.
+        lines: the lines of all systems, each with its comparisons. They are judged together, because each further line makes a change less
+            significant.
     """
     positive = [entry for entry in lines if all(value > 0 for point in entry[0].points for value in (point.value, *point.runs))]
     histories = [[point.runs or (point.value,) for point in line.points] for line, _ in positive]
@@ -229,7 +227,7 @@ def changes_of(lines: Sequence[tuple[HistoryLine, Sequence[Comparison]]]) -> lis
 
 
 def _hidden(line: HistoryLine) -> float:
-    """How far rounding may have moved a value of the line, as a logarithm: by half of the last printed digit."""
+    """Return the largest rounding error of a value in the line (half of the last printed digit), as a logarithm of the ratio."""
     sides = [side for point in line.points if point.row for side in (point.row.old, point.row.new)]
     half = max((side.resolution or 0.0 for side in sides if side), default=0.0) / 2
     least = min(value for point in line.points for value in (point.value, *point.runs))
@@ -254,7 +252,7 @@ def _change(line: HistoryLine, reports: Sequence[Comparison], change: Change) ->
 
 
 def _reason(controls: Controls | None, worse: float) -> Literal["release", "host", "release or host"]:
-    """What the controls say of a step, the logarithm of which is positive if it is for the worse."""
+    """Return the reason of a step by the controls. ``worse`` is the logarithm of the step, positive if the new value is worse."""
     if controls is None or controls.moved is None or controls.alone is None:
         return "release or host"
     low, high = controls.alone
@@ -263,7 +261,7 @@ def _reason(controls: Controls | None, worse: float) -> Literal["release", "host
 
 
 class SystemHistory(msgspec.Struct, frozen=True):
-    """The history of a metric in one system: its releases in order, its lines, and the steps and drifts in them, the clearest first."""
+    """The history of a metric for one system: its releases in order, its lines, and their steps and drifts, the clearest first."""
 
     releases: tuple[str, ...]
     lines: tuple[HistoryLine, ...]
@@ -271,7 +269,7 @@ class SystemHistory(msgspec.Struct, frozen=True):
 
 
 def histories(runs: Iterable[RunRow], metric: str, statistic: str, compare: Compare) -> dict[str, SystemHistory]:
-    """What the page of a metric shows: the history of each system that has lines. The changes are judged over all systems together."""
+    """Return the history of a metric for each system that has lines. The changes are judged over all systems together."""
     releases = releases_of(runs)
     reports = {system: [compare(system, old, new) for old, new in pairwise(names)] for system, names in releases.items()}
     by_system = {system: lines(members, metric, statistic) for system, members in reports.items()}
@@ -284,7 +282,7 @@ def histories(runs: Iterable[RunRow], metric: str, statistic: str, compare: Comp
 
 
 def histories_in(view: View, metric: str, statistic: str, compare: Compare, wanted: Selection) -> Mapping[str, SystemHistory]:
-    """What the page of a metric shows of the part of a dataset that was ``wanted``. The feeds ask for the same as the pages."""
+    """Return the histories of a metric for the ``wanted`` part of a dataset, computed once for pages and feeds."""
 
     def made() -> Mapping[str, SystemHistory]:
         runs = [run for run in view.runs.values() if wanted.system in (None, run.system)]
@@ -294,21 +292,21 @@ def histories_in(view: View, metric: str, statistic: str, compare: Compare, want
 
 
 def _goes_on(row: ComparisonRow) -> bool:
-    """Whether a row joins two releases: they are comparable, and of one machine.
+    """Whether a row joins two releases: they are comparable, and were measured on one machine.
 
-    A comparison of two releases also takes two machines with the same stated hardware, and says so. A line would hide that: it looks like one
-    machine, and its trend would be the difference between two of them.
+    A comparison of two releases accepts two machines with the same stated hardware, and says so. A line would hide that: its trend would be the
+    difference between two machines.
     """
     return row.old is not None and row.new is not None and row.verdict != "not_comparable" and other_machine(row) is None
 
 
 def other_machine(row: ComparisonRow) -> Difference | None:
-    """The machines of both sides, if they are two; their stated hardware may be the same."""
+    """Return the machines of both sides if they differ. Their stated hardware may be the same."""
     return next((difference for difference in row.differences if difference.field == "host"), None)
 
 
 class _Lines(NamedTuple):
-    """All lines so far, and which of them may be alike: each row of each release asks for these, and to search all lines grew with their square."""
+    """All lines so far, and an index of them by their row, so that finding a line does not take longer with each line."""
 
     all: list[HistoryLine]
     alike: dict[RowKey, list[HistoryLine]]
@@ -320,7 +318,7 @@ class _Lines(NamedTuple):
         return line
 
     def like(self, key: RowKey) -> list[HistoryLine]:
-        """Return the lines of the same row."""
+        """Return the lines of a row."""
         return [line for line in self.alike.get(_without_apart(key), ()) if _is_alike(line.key, key)]
 
 
@@ -336,7 +334,7 @@ def _add(lines: _Lines, index: int, row: ComparisonRow, release: str) -> None:
 
 
 def _line_of(lines: _Lines, index: int, row: ComparisonRow, release: str) -> HistoryLine | None:
-    """The line that ends where a row begins: a new one, if the row rests on other runs of the release than the lines that are there."""
+    """Return the line that a row continues. It is a new one if the row uses other runs of the release than all existing lines."""
     if row.old is None or row.old.median is None:
         return None
     old = HistoryPoint(index, row.old.median, None, row.old.values)
@@ -352,18 +350,18 @@ def _without_apart(key: RowKey) -> RowKey:
 
 
 def _is_alike(first: RowKey, second: RowKey) -> bool:
-    """Whether two comparisons name the same row, of keys that are equal but for ``apart``: one may have to tell it from more others."""
+    """Whether two keys that differ only in ``apart`` name the same row. One comparison may need more distinctions than the other."""
     values = dict(second.apart)
     return all(values.get(name, value) == value for name, value in first.apart)
 
 
 def _from_runs(lines: Sequence[HistoryLine], start: HistoryPoint) -> HistoryLine | None:
-    """The line that ends with this value of this release, of the same runs: the runs of two campaigns can have the same median by chance."""
+    """Return the line that ends with the same value of the same runs. Runs of two campaigns can have the same median by chance."""
     return next((line for line in lines if _same_runs(line.points[-1], start)), None)
 
 
 def _same_runs(end: HistoryPoint, start: HistoryPoint) -> bool:
-    """Whether two points are of the same runs, as far as their values tell: those of pairs, or of sessions, are fewer than those of all runs."""
+    """Whether two points are of the same runs, by their values. Points of pairs or sessions have fewer values than points of all runs."""
     alike = end.release == start.release and math.isclose(end.value, start.value)
     return alike and (len(end.runs) != len(start.runs) or sorted(end.runs) == sorted(start.runs))
 
@@ -376,7 +374,7 @@ _MOST = 5
 
 
 def news(view: View) -> list[dict[str, object]]:
-    """Return the newest groups of runs: of one system, version and kind, the last first. Runs without a date are left out."""
+    """Return the newest groups of runs of one system, version and kind, the latest first. Runs without a date are left out."""
     groups: dict[tuple[str, str, bool], list[RunRow]] = {}
     for run in view.runs.values():
         if run.start_time:

@@ -1,6 +1,6 @@
-"""What a row, a series, a table, or a row of a diff is called: the conditions that set it apart from the others beside it, in words.
+"""Names of rows, series, tables and rows of a diff: the conditions that distinguish them from their neighbours, in words.
 
-Pages, legends, comparisons and the command line all name things here, so that no two different things stand side by side under one name.
+Pages, legends, comparisons and the command line all take their names from here, so that two different things never have the same name.
 """
 
 from __future__ import annotations
@@ -19,41 +19,37 @@ from tacholog.schema.tables import title
 from tacholog.view.numerals import NOT_STATED, grouped, quantity, size
 
 _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "options", "settings", "build")
-_REPEATS_VERSION = ("release", "tool", "tool_version")  # where the system's version says it too
+_REPEATS_VERSION = ("release", "tool", "tool_version")  # often equal to the system's version
 _COMMIT_SHOWN = 7
-_MOST_CHARACTERS = (
-    2000  # A name stands beside each number of a table: one of a megabyte, as a manifest with all its options can make, takes gigabytes.
-)
+# A name is repeated for each number of a table: a name of a megabyte, from a manifest with many options, would take gigabytes.
+_MOST_CHARACTERS = 2000
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
 
 BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way"}  # Half of a round trip is never called one way: methodology.
 
 _SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", re.IGNORECASE)
 
-#: The conditions that pages show of numbers, and tell series apart by. The reach follows from the transport, whose settings stand with those of the
+#: The conditions that pages show, and that distinguish series. The reach follows from the transport, and its settings are shown with those of the
 #: campaign.
 SHOWN_CONDITIONS = frozenset(CONDITIONS) - {"reach", "settings"}
 
 _LABELS = "labels"
-_YES = " yes"  # the name of such a label says all
+_YES = " yes"  # The name of a label with this value says everything.
 Parts = Sequence[tuple[str, object]]
 
 
 def row_names(rows: Sequence[Mapping[str, object]], but: str = "") -> list[str]:
-    """Return what each of several rows is called: the fewest conditions that tell it from the others; nothing where it is alone.
+    """Return the name of each of several rows: the fewest conditions that distinguish it; an empty text for a single row.
 
     Args:
-        rows: what is known of each, by the names of conditions; all have the same names.
-        but: a condition that stands elsewhere.
+        rows: the known values of each row, by the names of conditions. All rows have the same names.
+        but: a condition that is shown in another place.
     """
     return made_different([joined_or_unstated(parts) for parts in told_apart(rows, but)], rows)
 
 
 def made_different(names: Sequence[str], rows: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return names of which no two are the same: where words do not tell rows apart, the run or the definition that they are of does.
-
-    What only one of them states tells them apart as "not stated", and what nothing does is numbered.
-    """
+    """Make equal names different: by the run or the definition of each row, by conditions that only one of them states, or by numbers."""
     different = list(names)
     for alike in _alike(different):
         origins = [_origin(rows[index]) for index in alike]
@@ -72,7 +68,7 @@ def made_different(names: Sequence[str], rows: Sequence[Mapping[str, object]]) -
 
 
 def _alike(names: Sequence[str]) -> list[list[int]]:
-    """Return the places of the names that stand more than once."""
+    """Return the indices of equal names, for each name that occurs more than once."""
     indices: dict[str, list[int]] = {}
     for index, name in enumerate(names):
         indices.setdefault(name, []).append(index)
@@ -80,7 +76,7 @@ def _alike(names: Sequence[str]) -> list[list[int]]:
 
 
 def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list[tuple[str, object]]]:
-    """Return of each the fewest conditions that tell it from the others, except ``but``, which stands elsewhere."""
+    """Return, for each row, the fewest conditions that distinguish it, without ``but``, which is shown in another place."""
     rows = with_each_label(rows)
     different = sorted(differing(rows), key=lambda name: name in _SHOWN_LAST)
     full = [[(name, row[name]) for name in different] for row in rows]
@@ -89,13 +85,13 @@ def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list
 
 
 def differing(rows: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return the conditions in which rows differ; of labels each one that differs (``label.plugin``)."""
+    """Return the conditions in which rows differ, with each label by itself (``label.plugin``)."""
     rows = with_each_label(rows)
     return [name for name in rows[0] if name != "run" and len({row[name] for row in rows}) > 1] if rows else []
 
 
 def with_each_label(rows: Sequence[Mapping[str, object]]) -> Sequence[Mapping[str, object]]:
-    """Return rows with an entry for each label that any of them has (``label.plugin``), instead of one for all labels of a row together."""
+    """Return rows with one entry for each label that any of them has (``label.plugin``), instead of one entry for all labels."""
     texts = [_text_of(row) for row in rows]
     fields = label_fields(texts)
     if not fields:
@@ -109,27 +105,27 @@ def _text_of(row: Mapping[str, object]) -> str | None:
 
 
 def _spread(row: Mapping[str, object], labels: Mapping[str, object]) -> dict[str, object]:
-    """Return the row with its labels in the place where all of them together stood."""
+    """Return a row with its labels as entries, at the position of the entry for all labels."""
     return {name: value for key in row for name, value in (labels.items() if key == _LABELS else ((key, row[key]),))}
 
 
 def joined(parts: Parts) -> str:
-    """Return conditions in words; nothing of those that are unknown."""
+    """Return conditions in words, without unknown ones."""
     return ", ".join(filter(None, (words(name, value) for name, value in parts)))
 
 
 def joined_or_unstated(parts: Parts) -> str:
-    """Return conditions in words, as the whole name of something: if all are unknown, which labels it does not have."""
+    """Return conditions in words as a complete name: if all are unknown, the labels that are not stated."""
     return joined(parts) or ", ".join(unstated(name) for name, _ in parts if is_label(name))
 
 
 def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
-    """Leave out conditions that are not needed to tell all series apart, so that labels are short."""
+    """Return the conditions that are needed to distinguish all series, so that labels are short."""
     names = [name for name, _ in full[0]] if full else []
     used = set(names)
     for name in (name for name in reversed(names) if name in (*_SHOWN_LAST, *_REPEATS_VERSION)):
         fewer = used - {name}
-        # What is unknown adds no words, so it cannot tell series apart either. A label can: the others have its words.
+        # An unknown value has no words, so it distinguishes nothing. A missing label does, because other series have its words.
         distinct = {tuple((n, v) for n, v in parts if n in fewer and (v is not None or is_label(n))) for parts in full}
         if len(distinct) == len(full):
             used = fewer
@@ -141,7 +137,7 @@ def _origin(row: Mapping[str, object]) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return words of bounded length: of long ones the beginning, and a digest that tells them from others that begin alike."""
+    """Cut a long text, and add a digest that distinguishes it from other texts with the same beginning."""
     if len(text) <= _MOST_CHARACTERS:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -149,7 +145,7 @@ def _cut(text: str) -> str:
 
 
 def words(name: str, value: object) -> str:
-    """Return a condition as it reads in a name; nothing for what is unknown."""
+    """Return a condition in the form that it has in a name; an empty text for an unknown value."""
     if value is None:
         return ""
     if is_label(name):
@@ -159,33 +155,33 @@ def words(name: str, value: object) -> str:
 
 
 def unstated(name: str) -> str:
-    """Return in words that a condition is unknown, for a name that has no other words. Runs without the label of controls are none."""
+    """Return words for an unknown condition, for a name without other words. Runs without the label of controls are "no control run"."""
     return "no control run" if name == CONTROL else f"{label_name(name) if is_label(name) else title(name)} {NOT_STATED}"
 
 
 def condition_name(name: str) -> str:
-    """Return what a condition is called in running text: ``data path``, or ``label plugin``."""
+    """Return the name of a condition in running text: ``data path``, or ``label plugin``."""
     return f"label {label_name(name)}" if is_label(name) else title(name)
 
 
 def participant_title(name: object) -> str:
-    """Return what a participant is to be called: nobody looks for Windows among participants."""
+    """Return the title of a participant: "operating system" if it is named like one."""
     return "operating system" if _SYSTEM.match(str(name or "")) else "participant"
 
 
 def with_system(system: str, transport: str) -> str:
-    """Return a transport after its system, or one name where both have the same: ``iceoryx`` and not ``iceoryx, iceoryx``."""
+    """Return the names of a system and a transport, or one name if they are equal: ``iceoryx`` and not ``iceoryx, iceoryx``."""
     return system if transport.casefold() == system.casefold() else f"{system}, {transport}"
 
 
 def build_words(build: str) -> str:
-    """Return a commit as people write it, and whether its sources had been changed."""
+    """Return a commit in short form, and whether its sources had been changed."""
     commit, dirty, _ = build.partition("-dirty")
     return f"{commit[:_COMMIT_SHOWN]} with uncommitted changes" if dirty else commit[:_COMMIT_SHOWN]
 
 
 def option_title(name: str) -> tuple[str, str]:
-    """Return what an option of a campaign is called, and the unit behind its value: ``warmup_s`` is the warm-up, in seconds."""
+    """Return the name of a campaign's option and the unit of its value: ``warmup_s`` is the warm-up, in seconds."""
     stem, _, unit = name.rpartition("_")
     has_unit = unit in _OPTION_UNITS and bool(stem)
     words = (stem if has_unit else name).replace("_", " ")
@@ -193,7 +189,7 @@ def option_title(name: str) -> tuple[str, str]:
 
 
 def settings_words(text: str) -> str:
-    """Return settings in words: those of a JSON object, or of a series, where they stand one behind the other (``nagle off, warmup_s 0.1``)."""
+    """Return settings in words, from a JSON object or from the list of a series (``nagle off, warmup_s 0.1``)."""
     settings = settings_of(text)
     pairs = [part.partition(" ")[::2] for part in settings[""].split(", ")] if "" in settings else settings.items()
     return ", ".join(f"{words} {_SETTINGS_IN_WORDS.get(value, value)}{unit}".strip() for name, value in pairs for words, unit in [option_title(name)])
@@ -245,12 +241,12 @@ _OF_LATENCY = ("latency", "jitter", "interval_per_message", "send_lateness", "se
 
 
 def row_name(key: RowKey, *, with_system: bool = False, but: Collection[str] = ()) -> str:
-    """What a row is about: metric, statistic, and the setting.
+    """Return the name of a row of a diff or of a history: metric, statistic, and conditions.
 
     Args:
         key: the row.
         with_system: whether to name the system.
-        but: words that `apart_words` gives for the row and that stand elsewhere.
+        but: words of `apart_words` that are shown in another place.
     """
     statistic = "" if key.statistic == "total" else f" {key.statistic}"
     peers = f"{key.publishers or '?'}:{key.subscribers or '?'}" if (key.publishers or 1, key.subscribers or 1) != (1, 1) else None
@@ -275,13 +271,13 @@ def row_name(key: RowKey, *, with_system: bool = False, but: Collection[str] = (
 
 
 def apart_words(key: RowKey) -> list[str]:
-    """What tells a row from those that are alike in all else; what is not stated is named where nothing else tells it."""
+    """Return the words that distinguish a row from rows that are otherwise equal. If there are none, name the conditions that are not stated."""
     in_words = [text for field, value in key.apart if (text := words(field, value))]
     return in_words or [unstated(field) for field, _ in key.apart]
 
 
 def _tested_by(key: RowKey) -> str:
-    """The test that a metric is expected in: another one is named."""
+    """Return the test in which a metric is expected. A row from another test names it."""
     if key.metric == "sustained_rate":
         return "sustain"
     return "latency" if key.metric in _OF_LATENCY else "demand" if key.demand else "throughput"

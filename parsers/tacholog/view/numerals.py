@@ -11,7 +11,7 @@ from tacholog.runs import labels
 
 NOT_STATED = labels.NOT_STATED
 _THIN = "\u202f"  # narrow no-break space: groups digits, and a number never wraps
-_NBSP = "\u00a0"  # stands between a number and its unit
+_NBSP = "\u00a0"  # between a number and its unit
 _DIGITS = 3
 _ALL_DIGITS = 12  # more than any log prints, and less than binary fractions spoil
 _REMEMBERED = 1 << 15  # texts: the tables and figures of a page show the same numbers
@@ -19,13 +19,13 @@ _BOUNDS = {"=": "", "~": "~", "<": "<" + _THIN, ">": ">" + _THIN, "range-low": "
 
 
 class Unit(NamedTuple):
-    """A unit as shown: its sign, and how many of the schema's units it holds."""
+    """A unit on pages: its sign, and its size in units of the schema."""
 
     sign: str
     size: float
 
 
-# What a column or an axis shows for each unit of the schema.
+# The unit of a column or an axis for each unit of the schema.
 _SHOWN: dict[str, Unit] = {
     "ns": Unit("µs", 1e3),
     "bit_per_s": Unit("Mbit/s", 1e6),
@@ -55,7 +55,7 @@ _ANY = Context(prec=700)  # room for all digits of any float
 
 
 def unit_shown(unit: str) -> Unit:
-    """Return what is shown for a unit of the schema; one that has no better sign is shown by its name (calls/s)."""
+    """Return the unit on pages for a unit of the schema; without a better sign, it is the name of the unit (calls/s)."""
     return _SHOWN.get(unit) or Unit(unit.replace("_per_", "/").replace("_", " "), 1.0)
 
 
@@ -66,7 +66,7 @@ def grouped(number: float, decimals: int = 0) -> str:
 
 @lru_cache(maxsize=_REMEMBERED)
 def rounded(number: float, digits: int = _DIGITS) -> str:
-    """Return a number as every page shows it: three significant digits, halves away from zero, no zeros at its end.
+    """Return a number in the form of all pages: three significant digits, halves rounded away from zero, no trailing zeros.
 
     Digits before the point are never dropped. All digits of the log are in the title of the number, and in the downloads.
     """
@@ -81,7 +81,7 @@ def _rounded(number: float, digits: int) -> Decimal:
 
 
 def size(payload_bytes: float | None) -> str:
-    """Return a payload size: exact B, KiB or MiB where it is a whole number of them, else bytes."""
+    """Return a payload size: in MiB or KiB if it is a multiple, or else in bytes."""
     if payload_bytes is None:
         return NOT_STATED
     for sign, step in (("MiB", 1 << 20), ("KiB", 1 << 10)):
@@ -92,7 +92,7 @@ def size(payload_bytes: float | None) -> str:
 
 @lru_cache(maxsize=_REMEMBERED)
 def quantity(value: float, unit: str, digits: int = _DIGITS) -> str:
-    """Return ``value``, given in the schema's ``unit``, in the step that reads best (ns, µs, ms, s; Mbit/s, Gbit/s, ...)."""
+    """Return ``value``, given in the schema's ``unit``, in the most readable unit (ns, µs, ms, s; Mbit/s, Gbit/s, ...)."""
     steps = _STEPS.get(unit, (Unit(unit, 1.0),))
     near = abs(float(Context(prec=digits, rounding=ROUND_HALF_UP).plus(_AS_PRINTED.create_decimal_from_float(value))))  # 999.6 ns are 1 µs
     step = next((s for s in steps if near >= s.size), steps[-1])
@@ -100,27 +100,27 @@ def quantity(value: float, unit: str, digits: int = _DIGITS) -> str:
 
 
 def steps_of(unit: str) -> list[list[object]]:
-    """Return the steps that `quantity` chooses from, the largest first, each as its sign and its size: for the script that writes numbers too."""
+    """Return the units that `quantity` chooses from, the largest first, each as its sign and its size, for the script of the page."""
     return [[step.sign, step.size] for step in _STEPS.get(unit, (Unit(unit, 1.0),))]
 
 
 def bound_signs() -> dict[str, str]:
-    """Return what `with_bound` puts before a number, likewise."""
+    """Return the signs that `with_bound` puts before a number, for the script of the page."""
     return dict(_BOUNDS)
 
 
 def in_full(value: float, unit: str) -> str:
-    """Return ``value`` likewise, with all digits of the log."""
+    """Return ``value`` as `quantity` does, with all digits of the log."""
     return quantity(value, unit, _ALL_DIGITS)
 
 
 def decimals(text: str) -> int:
-    """Return how many decimals a number has as it is shown."""
+    """Return the number of decimals in the text of a number."""
     return len(text.partition(".")[2])
 
 
 def with_bound(text: str, bound: str) -> str:
-    """Put the bound's sign before a number's text: ``<`` of a printed 0, ``~``, the end of a range."""
+    """Put the sign of a bound before the text of a number, such as ``<`` or ``~``."""
     return _BOUNDS.get(bound, f"{bound} ") + text
 
 
@@ -128,7 +128,7 @@ _BEFORE = re.compile(r"(?<=\d)[-._~]?([ab](?=\d)|(?:alpha|beta|dev|milestone|pre
 
 
 def by_version(label: str) -> list[tuple[int, int, str]]:
-    """Order releases as their makers do: 5.9 before 5.12, and 5.12-rc1 before 5.12, which it comes before."""
+    """Return the sort key of releases: 5.9 before 5.12, and 5.12-rc1 before 5.12."""
     match = _BEFORE.search(label)
     if match is None:
         return [*natural(label), (-1, 0, "")]
@@ -136,12 +136,12 @@ def by_version(label: str) -> list[tuple[int, int, str]]:
 
 
 def natural(label: str) -> list[tuple[int, int, str]]:
-    """Order labels as people do: 5.9 before 5.12."""
+    """Return the sort key of labels: 5.9 before 5.12."""
     return [_number(part) if part.isdecimal() else (0, 0, part) for part in re.findall(r"\d+|\D+", label)]
 
 
 def _number(digits: str) -> tuple[int, int, str]:
-    """Order numbers of any length and script. Python makes no number of thousands of digits, because that takes quadratic time."""
+    """Return the sort key of a number of any length and script. Converting thousands of digits would take quadratic time."""
     plain = digits if digits.isascii() else "".join(str(int(digit)) for digit in digits)
     plain = plain.lstrip("0")
     return (1, len(plain), plain)

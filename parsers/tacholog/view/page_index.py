@@ -26,7 +26,7 @@ class PagePart(msgspec.Struct, frozen=True):
 
     selection: Selection
     document: str
-    number: int = 1  # of the part among those of the page whose names are the same in addresses, such as `UDP` and `udp`
+    number: int = 1  # among the parts of the page with the same name in addresses, such as `UDP` and `udp`
 
     @property
     def system(self) -> str:
@@ -35,7 +35,7 @@ class PagePart(msgspec.Struct, frozen=True):
 
     @property
     def transport(self) -> str:
-        """Its transport."""
+        """The transport of the part."""
         return str(self.selection.transport)
 
     @property
@@ -49,20 +49,20 @@ class PageIndex:
     """The parts of all pages."""
 
     def __init__(self, parts: Iterable[PagePart] = ()) -> None:
-        """Of two parts that show the same number, the first one counts."""
+        """If two parts show the same number, the first one counts."""
         self.parts = tuple(parts)
         self._by_pair: dict[tuple[str, str], list[PagePart]] = {}
         for part in self.parts:
             self._by_pair.setdefault((part.system, part.transport), []).append(part)
 
     def part_with(self, system: str, transport: str, run: RunRow) -> PagePart | None:
-        """Return the part that shows the numbers of a run of a system over a transport; nothing if no page does."""
+        """Return the part that shows the numbers of a run of a system over a transport; ``None`` if no page does."""
         parts = self._by_pair.get((system, transport), ())
         return next((part for part in parts if part.selection.wants_run(run)), None)
 
 
 def page_index(entries: Sequence[Entry]) -> PageIndex:
-    """Return the index that the body of a directive states.
+    """Return the index from the body of a directive.
 
     Raises:
         ValueError: an entry is not [system, transport, document], or its fourth item has an unknown field.
@@ -75,7 +75,7 @@ def _part(entry: Entry) -> PagePart:
     others: Mapping[str, Any] = entry[_REST] if len(entry) > _REST else {}
     for name, value in others.items():
         if not ((isinstance(value, str) and (name in _FIELDS or is_label(name))) or (name == _NUMBER and isinstance(value, int))):
-            raise ValueError(f"{name!r} is none of {', '.join(_FIELDS)}, label.NAME")
+            raise ValueError(f"{name!r} is not one of {', '.join(_FIELDS)}, label.NAME")
     fields = {name: value for name, value in others.items() if name in _FIELDS}
     labels = tuple((name, value) for name, value in others.items() if is_label(name))
     return PagePart(Selection(system=system, transport=transport, labels=labels, **fields), document, others.get(_NUMBER, 1))
@@ -85,21 +85,21 @@ BADGES, DATA, DIFFS, DOWNLOADS, HISTORY, LOGS, RAW, RESULTS, VERSIONS = (
     *("badges", "data", "diffs", "downloads", "history", "logs", "raw", "results", "versions"),
 )
 STATIC, SOURCES = "_static", "_sources"
-#: All folders that a site has beside those of its results.
+#: All folders of a site except those of its results.
 FOLDERS = frozenset({BADGES, DATA, DIFFS, DOWNLOADS, HISTORY, LOGS, RAW, RESULTS, VERSIONS, STATIC, SOURCES})
-#: How the names of the files end that stand beside these folders, in the site and in the sources of its pages: a folder must not be called like one.
+#: Endings of files next to these folders, in the site and in the sources of its pages: the name of a folder must not end like that.
 FILE_ENDINGS = (".atom", ".cff", ".html", ".inv", ".js", ".json", ".jsonld", ".md", ".py")
 
 
 class SelectionNumbers:
-    """Numbers selections in the order in which a page shows them: `UDP` is the first of its name, and `udp` the second."""
+    """Numbers selections with the same id in the order of the page: `UDP` is the first, and `udp` the second."""
 
     def __init__(self) -> None:
         """Start with none."""
         self._values_by_slug: dict[str, list[list[str]]] = {}
 
     def number(self, selection: Selection) -> int:
-        """Return the number of a selection: 1 unless another one was there before. All tests of a part have the same."""
+        """Return the number of a selection: 1 unless another one with the same id came earlier. All tests of a part share a number."""
         values = msgspec.structs.replace(selection, test=None).values()
         alike = self._values_by_slug.setdefault(slug("-".join(values)), [])
         if values not in alike:

@@ -29,23 +29,23 @@ from tacholog.view.series import Series, labelled_among
 from tacholog.view.views import TESTS, Selection, View, manifest_of
 
 MOST_SERIES = 12  # of a test in a portion
-# What the tables with all numbers of a page hold at most, in elements. A number has about five (with its link, range and marks), and a series has
-# heads and lines too.
+# Limit for the tables with all numbers of a page, in HTML elements. A number takes about five elements (with its link, range and marks), and a series
+# has headings and lines too.
 MOST_ELEMENTS = 2400
 _OF_NUMBER, _OF_SERIES = 5, 100
 SeriesName = tuple[str, int]  # test and slot
 
 
 class Portion(msgspec.Struct, frozen=True):
-    """A part of what a selection shows.
+    """A part of the numbers of a selection.
 
     Attributes:
-        title: its release, or its campaign and machine, in words; empty for what the page shows at once.
+        title: its release, or its campaign and machine, in words; empty for the portion that the page shows at once.
         runs: the names of its runs.
-        series: the series in it, in order.
-        evidence: what it consists of, the best first.
-        is_first: whether it is the first portion of its runs, to which those without numbers belong.
-        is_release: whether its title is that of an older release.
+        series: its series in order.
+        evidence: its sets of runs, the best first.
+        is_first: whether it is the first portion of its runs. Runs without numbers belong to the first portion.
+        is_release: whether its title names an older release.
     """
 
     title: str
@@ -56,31 +56,31 @@ class Portion(msgspec.Struct, frozen=True):
     is_release: bool = False
 
     def has(self, test: str, series: Series) -> bool:
-        """Whether a series of a test is in it."""
+        """Whether the portion has a series of a test."""
         return (test, series.slot) in self.series
 
     def series_of(self, test: str, series: Iterable[Series]) -> list[Series]:
-        """Return those series of a test that are in it. Their labels tell them apart; what they share is said of the evidence."""
+        """Return the series of a test that belong to the portion. Their labels name only the differences between them."""
         return labelled_among([member for member in series if self.has(test, member)])
 
     @property
     def tests(self) -> int:
-        """How many tests it has series of."""
+        """The number of tests in the portion."""
         return len({test for test, _ in self.series})
 
     def has_run(self, run: RunRow) -> bool:
-        """Whether a run belongs to it."""
+        """Whether a run belongs to the portion."""
         return run.run in self.runs
 
     def only(self, view: View) -> View:
-        """Return the part of a view with its runs. The series of that part have other slots than those of the view."""
+        """Return the part of a view with the runs of the portion. Its series have other slots than those of the view."""
         return view.only_runs(name for name in view.runs if name in self.runs)
 
 
 def portions(view: View) -> Sequence[Portion]:
     """Return the portions of a selection.
 
-    The first is what a page shows at once: the best evidence of each system. Then follow the other campaigns and machines of the newest release, and
+    The page shows the first portion at once: the best evidence of each system. The other campaigns and machines of the newest release follow, and
     then the older releases, the newest first.
     """
     return view.once("portions", partial(_portions, view))
@@ -106,7 +106,7 @@ def _portions(view: View) -> list[Portion]:
 
 
 class _Weighed(NamedTuple):
-    """A series, the run that it begins with, and about how many elements it has on a page."""
+    """A series, its first run, and about how many HTML elements it takes on a page."""
 
     name: SeriesName
     run: str
@@ -122,7 +122,7 @@ def _weighed(view: View) -> list[_Weighed]:
 
 
 def at_once(series: Sequence[Series], tests: int) -> int:
-    """Return how many of these series a page holds in its tables with all numbers, if it has so many tests: at least one."""
+    """Return how many of these series fit into the tables with all numbers of a page with this number of tests: at least one."""
     elements = 0
     for count, member in enumerate(series):
         elements += _elements(member)
@@ -149,7 +149,7 @@ def _release(run_set: Evidence, several: bool) -> str:
 def _split(
     title: str, sets: tuple[Evidence, ...], weighed: Sequence[_Weighed], *, is_release: bool = False, most: int | None = MOST_ELEMENTS
 ) -> list[Portion]:
-    """Return the series of these runs in portions that a page can hold. Each test has the same share of a portion."""
+    """Split the series of these runs into portions that fit on a page. Each test has the same share of a portion."""
     runs = frozenset(run for member in sets for run in member.runs)
     series = [member for member in weighed if member.run in runs]
     chunks: dict[int, list[SeriesName]] = {0: []}
@@ -176,13 +176,13 @@ def _named(title: str, number: int) -> str:
 
 _TOLD_BY = ("campaign", "published", "host", "system")
 _DAY = len("2026-11-23")
-_DISTURBED = "disturbed"  # the mark of a number whose run was beyond the limits of its campaign
+_DISTURBED = "disturbed"  # the mark of a number whose run exceeded the limits of its campaign
 Limits = Literal["kept", "not stated", "exceeded"]
 _ORDER: tuple[Limits, ...] = ("kept", "not stated", "exceeded")
 
 
 class _Key(NamedTuple):
-    """What the runs of a set share."""
+    """The values that the runs of a set share."""
 
     system: str | None
     release: str | None
@@ -193,18 +193,18 @@ class _Key(NamedTuple):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """Runs that one campaign made of one release on one machine.
+    """A set of runs that one campaign made of one release on one machine.
 
     Attributes:
         age: how many releases of the system are newer.
-        name: what tells it from other sets of the same release; empty if there are none.
-        runs: the names of its runs, also of those without numbers.
-        runs_each: how many runs are behind a number, typically.
-        fewest_runs_each, most_runs_each: the same for the number with the fewest runs, and for that with the most.
+        name: the difference from other sets of the same release, in words; empty if there are none.
+        runs: the names of its runs, including runs without numbers.
+        runs_each: the typical number of runs behind a number.
+        fewest_runs_each, most_runs_each: the number of runs behind the number with the fewest runs, and behind the one with the most.
         limits: whether all runs kept the limits of their campaign.
         breadth: how many pairs of test and message size it has.
-        duration_s: how long a number was measured in a run, as planned.
-        first_day, last_day: when its runs were made, as YYYY-MM-DD.
+        duration_s: the planned duration of a measurement in a run.
+        first_day, last_day: the days of its first and last run, as YYYY-MM-DD.
     """
 
     system: str | None
@@ -227,7 +227,7 @@ class Evidence(msgspec.Struct, frozen=True):
 
     @property
     def is_quick(self) -> bool:
-        """Whether own runs are too few for a comparison."""
+        """Whether it has own runs, and too few for a comparison."""
         return not self.published and self.runs_each < MIN_RUNS
 
 
@@ -249,7 +249,7 @@ def _rank(run_set: Evidence) -> tuple[object, ...]:
 
 
 def _with_failed(run_sets: Sequence[Evidence]) -> list[Evidence]:
-    """Add runs without any number to the best set of their release, or else to the best of their system: a page lists them beside the others."""
+    """Add runs without numbers to the best set of their release, or else to the best of their system, so that a page lists them."""
     measured = [run_set for run_set in run_sets if run_set.breadth]
     for lost in (run_set for run_set in run_sets if not run_set.breadth):
         indices = [index for index, run_set in enumerate(measured) if run_set.system == lost.system]
@@ -262,7 +262,7 @@ def _with_failed(run_sets: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _ages(sets: Mapping[_Key, Sequence[RunRow]]) -> dict[_Key, int]:
-    """Return how many releases are newer than each set. A set without a release is as old as the release of its version, or else the newest."""
+    """Return how many releases are newer than each set. A set without a release counts as the release of its version, or else as the newest."""
     released: dict[tuple[str | None, str | None], str] = {(key.system, key.version): key.release for key in sets if key.release and key.version}
     named = {key: key.release or released.get((key.system, key.version)) or key.version for key in sets}
     order = in_order_of_time((run.system, named[key], run.start_time) for key, runs in sets.items() for run in runs)
@@ -296,7 +296,7 @@ def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int, measured:
 
 
 def _runs_at_sizes(view: View) -> list[frozenset[str]]:
-    """Return the runs behind each series of a test at each size: those that tables and sentences count."""
+    """Return the runs behind each series of a test at each size, as tables and sentences count them."""
     series = [member for test in TESTS for member in view.only(Selection(test=test)).series()]
     return [frozenset(result.run.run for result in results) for member in series for results in member.measured.of_size.values()]
 
@@ -309,7 +309,7 @@ def _limits(runs: Iterable[RunRow], *, disturbed: bool) -> Limits:
 
 
 def _with_names(run_sets: Sequence[Evidence]) -> list[Evidence]:
-    """Name each set by what tells it from the others of its age."""
+    """Name each set by its differences from other sets of the same age."""
     names: dict[frozenset[str], str] = {}
     for age in {run_set.age for run_set in run_sets}:
         alike = [run_set for run_set in run_sets if run_set.age == age]

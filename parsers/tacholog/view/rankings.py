@@ -13,7 +13,6 @@ import msgspec
 from tacholog.compare.comparable import is_ranked_nowhere, judge, unknown
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.runs.moments import latest_instant
-from tacholog.view.beside import SIZES
 from tacholog.view.history import in_order_of_time
 from tacholog.view.names import with_system
 from tacholog.view.numerals import NOT_STATED, size
@@ -22,6 +21,7 @@ from tacholog.view.ranking_groups import RANKED_BY, Group, SystemSeries, conditi
 from tacholog.view.refusals import not_stated, refusals
 from tacholog.view.results import RunRow
 from tacholog.view.series import labels_among
+from tacholog.view.side_by_side import SIZES
 from tacholog.view.views import View
 
 MOST_ROWS = 6  # keeps the page below 5000 elements with the tables of all machines
@@ -70,7 +70,7 @@ class Rankings(msgspec.Struct, frozen=True):
 
 
 def rankings_of(view: View, pages: PageIndex) -> Rankings:
-    """Return the rankings of a view. Controls are left out, because nobody chooses between them and a transport."""
+    """Return the rankings of a view. Controls are left out, because they are not transports to choose from."""
     series = system_series(view, pages)
     everything = [member for member in series if not member.is_control]
     # The newest release is chosen among all series, because the newest one may have no series that can be ranked.

@@ -1,4 +1,4 @@
-"""The dataset's frames as typed rows. The pages know nothing of pandas."""
+"""The dataset's frames as typed rows, so that pages need not know pandas."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
+import pandas as pd
 
 from tacholog.schema.conditions import Conditions
-from tacholog.store.distributions import Distribution
+from tacholog.store.distributions import PackedDistribution
 from tacholog.store.frames import ordinals
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
     from numpy.typing import NDArray
 
     from tacholog.store.frames import Dataset
@@ -86,7 +86,7 @@ class ProblemRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class HistogramRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The latency distribution behind one record: a row of ``histograms``.
 
-    ``packed`` holds the bins as a `Distribution` does: pages draw those of few runs.
+    ``packed`` holds the bins in the form of a `PackedDistribution`, because pages draw the bins of only a few runs.
     """
 
     run: str
@@ -97,16 +97,16 @@ class HistogramRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def bins(self) -> Iterator[tuple[int, int, int]]:
         """Yield the bins in ascending order: ``(lower_ns, upper_ns, count)``."""
-        return iter(Distribution(self.packed))
+        return iter(PackedDistribution(self.packed))
 
 
 class ResultRow(msgspec.Struct, frozen=True, gc=False):
     """One number: a row of ``results`` with its run. ``value`` is in the metric's unit (`tacholog.schema.records.METRICS`).
 
-    ``ordinal`` says which it is of those with its metric and statistic that its line gives.
+    ``ordinal`` numbers the values of one metric and statistic on one line.
 
-    A site has millions of them, and none refers back to another: ``gc=False`` keeps the garbage collector from searching them. Its fields may be
-    given by place, because `results` makes them of whole columns: by name took three times as long.
+    A site has millions of rows, and none refers back to another: ``gc=False`` keeps the garbage collector from searching them. The fields are
+    positional, because `results` makes rows from whole columns, which is much faster than by names.
     """
 
     run: RunRow
@@ -138,7 +138,7 @@ class ResultRow(msgspec.Struct, frozen=True, gc=False):
 
 
 def conditions_among(results: Iterable[ResultRow]) -> list[Conditions]:
-    """Return the conditions of numbers. Those that many numbers share come once; two that are equal may be among them."""
+    """Return the conditions of numbers. An object that many numbers share comes once, but two objects may be equal."""
     return list({id(result.conditions): result.conditions for result in results}.values())
 
 
@@ -171,7 +171,7 @@ def histograms(data: Dataset) -> list[HistogramRow]:
 def results(data: Dataset, runs_by_id: Mapping[str, RunRow] | None = None) -> list[ResultRow]:
     """Return every number of the dataset, in its order.
 
-    Rows are made of whole columns. To convert each by itself took ten times as long.
+    Rows are made from whole columns, which is much faster than converting each row.
     """
     runs_by_id = runs(data) if runs_by_id is None else runs_by_id
     frame = data.results.assign(ordinal=ordinals(data.results))
@@ -179,7 +179,7 @@ def results(data: Dataset, runs_by_id: Mapping[str, RunRow] | None = None) -> li
     return [result for part in parts for result in _results(part, runs_by_id)]
 
 
-_ROWS_AT_ONCE = 100_000  # The lists of all columns take as much memory as the rows do.
+_ROWS_AT_ONCE = 100_000  # The lists of all columns would take as much memory as the rows.
 
 
 def _results(frame: pd.DataFrame, runs_by_id: Mapping[str, RunRow]) -> Iterator[ResultRow]:
@@ -191,28 +191,26 @@ def _results(frame: pd.DataFrame, runs_by_id: Mapping[str, RunRow]) -> Iterator[
     return map(ResultRow, *in_order)
 
 
-# The numbers of a record share its lines and sizes. As objects of each number, these would be a third of the memory.
+# The numbers of a record share its lines and sizes. Separate objects for each number would take a third of the memory.
 _REPEATED = {"line", "last_line", "payload_bytes", "payload_bytes_high", "samples", "resolution", "value_line"}
-_PLAIN = ("value", *sorted(_REPEATED))  # the columns that are numbers, of which each run has others
+_PLAIN = ("value", *sorted(_REPEATED))  # the columns with numbers, which differ in each run
 _OF_NUMBER = tuple(name for name in ResultRow.__struct_fields__ if name not in ("run", "conditions", "marks"))
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(ResultRow) if field.default is not msgspec.NODEFAULT}
 
 
 def _filled(name: str, column: list[Any]) -> list[Any]:
-    """Return a column with the default of its field where nothing is known."""
+    """Return a column with missing values replaced by the default of its field."""
     default = _DEFAULTS.get(name)
     return column if default is None or None not in column else [default if value is None else value for value in column]
 
 
 def _runs_of(column: pd.Series, runs_by_id: Mapping[str, RunRow]) -> list[RunRow]:
-    import pandas as pd
-
     codes, names = pd.factorize(column)
     return _words_of([runs_by_id[str(name)] for name in names], codes)
 
 
 def _conditions(frame: pd.DataFrame) -> list[Conditions]:
-    """Return the conditions of each row. Numbers that were measured alike share theirs: those of each row took a third of the memory."""
+    """Return the conditions of each row. Rows with equal conditions share one object, which saves much memory."""
     names = [name for name in CONDITIONS if name in frame]
     alike, different = _alike(frame, names)
     made = [
@@ -223,46 +221,38 @@ def _conditions(frame: pd.DataFrame) -> list[Conditions]:
 
 
 def _alike(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
-    """Return the place of each row's values in a list of all that rows have in these columns, and that list."""
-    import numpy as np
-
+    """Return the distinct combinations of values in these columns, and the index of each row's combination."""
     indices = frame.groupby(list(names), dropna=False, observed=True, sort=False).ngroup().to_numpy().astype(np.int64)
     first = np.unique(indices, return_index=True)[1]
     return indices, list(zip(*(_column(frame[name].iloc[first]) for name in names), strict=True))
 
 
 def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
-    """Yield the rows of a frame as what is known of them."""
+    """Yield the rows of a frame without missing values."""
     columns = {str(name): _column(frame[name]) for name in frame.columns}
     for row in zip(*columns.values(), strict=True):
         yield {name: value for name, value in zip(columns, row, strict=True) if value is not None}
 
 
 def _column(column: pd.Series) -> list[Any]:
-    """Return the values of a column. What is missing is ``None``, of which pandas has several kinds."""
-    import pandas as pd
-
+    """Return the values of a column, with ``None`` for the several kinds of missing values in pandas."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return _words_of(column.cat.categories.tolist(), column.cat.codes.to_numpy())
-    untyped: Any = column  # The types of pandas do not know that a missing value can become None.
+    untyped: Any = column  # According to the type hints of pandas, a missing value cannot become None.
     values: list[Any] = untyped.to_numpy(dtype=object, na_value=None).tolist()
     return [_plain(value) for value in values] if column.dtype == object else values
 
 
 def _shared(column: pd.Series) -> list[Any]:
     """Return the values of a column as `_column` does. Rows with the same value share it."""
-    import pandas as pd
-
     codes, different = pd.factorize(column)
     return _words_of(_column(pd.Series(different)), codes)
 
 
 def _words_of(words: Sequence[Any], codes: NDArray[np.integer[Any]]) -> list[Any]:
-    """Return the word of each code; ``None`` for the code of a missing one, which is -1."""
-    import numpy as np
-
+    """Return the word of each code; ``None`` for the code -1, which stands for a missing value."""
     choices = np.empty(len(words) + 1, dtype=object)
-    for code, word in enumerate(words):  # Given together, texts that are alike in length or tuples would become an array of two dimensions.
+    for code, word in enumerate(words):  # From a list of tuples, NumPy would make an array of two dimensions.
         choices[code] = word
     words_of_codes: list[Any] = choices[codes].tolist()
     return words_of_codes
@@ -277,12 +267,15 @@ def _plain(value: Any) -> object:  # noqa: ANN401 - anything that a column holds
 
 
 def is_of_control(result: ResultRow) -> bool:
-    """Whether a number is of a control, whose rows have the names of those that they stand beside."""
+    """Whether a number is of a control. Its rows have the same names as the rows that it belongs to."""
     return CONTROL in labels_of(result.run.labels)
 
 
 def of_these_runs(results: Iterable[ResultRow], value: float, values: Sequence[float]) -> list[ResultRow]:
-    """Return the numbers that have a value, of runs that were made together and have all ``values`` of the row; all that have it, if none do."""
+    """Return the numbers with a value whose group of runs has all ``values`` of the row; if there is no such group, all numbers with the value.
+
+    Comparisons and histories store only the values of the runs behind a row, and other runs can have an equal value by chance.
+    """
     groups: dict[Hashable, list[ResultRow]] = {}
     for result in results:
         if result.value is not None:

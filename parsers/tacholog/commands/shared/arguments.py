@@ -72,4 +72,4 @@ def work_of(jobs: int | None, cluster: str | None, progress: Progress | None = N
     """Return the way to read the logs that the options ask for."""
     from tacholog.store.pool import Work, all_cores
 
-    return Work(jobs or all_cores(), cluster, told=progress.runs if progress else None, warned=lambda text: terminal.line(text, err=True))
+    return Work(jobs or all_cores(), cluster, progress=progress.runs if progress else None, warned=lambda text: terminal.line(text, err=True))

@@ -59,7 +59,7 @@ def mention_order(runs: pd.DataFrame) -> None:
 
 def tally_words(work: Work) -> str:
     """Return how many logs were read, and for how many the results came from the cache. The text of such a log may be read nevertheless."""
-    cached, read = work.tally.kept, work.tally.read
+    cached, read = work.tally.cached, work.tally.read
     return f"results of {counted(cached + read, 'log')}: {read} read, {cached} from the cache"
 
 

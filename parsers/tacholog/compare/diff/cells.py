@@ -39,12 +39,12 @@ LOSS = "loss"
 CONDITIONS = tuple(
     name for name, condition in comparable.CONDITIONS.items() if "diff" in condition.comparisons and name in RESULTS and name not in SETTING
 )
-# What a run was made on and with, which tells rows apart where their conditions do not. The version of the tool comes last: a tool that measures
-# itself has another one on each side, so that it names a row by one of its two sides.
+# Properties of a run that distinguish rows whose conditions are equal. The version of the tool comes last, because it may differ between the sides: a
+# tool may be a part of the measured release.
 OF_RUN = ("host", "tool", "options", "tool_version")
-REACH = "reach"  # how far the transport reaches: it sets no rows apart, but decides which properties of a machine must be known
+REACH = "reach"  # how far the transport reaches: it distinguishes no rows, but decides which properties of a machine must be known
 _COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS, REACH)
-LATENCY_OF = (None, BYTES, A_REFERENCE)  # what a zero-copy latency is of; None: it is no zero-copy latency
+LATENCY_OF = (None, BYTES, A_REFERENCE)  # what a zero-copy latency measures; None: the latency is not of zero copy
 
 
 class CellTable(NamedTuple):
@@ -106,9 +106,9 @@ class CellTable(NamedTuple):
 
 
 def by_word(column: pd.Categorical, value_of: Callable[[Any], Any], unknown: object) -> NDArray[Any]:
-    """Return a value for each row of a column: what ``value_of`` gives for its word, or ``unknown`` where it states none."""
+    """Return a value for each row of a column: ``value_of`` of its word, or ``unknown`` where it states none."""
     values: NDArray[Any] = np.array([*map(value_of, column.categories.tolist()), unknown])
-    return values.take(column.codes)  # The code of what is not stated is -1, the last one.
+    return values.take(column.codes)  # The code of an unknown value is -1, which is the last element.
 
 
 def upper_of_two(metric: pd.Categorical) -> Integers:
@@ -118,7 +118,7 @@ def upper_of_two(metric: pd.Categorical) -> Integers:
 
 
 def latency_of(cells: CellTable) -> Integers:
-    """What each cell's latency is of, as its marks say: an index into `LATENCY_OF`."""
+    """What each cell's latency measures, by its marks: an index into `LATENCY_OF`."""
     grows, handed = (cells.marks & MARK_BITS[name] > 0 for name in ("grows_with_size", "reference_only"))
     index: Integers = np.where(grows, 1, np.where(handed, 2, 0))
     return index
@@ -131,7 +131,7 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -
         old: the first side.
         new: the second side.
         policy: which rows are wanted, and across which fields they are compared.
-        profiles: what each run (the old side's first) was made on and with, as a number.
+        profiles: the number of each run's profile, the old side's runs first.
     """
     sides, frames = (old, new), [_wanted(side, policy) for side in (old, new)]
     run = _positions(old.runs, new.runs, frames)
@@ -151,7 +151,7 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -
     for name in policy.across:
         if name in columns:
             mixed |= columns[name].codes != columns[name].codes[source][cell]
-    for name, column in columns.items():  # one after the other, so that they are never all there twice
+    for name, column in columns.items():  # one after the other, so that there are never two copies of all of them
         columns[name] = column[source]
     upper = upper_of_two(columns["metric"])
     value, value_run, first, count = _one_value_a_run(cell[order], run[order], _floats(frames, "value")[order], upper)
@@ -192,7 +192,7 @@ def run_sets(cells: CellTable, codes: Integers) -> Integers:
     names = np.random.default_rng(1).integers(0, 2**62, int(codes.max(initial=0)) + 1, dtype=np.uint64)
     totals = np.concatenate([[np.uint64(0)], np.cumsum(names[codes][cells.value_run])])
     first, count = cells.first, cells.runs
-    sums: Integers = totals[first + count] - totals[first]  # of a random number for each run
+    sums: Integers = totals[first + count] - totals[first]  # the sum of one random number for each run
     return sums
 
 
@@ -205,10 +205,10 @@ def mark_names(bits: int) -> tuple[str, ...]:
 def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
     results = side.results
     keep = (results["scope"] == "summary").to_numpy(bool)
-    if policy.transports:  # but controls of any transport say whether the host changed
+    if policy.transports:  # Controls of any transport show whether the host changed.
         texts = side.runs.reindex(columns=["labels"])["labels"]
         controls = side.runs["run"][[isinstance(text, str) and CONTROL in labels_of(text) for text in texts]]
-        # Not in place: the array may be a view of the table, which pandas lets nobody write to.
+        # Not in place: the array may be a read-only view of the table.
         keep = keep & (results["transport"].isin(policy.transports) | results["run"].isin(controls)).to_numpy(bool)
     columns = ["run", *_COLUMNS, "value", "resolution", "bound", "samples", "marks"]
     return results[columns] if keep.all() else results.loc[keep, columns]
@@ -219,8 +219,8 @@ def _column(parts: Sequence[pd.Series]) -> pd.Categorical:
     import pandas as pd
     from pandas.api.types import union_categoricals
 
-    parts = [part for part in parts if len(part)] or parts[:1]  # Where there is only one side, nothing has to be joined.
-    if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # which concat would write out, row by row
+    parts = [part for part in parts if len(part)] or parts[:1]  # With only one side, there is nothing to join.
+    if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # `concat` would expand categories, row by row.
         return union_categoricals([part.array for part in parts], sort_categories=True)
     return pd.Categorical(pd.concat(parts) if len(parts) > 1 else parts[0])
 
@@ -242,7 +242,7 @@ def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFra
 
 
 def groups(columns: Sequence[NDArray[Any]], count: int) -> Integers:
-    """Number the rows of these columns by what stands in them, from 0 on in the order in which it appears first."""
+    """Number the rows of these columns: equal rows have the same number. Numbers begin with 0, in the order of first appearance."""
     import pandas as pd
 
     numbers = np.zeros(count, np.int64)
@@ -262,17 +262,17 @@ def _mark_bits(marks: pd.Series) -> Integers:
 
 
 def _tested(cells: CellTable, setting: Integers, policy: Policy) -> Flags:
-    """Which cells get a verdict: near-copies of one another (all percentiles of one distribution) would only be counted several times."""
+    """Which cells get a verdict. Not all of them: all percentiles of one distribution, for example, are nearly copies of each other."""
     metric, statistic, is_new = cells.stated["metric"], cells.stated["statistic"], cells.new
     wanted = np.zeros(len(setting), bool)
     for name, statistics in policy.tests().items():
-        if name != LOSS:  # its rows are apart: most shares are zero, and have no ratio
+        if name != LOSS:  # Loss is compared separately: most shares are 0, so there is no ratio.
             wanted |= (metric == name) & statistic.isin(statistics)
     if policy.metrics:
         return wanted
 
     def any_of(where: Flags) -> Flags:
-        """Of each cell, whether any of its setting is one of these."""
+        """For each cell, whether any cell of its setting is one of these."""
         return np.bincount(setting, where)[setting] > 0
 
     latency, mean = metric == "latency", statistic == "mean"
@@ -349,7 +349,7 @@ def row_keys(cells: CellTable, cell: Integers, policy: Policy) -> list[RowKey]:
 
 
 def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
-    """The conditions that distinguish rows of one key, by their places; most rows have a key of their own, and are not in it.
+    """The conditions that distinguish rows of one key, by the index of the row; rows with a key of their own are left out.
 
     A label that differs within a side is named in every row: a reader must not have to guess which rows it concerns.
     """
@@ -368,8 +368,8 @@ def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy)
         values_by_name = {name: [values[member] for member in members] for name, values in columns_by_name.items()}
         values_by_name = {name: values for name, values in values_by_name.items() if name in labels or len({*values}) > 1}
         named = [*labels, *(name for name in CONDITIONS if name in values_by_name)]
-        for name in OF_RUN:  # machine and tool only where the conditions leave two rows alike
-            alike = len({tuple(values_by_name[name][index] for name in named) for index in range(len(members))}) < len(members)
+        for name in OF_RUN:  # the machine and the tool only where the conditions do not distinguish two rows
+            alike = len({tuple(values_by_name[field][index] for field in named) for index in range(len(members))}) < len(members)
             if alike and name in values_by_name:
                 named.append(name)
         named = _needed(named, values_by_name)
@@ -379,19 +379,19 @@ def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy)
 
 
 def _differs(cells: CellTable, name: str, cell: Integers | Flags) -> bool:
-    """Whether these cells state different things in a column."""
+    """Whether these cells have several values in a column."""
     return len(np.unique(cells.stated[name].codes[cell])) > 1
 
 
 def _labels_that_differ(cells: CellTable) -> list[str]:
     """The labels that are not the same in all rows of a side."""
     new = cells.new
-    labels = [name for name in cells.labels if name != CONTROL]  # controls stand apart
+    labels = [name for name in cells.labels if name != CONTROL]  # Controls are listed separately.
     return [name for name in labels if any(_differs(cells, name, side) for side in (new, ~new))]
 
 
 def _needed(named: Sequence[str], values_by_name: Mapping[str, Sequence[Any]]) -> list[str]:
-    """The names without redundant ones: where a rate is offered, the load is paced. A condition that is not stated distinguishes nothing."""
+    """The names without redundant ones: an offered rate implies a paced load. A condition that is not stated distinguishes nothing."""
     needed = sorted(named, key=lambda name: name in _SAY_LITTLE)
     for name in (name for name in _SAY_LITTLE if name in named):
         fewer = [other for other in needed if other != name]
@@ -433,15 +433,15 @@ class CellPairs(NamedTuple):
 
 
 def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
-    """Pair the cells of both sides.
+    """Pair the cells of both sides: an outer join, so that no cell is lost.
 
-    Cells of one row under equal conditions are pairs. What is left over is paired where it is the only one left on each side: first under an equal
-    workload (only the machine or the tool differ), then under any conditions, then with another participant, last where a side never says what the
-    other says of each row. These pairs are then judged, and the report names what differs; everything else was removed or added.
+    Cells of one row under equal conditions are pairs. A remaining cell is paired if it is the only one left on its side: first under an equal
+    workload (only the machine or the tool differ), then under any conditions, then with another participant, last without the fields that one side
+    never states. These pairs are judged later, and the comparison names their differences; all other cells were removed or added.
 
     Args:
         cells: both sides' numbers.
-        across: what rows may differ in.
+        across: the fields in which rows may differ.
     """
     workload = cells.groups([*(name for name in CONDITIONS if name not in across), *cells.labels])
     olds, news = ~cells.new, cells.new.copy()  # those without a partner so far
@@ -458,7 +458,7 @@ def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
 
 
 def _looser(cells: CellTable, across: Collection[str]) -> dict[str, Integers]:
-    """Codes of the rows without the parts that may name the same row differently: the participant, and what only one side states."""
+    """Codes of the rows without the fields that may name the same row differently: the participant, and the fields that only one side states."""
     names = [name for name in ("system", *SETTING, *SIZE, *NAME) if name not in across]
     codes = {"anonymous": cells.groups([name for name in names if name != "participant"])}
     silent = [name for name in names if name in STATED and _of_one_side(cells, name)]
@@ -484,7 +484,7 @@ def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Intege
 
 
 def _only_ones(columns: Sequence[Integers], olds: Flags, news: Flags) -> tuple[Integers, Integers]:
-    """Pair the cells that are the only one on their side with their values in these columns, in the order of the old ones."""
+    """Pair the cells whose values in these columns are unique on each side, in the order of the old ones."""
     codes = groups(columns, len(olds))
     count = int(codes.max(initial=-1)) + 1
     is_alone = (np.bincount(codes[olds], minlength=count) == 1) & (np.bincount(codes[news], minlength=count) == 1)
@@ -495,9 +495,9 @@ def _only_ones(columns: Sequence[Integers], olds: Flags, news: Flags) -> tuple[I
 
 
 class SharedRuns(NamedTuple):
-    """A code for each run of both sides, the old one's first: the same for a run that is on both.
+    """A code for each run of both sides, the old one's first: the same for a run that is on both, so that a run is not compared with itself.
 
-    ``are_all``: all runs are on both. ``warnings`` say how many are, if any.
+    ``are_all``: all runs are on both sides. ``warnings`` state how many are, if any.
     """
 
     codes: Integers
@@ -506,7 +506,7 @@ class SharedRuns(NamedTuple):
 
 
 def shared_runs(old: Dataset, new: Dataset) -> SharedRuns:
-    """Recognise the runs of both sides by their logs' bytes and by when they were made."""
+    """Recognise runs that are on both sides by the bytes of their logs and the time when they were made."""
     sides = [_identities(side) for side in (old, new)]
     number_of: dict[Hashable, int] = {}
     codes = np.array([number_of.setdefault(identity, len(number_of)) for side in sides for identity in side], np.int64)
@@ -526,7 +526,7 @@ def same_runs(cells: CellTable, pairs: CellPairs, codes: Integers) -> Flags:
 
 
 def _identities(dataset: Dataset) -> Sequence[Hashable]:
-    """What each run is, in the order of ``runs``; a run whose log could not be read is equal to no other."""
+    """The identity of each run, in the order of ``runs``; a run whose log could not be read is equal to no other."""
     if "sha256" not in dataset.logs:
         return [object() for _ in dataset.runs["run"]]
     logs: dict[str, list[object]] = {}

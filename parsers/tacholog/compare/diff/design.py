@@ -14,7 +14,7 @@ from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import DesignKind, RunOrder
 from tacholog.runs.moments import instant
 
-MOST_AHEAD = 0.25  # A step in the machine's speed then moves the sides apart by at most a quarter of itself, whenever it comes.
+MOST_AHEAD = 0.25  # So a step in the machine's speed changes the difference of the sides by at most a quarter of the step, whenever it occurs.
 _BY_CHANCE = 0.05
 
 
@@ -38,8 +38,8 @@ class Design(NamedTuple):
 def lay_out(old: Sequence[RunOrder], new: Sequence[RunOrder]) -> Design:
     """Recognise the design of two sets of runs, each of at least `MIN_RUNS`.
 
-    Pairs share session and repetition, and no other run of the row lies between the two. Times decide, not names: two blocks of runs that claim
-    to be pairs are not. Neither are sessions of which one side's all come before the other's.
+    Pairs share session and repetition, and no other run of the row is between the two. Times decide, not names: two blocks of runs are not pairs,
+    whatever their names are. Sessions of one side that all come before those of the other side are not compared either.
     """
     positions = _in_order([*old, *new])
     if positions is None:
@@ -50,8 +50,8 @@ def lay_out(old: Sequence[RunOrder], new: Sequence[RunOrder]) -> Design:
 def hopeless(runs: Sequence[RunOrder]) -> str | None:
     """Return why more runs in the same layout would not give a verdict either; ``None`` if they might.
 
-    This asks less than `lay_out`, because a few runs cannot show that the sides take turns: one side's runs all come before the other's, or no run
-    states when it was made.
+    This is less strict than `lay_out`, because a few runs cannot show that the sides take turns. The reasons are that all runs of one side come
+    before those of the other side, or that no run states when it was made.
     """
     if all(run.start_time is None for run in runs):
         return "order_unknown"
@@ -70,7 +70,7 @@ def _refused(old: Sequence[RunOrder], new: Sequence[RunOrder], reason: str) -> D
 
 
 def _why_no_pairs(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> str:
-    """The design of runs that are neither pairs nor sessions."""
+    """The reason why these runs are neither pairs nor sessions."""
     if _ahead([1 / len(old)] * len(old), [1 / len(new)] * len(new), positions) > MOST_AHEAD:
         return "order_confounded"
     named = all(run.session is not None and run.repetition is not None for run in (*old, *new))
@@ -99,7 +99,7 @@ def _paired(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping
 
 
 def _one_sided(old_first: int, pairs: int) -> bool:
-    """Whether one side went first so often that the effect of going first, alone, could make a row significant (sign test)."""
+    """Whether one side ran first so often that the effect of running first could make a row significant by itself (sign test)."""
     rarer = min(old_first, pairs - old_first)
     count_of_orders = sum(comb(pairs, count) for count in range(rarer + 1))
     return bool(2 * count_of_orders / 2**pairs <= _BY_CHANCE)
@@ -125,18 +125,18 @@ def _ahead(old: Sequence[float], new: Sequence[float], positions: Mapping[int, i
     """How far one side was ahead of the other at most, as a share of all its runs (the Kolmogorov-Smirnov distance of their times).
 
     Args:
-        old: the share that each run has in its side, in all 1: of a session's runs together as much as of any other session's.
-        new: the same of the new side.
-        positions: the place of each run in the order of time, the old side's runs first.
+        old: the weight of each old run; the sum is 1, and all sessions have the same weight.
+        new: the weights of the new runs.
+        positions: the position of each run in time, the old side's runs first.
     """
     steps = np.zeros(len(old) + len(new))
     for index, share in enumerate((*old, *(-share for share in new))):
         steps[positions[index]] = share
-    return float(np.abs(np.cumsum(steps)).max()) - 1e-9  # nine of 36 are a quarter, whatever their sum is in floats
+    return float(np.abs(np.cumsum(steps)).max()) - 1e-9  # Tolerance for sums of floats: 9 of 36 must be a quarter.
 
 
 def _same_side_opens(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> bool:
-    """Whether, in the sessions that have runs of both sides, one side went first too often for chance."""
+    """Whether one side ran first too often to be chance, over the sessions with runs of both sides."""
     first: dict[tuple[str | None, bool], int] = {}
     for index, run in enumerate((*old, *new)):
         key = run.session, index >= len(old)
@@ -146,7 +146,7 @@ def _same_side_opens(old: Sequence[RunOrder], new: Sequence[RunOrder], positions
 
 
 def _in_order(runs: Sequence[RunOrder]) -> dict[int, int] | None:
-    """Each run's place in the order in which they were made, session by session; ``None`` if that is not known of all of them."""
+    """The position of each run in the order in which the runs were made; ``None`` if a run does not state its time."""
     moments = [_moment(run) for run in runs]
     if any(moment is None for moment in moments):
         return None

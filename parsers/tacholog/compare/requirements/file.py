@@ -23,7 +23,7 @@ _BYTE_RATES = {"B/s": 8.0, "kB/s": 8e3, "MB/s": 8e6, "GB/s": 8e9, "KiB/s": 8.0 *
 SIZES: Mapping[str, float] = MappingProxyType(
     {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1024.0, "MiB": float(1 << 20), "GiB": float(1 << 30)}
 )
-#: For each unit of the schema, the units that people write, and their size in it.
+#: For each unit of the schema, the units that people write, and the factor to the schema's unit.
 UNITS: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {
         "ns": {"ns": 1.0, "us": 1e3, "\u00b5s": 1e3, "\u03bcs": 1e3, "ms": 1e6, "s": 1e9},  # both signs for micro that keyboards have
@@ -51,7 +51,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """One requirement: ``[[require]]``. It holds if it holds in every row that has all of the properties that it names.
 
     Attributes:
-        name: what it is called in reports. Without it, its limit and its properties.
+        name: its name in reports; by default its limit and its properties.
         metric: what is limited, such as ``latency``.
         statistic: which number of it, such as ``p99``, ``mean`` or ``total``.
         system: only of this system.
@@ -132,7 +132,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class RequirementEntry(msgspec.Struct, frozen=True):
-    """A requirement and its place in the file: ``requirements.toml:7``."""
+    """A requirement and its location in the file: ``requirements.toml:7``."""
 
     location: str
     requirement: Requirement
@@ -176,7 +176,7 @@ def read_requirements(path: Path) -> RequirementFile:
 
 
 def _entries(path: Path, tables: Mapping[str, Any], lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
-    """Yield each table of an array of tables, with its location: the line of its head where each of them has one, else its number."""
+    """Yield each table of an array of tables, with its location: the line of its header if all of them have one, else its number."""
     entries = tables.get(name, [])
     if not isinstance(entries, list):
         raise UnreadableInput(f"{_location(path, _line_of_key(lines, 0, name))}: {name}: write [[{name}]] in double brackets")
@@ -203,10 +203,10 @@ def _converted(table: object, kind: type[Any], location: str) -> Any:  # noqa: A
 
 
 def _checked(requirement: Requirement, location: str) -> Requirement:
-    """Refuse a requirement that means nothing or could mean two things.
+    """Refuse a requirement that is meaningless or ambiguous.
 
     Raises:
-        UnreadableInput: it does; the message names what is wrong.
+        UnreadableInput: it is; the message names the mistake.
     """
     for complaint in _complaints(requirement):
         raise UnreadableInput(f"{location}: {complaint}")
@@ -251,7 +251,7 @@ def _relative_complaints(requirement: Requirement) -> Iterator[str]:
     if METRICS[requirement.metric].better is None:
         yield f"metric: neither more nor less {requirement.metric} is worse; state max or min"
     if requirement.metric == "loss":
-        yield "metric: most runs lose nothing, and no percentage of nothing can be told; state max for loss"
+        yield "metric: most runs lose nothing, so a percentage of their loss is undefined; state max for loss"
     if requirement.unit is not None:
         yield "unit: max_worse_percent has none"
     if requirement.confidence != CONFIDENCE:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 _LOST = ("loss", "messages_lost")
-_EXACT = 1e-9  # a limit in the file and the same number in a log may differ by what floats lose
+_EXACT = 1e-9  # relative tolerance: a limit in the file and the same number in a log may differ by rounding of floats
 
 
 class _RunValue(NamedTuple):
@@ -72,7 +72,7 @@ def _absolute_row(rows: DatasetRows, cell: int, requirement: Requirement) -> Req
     runs = [_RunValue(value, run["session"]) for value, run in rows.values(cell)]
     samples = float(cells.samples[cell])
     row = RequirementRow(
-        key=RowKey(metric=requirement.metric, statistic=requirement.statistic),  # its own is added with those of all others
+        key=RowKey(metric=requirement.metric, statistic=requirement.statistic),  # replaced by the row's own key later
         verdict="undecided",
         host=rows.runs[int(cells.run[cell])]["host"],
         runs=len(runs),
@@ -87,7 +87,7 @@ def _absolute_row(rows: DatasetRows, cell: int, requirement: Requirement) -> Req
 
 
 def _unfit(marks: int, runs: Sequence[_RunValue], samples: int | None, requirement: Requirement) -> tuple[str, ...]:
-    """Why the values of a row cannot be judged, whatever they are."""
+    """The reasons why a row cannot be judged, whatever its values are."""
     if not runs:
         return ("no_value",)
     if marks & FAILED_BITS:
@@ -101,7 +101,7 @@ def _unfit(marks: int, runs: Sequence[_RunValue], samples: int | None, requireme
 
 
 def _samples_needed(statistic: str) -> int | None:
-    """How many samples in each run a percentile needs; ``None``: it is in the middle of the distribution, or no percentile."""
+    """How many samples a percentile needs in each run; ``None`` for statistics of the centre."""
     share = percentile(statistic)
     if share is None or band_of(statistic) == "centre":
         return None
@@ -120,10 +120,10 @@ def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float,
     median_range = MedianInterval(max(median_range.low - widths[0], 0.0), median_range.high + widths[1], median_range.confidence)
     verdict = _absolute_verdict(median_range.low, median_range.high, requirement)
     reasons: tuple[str, ...] = ("across_limit",) if verdict == "undecided" else ()
-    # A few sessions do not show how much sessions differ. If they disagree about the limit, more runs of the same days would not settle it.
+    # A few sessions do not show how much sessions differ. If sessions are on different sides of the limit, more runs of them would not decide.
     if verdict != "undecided" and not over_sessions and any(_absolute_verdict(value, value, requirement) != verdict for value in by_session.values()):
         verdict, reasons = "undecided", ("sessions_disagree",)
-    # Losses come in bursts: a few runs that lost much move no median, and a limit of no loss at all would pass.
+    # Losses come in bursts: a few runs that lost much do not move the median, so a limit of no loss at all would pass.
     mean = fmean(run.value for run in runs)
     if verdict == "passed" and requirement.metric in _LOST and _absolute_verdict(mean, mean, requirement) == "failed":
         verdict, reasons = "undecided", ("some_runs_lost",)
@@ -132,9 +132,9 @@ def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float,
 
 
 def _by_session(runs: Sequence[_RunValue]) -> dict[str, float]:
-    """The median of each session; between two runs in the middle, the mean of both.
+    """The median of each session; if two runs are in the middle, their mean.
 
-    The worse of the two, as everywhere else, would move each session of two runs to the bad side: a requirement that is just met failed in 19 %.
+    The worse of the two, as everywhere else, would make each session of two runs worse: a requirement that is just met failed in 19 % of simulations.
     """
     names = sorted({run.session for run in runs if run.session is not None})
     return {name: median(run.value for run in runs if run.session == name) for name in names}
@@ -145,7 +145,7 @@ def _median(values: Sequence[float], requirement: Requirement) -> float | None:
 
 
 def _absolute_verdict(low: float, high: float, requirement: Requirement) -> RowVerdict:
-    """Whether an interval lies on the right side of the limit, on the wrong one, or on both. A value that is the limit is on the right side."""
+    """Whether an interval is on the right side of the limit, on the wrong side, or on both. The limit itself is on the right side."""
     limit = requirement.limit
     room = abs(limit) * _EXACT
     if requirement.max is not None:
@@ -178,7 +178,7 @@ class RequirementSides(NamedTuple):
 
 
 def host_between(old: Dataset, new: Dataset) -> Controls | None:
-    """What the controls of two sets of runs say of the host; ``None`` if a side has none."""
+    """The controls of two sets of runs; ``None`` if a side has none."""
     sides = [of_runs(side, control_runs(side)) for side in (old, new)]
     return None if any(side.runs.empty for side in sides) else compare(sides[0], sides[1], Policy(), everything=False).controls
 
@@ -198,12 +198,12 @@ def judge_relative(
     wanted = rows.wanted() if rows else {}
     selected_rows = [row for row in comparison.rows if all(getattr(row.key, name) == value for name, value in wanted.items())]
     compared = {_alike(row) for row in selected_rows if row.verdict in COMPARED}
-    # The other release may have been measured on a second machine too. Those runs answer nothing, and take nothing from the answer of the first.
+    # The other release may have been measured on a second machine too. Its rows without a partner are left out if the row was compared elsewhere.
     return tuple(_relative_row(row, limit, sides.host) for row in selected_rows if row.verdict not in _NO_PARTNER or _alike(row) not in compared)
 
 
 def _alike(row: ComparisonRow) -> RowKey:
-    """The name of a row without what tells it from rows of other machines or conditions."""
+    """The name of a row without the conditions that distinguish it from other rows of the same name."""
     return msgspec.structs.replace(row.new_key or row.key, apart=())
 
 
@@ -248,7 +248,7 @@ def _without_host(ratios: _Ends, row: ComparisonRow, host: Controls | None) -> _
     """The interval of the ratio, widened by what the change of the host may explain: a slower host makes a release look worse."""
     if host is None or host.explains is None:
         return ratios
-    # How many times as slow the host may have made the new side, at least and at most.
+    # The factor by which the host may have slowed the new side, at least and at most.
     least, most = (None if end is None else 1 + end for end in host.explains)
     low, high = ratios
     if row.better == "lower":
@@ -288,7 +288,7 @@ Base = Callable[[str], Dataset]  # the runs of a release, or of a folder
 
 
 class _Other(NamedTuple):
-    """What relative requirements compare with: ``than`` replaces what they name, ``host`` is what controls say of the host since then."""
+    """The base of relative requirements: ``than`` replaces the release that they name, ``host`` gives the controls for a release."""
 
     base: Base
     than: str | None
@@ -301,8 +301,8 @@ def judge(dataset: Dataset, file: RequirementFile, base: Base, than: str | None 
     Args:
         dataset: the runs, of one release of each system.
         file: the requirements.
-        base: gives the runs that a relative requirement compares with, by the name of their release or folder; of no name, an empty text.
-        than: what relative requirements compare with, whatever the file says; ``None``: what the file says.
+        base: returns the runs that a relative requirement compares with, by the name of their release or folder; an empty name if there is none.
+        than: the release or folder to compare with; ``None``: the one that each requirement names.
 
     Raises:
         UnreadableInput: ``base`` finds no such runs. See `check_bases` for requirements that name none.
@@ -327,7 +327,7 @@ def judge(dataset: Dataset, file: RequirementFile, base: Base, than: str | None 
 
 
 def exit_code(report: RequirementReport, fail_on: tuple[str, ...] = ()) -> int:
-    """The exit code: 3 if a requirement failed, else 4 if one cannot be told or has no row, else 0.
+    """The exit code: 3 if a requirement failed, else 4 if one is undecided or has no row, else 0.
 
     Args:
         report: the verdicts.
@@ -344,7 +344,7 @@ def _absolute(dataset: Dataset, placed: RequirementEntry) -> RequirementResult:
     words = "at most" if kind == "max" else "at least"
     limit = requirement.max if requirement.max is not None else requirement.min
     rows = judge_absolute(part.dataset, requirement) if part.hint is None else ()
-    unit = "\u00b5s" if requirement.unit == "us" else requirement.unit  # the sign that values have
+    unit = "\u00b5s" if requirement.unit == "us" else requirement.unit  # as values are written
     return _result(placed, kind, f"{words} {limit:g} {unit}", rows, part.hint)
 
 
@@ -437,11 +437,11 @@ def _lost(dataset: Dataset) -> tuple[LostRun, ...]:
 
 
 _OF_RUNS = ("system", "host")  # columns of the runs; all other properties are columns of the results
-_NAMED = 8  # values that a hint names
+_NAMED = 8  # values in a hint, at most
 
 
 class MatchingNumbers(NamedTuple):
-    """The part of a dataset that a requirement names; if it is empty, ``hint`` says which property leaves nothing."""
+    """The part of a dataset that a requirement names; if it is empty, ``hint`` names the property that nothing has."""
 
     dataset: Dataset
     hint: str | None
@@ -452,7 +452,7 @@ def selected(dataset: Dataset, requirement: Requirement) -> MatchingNumbers:
 
     Args:
         dataset: the runs that are judged.
-        requirement: whose metric, statistic and properties are asked for.
+        requirement: the requirement, with metric, statistic and properties.
     """
     results = dataset.results
     remaining = (results["scope"] == "summary").to_numpy(bool)
@@ -463,12 +463,12 @@ def selected(dataset: Dataset, requirement: Requirement) -> MatchingNumbers:
         fits = remaining & (values == wanted).fillna(value=False).to_numpy(bool)
         if not fits.any():
             return MatchingNumbers(_with(dataset, results[fits]), _hint(name, wanted, values[remaining], is_metric=name == "metric"))
-        remaining = fits  # Rows are taken out of the table once: it has fifty columns.
+        remaining = fits  # The table has fifty columns, so its rows are selected only once, at the end.
     return MatchingNumbers(_with(dataset, results[remaining]), None)
 
 
 def _steps(dataset: Dataset, requirement: Requirement) -> Iterator[tuple[str, dict[str, str | None] | None, str | int | float]]:
-    """Yield each property that is asked for: its name, its value for each run if it is no column of the results, and the value that is wanted."""
+    """Yield each required property: its name, its value for each run if it is no column of the results, and the required value."""
     runs = dataset.runs.reindex(columns=["run", "labels", *_OF_RUNS]).astype(object)
     columns = runs.where(runs.notna(), None).set_index("run").to_dict()
     yield "metric", None, requirement.metric

@@ -1,4 +1,4 @@
-"""What requirements were found to be: the form of ``--format json``, the schema ``requirements/1``.
+"""The verdicts on requirements: the form of ``--format json``, the schema ``requirements/1``.
 
 Values have the units of `tacholog.schema.metrics.METRICS`; unknown is null.
 """
@@ -13,7 +13,7 @@ from tacholog.compare.result import Interval, RowKey
 
 RowVerdict = Literal["passed", "failed", "undecided"]
 RequirementVerdict = Literal["failed", "missing", "undecided", "passed"]
-#: Worst first. A requirement is what the worst of its rows is.
+#: Worst first. A requirement has the verdict of its worst row.
 VERDICTS: tuple[RequirementVerdict, ...] = ("failed", "missing", "undecided", "passed")
 LimitKind = Literal["max", "min", "worse"]
 

@@ -1,4 +1,4 @@
-"""What a diff says, made once: text, Markdown and the page write a `Document`, and its tables."""
+"""The content of a diff in words and tables: text, Markdown and the page are all written from one `Document`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Lead = Callable[[ComparisonRow | Loss, Which], str | None]  # the link to the va
 
 
 def _no_lead(_row: ComparisonRow | Loss, _which: Which) -> None:
-    """Return no link: only a page has lines of logs to lead to."""
+    """Return no link: only pages link values to lines of logs."""
 
 
 class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def remark(self) -> str:
-        """What is remarked on it, as one text."""
+        """The remarks as one text."""
         return BETWEEN.join(self.remarks)
 
 
@@ -74,7 +74,7 @@ class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def common(self) -> str:
-        """What all listed rows have in common: their conditions and what is remarked on them, as a sentence; nothing if they have nothing."""
+        """The conditions and remarks that all listed rows have in common, as a sentence; an empty text if there are none."""
         common = BETWEEN.join([*([", ".join(self.alike)] if self.alike else []), *self.shared])
         return f"In all {'listed' if self.hidden else 'of these'} rows: {common}." if common else ""
 
@@ -112,7 +112,7 @@ def _cells(line: DiffLine, lead: Lead) -> Row:
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a diff says. ``unstated`` and each of ``marked`` are sentences, ``changed`` is a list."""
+    """The content of a diff. ``unstated`` and each of ``marked`` are sentences, ``changed`` is a list."""
 
     sides: tuple[str, str]
     across: str
@@ -203,7 +203,7 @@ def sections(comparison: Comparison, only: Sequence[str] = (), limit: int = 0) -
     for verdict, rows in groupby(comparison.rows, key=lambda row: row.verdict):
         if not only or verdict in only:
             listed = list(rows)
-            listed_rows = listed[: limit or None]  # not all: there may be a million
+            listed_rows = listed[: limit or None]  # There may be a million.
             alike = _alike(listed_rows)
             shared, lines = _shared_once([line_of(row, with_system=several, but=alike) for row in listed_rows])
             sections.append(
@@ -228,7 +228,7 @@ def _alike(rows: Sequence[ComparisonRow]) -> list[str]:
 
 def _shared_once(lines: Sequence[DiffLine]) -> tuple[list[str], tuple[DiffLine, ...]]:
     """Return the parts that all remarks have in common, and the rows without them."""
-    first_change = change(lines[0].row) if lines else ""  # how much a row changed stays beside its ratio, also where all changed alike
+    first_change = change(lines[0].row) if lines else ""  # The change stays beside the ratio, also if all rows have the same.
     shared = [part for part in lines[0].remarks if part != first_change and all(part in line.remarks for line in lines)] if len(lines) > 1 else []
     return shared, tuple(msgspec.structs.replace(line, remarks=tuple(part for part in line.remarks if part not in shared)) for line in lines)
 

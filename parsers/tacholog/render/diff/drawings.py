@@ -32,7 +32,7 @@ _PATHS: Mapping[str, str] = MappingProxyType(
 
 
 def path_of(verdict: str, x: float, y: float) -> str | None:
-    """Return the path of the sign of a verdict; nothing for a verdict that says nothing about a ratio."""
+    """Return the path of the sign of a verdict; ``None`` for verdicts without a ratio."""
     path = _PATHS.get(verdict)
     return path.format(x=f"{x:g}", y=f"{y:g}") if path else None
 
@@ -51,7 +51,7 @@ _ROOM = 8
 _LEAST_REACH, _MOST_REACH = math.log(1.1), math.log(4)
 _TICKS = (0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.95, 1.0, 1.05, 1.11, 1.25, 1.5, 2.0, 3.0, 4.0)
 _LABEL_ROOM = 40
-_HALF_LABEL = 22  # of the widest label: one nearer to an end would be cut
+_HALF_LABEL = 22  # half the width of the widest label: a label nearer to an end would be cut
 _MOST_DOTS = 200
 _RADIUS = 3
 _ROWS = ((9, "old"), (22, "new"))  # the height of the dots of each side, and their class
@@ -68,7 +68,7 @@ def reach(rows: Sequence[ComparisonRow]) -> float:
 def axis(span: float) -> Html:
     """The labels of the common axis."""
     labels: dict[float, Html] = {}
-    for tick in sorted((t for t in _TICKS if abs(math.log(t)) <= span), key=lambda t: abs(math.log(t))):  # x1 has its label for certain
+    for tick in sorted((t for t in _TICKS if abs(math.log(t)) <= span), key=lambda t: abs(math.log(t))):  # x1 comes first, so it always has its label
         x = _x_of(tick, span)
         fits = _HALF_LABEL <= x <= RATIO_WIDTH - _HALF_LABEL
         if fits and all(abs(x - other) >= _LABEL_ROOM for other in labels):
@@ -87,7 +87,7 @@ def ratio_plot(row: ComparisonRow, span: float) -> Html:
 
 
 def runs_plot(row: ComparisonRow) -> Html:
-    """Every run of both sides as a dot on the row's own axis, the old side above, so that the spread is seen."""
+    """Every run of both sides as a dot on the row's own axis, the old side above, to show the spread."""
     if row.old is None or row.new is None or max(row.old.runs, row.new.runs) <= 1:
         return NOTHING
     sides = [side.values[:_MOST_DOTS] for side in (row.old, row.new)]
@@ -101,7 +101,7 @@ def runs_plot(row: ComparisonRow) -> Html:
 
 
 def _dots(shares: Sequence[float], height: int, name: str) -> Html:
-    """All runs of a side as one path: an element for each was a third of a page."""
+    """All runs of a side as one path, because one element for each run would make pages large."""
     lefts = (f"{_ROOM + (RUNS_WIDTH - 2 * _ROOM) * share - _RADIUS:.1f}" for share in shares)
     half = f"a{_RADIUS} {_RADIUS} 0 1 0 "
     return tag("path", d="".join(f"M{x} {height}{half}{2 * _RADIUS} 0{half}-{2 * _RADIUS} 0z" for x in lefts), class_=name)
@@ -153,7 +153,7 @@ _WIDTH, _HEIGHT = 720, 260
 _LEFT, _RIGHT, _END = 74, 12, 14  # room beside the rows, and above and below them
 _MOST_STEP = 26.0  # between two rows: of few rows, the picture would be all gaps
 _PICTURE_TICKS = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
-_PICTURE_LABEL_ROOM = 22  # in a phone the letters are as large
+_PICTURE_LABEL_ROOM = 22  # letters have this height on a phone too
 _PICTURE_LEAST_REACH, _PICTURE_MOST_REACH = math.log(1.06), math.log(150)
 _MOST_TITLES = 150  # of more rows, a sign has no words of its own: each costs two elements of the page
 _MOST_ROWS = 5_000
@@ -185,22 +185,22 @@ _CUT = " An arrow beside a sign: the value lies beyond the end of the axis."
 
 
 class _PictureScale:
-    """Where rows and changes stand in the picture."""
+    """The scale of the picture: the x of a row and the y of a change."""
 
     def __init__(self, rows: Sequence[ComparisonRow]) -> None:
         self.rows = rows
         ends = sorted(max(abs(end) for end in (row.change or 0.0, *_change_ends(row))) for row in rows)
-        reach = ends[math.ceil(0.95 * len(ends)) - 1] * 1.1  # as far as most rows: one that is far off would flatten all others
+        reach = ends[math.ceil(0.95 * len(ends)) - 1] * 1.1  # as far as most rows reach: one distant row would flatten all others
         self.reach = min(max(reach, _PICTURE_LEAST_REACH), _PICTURE_MOST_REACH)
         self.step = min((_WIDTH - _LEFT - _RIGHT) / len(rows), _MOST_STEP)
         self.width = max(_LEFT + _RIGHT + self.step * len(rows), 460.0)
 
     def x(self, index: int) -> float:
-        """Return where the row of a place stands."""
+        """Return the x of a row by its index."""
         return round(_LEFT + self.step * (index + 0.5), 1)
 
     def y(self, change: float) -> float:
-        """Return the height of a change; one beyond the axis stands at its end."""
+        """Return the y of a change; a change beyond the axis is at its end."""
         share = (max(-self.reach, min(self.reach, change)) + self.reach) / (2 * self.reach)
         return round(_HEIGHT - _END - (_HEIGHT - 2 * _END) * share, 1)
 
@@ -214,7 +214,7 @@ def _change_ends(row: ComparisonRow) -> list[float]:
 def _axis(frame: _PictureScale) -> Iterator[Html]:
     end = frame.width - _RIGHT
     taken_heights: list[float] = []
-    for tick in (1.0, *reversed(_PICTURE_TICKS)):  # x1 for certain, then from the ends inwards
+    for tick in (1.0, *reversed(_PICTURE_TICKS)):  # x1 first, then from the ends inwards
         change = math.log(tick)
         heights = {frame.y(change), frame.y(-change)}
         if change > frame.reach or any(abs(height - other) < _PICTURE_LABEL_ROOM for height in heights for other in taken_heights):
@@ -267,11 +267,11 @@ def _signs(frame: _PictureScale) -> Iterator[Html]:
 
 def _cut(frame: _PictureScale) -> Html:
     """Return an arrow for each sign that stands at an end of the axis because its change lies beyond it."""
-    arrows, half = [], min(4.0, frame.step * 0.38)  # beside each other they must not touch
+    arrows, half = [], min(4.0, frame.step * 0.38)  # neighbours must not touch
     for index, row in enumerate(frame.rows):
         change = row.change or 0.0
         if abs(change) > frame.reach:
-            x, y, direction = frame.x(index), frame.y(change), -1 if change > 0 else 1  # heights are counted from above
+            x, y, direction = frame.x(index), frame.y(change), -1 if change > 0 else 1  # y grows downwards
             arrows.append(f"M{x - half:.1f} {y + 7 * direction:.1f}L{x:.1f} {y + 12 * direction:.1f}L{x + half:.1f} {y + 7 * direction:.1f}")
     return tag("path", d="".join(arrows), class_="cut") if arrows else NOTHING
 

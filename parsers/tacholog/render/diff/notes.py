@@ -20,14 +20,14 @@ from tacholog.view.numerals import NOT_STATED
 from tacholog.view.refusals import title_of
 
 _NAMED = 5
-# Differences that may have changed the host: those of its description, and what runs state of their environment (`compare.profiles`).
+# Differences that may be a change of the host: those of its description, and of the environment that runs state (`compare.profiles`).
 _ENVIRONMENT = ("cpu ", "memory ", "system ", "load ", "stolen ", "processor ")
 _OF_EACH_RUN = ("governor", "turbo", "idle_states", "transparent_huge_pages", "cgroup_cpus")
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
 _CONDITION = {code: name for name, code in CODES.items()}
 SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
 _NO_MACHINE = f"a machine that is {NOT_STATED}"
-_ENOUGH = 8  # controls that see a host whose effect varies between rows: by simulation, see docs/significance.md
+_ENOUGH = 8  # so many controls detect a change of the host that varies between rows; by simulation, see docs/significance.md
 _BLOCKS = "The sides did not take turns: the controls show that the host was not the same during both, but neither when it changed nor why."
 UNPAIRED = (
     "Pairs are runs of one session and repetition that were made next to each other. Where there are more runs than pairs (of so many runs), "
@@ -76,7 +76,7 @@ _HOPELESS: Mapping[str, str] = MappingProxyType(
 
 
 def _layout(comparison: Comparison) -> list[str]:
-    """Say of rows with too few runs if their number is not all that is missing."""
+    """A warning on rows with too few runs, if more runs would not help either."""
     if not any("few_runs" in row.reasons for row in comparison.rows):
         return []
     why = hopeless(comparison.runs)
@@ -89,7 +89,7 @@ def warnings(comparison: Comparison) -> list[str]:
         *unusable(comparison),
         *ended(comparison),
         *(_warning(warning) for warning in comparison.warnings if warning.code != "same_runs"),
-    ]  # that is the conclusion
+    ]  # the conclusion states it
     sessions = comparison.settings.same_build_sessions
     sentences += [*_unpaired(comparison), *_layout(comparison), *host_words(comparison)]
     return [*sentences, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else sentences
@@ -116,7 +116,7 @@ def machine_words(comparison: Comparison) -> list[str]:
 
 
 def host_words(comparison: Comparison) -> list[str]:
-    """Code or host: what the controls say, and what else differs between the environments."""
+    """The answer of the controls to "code or host", and the other differences between the environments."""
     candidates = [difference for difference in comparison.changed if difference.field.startswith(_ENVIRONMENT) or difference.field in _OF_EACH_RUN]
     named = "; ".join(f"{difference.field} {difference.old or NOT_STATED} -> {difference.new or NOT_STATED}" for difference in candidates)
     controls = comparison.controls
@@ -139,7 +139,7 @@ def host_words(comparison: Comparison) -> list[str]:
 
 
 def changed_words(difference: Difference) -> str:
-    """What else is not the same on both sides, as pages call it: ``warm-up: 0.2 -> 0.1 s``."""
+    """Another difference between the sides, in the words of pages: ``warm-up: 0.2 -> 0.1 s``."""
     words, unit = option_title(difference.field)
     if not (difference.old and difference.new):  # The unit stands behind the last value.
         return (
@@ -158,7 +158,7 @@ def _not_judged(controls: Controls) -> str:
 
 
 def _host_not_moved(controls: Controls, change: float, p: float) -> str:
-    """How much the controls changed on average all the same: few runs, or noisy ones, cannot show that the host stayed as it was."""
+    """How much the controls changed on average. It is stated too because few or noisy runs cannot prove that the host did not change."""
     mean = f"{percent(abs(change))} {'worse' if change > 0 else 'better'}"
     rows = f"{controls.judged} row{'' if controls.judged == 1 else 's'} that no release changes"
     result = f"{rows}; {mean} on average, p {p:.2g}"
@@ -171,7 +171,7 @@ def _few_controls(judged: int) -> str:
 
 
 def _host_moved(controls: Controls, change: float, p: float) -> str:
-    """How much the controls moved, and what that explains."""
+    """How much the controls moved, and which changes of other rows this may explain."""
     low, high = controls.explains or (None, None)
     ends = [f"{percent(abs(end))} {direction}" for end, direction in ((low, "better"), (high, "worse")) if end is not None]
     explained = f"changes of other rows from {' to '.join(ends)}" if len(ends) > 1 else "any change of other rows, because one control shows no range"
@@ -181,7 +181,7 @@ def _host_moved(controls: Controls, change: float, p: float) -> str:
 
 
 def _unpaired(comparison: Comparison) -> list[str]:
-    """Why some rows have fewer pairs than runs."""
+    """A note if some rows have fewer pairs than runs."""
     tested = [row for row in comparison.rows if row.design == "paired" and row.old and row.new and row.p_adjusted is not None]
     if not any(len(row.old.values) < max(row.old.runs, row.new.runs) for row in tested if row.old and row.new):
         return []
@@ -208,7 +208,7 @@ def _across(fields: Iterable[str]) -> str:
 
 
 def _configurations(warning: ComparisonWarning) -> str:
-    """Which choices stand in the way of all rows, and how to compare them."""
+    """The configurations that differ in all rows, and how to compare them."""
     named = f"{' and '.join(title_of(CODES[field]) for field in warning.names)} {'is' if len(warning.names) == 1 else 'are'} not the same"
     return f"Nothing was compared, because {named}. To compare these configurations, add {_across(warning.names)}."
 
@@ -220,7 +220,7 @@ def _no_direction(warning: ComparisonWarning) -> str:
 
 
 def _sizes_unstated(warning: ComparisonWarning) -> str:
-    """Why rows without a size may mean nothing, and how sizes can be stated."""
+    """Why rows without a size may be meaningless, and how to state sizes."""
     if warning.count == 1:
         which = f"The log of {warning.side} states no message size: a difference of rows without one may be that of their sizes"
     else:
@@ -232,7 +232,7 @@ def _sizes_unstated(warning: ComparisonWarning) -> str:
 
 
 def _unverified(warning: ComparisonWarning) -> str:
-    """Which conditions stand in the way of a verdict, and where they can be stated."""
+    """The conditions that must be known for a verdict, and where to state them."""
     rows = "1 row of repeated runs has" if warning.count == 1 else f"{warning.count} rows of repeated runs have"
     where = "; ".join(f"{title_of(field)} ({_place_of(field)})" for field in warning.names)
     return f"{rows} no verdict, because neither the logs nor run.toml state, on one side or both: {where}. {_BY_MEDIANS}"
@@ -251,7 +251,7 @@ _WRITERS: Mapping[str, Callable[[ComparisonWarning], str]] = MappingProxyType(
 
 
 def _place_of(field: str) -> str:
-    """Where somebody who makes the runs can state a condition."""
+    """Where a user can state a condition."""
     if field in _OF_MACHINE:
         return "in the host file"
     if field == "harness_major":
@@ -280,7 +280,7 @@ def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
 
 
 def unusable(comparison: Comparison) -> list[str]:
-    """What of each side could not be used: each run, log or folder by name, of lines the first and how many there are."""
+    """The input of each side that could not be used: each run, log or folder by name; of lines the first one and their number."""
     sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", comparison.old.problems), ("new", comparison.new.problems))
     return [
         sentence for side, total in sides for sentence in _unusable([problem for problem in comparison.problems if problem.side == side], side, total)
@@ -305,7 +305,7 @@ def _location(problem: InputProblem) -> str:
 
 
 def marked(comparison: Comparison) -> list[str]:
-    """What the marks of the rows that were compared mean, each once. That a row failed or was published again, the row itself says."""
+    """The meaning of the marks of the rows that were compared, each once. Failed and republished rows state it themselves."""
     counts = Counter(
         mark for row in comparison.rows if row.marks and row.old and row.new and row.verdict not in ("invalid", "lossy") for mark in row.marks
     )

@@ -81,7 +81,7 @@ def links_of(comparison: Comparison, sides: Mapping[Which, View], links: Links, 
 
 
 def _value(row: ComparisonRow | Loss, which: Which) -> float | None:
-    """The value that stands for a side: that of the median run, of loss that of the run which lost most."""
+    """The value that represents a side: that of the median run; for loss, that of the run that lost most."""
     if isinstance(row, Loss):
         lost = row.old if which == "old" else row.new
         return lost.most if lost else None
@@ -90,7 +90,7 @@ def _value(row: ComparisonRow | Loss, which: Which) -> float | None:
 
 
 def _values(row: ComparisonRow | Loss, which: Which) -> Sequence[float]:
-    """The values of the runs that a side rests on, where they are known."""
+    """The values of the runs of a side, if they are known."""
     side = row.old if which == "old" else row.new
     return side.values if isinstance(side, Side) else ()
 
@@ -101,7 +101,7 @@ def _setting(key: RowKey, names: Sequence[str]) -> tuple[object, ...]:
 
 def _numbers(side: View, wanted: set[tuple[object, ...]], names: Sequence[str]) -> dict[tuple[object, ...], list[ResultRow]]:
     """Return the numbers of a side by row, of the rows of the comparison alone: a release has many more numbers than a comparison shows."""
-    metrics = {(setting[-2], setting[-1]) for setting in wanted}  # a key ends with metric and statistic
+    metrics = {(setting[-2], setting[-1]) for setting in wanted}  # A key ends with metric and statistic.
     numbers: dict[tuple[object, ...], list[ResultRow]] = {}
     for number in side.summaries():
         if (number.metric, number.statistic) in metrics and (setting := tuple(_of_number(number, name) for name in names)) in wanted:
@@ -116,7 +116,7 @@ def _of_number(number: ResultRow, name: str) -> object:
 
 
 def _with_conditions(there: Iterable[ResultRow], conditions: Sequence[tuple[str, str | None]]) -> list[ResultRow]:
-    """Return the numbers that have everything that tells the row from others: an equal value of another row is no evidence."""
+    """Return the numbers with these conditions, which distinguish the row from others: an equal value of another row is no evidence."""
     return [number for number in there if all(_has(number, name, text) for name, text in conditions)]
 
 
@@ -265,7 +265,7 @@ def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iter
 
     ``links`` is how many each row has.
     """
-    left = _ELEMENTS_IN_PART - spent - 300  # the picture's signs with their words
+    left = _ELEMENTS_IN_PART - spent - 300  # for the signs of the picture with their words
     for section in sections:
         of_row = links + (6 if section.verdict in APART else 18 if section.verdict in _PLOTTED else 12)
         lines = section.lines[: max(_LEAST_ROWS, left // of_row)]
@@ -274,14 +274,14 @@ def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iter
 
 
 def _is_open(section: VerdictSection, index: int) -> bool:
-    """Whether rows are seen at once: what changed, or else what comes first. The other verdicts are folded under their names and counts."""
+    """Whether a section is open at first: changes are, or else the first section. Other sections are folded under their names and counts."""
     return section.verdict in _OPEN or (index == 0 and section.verdict not in _FOLDED)
 
 
 def _block(section: VerdictSection, limit: int, leads: ComparisonLinks, *, is_open: bool) -> DiffBlock:
     span = drawings.reach([line.row for line in section.lines])
     axis = drawings.axis(span) if section.verdict in _PLOTTED else NOTHING
-    is_apart = section.verdict in APART  # such rows have nothing to draw: their values must not be set side by side
+    is_apart = section.verdict in APART  # Such rows are not drawn: their values must not be compared.
     runs = [NOTHING if is_apart else drawings.runs_plot(line.row) for line in section.lines]
     drawn = [(Column(join(["Ratio, drawn", axis])), [drawings.ratio_plot(line.row, span) for line in section.lines])] if axis else []
     drawn += [(Column("Runs"), runs)] if any(runs) else []

@@ -26,10 +26,10 @@ APART: tuple[Verdict, ...] = ("not_comparable", "removed", "added")
 _OF_MACHINE = frozenset({"host", *(CODES[name] for name in MACHINE)})
 _MOST_REASONS = 4
 _OTHER = "for other reasons"
-# A field of a key, and what it is called.
+# Fields of a key, and their names in sentences.
 _ONLY = (("transport", "transport"), ("metric", "metric"), ("payload_bytes", "size"), ("participant", "participant"))
 
-# What a condition is called after "different", where its title does not read well there.
+# The name of a condition after "different", if its title does not read well there.
 _NOUNS = {
     "latency_of": "contents (bytes, or a reference to them)",
     "payload_touched": "use of the payload",
@@ -57,7 +57,7 @@ def apart_words(comparison: Comparison) -> str:
 class _Sides:
     """What each side has of a comparison: its transports, metrics, and rows without their sizes.
 
-    What is only shown, or compared as loss, is there too: a transport that lost everything has no row that could be tested.
+    Rows that are only shown, or compared as loss, count too: a transport that lost everything has no row that could be tested.
     """
 
     def __init__(self, comparison: Comparison) -> None:
@@ -93,7 +93,7 @@ def _without_size(key: RowKey) -> RowKey:
 def _conditions(differences: Iterable[Difference]) -> str:
     """Return in words which conditions differ, or are not stated on a side.
 
-    Two machines that are known to have the same hardware are a reason only where nothing else differs: other rows are compared across them.
+    Two machines of the same hardware are a reason only if nothing else differs: other rows are compared across them.
     """
     differences = list(differences)
     alike = [difference for difference in differences if difference.field == "host" and None not in (difference.old, difference.new)]
@@ -120,12 +120,12 @@ class VerdictCount(msgspec.Struct, frozen=True):
 
     @property
     def style(self) -> str:
-        """The class on a page: a count of none has no colour that alarms."""
+        """The class on a page; a count of 0 gets no alarming colour."""
         return self.anchor if self.number else f"{self.anchor} none"
 
     @property
     def words(self) -> str:
-        """The title with the ways: ``Differ, not proven: 4 toward worse, 60 toward better``."""
+        """The title with the directions: ``Differ, not proven: 4 toward worse, 60 toward better``."""
         return f"{self.title}: {self.directions}" if self.directions else self.title
 
 
@@ -135,7 +135,7 @@ def has_tests(counts: Mapping[str, int]) -> bool:
 
 
 def counts(comparison: Comparison) -> list[VerdictCount]:
-    """How many rows got each verdict, worst first. That no row is worse is said where tests looked for it: otherwise nobody knows that they did."""
+    """How many rows got each verdict, worst first. If there were tests, a count of 0 worse rows is listed too."""
     looked = has_tests(comparison.counts)
     verdicts = [verdict for verdict in VERDICTS if comparison.counts[verdict] or (verdict == "worse" and looked)]
     return [
@@ -145,7 +145,7 @@ def counts(comparison: Comparison) -> list[VerdictCount]:
 
 
 def buttons(comparison: Comparison) -> list[VerdictCount]:
-    """The counts of the rows that compare, and of those in which messages were lost, if any of them compares."""
+    """The counts of the rows that compare, and of the rows with loss if any of them compares."""
     comparable_counts = [count for count in counts(comparison) if count.anchor not in APART]
     is_compared = any(loss.verdict not in APART for loss in comparison.losses)
     return [*comparable_counts, VerdictCount("loss", len(comparison.losses), "Loss", loss_counts(comparison))] if is_compared else comparable_counts
@@ -170,7 +170,7 @@ def headline(comparison: Comparison) -> str:
 
 
 def loss_counts(comparison: Comparison) -> str:
-    """How many rows in which something was lost got each verdict, worst first; of those without a test, how many lost more now and how many less."""
+    """How many rows with loss got each verdict, worst first; of rows without a test, how many lost more now and how many less."""
     parts = [_verdict_counts(loss.verdict for loss in comparison.losses if loss.verdict not in _UNPROVEN)]
     unproven = [loss for loss in comparison.losses if loss.verdict in _UNPROVEN]
     if unproven:
@@ -203,7 +203,7 @@ def loss_words(comparison: Comparison) -> str:
     if by_direction["higher"]:
         worst = max(by_direction["higher"], key=lambda loss: loss.new.most if loss.new else 0.0)
         most = f"up to {share(worst.new)} in a run, was {share(worst.old)}"
-        # The medians decide. Where one run of the old side lost more than any of the new one, its share alone would say the opposite.
+        # The medians decide. If one run of the old side lost more than any new run, the largest shares alone would say the opposite.
         is_less = worst.old is not None and worst.new is not None and worst.new.most < worst.old.most
         medians = f"{share(worst.new, median=True)} in the median run, was {share(worst.old, median=True)}; " if is_less else ""
         parts[0] += f" ({medians}{most})"
@@ -246,7 +246,7 @@ def conclusion(comparison: Comparison, *, with_reasons: bool = True) -> str:
 
     Args:
         comparison: the comparison.
-        with_reasons: whether to say why rows do not compare. A page has a part of its own for that, so it says so here only if no test was possible.
+        with_reasons: whether to say why rows do not compare. A page has a section for that, so its conclusion says it only if no test was possible.
     """
     if comparison.warns("same_runs"):
         return SAME_RUNS
@@ -265,7 +265,7 @@ def shown_part(comparison: Comparison, only: Sequence[str]) -> Comparison:
 
 
 def _changes(comparison: Comparison) -> Iterator[str]:
-    """What tests found."""
+    """The results of the tests."""
     counts = comparison.counts
     if has_tests(counts):
         if counts["worse"] or counts["better"]:
@@ -297,7 +297,7 @@ def _rows(count: int) -> str:
 
 
 def _untested(comparison: Comparison) -> Iterator[str]:
-    """Of a comparison without any test: whether values differ. Beside results of tests, such rows only count among those that prove nothing."""
+    """Whether values differ, if the comparison has no test. Beside results of tests, such rows only count among those that prove nothing."""
     rows = [] if has_tests(comparison.counts) else [row for row in comparison.rows if row.verdict in UNTESTED]
     if not rows:
         return
@@ -320,7 +320,7 @@ def _not_comparable_words(comparison: Comparison, *, with_reasons: bool) -> Iter
 
 
 def _open(comparison: Comparison) -> Iterator[str]:
-    """For how many rows that compare nothing is proven, and why if that is the same for all."""
+    """How many rows compare without any proof, and why if the reason is the same for all."""
     counts = comparison.counts
     open_counts = {why: counts[verdict] for verdict, why in _OPEN_WORDS.items() if counts[verdict]}
     untested = sum(counts[verdict] for verdict in UNTESTED) if has_tests(counts) else 0
@@ -381,7 +381,7 @@ def _label_words(field: str, values: Sequence[str]) -> str:
 
 
 def _few(values: Sequence[str]) -> list[str]:
-    """The values of a label, and of many only the first ones and how many more there are."""
+    """The values of a label; if there are many, the first ones and the number of the others."""
     return [*values[:_NAMED], *([f"{len(values) - _NAMED} more"] if len(values) > _NAMED else [])]
 
 
@@ -398,7 +398,7 @@ def unstated_words(comparison: Comparison) -> str:
 
 
 _UNTESTED: Verdict = "unreplicated_diff"
-_MOST_STATISTICS = 3  # of a metric that are named; of more, tails are told together
+_MOST_STATISTICS = 3  # of a metric are named; if there are more, tails are summed up
 
 
 class TransportCounts(msgspec.Struct, frozen=True):
@@ -415,7 +415,7 @@ class TransportCounts(msgspec.Struct, frozen=True):
 
 
 class LargestChange(msgspec.Struct, frozen=True):
-    """A row that moved: its verdict, its name, and by how much."""
+    """A row with one of the largest changes: its verdict, its name, and the change in words."""
 
     verdict: Verdict
     name: str
@@ -480,14 +480,14 @@ def _which(rows: Sequence[ComparisonRow]) -> str:
 
 
 def _measured(row: ComparisonRow) -> str:
-    """What a row is of: of a latency the statistic alone."""
+    """The statistic of a latency, or the metric of another row."""
     return row.key.statistic if row.key.metric == "latency" else METRICS[row.key.metric].words.lower()
 
 
 def where_and_how_much(rows: Sequence[ComparisonRow]) -> str:
     """Return the metrics of rows that are better or worse, all of their transports, and by how much: ``latency over udp: p50 by 6 %; over shm: ...``.
 
-    Only transports of which the same statistics moved are named together: otherwise it would read as if each statistic had moved over each of them.
+    Transports are named together only if the same statistics moved: otherwise a reader would think that each statistic moved over each of them.
     """
     metrics: dict[str, list[ComparisonRow]] = {}
     for row in rows:

@@ -13,7 +13,7 @@ from tacholog.render.markdown import escape, plain
 from tacholog.render.table import Cell, Column, Row, Table, terminal
 from tacholog.render.table import markdown as markdown_table
 
-FOLDED = ("no_change", "unreplicated_same")  # These rows are counted, and listed only on request: nobody needs to look at them.
+FOLDED = ("no_change", "unreplicated_same")  # These rows are counted, and listed only on request.
 #: The comment has at most this many lines. With the requirements below it, both stay under 60.
 MOST_LINES = 30
 _OPEN = ("worse", "better")
@@ -51,7 +51,7 @@ def github(comparison: Comparison, only: Sequence[str] = (), limit: int = 50) ->
 
 
 def github_of_systems(reports: Mapping[str, Comparison]) -> str:
-    """The same of the newest release of several systems, by their names. Without them, the headings could not be told apart."""
+    """The same for the newest release of several systems. Their names are in the headings, to distinguish them."""
     parts = {system: github(report) for system, report in reports.items()}
     if len(parts) > 1:
         parts = {system: part.replace("### ", f"### {escape(system)}: ", 1) for system, part in parts.items()}
@@ -67,7 +67,7 @@ def workflow_commands(comparison: Comparison, limit: int = 10) -> str:
 
 
 def _command(text: str) -> str:
-    """Text within a workflow command, in which these signs would mean something."""
+    """Text in a workflow command, with its special characters escaped."""
     return plain(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A").replace(":", "%3A").replace(",", "%2C")
 
 
@@ -164,7 +164,7 @@ def comment(comparison: Comparison) -> str:
     lines = [f"### {escape(comparison.old.name)} → {escape(comparison.new.name)}: {escape(headline(comparison))}", "", escape(conclusion(comparison))]
     host = host_words(comparison)[:_MOST_HOST] if comparison.controls is not None and comparison.controls.moved else []
     host = [*machine_words(comparison), *host]
-    if host:  # whoever reads only what is not folded must not blame the release for it
+    if host:  # Not folded, so that nobody blames the release for a change of the host.
         lines += ["", *(f"> {escape(words)}" for words in host)]
     listed = [line_of(row, with_system=several) for verdict in _OPEN for row in rows[verdict][: _SHOWN[verdict]]]
     if listed:
@@ -176,7 +176,7 @@ def comment(comparison: Comparison) -> str:
 
 
 def _folded(comparison: Comparison, undecided: Sequence[DiffLine], shown_above: Collection[str], room: int) -> Iterator[str]:
-    """What is open, as far as there is room for it: at most so many lines, the counts and the warnings before the rows."""
+    """The undecided rows as far as there is room, in at most so many lines: first the counts and the warnings, then rows."""
     sentences = [warning for warning in warnings(comparison) if warning not in shown_above][:_MOST_WARNINGS]
     counted = ", ".join(f"{count.title}: {count.number}{f' ({count.directions})' if count.directions else ''}" for count in counts(comparison))
     if not counted and not sentences:

@@ -86,11 +86,11 @@ THRESHOLD_SOURCES: Mapping[str, str] = MappingProxyType(
     }
 )
 
-_ONE_VALUE = "one_value"  # on each side: the only reason that is not one of `REASONS`
+_ONE_VALUE = "one_value"  # one value on each side: the only reason that is not in `REASONS`
 
 
 def sentence_of(verdict: Verdict, rows: Iterable[ComparisonRow]) -> str:
-    """Return when a row gets the verdict; of rows without a test why none was possible, if that is the same for all of them."""
+    """Return when a row gets the verdict, or why no test was possible if the reason is the same for all of these rows."""
     kind = why_untested(rows) if verdict in UNTESTED else None
     if kind is None:
         return MEANINGS[verdict].sentence
@@ -111,7 +111,7 @@ def why_untested(rows: Iterable[ComparisonRow]) -> str | None:
 
 
 def told_by_sentence(verdict: Verdict, rows: Iterable[ComparisonRow]) -> str:
-    """Return the part of these rows' remarks that `sentence_of` says of all of them; nothing if it says none."""
+    """Return the part of these rows' remarks that `sentence_of` states already; an empty text if there is none."""
     kind = why_untested(rows) if verdict in UNTESTED else None
     return "" if kind in (None, "same_measurement") else REASONS["single_run" if kind == _ONE_VALUE else str(kind)]
 
@@ -133,7 +133,7 @@ def untested_words(rows: Iterable[ComparisonRow]) -> str:
 
 ALONE = "the interval is for this row alone: among so many rows, such intervals occur by chance"
 BETWEEN = "; "  # between the parts of a remark
-_PLAIN_GAP = 0.02  # between two ratios, as a logarithm
+_PLAIN_GAP = 0.02  # a difference between two ratios that a reader would notice, as a logarithm
 _PLAIN_RATIO = (0.1, 10.0)
 _WHOLE_PERCENT = 9.95
 
@@ -149,13 +149,13 @@ def ratio(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent, with as many decimals as it deserves."""
+    """A share in percent; with one decimal if it is below 10 %."""
     integer = f"{share * 100:.0f}"
     return f"{integer} %" if abs(share) * 100 >= _WHOLE_PERCENT and (integer != "100" or share >= 1) else f"{share * 100:.1f} %"
 
 
 def interval(row: ComparisonRow) -> str:
-    """The interval of the ratio; nothing where rounding leaves none open."""
+    """The interval of the ratio; an empty text if both ends read the same."""
     if row.interval is None:
         return ""
     low, high = row.interval
@@ -174,20 +174,20 @@ def remark(row: ComparisonRow) -> str:
 def remarks(row: ComparisonRow) -> tuple[str, ...]:
     """The parts of the remark beside a row's numbers: how large the change is, on what evidence, or why there is no verdict."""
     machines = [different(row.verdict, difference) for difference in row.differences if difference.field == "host" and row.old and row.new]
-    reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_limits` says it
+    reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_limits` states it
     parts = [change(row), evidence(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row)]
     alone = row.old is None or row.new is None
     return tuple(part for part in [*parts, *(other_conditions(row.old, row.differences) if alone else ())] if part)
 
 
 def different(verdict: Verdict, difference: Difference) -> str:
-    """What is not the same on both sides of a row. Two machines are a possible reason of values that differ without proof."""
+    """A difference between the sides of a row, in words. A second machine may explain values that differ without proof."""
     text = difference_words(difference)
     return f"another machine, which may explain it ({text})" if difference.field == "host" and verdict == "unreplicated_diff" else text
 
 
 def other_conditions(old: object, differences: Sequence[Difference]) -> list[str]:
-    """The other conditions under which the other side has a row that only one side has; ``old`` is none if the new side has it."""
+    """For a row of one side: the conditions under which the other side has it. ``old`` is ``None`` if the new side has the row."""
     if not differences:
         return []
     other, this = ("old", "new") if old is None else ("new", "old")
@@ -205,12 +205,12 @@ def change(row: ComparisonRow) -> str:
 
 
 def toward(row: ComparisonRow) -> str:
-    """Which way a row points that nothing proves to be worse or better: 26 % lower is bad for a rate, and good for a latency."""
+    """The direction of a change without proof: 26 % lower is bad for a rate, and good for a latency."""
     return "" if not row.change else "toward worse" if row.change > 0 else "toward better"
 
 
 def band(threshold: float) -> str:
-    """The band around no change. It is a factor, as ratios are: x1.1 up and x1/1.1 down, so 10 % higher and 9.1 % lower are as far."""
+    """The band around no change. It is a factor, as ratios are: from x1/1.1 to x1.1 is from 9.1 % lower to 10 % higher."""
     return f"{percent(threshold / (1 + threshold))} lower to {percent(threshold)} higher"
 
 
@@ -220,7 +220,7 @@ def _higher(value: float) -> str:
 
 
 def _of_medians(row: ComparisonRow) -> str:
-    """The ratio of the shown medians if it clearly differs from the estimate: readers divide the medians."""
+    """The ratio of the shown medians if it clearly differs from the estimate, because readers divide the medians."""
     old, new = (side.median if side else None for side in (row.old, row.new))
     if row.p_adjusted is None or not row.ratio or not old or not new or abs(log(new / old / row.ratio)) < _PLAIN_GAP:
         return ""
@@ -242,7 +242,7 @@ def evidence(row: ComparisonRow) -> str:
 
 
 def _alone(row: ComparisonRow) -> str:
-    """A note that an interval without 1 is no verdict, if the report as a whole shows no change: readers take it for one."""
+    """A note that an interval without 1 is no verdict, if the comparison as a whole shows no change: readers mistake it for one."""
     if row.verdict not in OPEN or "significant" in row.flags or row.interval is None or _holds_one(row.interval):
         return ""
     return ALONE
@@ -324,7 +324,7 @@ def few(attainable_p: float | None, needed: int | None, design: str | None) -> s
 
 
 def _flags(row: ComparisonRow) -> list[str]:
-    """What else a reader should know."""
+    """Further remarks: the change of the host, and runs that form two groups."""
     host = [host_label(row.host_change)] if row.host_change is not None else []
     if "two_modes" not in row.flags:
         return host
@@ -348,7 +348,7 @@ Parts = tuple[str, str, str]  # what was lost: the words before the largest shar
 
 
 class LossLine(msgspec.Struct, frozen=True):
-    """A row in which something was lost, in  ``direction``: whether the loss is higher now, lower, or alike."""
+    """A row with loss in words. ``direction``: whether the loss is higher now, lower, or alike."""
 
     name: str
     old_parts: Parts
@@ -400,7 +400,7 @@ def _remarks(loss: Loss) -> Iterator[str]:
 
 
 def _title(loss: Loss) -> str:
-    """The verdict; of a row without a test also whether the loss is higher or lower now: the medians alone would call many runs with loss alike."""
+    """The verdict; of a row without a test also whether the loss is higher or lower now, because the medians may be equal."""
     title, direction = MEANINGS[loss.verdict].title.lower(), direction_of(loss)
     if direction == "alike" or loss.verdict not in (*UNTESTED, "insufficient"):
         return title

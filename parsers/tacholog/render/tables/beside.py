@@ -12,10 +12,10 @@ from tacholog.render.table import Cell, Column, head, scroller
 from tacholog.render.tables.loss import lost
 from tacholog.render.tables.tables import CellWriter, Links, Number, ResultLine, marks_of_cells, results_table
 from tacholog.schema.metrics import METRICS
-from tacholog.view.beside import COLUMNS, RATE, SIZES, BesideRow, at_size, beside_rows, of_session, session_of_several, sizes_of
 from tacholog.view.numerals import size as size_words
 from tacholog.view.numerals import unit_shown
 from tacholog.view.page_index import PageIndex
+from tacholog.view.side_by_side import COLUMNS, RATE, SIZES, SideBySideRow, at_size, of_session, session_of_several, side_by_side_rows, sizes_of
 from tacholog.view.views import View
 
 ROWS_AT_ONCE = 60  # of a table; a row has some 25 elements
@@ -28,7 +28,7 @@ class Slice(NamedTuple):
     size: int
     number: int
     title: str
-    rows: Sequence[BesideRow]
+    rows: Sequence[SideBySideRow]
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ def beside(view: View, pages: PageIndex, links: Links, anchor: str, fold: Fold) 
     if session is None:
         return tag("p", _NONE, class_="tl-null")
     part = of_session(view, session)
-    rows = beside_rows(part, pages)
+    rows = side_by_side_rows(part, pages)
     # No rule marks the processor time, so it takes no part in what all have in common.
     marked = (cells for row in rows for (metric, _), cells in row.cells.items() if metric != "cpu_per_message")
     shared = marks_of_cells(cell for cells in marked for cell in cells.values())
@@ -59,7 +59,7 @@ def beside(view: View, pages: PageIndex, links: Links, anchor: str, fold: Fold) 
     return join([remarks(part.runs.values()), shown, *folds])
 
 
-def _slices(rows: Sequence[BesideRow]) -> Iterator[Slice]:
+def _slices(rows: Sequence[SideBySideRow]) -> Iterator[Slice]:
     """Yield tables that a page can hold, whatever the number of systems is: those of each size."""
     for size in sizes_of(rows):
         of_size = at_size(rows, size)
@@ -80,17 +80,17 @@ def _marked_table(of: Slice, shared: Sequence[str], links: Links, anchor: str) -
     return join([shared_marks_note(shared, anchor), scroller(table), mark_notes(seen, anchor)])
 
 
-def _number(row: BesideRow, name: tuple[str, str], size: int, links: Links) -> Number:
+def _number(row: SideBySideRow, name: tuple[str, str], size: int, links: Links) -> Number:
     below = _lost(row, size, links) if name == RATE else NOTHING
     return Number(row.cells.get(name, {}).get(size), row.absent(*name, size), below=below)
 
 
-def _lost(row: BesideRow, size: int, links: Links) -> Html:
+def _lost(row: SideBySideRow, size: int, links: Links) -> Html:
     found = row.lost(size)
     return NOTHING if found is None else lost(found, links)
 
 
-def _name(row: BesideRow) -> Cell:
+def _name(row: SideBySideRow) -> Cell:
     name = tag("strong", row.name)
     named = tag("a", name, href=f"doc:{row.document}") if row.document else name
     return head(join([named, " ", tag("span", row.how, class_="tl-how")]), "tl-text")

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+import msgspec
+
 from tacholog.runs.conditions import contradictions
 from tacholog.runs.host import stated_host
 from tacholog.runs.importing.fields import CONDITION, LABEL, OF_REPETITION, OPTION, REPETITION, Values, manifest_fields
@@ -71,9 +73,7 @@ class ImportedRun(NamedTuple):
 
     def with_repetition(self, repetition: int) -> ImportedRun:
         """Return this run as another repetition."""
-        from msgspec.structs import replace
-
-        return self._replace(repetition=repetition, manifest=replace(self.manifest, repetition=repetition))
+        return self._replace(repetition=repetition, manifest=msgspec.structs.replace(self.manifest, repetition=repetition))
 
 
 class Grouping(NamedTuple):

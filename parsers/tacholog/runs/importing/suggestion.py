@@ -1,9 +1,10 @@
 """Suggest patterns for the logs of a folder, from their paths alone.
 
-The common part of the names of all folders or files of one depth stays as it is. Words for roles become ``{role}``. Days become ``{start_time}``: as
-a label, each day would be a row of its own. Numbers that differ become ``{repetition}``, ``{participant}`` or ``{payload_bytes}``, by the words next
-to them, and ``{repetition}`` also if they count from 1 without gaps. The ending of a compressed log is ignored: a pattern fits it with and without.
-Other numbers and other text that differ become labels, which the user should name.
+The common part of the names of all folders or files of one depth stays as it is. What differs between the same separators in all names is taken
+apart there, as in ``Array1k@30_54bw_20loss``. Words for roles become ``{role}``. Days become ``{start_time}``: as a label, each day would be a row
+of its own. Numbers that differ become ``{repetition}``, ``{participant}``, ``{payload_bytes}`` or another condition, by the words next to them, and
+``{repetition}`` also if they count from 1 without gaps. The ending of a compressed log is ignored: a pattern fits it with and without. Other numbers
+become labels that are called like the word beside them (``{label.bw}bw``), and other text becomes labels that the user should name.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import pairwise, takewhile
 from typing import Literal, NamedTuple
 
 from tacholog.errors import UnreadableInput
@@ -29,6 +31,20 @@ _REPETITION_WORDS = (
     *("test", "tests", "run", "runs", "rep", "reps", "repeat", "repetition", "iteration", "iter"),
     *("trial", "round", "try", "attempt", "sample", "pass"),
 )
+#: What a number means whose word stands beside it.
+_NUMBER_WORDS = {
+    **dict.fromkeys(("loss", "lossrate"), "network_loss_percent"),
+    **dict.fromkeys(("sub", "subs", "subscribers", "readers"), "subscribers"),
+    **dict.fromkeys(("pubs", "publishers", "writers"), "publishers"),
+    "hz": "offered_rate_per_s",
+}
+_SYSTEMS = re.compile(
+    r"(?:rmw_)?(?:fast(?:rtps|dds)|cyclonedds|connext(?:dds)?|gurumdds|opensplice|opendds|zenoh(?:pico)?|iceoryx2?|ecal|zeromq|zmq|nng|mqtt|nats|lcm)(?:_cpp)?",
+    re.IGNORECASE,
+)
+_SEPARATORS = ("_@-+,= ", "_@", "_")  # where names are taken apart; the first of them that all names have alike
+_SHORTEST_WORD = 2
+_UNNAMED = re.compile(r"label\.(?:name|folder[0-9]+|number[0-9]+)(?:_[0-9]+)?")
 _LONGEST_PATH = 4096
 
 Kind = Literal["role", "day", "version", "number", "word", "other"]
@@ -47,12 +63,17 @@ class Suggestion(NamedTuple):
     Attributes:
         pattern: what to write after ``--map``.
         paths: the paths that it fits.
-        labels: the labels that need a name, and the values that they have.
+        fields: what the parts of the paths became: the fields of the pattern, with their different values.
     """
 
     pattern: str
     paths: tuple[str, ...]
-    labels: dict[str, list[str]]
+    fields: dict[str, list[str]]
+
+    @property
+    def unnamed(self) -> list[str]:
+        """The labels that need a name of the user's."""
+        return [name for name in self.fields if _UNNAMED.fullmatch(name)]
 
 
 def suggest(paths: Iterable[str]) -> list[Suggestion]:
@@ -74,7 +95,7 @@ def _suggestion(paths: Sequence[str]) -> Suggestion:
         read_pattern(pattern, "")
     except UnreadableInput:  # Two fields have no text between them: then each name that differs becomes one field.
         pattern = "/".join(_as_one_field(names, depth, is_file=depth + 1 == len(columns)) for depth, names in enumerate(columns))
-    labels: dict[str, list[str]] = defaultdict(list)
+    fields: dict[str, list[str]] = defaultdict(list)
     fitting = []
     for path in paths:
         values = read_pattern(pattern, "").match(path)
@@ -82,9 +103,9 @@ def _suggestion(paths: Sequence[str]) -> Suggestion:
             continue
         fitting.append(path)
         for name, value in values.items():
-            if name.startswith("label.") and value not in labels[name]:
-                labels[name].append(value)
-    return Suggestion(pattern, tuple(fitting), dict(labels))
+            if value not in fields[name]:
+                fields[name].append(value)
+    return Suggestion(pattern, tuple(fitting), dict(fields))
 
 
 def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
@@ -144,11 +165,55 @@ def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
     if head + tail == shortest and any(len(name) > shortest for name in names):
         # One name is a part of all others: at least one piece must be left for the text that differs.
         head, tail = (head - 1, tail) if head else (head, tail - 1)
+    if any(len(name) > head + tail for name in names):
+        # A number that differs belongs to the text that differs beside it, as in Array1k and PointCloud512k: a pattern cannot tell where one ends.
+        while head and _part([name[head - 1] for name in names])[0] != "literal":
+            head -= 1
+        if tail and _part([name[len(name) - tail] for name in names])[0] == "number":
+            while tail and names[0][len(names[0]) - tail].kind != "other":
+                tail -= 1
     parts = [_part([name[index] for name in names]) for index in range(head)]
     if any(len(name) > head + tail for name in names):
-        parts.append(("text", tuple("".join(piece.text for piece in name[head : len(name) - tail]) for name in names)))
+        parts += _between([name[head : len(name) - tail] for name in names])
     parts += [_part([name[len(name) - tail + index] for name in names]) for index in range(tail)]
     return _Draft(parts)
+
+
+def _between(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return what differs in the middle of names: part by part between separators that all names have alike, else as one text."""
+    for separators in _SEPARATORS:
+        split = [_segments(name, separators) for name in names]
+        (_, between), *others = split
+        if between and all(each[1] == between for each in others) and all(segment for segments, _ in split for segment in segments):
+            columns = [*zip(*(segments for segments, _ in split), strict=True)]
+            parts = [_segment(column) for column in columns]
+            return [
+                *parts[0],
+                *(part for separator, segment in zip(between, parts[1:], strict=True) for part in (("literal", (separator,)), *segment)),
+            ]
+    return [("text", tuple("".join(piece.text for piece in name) for name in names))]
+
+
+def _segments(name: Sequence[Piece], separators: str) -> tuple[list[list[Piece]], list[str]]:
+    """Return the pieces of a name between separators, and the separators."""
+    segments: list[list[Piece]] = [[]]
+    between: list[str] = []
+    for piece in name:
+        if piece.kind == "other" and piece.text in separators:
+            between.append(piece.text)
+            segments.append([])
+        else:
+            segments[-1].append(piece)
+    return segments, between
+
+
+def _segment(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the common structure of one segment. Two parts that differ need text between them; else the segment is one text."""
+    different = [*{"".join(piece.text for piece in name): name for name in names}.values()]
+    parts = _draft(different).parts
+    if any(first != "literal" and second != "literal" for (first, _), (second, _) in pairwise(parts)):
+        return [("text", tuple("".join(piece.text for piece in name) for name in different))]
+    return parts
 
 
 def _alike(pieces: Sequence[Piece]) -> bool:
@@ -176,7 +241,7 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
                 text += "{participant}" if after_role else _literal(texts[0])
                 continue
             if kind == "number":
-                name = _number_name(draft, index, is_repetition=(depth, index) == repetition)
+                name = _number_name(draft, index, is_repetition=(depth, index) == repetition) or _named_by_word(draft, index)
                 if name is None or name in used:
                     number += 1
                     name = f"label.number{number}"
@@ -234,9 +299,26 @@ def _number_name(draft: _Draft, index: int, *, is_repetition: bool) -> str | Non
     return "repetition" if is_repetition else None
 
 
+def _named_by_word(draft: _Draft, index: int) -> str | None:
+    """Return the condition or the label that a number is by the word directly beside it (``20loss``, ``depth-10``); ``None`` if there is none."""
+    after = draft.parts[index + 1][1][0] if index + 1 < len(draft.parts) and draft.parts[index + 1][0] == "literal" else ""
+    before = "".join(texts[0] for _, texts in [*takewhile(lambda part: part[0] == "literal", reversed(draft.parts[:index]))][::-1])
+    word = "" if UNIT.match(after) else _word(re.match(r"[A-Za-z]+", after))
+    word = word or _word(re.search(r"([A-Za-z]+)[-_=]?\Z", before))
+    if len(word) < _SHORTEST_WORD or _TRANSPORTS.fullmatch(word) or word in _REPETITION_WORDS:
+        return None
+    return _NUMBER_WORDS.get(word, f"label.{word}")
+
+
+def _word(match: re.Match[str] | None) -> str:
+    return match[match.lastindex or 0].lower() if match else ""
+
+
 def _text_name(texts: Sequence[str], depth: int, *, is_file: bool) -> str:
     if all(_TRANSPORTS.fullmatch(text) for text in texts):
         return "transport"
     if all(_VERSION.fullmatch(text) for text in texts):
         return "release"
+    if all(_SYSTEMS.fullmatch(text) for text in texts):
+        return "system"
     return "label.name" if is_file else f"label.folder{depth + 1}"

@@ -1,7 +1,7 @@
-"""Several systems that one campaign measured with one tool: what each reaches at each size, by transport, variant and way of waiting.
+"""The page "Side by side": several systems that one campaign measured with one tool, by size, transport, variant and way of waiting.
 
-One row joins the series of a round trip and of a stream at full rate that were measured the same way. Nothing is ranked: rows differ in what they
-promise, and their names say so.
+One row joins the series of a round trip and of a stream at full rate that were measured the same way. Nothing is ranked, because rows differ in their
+guarantees, which their names state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tacholog.view.ranking_groups import SystemSeries, system_series
 from tacholog.view.series import LOSS, NOT_MEASURED, Cell, Series
 from tacholog.view.views import View
 
-#: What is shown of each row, with its heading: the round trip at its median and 99 %, then the stream.
+#: The columns with their headings: the round trip at its median and 99 %, then the stream.
 COLUMNS = (
     ("latency", "p50", "round trip, median"),
     ("latency", "p99", "round trip, 99 %"),
@@ -35,15 +35,15 @@ _ALIKE = ("labels", "transport", "data_path", "reliability", "waiting", "setting
 _LEAST = 2
 
 
-class BesideRow(msgspec.Struct, frozen=True):
+class SideBySideRow(msgspec.Struct, frozen=True):
     """A transport of a system in one variant.
 
     Attributes:
         name: system and transport.
-        how: what sets it apart from other rows of the same name: labels, reliability, way of waiting.
-        document: the page that shows it; ``None`` if none does.
+        how: its difference from other rows with the same name: labels, reliability, way of waiting.
+        document: the page that shows it; ``None`` if there is none.
         cells: its numbers by metric and statistic, and by size.
-        series: the series that these are of, by metric and statistic.
+        series: the series of these numbers, by metric and statistic.
     """
 
     name: str
@@ -53,13 +53,13 @@ class BesideRow(msgspec.Struct, frozen=True):
     series: Mapping[tuple[str, str], Series] = {}
 
     def absent(self, metric: str, statistic: str, size: int) -> str:
-        """Return why it has no such number of a size. A series without any of them is known by its other numbers: each is of one test."""
+        """Return why the row has no such number for a size. If no series has this number at all, another series of the same test gives the reason."""
         of_test = [name for name in self.series if (name[0] == "latency") == (metric == "latency")]
         of_test.sort(key=lambda name: name != (metric, statistic))
         return self.series[of_test[0]].absent(metric, statistic, size) if of_test else NOT_MEASURED
 
     def lost(self, size: int) -> Cell | None:
-        """Return the share of messages that its stream lost at a size; nothing if its rate has no mark of that."""
+        """Return the share of messages that its stream lost at a size; ``None`` if its rate is not marked for loss."""
         rate = self.cells.get(RATE, {}).get(size)
         lost = self.series[RATE].cells("loss", "total").get(size) if rate is not None and LOSS in rate.marks else None
         return lost if lost is not None and lost.value is not None else None
@@ -85,8 +85,8 @@ def of_session(view: View, session: str) -> View:
     return msgspec.structs.replace(view, by_run=by_run, runs=runs)
 
 
-def beside_rows(view: View, pages: PageIndex) -> list[BesideRow]:
-    """Return a row for each transport of each system in each variant, but for controls."""
+def side_by_side_rows(view: View, pages: PageIndex) -> list[SideBySideRow]:
+    """Return a row for each transport of each system in each variant, without controls."""
     rows: dict[tuple[object, ...], list[SystemSeries]] = {}
     for member in system_series(view, pages):
         key = dict(member.series.key)
@@ -97,23 +97,23 @@ def beside_rows(view: View, pages: PageIndex) -> list[BesideRow]:
     return [_row(members) for members in rows.values()]
 
 
-def at_size(rows: Iterable[BesideRow], size: int) -> list[BesideRow]:
-    """Return the rows that have numbers of a size, those with the shortest round trip first, and last those without one."""
+def at_size(rows: Iterable[SideBySideRow], size: int) -> list[SideBySideRow]:
+    """Return the rows with numbers for a size, sorted by their round trip, and rows without a round trip last."""
     with_size = [row for row in rows if any(size in cells for cells in row.cells.values())]
     return sorted(with_size, key=lambda row: (_median(row, size), row.name, row.how))
 
 
-def sizes_of(rows: Sequence[BesideRow]) -> list[int]:
-    """Return those of the usual sizes that any row has."""
+def sizes_of(rows: Sequence[SideBySideRow]) -> list[int]:
+    """Return the usual sizes that at least one row has."""
     return [size for size in SIZES if any(size in cells for row in rows for cells in row.cells.values())]
 
 
-def _median(row: BesideRow, size: int) -> float:
+def _median(row: SideBySideRow, size: int) -> float:
     cell = row.cells.get(("latency", "p50"), {}).get(size)
     return inf if cell is None or cell.value is None else cell.value
 
 
-def _row(members: Sequence[SystemSeries]) -> BesideRow:
+def _row(members: Sequence[SystemSeries]) -> SideBySideRow:
     first = members[0]
     key = dict(first.series.key)
     text = key.get("labels")
@@ -129,4 +129,4 @@ def _row(members: Sequence[SystemSeries]) -> BesideRow:
     cells = {name: member.cells(*name) for name, member in series.items()}
     document = next((member.document for member in members if member.part), None)
     name = ", ".join(dict.fromkeys((first.system or NOT_STATED, first.transport)))
-    return BesideRow(name, ", ".join(filter(None, how)), document, cells, series)
+    return SideBySideRow(name, ", ".join(filter(None, how)), document, cells, series)
