@@ -1,4 +1,4 @@
-"""Both sides' numbers as cells: what names each row, its conditions, one value for each run, and which cells stand against each other."""
+"""Both sides' numbers as cells: the name of each row, its conditions, one value for each run, and the pairs of cells to compare."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ class CellTable(NamedTuple):
         return slice(first, first + int(self.runs[cell]))
 
     def groups(self, names: Iterable[str]) -> Integers:
-        """Number the cells by what they state in several columns: cells have the same number where all of these are equal."""
+        """Number the cells by their values in several columns: cells have the same number if all of these values are equal."""
         return groups([self.stated[name].codes for name in names], len(self.tested))
 
     def column(self, name: str, cell: Integers) -> list[Any]:
-        """Return what these cells state in a column; ``None`` for what is not known."""
+        """Return the values of these cells in a column; ``None`` for unknown values."""
         words = [*self.stated[name].categories.tolist(), None]
         return list(map(words.__getitem__, self.stated[name].codes[cell].tolist()))
 
@@ -188,7 +188,7 @@ def reduced_values(cells: CellTable, function: np.ufunc) -> Floats:
 
 
 def run_sets(cells: CellTable, codes: Integers) -> Integers:
-    """A number for the runs of each cell: cells share it whose runs have the same codes (one for each run of both sides)."""
+    """A number for the set of runs of each cell: cells with the same runs, by their codes, have the same number."""
     names = np.random.default_rng(1).integers(0, 2**62, int(codes.max(initial=0)) + 1, dtype=np.uint64)
     totals = np.concatenate([[np.uint64(0)], np.cumsum(names[codes][cells.value_run])])
     first, count = cells.first, cells.runs

@@ -1,4 +1,4 @@
-"""Reading ``requirements.toml``. Every mistake in it is an error that names file, line and key."""
+"""The reader of ``requirements.toml``. Every mistake in the file is an error that names file, line and key."""
 
 from __future__ import annotations
 

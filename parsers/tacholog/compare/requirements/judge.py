@@ -154,7 +154,7 @@ def _absolute_verdict(low: float, high: float, requirement: Requirement) -> RowV
 
 
 def _widths(cells: CellTable, cell: int) -> tuple[float, float]:
-    """How far below and above a printed value the true one may lie, by its rounding and its bound."""
+    """How far the true value may be below and above a printed value, by its rounding and its bound."""
     resolution, bound = float(cells.resolution[cell]), BOUNDS[int(cells.bound[cell])]
     half = 0.0 if np.isnan(resolution) else resolution / 2
     if bound == "<":
@@ -170,7 +170,7 @@ _NO_PARTNER = ("not_comparable", "removed", "added")
 
 
 class RequirementSides(NamedTuple):
-    """The runs to compare with, the runs that are judged, and what the controls of both say of the host."""
+    """The runs to compare with, the runs that are judged, and the controls of both."""
 
     old: Dataset
     new: Dataset
@@ -386,10 +386,10 @@ def _named_in_rows(wanted: RowFilter) -> RowFilter | None:
 
 
 def check_bases(file: RequirementFile, than: str | None) -> None:
-    """Refuse a relative requirement that says nothing to compare with.
+    """Refuse a relative requirement that names no release to compare with.
 
     Raises:
-        UnreadableInput: neither the file nor the command line says it; the message names file and line.
+        UnreadableInput: neither the file nor the command line names one; the message names file and line.
     """
     unnamed = [entry.location for entry in file.requirements if entry.requirement.is_relative and not entry.requirement.than]
     for location in () if than else (*unnamed, *(gate.location for gate in file.gates)):
@@ -415,7 +415,7 @@ def _result(entry: RequirementEntry, kind: LimitKind, limit: str, rows: tuple[Re
 
 
 def _named(requirement: Requirement) -> str:
-    """A name made of what a requirement asks for, such as ``latency p99, shm, 1024 B``."""
+    """A name made of the properties of a requirement, such as ``latency p99, shm, 1024 B``."""
     wanted = {name: value for name, value in requirement.wanted().items() if name != "payload_bytes"}
     size = [f"{requirement.bytes_wanted} B"] if requirement.bytes_wanted is not None else []
     statistic = "" if requirement.statistic == "total" else f" {requirement.statistic}"

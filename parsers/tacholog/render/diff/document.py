@@ -58,7 +58,7 @@ class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one verdict, worst first: how many there are, and those that are listed.
+    """The rows of one verdict, worst first: their number, and the listed ones.
 
     ``alike`` are the conditions that the names of all listed rows have in common, ``shared`` is the part that their remarks have in common. Each name
     and each remark then holds only what differs.
@@ -92,7 +92,7 @@ class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows_table(label: str, lines: Sequence[DiffLine], titles: tuple[str, str], lead: Lead = _no_lead) -> Table:
-    """Return rows as a table. ``titles`` say what their ratios and their intervals are."""
+    """Return rows as a table. ``titles`` are the headings of the ratios and the intervals."""
     numbers = [Column(name, class_="n", align="right") for name in ("old", "new", titles[0])]
     columns = [Column("row"), *numbers, Column(titles[1], align="centre"), Column()]
     return Table(label, columns, [[_cells(line, lead) for line in lines]], "rows")
@@ -131,7 +131,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def notes(self) -> list[str]:
-        """The sentences at the end: how figures were computed, and what else a reader of the rows should know."""
+        """The sentences at the end: how figures were computed, and other notes on the rows."""
         return [*self.figures, *([self.unstated] if self.unstated else []), *self.marked, *(f"Changed too: {change}" for change in self.changed)]
 
     @property
@@ -161,7 +161,7 @@ def _share(parts: tuple[str, str, str], link: str | None) -> str | Html:
 
 
 def document(comparison: Comparison, only: Sequence[str] = (), limit: int = 0, most_lost: int = 0, *, with_reasons: bool = True) -> Document:
-    """Return what a diff says.
+    """Return the content of a diff.
 
     Args:
         comparison: the comparison.

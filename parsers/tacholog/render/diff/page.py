@@ -41,11 +41,11 @@ class ComparisonLinks:
         *,
         is_linked: bool = False,
     ) -> None:
-        """``line`` gives the link to the value of a side, ``pages`` are those of transports."""
+        """``line`` returns the link to the value of a side, ``pages`` are the pages of transports."""
         self.line, self._pages, self.is_linked = line, pages or PageIndex(), is_linked
 
     def transport(self, system: str | None, transport: str | None) -> str | None:
-        """Return the link to the page of a transport; nothing if there is none, or several that share it."""
+        """Return the link to the page of a transport; ``None`` if there is no page, or several."""
         documents = {part.document for part in self._pages.parts if (part.system, part.transport) == (system, transport)}
         return f"doc:{documents.pop()}" if len(documents) == 1 else None
 
@@ -138,7 +138,7 @@ _FOLDED = ("no_change", "unreplicated_same")  # also where they come first: nobo
 
 
 class DiffBlock(msgspec.Struct, frozen=True):
-    """The rows of one verdict: the table of those that are seen at once, and the table of so ``many_more`` that a reader unfolds."""
+    """The rows of one verdict: the table of the rows that are visible at first, and the table of ``many_more`` rows that a reader unfolds."""
 
     section: VerdictSection
     sentence: Html
@@ -177,7 +177,7 @@ def fragment(comparison: Comparison, anchor: str, only: Sequence[str] = (), limi
 
 
 def anchor_of(system: str, old: str, new: str, labels: Sequence[tuple[str, str]] = ()) -> str:
-    """Return what the ids of a comparison on a page begin with; that of a verdict's rows ends with the verdict."""
+    """Return the prefix of the ids of a comparison on a page; the id of a verdict's rows is the prefix with the verdict."""
     return slug(" ".join([f"diff {system} {old} {new}", *(f"{label_name(field)}={value}" for field, value in labels)]))
 
 
@@ -231,7 +231,7 @@ def _context(
 
 
 def _transports(comparison: Comparison, leads: ComparisonLinks, prefix: str, *, with_apart: bool) -> Html:
-    """Return how many rows of each transport have which verdict; nothing for a single transport."""
+    """Return a table of the verdicts of each transport; empty for a single transport."""
     transports = by_transport(comparison)
     if not transports:
         return NOTHING

@@ -55,7 +55,7 @@ def apart_words(comparison: Comparison) -> str:
 
 
 class _Sides:
-    """What each side has of a comparison: its transports, metrics, and rows without their sizes.
+    """The transports, the metrics, and the rows without their sizes, of each side.
 
     Rows that are only shown, or compared as loss, count too: a transport that lost everything has no row that could be tested.
     """
@@ -242,7 +242,7 @@ _OPEN_WORDS: Mapping[Verdict, str] = MappingProxyType(
 
 
 def conclusion(comparison: Comparison, *, with_reasons: bool = True) -> str:
-    """The result in short sentences: what got better and worse, how many rows do not compare, and for how many the runs prove no change.
+    """The result in short sentences: the better and worse rows, how many rows do not compare, and for how many the runs prove nothing.
 
     Args:
         comparison: the comparison.
@@ -347,7 +347,7 @@ def curve_words(curve: Curve) -> str:
 
 
 def _flat(curve: Curve) -> list[str]:
-    """The sides whose latency is the same at all sizes, which does not happen if the bytes move."""
+    """The sides whose latency is the same at all sizes, which is impossible if the bytes are moved."""
     unit = METRICS[curve.key.metric].unit
     means = "at every size, as when a reference is handed over and no payload moves"
     levels = (("old", curve.old_flat), ("new", curve.new_flat))
@@ -496,7 +496,7 @@ def where_and_how_much(rows: Sequence[ComparisonRow]) -> str:
 
 
 def _moved_over(rows: Sequence[ComparisonRow]) -> str:
-    """Return which statistics moved over which transports, those first whose medians or means moved."""
+    """Return which statistics moved over which transports; transports whose medians or means moved come first."""
     over: dict[str | None, list[ComparisonRow]] = {}
     for row in sorted(rows, key=lambda row: row.key.transport or ""):
         over.setdefault(row.key.transport, []).append(row)
@@ -533,7 +533,7 @@ def _range(name: str, rows: Sequence[ComparisonRow]) -> str:
 
 
 def loss_sentence(comparison: Comparison) -> str:
-    """A sentence on the rows without loss, or without a share of it; nothing if loss was not asked for."""
+    """A sentence on the rows without loss, or without a share of it; empty if loss was not asked for."""
     if comparison.warns("same_runs") or not comparison.loss_asked:
         return ""
     if not comparison.losses and not comparison.lossless and not comparison.lossy_counts:
