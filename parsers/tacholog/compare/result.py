@@ -8,6 +8,7 @@ A comparison may have a million rows, and none of them refers back to another: `
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 from typing import Any, Literal
 
 import msgspec
@@ -146,8 +147,6 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     @property
     def change(self) -> float | None:
         """The change as a logarithm: positive is worse, negative is better."""
-        from math import log
-
         if self.ratio is None or self.ratio <= 0:
             return None
         return log(self.ratio) * (1 if self.better == "lower" else -1)

@@ -68,14 +68,14 @@ class RequirementLine(NamedTuple):
 
 
 def lines_table(
-    requirement_lines: Sequence[RequirementLine], label: str = "", lead: Callable[[RequirementLine], str | None] = lambda _line: None
+    requirement_lines: Sequence[RequirementLine], label: str = "", link_of: Callable[[RequirementLine], str | None] = lambda _line: None
 ) -> Table:
-    """Return lines as a table. ``lead`` gives the link to a median, which is the value of a run."""
+    """Return lines as a table. ``link_of`` gives the link to a median, which is the value of a run."""
     columns = [Column(name) for name in ("verdict", "requirement", "row", "limit")]
     columns += [Column("median", align="right"), Column("interval"), Column()]
     rows = []
     for line in requirement_lines:
-        link = lead(line)
+        link = link_of(line)
         is_median = line.result_row is not None and line.result_row.value is not None and line.result_row.worse is None
         cells = [
             Cell(TITLES[line.verdict], class_=f"{CLASSES[line.verdict]} stat-evidence"),
@@ -379,11 +379,11 @@ def _requirement_counts(report: RequirementReport) -> str:
 
 
 def _page_rows(judged: JudgedRelease, find: Find) -> Html:
-    def lead(line: RequirementLine) -> str | None:
+    def link_of(line: RequirementLine) -> str | None:
         row = line.result_row
         return None if row is None or row.value is None or row.worse is not None else find(judged.system, judged.release, row.key, row.value)
 
-    table = lines_table(lines(judged.report), f"Requirements of {judged.system} {judged.release}", lead)
+    table = lines_table(lines(judged.report), f"Requirements of {judged.system} {judged.release}", link_of)
     heads = [*(column._replace(heading=column.heading.capitalize()) for column in table.columns[:-1]), Column("Evidence")]
     rows = [row._replace(cells=[row.cells[0]._replace(text=tag("b", row.cells[0].text)), *row.cells[1:]]) for row in table.rows]
     # A table of the class `rows` has no headings on narrow screens, so its cells must be clear without them.

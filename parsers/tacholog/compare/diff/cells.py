@@ -7,8 +7,10 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from msgspec.structs import replace
 from numpy.typing import NDArray
+from pandas.api.types import union_categoricals
 
 from tacholog.compare import comparable
 from tacholog.compare.comparable import A_REFERENCE, BYTES, STATED, as_text
@@ -22,8 +24,6 @@ from tacholog.schema.records import BOUNDS
 from tacholog.schema.tables import RESULTS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tacholog.store.frames import Dataset
 
 
@@ -216,9 +216,6 @@ def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
 
 def _column(parts: Sequence[pd.Series]) -> pd.Categorical:
     """Return a column of both sides as one, its words in order."""
-    import pandas as pd
-    from pandas.api.types import union_categoricals
-
     parts = [part for part in parts if len(part)] or parts[:1]  # With only one side, there is nothing to join.
     if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # `concat` would expand categories, row by row.
         return union_categoricals([part.array for part in parts], sort_categories=True)
@@ -227,24 +224,18 @@ def _column(parts: Sequence[pd.Series]) -> pd.Categorical:
 
 def _labels(sides: Sequence[Dataset]) -> dict[str, pd.Categorical]:
     """A column for each label that any run has, one value a run."""
-    import pandas as pd
-
     texts = [text if isinstance(text, str) else None for side in sides for text in side.runs.reindex(columns=["labels"])["labels"]]
     labels = [labels_of(text) for text in texts]
     return {name: pd.Categorical([labels_of_run.get(name) for labels_of_run in labels]) for name in label_fields(texts)}
 
 
 def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> Integers:
-    import pandas as pd
-
     positions = [pd.Index(side["run"]).get_indexer(pd.Index(frame["run"])) for side, frame in zip((old, new), frames, strict=True)]
     return np.concatenate([positions[0], positions[1] + len(old)]).astype(np.int64)
 
 
 def groups(columns: Sequence[NDArray[Any]], count: int) -> Integers:
     """Number the rows of these columns: equal rows have the same number. Numbers begin with 0, in the order of first appearance."""
-    import pandas as pd
-
     numbers = np.zeros(count, np.int64)
     for column in columns:
         codes = column.astype(np.int64)

@@ -287,7 +287,7 @@ FAIL_ON: tuple[RequirementVerdict, ...] = ("failed", "undecided", "missing")
 Base = Callable[[str], Dataset]  # the runs of a release, or of a folder
 
 
-class _Other(NamedTuple):
+class _Baseline(NamedTuple):
     """The base of relative requirements: ``than`` replaces the release that they name, ``host`` gives the controls for a release."""
 
     base: Base
@@ -307,11 +307,9 @@ def judge(dataset: Dataset, file: RequirementFile, base: Base, than: str | None 
     Raises:
         UnreadableInput: ``base`` finds no such runs. See `check_bases` for requirements that name none.
     """
-    other = _Other(base, than, cache(lambda name: host_between(base(name), dataset)))
-    results = [
-        _absolute(dataset, placed) if not placed.requirement.is_relative else _relative(dataset, placed, other) for placed in file.requirements
-    ]
-    results += [_gate(dataset, gate, other) for gate in file.gates]
+    baseline = _Baseline(base, than, cache(lambda name: host_between(base(name), dataset)))
+    results = [_absolute(dataset, entry) if not entry.requirement.is_relative else _relative(dataset, entry, baseline) for entry in file.requirements]
+    results += [_gate(dataset, gate, baseline) for gate in file.gates]
     counted = Counter(result.verdict for result in results)
     runs = dataset.runs
     return RequirementReport(
@@ -337,33 +335,33 @@ def exit_code(report: RequirementReport, fail_on: tuple[str, ...] = ()) -> int:
     return EXIT_FAILED if "failed" in asked else EXIT_UNDECIDED if asked else 0
 
 
-def _absolute(dataset: Dataset, placed: RequirementEntry) -> RequirementResult:
-    requirement = placed.requirement
-    part = selected(dataset, requirement)
+def _absolute(dataset: Dataset, entry: RequirementEntry) -> RequirementResult:
+    requirement = entry.requirement
+    part = matching_numbers(dataset, requirement)
     kind: LimitKind = "max" if requirement.max is not None else "min"
     words = "at most" if kind == "max" else "at least"
     limit = requirement.max if requirement.max is not None else requirement.min
     rows = judge_absolute(part.dataset, requirement) if part.hint is None else ()
     unit = "\u00b5s" if requirement.unit == "us" else requirement.unit  # as values are written
-    return _result(placed, kind, f"{words} {limit:g} {unit}", rows, part.hint)
+    return _result(entry, kind, f"{words} {limit:g} {unit}", rows, part.hint)
 
 
-def _relative(dataset: Dataset, placed: RequirementEntry, other: _Other) -> RequirementResult:
-    requirement = placed.requirement
-    name = other.than or requirement.than or ""
-    old, new = selected(other.base(name), requirement), selected(dataset, requirement)
+def _relative(dataset: Dataset, entry: RequirementEntry, baseline: _Baseline) -> RequirementResult:
+    requirement = entry.requirement
+    name = baseline.than or requirement.than or ""
+    old, new = matching_numbers(baseline.base(name), requirement), matching_numbers(dataset, requirement)
     hint = new.hint or (f"{name or 'the other release, which nothing names'}: {old.hint}" if old.hint else None)
     metrics = (f"{requirement.metric}:{requirement.statistic}",)
-    rows = () if hint else judge_relative(RequirementSides(old.dataset, new.dataset, other.host(name)), metrics, requirement.limit)
+    rows = () if hint else judge_relative(RequirementSides(old.dataset, new.dataset, baseline.host(name)), metrics, requirement.limit)
     limit = f"at most {requirement.max_worse_percent:g} % worse than {name}"
-    return msgspec.structs.replace(_result(placed, "worse", limit, rows, hint), than=name)
+    return msgspec.structs.replace(_result(entry, "worse", limit, rows, hint), than=name)
 
 
-def _gate(dataset: Dataset, gate: GateEntry, other: _Other) -> RequirementResult:
-    name = other.than or ""
+def _gate(dataset: Dataset, gate: GateEntry, baseline: _Baseline) -> RequirementResult:
+    name = baseline.than or ""
     wanted = gate.rows
     metrics = (f"{wanted.metric}:{wanted.statistic}" if wanted.statistic else wanted.metric,) if wanted.metric else ()
-    rows = judge_relative(RequirementSides(other.base(name), dataset, other.host(name)), metrics, None, _named_in_rows(wanted))
+    rows = judge_relative(RequirementSides(baseline.base(name), dataset, baseline.host(name)), metrics, None, _named_in_rows(wanted))
     return RequirementResult(
         name=", ".join(f"{field} {value}" for field, value in wanted.wanted().items()) or "all rows",
         place=gate.location,
@@ -447,7 +445,7 @@ class MatchingNumbers(NamedTuple):
     hint: str | None
 
 
-def selected(dataset: Dataset, requirement: Requirement) -> MatchingNumbers:
+def matching_numbers(dataset: Dataset, requirement: Requirement) -> MatchingNumbers:
     """The numbers that a requirement names, with their runs. Controls are left out, unless the requirement names their label.
 
     Args:

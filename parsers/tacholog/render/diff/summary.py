@@ -136,8 +136,8 @@ def has_tests(counts: Mapping[str, int]) -> bool:
 
 def counts(comparison: Comparison) -> list[VerdictCount]:
     """How many rows got each verdict, worst first. If there were tests, a count of 0 worse rows is listed too."""
-    looked = has_tests(comparison.counts)
-    verdicts = [verdict for verdict in VERDICTS if comparison.counts[verdict] or (verdict == "worse" and looked)]
+    is_tested = has_tests(comparison.counts)
+    verdicts = [verdict for verdict in VERDICTS if comparison.counts[verdict] or (verdict == "worse" and is_tested)]
     return [
         VerdictCount(verdict, comparison.counts[verdict], MEANINGS[verdict].title, directions(comparison) if verdict == UNTESTED[0] else "")
         for verdict in verdicts
@@ -153,8 +153,8 @@ def buttons(comparison: Comparison) -> list[VerdictCount]:
 
 def directions(comparison: Comparison) -> str:
     """How many of the rows that differ without proof point to worse, and how many to better."""
-    directions = [toward(row) for row in comparison.rows if row.verdict == UNTESTED[0]]
-    return ", ".join(f"{directions.count(direction)} {direction}" for direction in ("toward worse", "toward better") if direction in directions)
+    toward_words = [toward(row) for row in comparison.rows if row.verdict == UNTESTED[0]]
+    return ", ".join(f"{toward_words.count(direction)} {direction}" for direction in ("toward worse", "toward better") if direction in toward_words)
 
 
 def headline(comparison: Comparison) -> str:
@@ -174,7 +174,7 @@ def loss_counts(comparison: Comparison) -> str:
     parts = [_verdict_counts(loss.verdict for loss in comparison.losses if loss.verdict not in _UNPROVEN)]
     unproven = [loss for loss in comparison.losses if loss.verdict in _UNPROVEN]
     if unproven:
-        counted = ((len(members), direction) for direction, members in _by_way(unproven).items())
+        counted = ((len(members), direction) for direction, members in _by_direction(unproven).items())
         parts.append(f"{', '.join(f'{count} {direction}' for count, direction in counted if count)}, not proven")
     return ", ".join(part for part in parts if part)
 
@@ -194,7 +194,7 @@ def loss_words(comparison: Comparison) -> str:
     if not unproven:
         not_comparable = sum(loss.verdict in APART for loss in comparison.losses)
         return f"{lost}, which {'does' if total == 1 else 'do'} not compare" if not_comparable == total else lost
-    by_direction = _by_way(unproven)
+    by_direction = _by_direction(unproven)
     of_rows = f" of {_count_of_rows(len(unproven))}"
     parts = [
         f"{direction} in {len(members)}{'' if index else of_rows}"
@@ -211,7 +211,7 @@ def loss_words(comparison: Comparison) -> str:
     return f"loss was {', '.join(parts)}, not proven{f'; in {others} more, which do not compare, messages were lost too' if others else ''}"
 
 
-def _by_way(losses: Iterable[Loss]) -> dict[str, list[Loss]]:
+def _by_direction(losses: Iterable[Loss]) -> dict[str, list[Loss]]:
     """The rows whose loss is higher now, lower, and the same."""
     by_direction: dict[str, list[Loss]] = {"higher": [], "lower": [], "alike": []}
     for loss in losses:
