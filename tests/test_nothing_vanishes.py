@@ -473,9 +473,9 @@ def test_a_message_names_what_the_user_asked_for(two: Path, words: tuple[str, ..
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('[conditions]\ndata_path = "bogus"\n', "conditions.data_path: 'bogus' is none of copy, flat-data, zero-copy, pointer"),
+        ('[conditions]\ndata_path = "bogus"\n', "conditions.data_path: 'bogus' is not one of copy, flat-data, zero-copy, pointer"),
         ("tool = 3\n", "Expected text, got a whole number - at `$.tool`"),
-        ('[[logs]]\nfile = "a.log"\nsha256 = "' + 64 * "0" + '"\nside = "left"\n', "logs[0].side: 'left' is none of publisher, subscriber, both"),
+        ('[[logs]]\nfile = "a.log"\nsha256 = "' + 64 * "0" + '"\nside = "left"\n', "logs[0].side: 'left' is not one of publisher, subscriber, both"),
     ],
     ids=["a choice", "a type", "a choice in a list"],
 )

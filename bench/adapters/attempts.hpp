@@ -11,15 +11,15 @@
 
 namespace tacholog {
 
-/// Tries until it succeeds or fails for good. False if it could not within `patience`. `sleep(time_ns)` sleeps until
-/// trying is worth it, and for no longer than this.
+/// Tries until it succeeds or fails for good. Not yet done if it could not within `patience`. `sleep(time_ns)` sleeps
+/// until trying is worth it, and for no longer than this.
 template <typename Attempt, typename Sleep>
-Result<bool> try_for(Patience patience, Waiting waiting, Attempt&& attempt, Sleep&& sleep) {
-    Result<bool> done = attempt();
-    for (BusyPoll poll{patience, waiting}; done && !*done && poll.wait();) done = attempt();
-    if (!done || *done || !sleeps(waiting)) return done;
+Result<Done> try_for(Patience patience, Waiting waiting, Attempt&& attempt, Sleep&& sleep) {
+    Result<Done> done = attempt();
+    for (BusyPoll poll{patience, waiting}; is_not_yet_done(done) && poll.wait();) done = attempt();
+    if (!is_not_yet_done(done) || !sleeps(waiting)) return done;
     const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
-    for (Nanoseconds left = to_nanoseconds(patience); done && !*done && left > 0; left = deadline - now_ns()) {
+    for (Nanoseconds left = to_nanoseconds(patience); is_not_yet_done(done) && left > 0; left = deadline - now_ns()) {
         sleep(left);
         done = attempt();
     }

@@ -15,8 +15,8 @@
 
 namespace tacholog {
 
-/// Where a broker is to listen.
-struct BrokerPlace {
+/// Where a broker listens, as the libraries of its clients want it.
+struct BrokerAddress {
     std::string host;  ///< an IP address
     int port;
 };
@@ -27,7 +27,7 @@ struct BrokerKind {
     std::string package;                         ///< of Debian, for those who lack it
     std::vector<std::string> version_arguments;  ///< with which it prints its version
     std::vector<std::string> arguments;          ///< those in front of the path of its configuration
-    std::string (*configuration)(const RunPlan&, const BrokerPlace&);
+    std::string (*configuration)(const RunPlan&, const BrokerAddress&);
 };
 
 class Broker final : public Companion {
@@ -40,7 +40,7 @@ public:
         constexpr int most_attempts = 5;
         for (int attempt = 1;; ++attempt) {
             auto started = start_once(kind, *program, plan);
-            const bool killed = !started && started.error().text.find("was killed by signal") != std::string::npos;
+            const bool killed = !started && started.error().code == Code::killed;
             if (started || killed || attempt == most_attempts) return started;
         }
     }
@@ -80,9 +80,9 @@ private:
                     {"version", first_line_of(version)},
                     {"command", (*program)->command()},
                     {"configuration", in_one_line(text)}};
-        const auto place = parse_address(plan.address, *port);
+        const auto address = parse_address(plan.address, *port);
         return std::unique_ptr<Companion>{
-            new Broker{std::move(*program), IpEndpoint{*place, 0}.text(), std::move(facts)}};
+            new Broker{std::move(*program), IpEndpoint{*address, 0}.text(), std::move(facts)}};
     }
 
     std::unique_ptr<HelperProgram> program_;
@@ -90,16 +90,10 @@ private:
     Facts facts_;
 };
 
-/// The broker of a topic, as the libraries of its clients want it.
-struct BrokerAddress {
-    std::string host;
-    int port;
-};
-
 inline Result<BrokerAddress> broker_of(const Topic& topic) {
-    const auto place = parse_endpoint(topic.companion, topic.local_address);
-    if (!place) return Error{"join the broker at '" + topic.companion + "': not an address"};
-    return BrokerAddress{host_of(place->address), place->address.port()};
+    const auto endpoint = parse_endpoint(topic.companion, topic.local_address);
+    if (!endpoint) return Error{"join the broker at '" + topic.companion + "': not an address"};
+    return BrokerAddress{host_of(endpoint->address), endpoint->address.port()};
 }
 
 /// The names that messages are published under: the channel's, or one for each instance of keyed data. The subscriber

@@ -17,40 +17,40 @@ namespace tacholog {
 class Address {
 public:
     Address() = default;
-    Address(const sockaddr_in& address) { std::memcpy(&place_, &address, sizeof address); }
-    Address(const sockaddr_in6& address) : place_(address) {}
+    Address(const sockaddr_in& address) { std::memcpy(&address_, &address, sizeof address); }
+    Address(const sockaddr_in6& address) : address_(address) {}
 
-    int family() const { return place_.sin6_family; }
-    std::uint16_t port() const { return ntohs(place_.sin6_port); }
+    int family() const { return address_.sin6_family; }
+    std::uint16_t port() const { return ntohs(address_.sin6_port); }
     socklen_t length() const { return family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in); }
 
     /// Of the family AF_INET.
     sockaddr_in v4() const {
         sockaddr_in address{};
-        std::memcpy(&address, &place_, sizeof address);
+        std::memcpy(&address, &address_, sizeof address);
         return address;
     }
-    const sockaddr_in6& v6() const { return place_; }
+    const sockaddr_in6& v6() const { return address_; }
 
     /// Whether it says nothing without its zone: the same one may be on each network that this host is on.
     bool is_of_one_link() const {
         return family() == AF_INET6 &&
-               (IN6_IS_ADDR_LINKLOCAL(&place_.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&place_.sin6_addr));
+               (IN6_IS_ADDR_LINKLOCAL(&address_.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&address_.sin6_addr));
     }
     /// The index of the interface to that network; 0: none is named.
-    std::uint32_t zone() const { return family() == AF_INET6 ? place_.sin6_scope_id : 0; }
+    std::uint32_t zone() const { return family() == AF_INET6 ? address_.sin6_scope_id : 0; }
     void set_zone(std::uint32_t interface) {
-        if (family() == AF_INET6) place_.sin6_scope_id = interface;
+        if (family() == AF_INET6) address_.sin6_scope_id = interface;
     }
 
-    const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&place_); }
+    const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address_); }
 
     /// Where the kernel may write one, with so many bytes at most.
-    sockaddr* room() { return reinterpret_cast<sockaddr*>(&place_); }
+    sockaddr* room() { return reinterpret_cast<sockaddr*>(&address_); }
     static constexpr socklen_t room_bytes = sizeof(sockaddr_in6);
 
 private:
-    sockaddr_in6 place_{};  // the larger one; family and port lie at the same places in both
+    sockaddr_in6 address_{};  // the larger one; family and port lie at the same offsets in both
 };
 
 /// Numeric only, an IPv6 address with or without brackets, one of a single link with its zone: "fe80::1%eth0".

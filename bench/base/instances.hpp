@@ -46,13 +46,13 @@ inline std::uint64_t round_of(std::uint64_t number) {
     return number & ((std::uint64_t{1} << key_shift) - 1);
 }
 
-/// Key and number of the message at this place among all.
-inline std::uint64_t number_at(std::uint64_t place, std::uint64_t instances) {
-    return place % instances << key_shift | place / instances;
+/// Key and number of the message at this index among all.
+inline std::uint64_t number_at(std::uint64_t index, std::uint64_t instances) {
+    return index % instances << key_shift | index / instances;
 }
 
-/// Its place among all, in the order in which they were written.
-inline std::uint64_t place_of(std::uint64_t number, std::uint64_t instances) {
+/// Its index among all, in the order in which they were written.
+inline std::uint64_t index_of(std::uint64_t number, std::uint64_t instances) {
     return round_of(number) * instances + key_of(number);
 }
 
@@ -94,7 +94,7 @@ private:
 };
 
 /// Which messages of each instance came, and how. Order is a matter of one instance: messages of two may overtake each
-/// other. Where a message's place among all of them is asked for or told, it is that in which they were written.
+/// other. Where a message's index among all of them is asked for or told, it is that in which they were written.
 class KeyedSequence {
 public:
     explicit KeyedSequence(std::size_t instances) : sequences_(instances, OfOne{0}) {}
@@ -115,7 +115,7 @@ public:
         const std::uint64_t key = key_of(number);
         if (key >= sequences_.size()) return Arrival::foreign;
         const Arrival arrival = sequences_[key].arrived(round_of(number));
-        if (arrival == Arrival::in_order) next_ = std::max(next_, place_of(number, sequences_.size()) + 1);
+        if (arrival == Arrival::in_order) next_ = std::max(next_, index_of(number, sequences_.size()) + 1);
         counts_.add(arrival);
         return arrival;
     }

@@ -18,8 +18,8 @@ constexpr std::uint16_t meeting_port(Meeting meeting, std::uint64_t number) {
     constexpr unsigned ports = 50;                             // of each block, for each kind of meeting
     constexpr unsigned first_port = 150;                       // more than the 70 participants of a domain before it
     const auto block = static_cast<unsigned>(number / ports % blocks);
-    const unsigned place = first_port + (meeting == Meeting::door ? ports : 0) + static_cast<unsigned>(number % ports);
-    return static_cast<std::uint16_t>(first_block + block * block_ports + place);
+    const unsigned offset = first_port + (meeting == Meeting::door ? ports : 0) + static_cast<unsigned>(number % ports);
+    return static_cast<std::uint16_t>(first_block + block * block_ports + offset);
 }
 
 }  // namespace tacholog

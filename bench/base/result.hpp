@@ -7,13 +7,28 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
 namespace tacholog {
 
+/// What an error means for the code that gets it. Only an error that some code treats differently has a code of its
+/// own.
+enum class Code {
+    other,
+    control_port,       ///< the control port cannot be opened, or nobody is there
+    peer,               ///< of a control channel: see Error::channel
+    peer_gave_up,       ///< the same; the peer said why it gave up or refused
+    another_publisher,  ///< another publisher of this run has failed; its error says why
+    killed,             ///< a signal has killed a helper program
+};
+
+/// People read the text; code asks for the code alone.
 struct Error {
     std::string text;  ///< one line, no full stop: "connect 127.0.0.1:7420: Connection refused"
+    Code code = Code::other;
+    int channel = -1;  ///< the descriptor of the control channel that it is about; -1: about none
 };
 
 /// The error of a system call that has just failed.
@@ -31,7 +46,12 @@ public:
     Result(Error error) : held_(std::in_place_index<1>, std::move(error)) {}
 
     bool has_value() const { return probably(held_.index() == 0); }
-    explicit operator bool() const { return has_value(); }
+    /// Not for an answer that can itself be no: `if (result)` would not say which of the two it asks for.
+    explicit operator bool() const
+        requires(!std::is_same_v<T, bool> && !std::is_enum_v<T>)
+    {
+        return has_value();
+    }
 
     T& value() { return *std::get_if<0>(&held_); }
     const T& value() const { return *std::get_if<0>(&held_); }
@@ -59,6 +79,24 @@ public:
 private:
     std::optional<Error> error_;
 };
+
+/// How an attempt that has a limit of time ended, if not with an error.
+enum class Done {
+    not_yet,  ///< the time is over; another attempt may succeed
+    yes,
+};
+
+constexpr Done done_if(bool is_done) {
+    return is_done ? Done::yes : Done::not_yet;
+}
+
+/// Neither of the two is true of an error.
+inline bool is_done(const Result<Done>& attempt) {
+    return attempt.has_value() && *attempt == Done::yes;
+}
+inline bool is_not_yet_done(const Result<Done>& attempt) {
+    return attempt.has_value() && *attempt == Done::not_yet;
+}
 
 /// Does the work, whose result is a Result. What libraries throw, such as for want of memory or threads, becomes an
 /// error.

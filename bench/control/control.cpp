@@ -28,6 +28,11 @@ Error foreign() {
     return Error{"control channel: the peer is not a perftest of this version"};
 }
 
+Error of_control_port(Error error) {
+    error.code = Code::control_port;
+    return error;
+}
+
 enum class Waited { ready, timed_out, stopped };
 
 Waited wait_for(const Fd& socket, short events, const Stop& stop, Patience patience) {
@@ -94,37 +99,37 @@ Result<void> Control::send_all(std::string_view bytes, Patience patience) {
     const Deadline deadline{std::max(patience, shortest_limit)};
     while (!bytes.empty()) {
         const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent < 0 && errno != EAGAIN && errno != EINTR) return os_error("control channel: send to " + peer_);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) return error(os_error("send to " + peer_).text);
         if (sent > 0) {
             bytes.remove_prefix(static_cast<std::size_t>(sent));
             continue;
         }
         const Waited waited = wait_for(socket_, POLLOUT, *stop_, deadline.left());
         if (waited == Waited::stopped) return Stop::error();
-        if (waited != Waited::ready || deadline.passed())
-            return Error{"control channel: " + peer_ + " does not read what it is sent"};
+        if (waited != Waited::ready || deadline.passed()) return error(peer_ + " does not read what it is sent");
     }
     return {};
 }
 
-Result<bool> Control::fill(Patience patience) {
+Result<Done> Control::fill(Patience patience) {
     const Waited waited = wait_for(socket_, POLLIN, *stop_, patience);
     if (waited == Waited::stopped) return Stop::error();
-    if (waited == Waited::timed_out) return false;
+    if (waited == Waited::timed_out) return Done::not_yet;
     std::array<char, 4096> chunk{};
     const auto count = ::recv(socket_.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
-    if (count == 0) return Error{"control channel: " + peer_ + " closed the connection before the run was over"};
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-    if (count < 0) return os_error("control channel: receive from " + peer_);
+    if (count == 0) return error(peer_ + " closed the connection before the run was over");
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return Done::yes;
+    if (count < 0) return error(os_error("receive from " + peer_).text);
     received_.append(chunk.data(), static_cast<std::size_t>(count));
-    return true;
+    return Done::yes;
 }
 
 /// The next frame of what has come, if it is all there. All frames pass here: nobody sees one that cannot be true.
 Result<std::optional<Frame>> Control::next_frame() {
     auto frame = parse_frame(received_);
     if (!frame || !*frame) return frame;
-    if (!is_possible(**frame)) return Error{out_of_step(*this).text + ": it sent numbers that cannot be true"};
+    if (!is_possible(**frame))
+        return error(peer_ + " is out of step with this side: it sent numbers that cannot be true");
     // A side says that it is at work a few times a second at most. Any number of such frames would be a sign of life.
     constexpr std::int64_t most_at_once = 10'000;
     constexpr Nanoseconds spacing_ns = 100'000;
@@ -134,10 +139,10 @@ Result<std::optional<Frame>> Control::next_frame() {
     }
     const Nanoseconds now = now_ns();
     if (++alive_frames_ > most_at_once && alive_frames_ - most_at_once > (now - open_since_ns_) / spacing_ns)
-        return Error{"control channel: " + peer_ + " sends more than it has to say"};
+        return error(peer_ + " sends more than it has to say");
     if (!at_work_since_ns_) at_work_since_ns_ = now;
     if (longest_work_ns_ && now - *at_work_since_ns_ > *longest_work_ns_)
-        return Error{"control channel: " + peer_ + " only says that it is at work, for longer than a run can take"};
+        return error(peer_ + " only says that it is at work, for longer than a run can take");
     return frame;
 }
 
@@ -145,7 +150,7 @@ Result<std::optional<Frame>> Control::poll() {
     auto frame = next_frame();
     if (frame && !*frame) {
         const auto more = fill(Patience{0});
-        if (!more) return more.error();
+        if (!more.has_value()) return more.error();
         frame = next_frame();
     }
     if (frame && *frame && (*frame)->kind == FrameKind::abort) return gave_up(**frame);
@@ -159,8 +164,8 @@ Result<Frame> Control::receive(Patience limit) {
         if (!frame) return frame.error();
         if (*frame) return std::move(**frame);
         const auto more = fill(deadline.left());
-        if (!more) return more.error();
-        if (!*more) return Error{"control channel: no answer from " + peer_ + " within the time limit"};
+        if (!more.has_value()) return more.error();
+        if (*more == Done::not_yet) return error("no answer from " + peer_ + " within the time limit");
     }
 }
 
@@ -168,8 +173,8 @@ Result<Frame> Control::expect(FrameKind kind, Patience limit) {
     auto frame = receive(limit);
     if (!frame) return frame.error();
     if (frame->kind == FrameKind::abort) return gave_up(*frame);
-    if (frame->kind == FrameKind::refused) return Error{peer_ + " refused: " + shown(frame->text, longest_reason)};
-    if (frame->kind != kind) return Error{"control channel: " + peer_ + " is out of step with this side"};
+    if (frame->kind == FrameKind::refused) return explained_by("refused", *frame);
+    if (frame->kind != kind) return out_of_step(*this);
     return frame;
 }
 
@@ -181,14 +186,6 @@ std::optional<Error> Control::reason(Patience limit) {
         if (frame->kind == FrameKind::abort) return gave_up(*frame);
     }
     return stop_->requested() ? std::optional{Stop::error()} : std::nullopt;
-}
-
-bool Control::concerns(const Error& error) const {
-    const std::string& text = error.text;
-    const auto at = text.find(" " + peer_);
-    if (!text.starts_with("control channel: ") || at == std::string::npos) return false;
-    const auto behind = at + 1 + peer_.size();  // "sub1" is no part of "sub10"
-    return behind == text.size() || text[behind] == ' ' || text[behind] == ':';
 }
 
 Address Control::remote_address() const {
@@ -207,12 +204,12 @@ Result<Listener> Listener::open(const std::string& address, int port) {
     if (!where) return Error{"listen on " + address + ": not an IP address"};
     const std::string name = to_text(*where);
     Fd socket{::socket(where->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-    if (!socket) return os_error("listen on " + name);
+    if (!socket) return of_control_port(os_error("listen on " + name));
     // Without it, a port stays taken for a minute after every run.
     const int yes = 1;
     ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (::bind(socket.get(), where->get(), where->length()) != 0) return os_error("listen on " + name);
-    if (::listen(socket.get(), SOMAXCONN) != 0) return os_error("listen on " + name);
+    if (::bind(socket.get(), where->get(), where->length()) != 0) return of_control_port(os_error("listen on " + name));
+    if (::listen(socket.get(), SOMAXCONN) != 0) return of_control_port(os_error("listen on " + name));
     return Listener{std::move(socket)};
 }
 
@@ -228,10 +225,10 @@ Result<Control> Listener::accept(Patience limit, const Stop& stop) const {
     const Waited waited = wait_for(socket_, POLLIN, stop, limit);
     if (waited == Waited::stopped) return Stop::error();
     if (waited == Waited::timed_out)
-        return Error{"no subscriber has connected to " + name() + " within the time limit"};
+        return Error{"no subscriber has connected to " + name() + " within the time limit", Code::control_port};
     auto control = accept_now(stop);
     if (!control) return control.error();
-    if (!*control) return Error{"accept on " + name() + ": who connected is gone again"};
+    if (!*control) return Error{"accept on " + name() + ": who connected is gone again", Code::control_port};
     return std::move(**control);
 }
 
@@ -240,7 +237,7 @@ Result<std::optional<Control>> Listener::accept_now(const Stop& stop) const {
     // Not ours: somebody was gone before he was let in, or takes up descriptors that come back.
     constexpr std::array passing{EAGAIN, EINTR, ECONNABORTED, EPROTO, EMFILE, ENFILE, ENOBUFS, ENOMEM};
     if (!socket && std::find(passing.begin(), passing.end(), errno) != passing.end()) return std::optional<Control>{};
-    if (!socket) return os_error("accept on " + name());
+    if (!socket) return of_control_port(os_error("accept on " + name()));
     const int yes = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     return std::optional{Control{std::move(socket), stop}};
@@ -276,7 +273,8 @@ Result<Control> connect_control(const std::string& address, int port, Patience l
             return Control{std::move(socket), stop};
         }
         if (stop.requested()) return Stop::error();
-        if (deadline.passed()) return os_error("no publisher at " + to_text(*where) + ": connect", problem);
+        if (deadline.passed())
+            return of_control_port(os_error("no publisher at " + to_text(*where) + ": connect", problem));
         const timespec pause{0, 50'000'000};
         ::nanosleep(&pause, nullptr);
     }
@@ -313,13 +311,13 @@ std::string difference(const std::string& here, const std::string& there) {
 }  // namespace
 
 Result<std::size_t> greet_subscriber(Control& control, const std::string& agreement, Patience limit,
-                                     const std::vector<std::size_t>& free_places) {
+                                     const std::vector<std::size_t>& free_numbers) {
     const auto hello = control.expect(FrameKind::hello, limit);
-    return hello ? answer_hello(control, *hello, agreement, free_places) : hello.error();
+    return hello ? answer_hello(control, *hello, agreement, free_numbers) : hello.error();
 }
 
 Result<std::size_t> answer_hello(Control& control, const Frame& frame, const std::string& agreement,
-                                 const std::vector<std::size_t>& free_places, std::uint64_t secret) {
+                                 const std::vector<std::size_t>& free_numbers, std::uint64_t secret) {
     const auto hello = read_frame<HelloFrame>(frame);
     Error problem;
     if (hello.version != protocol_version) {
@@ -327,16 +325,16 @@ Result<std::size_t> answer_hello(Control& control, const Frame& frame, const std
                        std::to_string(hello.version) + " there";
     } else if (secret != 0 && hello.secret != secret) {
         problem.text = "a subscriber that does not know the secret of this run";
-    } else if (free_places.empty()) {
+    } else if (free_numbers.empty()) {
         problem.text = "this run has all its subscribers";
     } else if (hello.agreement != agreement) {
         problem.text = "the two sides were given different options: " + difference(agreement, hello.agreement);
     }
     if (problem.text.empty()) {
-        const auto wished = std::find(free_places.begin(), free_places.end(), hello.place);
-        const std::size_t place = wished == free_places.end() ? free_places.front() : *wished;
-        const auto sent = control.send(frame_of(HelloFrame{.place = place, .agreement = agreement}));
-        return sent ? Result<std::size_t>{place} : sent.error();
+        const auto wished = std::find(free_numbers.begin(), free_numbers.end(), hello.place);
+        const std::size_t number = wished == free_numbers.end() ? free_numbers.front() : *wished;
+        const auto sent = control.send(frame_of(HelloFrame{.place = number, .agreement = agreement}));
+        return sent ? Result<std::size_t>{number} : sent.error();
     }
     if (const auto told = control.send({FrameKind::refused, {}, problem.text}); !told) return told.error();
     return problem;

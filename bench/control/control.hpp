@@ -43,8 +43,8 @@ struct Frame {
     std::vector<std::uint64_t> numbers = {};
     std::string text = {};
 
-    /// The number in this place, or 0 if the peer sent fewer.
-    std::uint64_t number(std::size_t place) const { return place < numbers.size() ? numbers[place] : 0; }
+    /// The number at this index, or 0 if the peer sent fewer.
+    std::uint64_t number(std::size_t index) const { return index < numbers.size() ? numbers[index] : 0; }
 };
 
 inline constexpr std::uint64_t protocol_version = 9;
@@ -86,11 +86,17 @@ public:
     /// Why the run is over, if the peer or a signal has said so: a broken transport is often only the consequence.
     std::optional<Error> reason(Patience limit);
 
-    /// Whether it is an error of this channel, which names its peer.
-    bool concerns(const Error& error) const;
+    /// An error of this channel. `text` names the peer.
+    Error error(const std::string& text) const { return {"control channel: " + text, Code::peer, descriptor()}; }
 
-    /// What a frame of the kind abort says.
-    Error gave_up(const Frame& frame) const { return Error{peer_ + " gave up: " + shown(frame.text, longest_reason)}; }
+    /// Whether the error is about this channel.
+    bool concerns(const Error& error) const { return error.channel == descriptor(); }
+
+    /// Whether it says why this peer gave up or refused.
+    bool has_explained(const Error& error) const { return concerns(error) && error.code == Code::peer_gave_up; }
+
+    /// The error of a peer that sent a frame of the kind abort.
+    Error gave_up(const Frame& frame) const { return explained_by("gave up", frame); }
 
     int descriptor() const { return socket_.get(); }
 
@@ -105,8 +111,11 @@ public:
     std::string local_host() const;
 
 private:
+    Error explained_by(const char* what, const Frame& frame) const {
+        return {peer_ + " " + what + ": " + shown(frame.text, longest_reason), Code::peer_gave_up, descriptor()};
+    }
     Result<std::optional<Frame>> next_frame();
-    Result<bool> fill(Patience patience);
+    Result<Done> fill(Patience patience);
     Result<void> send_all(std::string_view bytes, Patience patience);
 
     Fd socket_;
@@ -121,7 +130,7 @@ private:
 
 /// Of a frame that is not due.
 inline Error out_of_step(const Control& peer) {
-    return Error{"control channel: " + peer.peer() + " is out of step with this side"};
+    return peer.error(peer.peer() + " is out of step with this side");
 }
 
 class Listener {
@@ -145,12 +154,12 @@ private:
 Result<Control> connect_control(const std::string& address, int port, Patience limit, const Stop& stop);
 
 /// The handshake: version first, then the agreement, "key=value key=value ...". Returns which of the subscribers it is
-/// (1, 2, ...): of the places that are free the one that it wishes for (0: none), else the first.
+/// (1, 2, ...): of the numbers that are free the one that it wishes for (0: none), else the first.
 Result<std::size_t> greet_subscriber(Control& control, const std::string& agreement, Patience limit,
-                                     const std::vector<std::size_t>& free_places = {1});
+                                     const std::vector<std::size_t>& free_numbers = {1});
 /// The same, once it has said hello. `secret` is what those that this run has started know; 0: anybody may come.
 Result<std::size_t> answer_hello(Control& control, const Frame& hello, const std::string& agreement,
-                                 const std::vector<std::size_t>& free_places, std::uint64_t secret = 0);
+                                 const std::vector<std::size_t>& free_numbers, std::uint64_t secret = 0);
 Result<std::size_t> greet_publisher(Control& control, const std::string& agreement, Patience limit,
                                     std::size_t wish = 0, std::uint64_t secret = 0);
 

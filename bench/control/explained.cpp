@@ -10,10 +10,6 @@ namespace {
 
 constexpr Patience last_words{200};
 
-bool is_word_of(const Control& other, const Error& error) {
-    return error.text.starts_with(other.peer() + " gave up") || error.text.starts_with(other.peer() + " refused");
-}
-
 /// What there is to hear of several others before they are told anything.
 class LastWords {
 public:
@@ -43,7 +39,7 @@ private:
         for (int count = 0; count < frames_a_look && frame && *frame; ++count) frame = other.poll();
         if (frame) return false;
         stopped_ = other.stop().requested();
-        auto& kept = stopped_ || is_word_of(other, frame.error()) ? reason : death;
+        auto& kept = stopped_ || other.has_explained(frame.error()) ? reason : death;
         if (!kept) kept = frame.error();
         return true;
     }
@@ -72,7 +68,7 @@ Control* whom_to_ask(const Error& seen, std::span<Control> others) {
 Result<void> explained(Result<void> done, std::span<Control> others) {
     if (done) return done;
     const Error& seen = done.error();
-    const auto has_told = [&](const Control& other) { return is_word_of(other, seen); };
+    const auto has_told = [&](const Control& other) { return other.has_explained(seen); };
     const bool is_told = std::any_of(others.begin(), others.end(), has_told);
     Control* const asked = whom_to_ask(seen, others);
     const Error why = is_told || asked != nullptr ? seen : told_by_several(seen, others);

@@ -14,10 +14,12 @@
 namespace tacholog {
 namespace {
 
-/// What the process writes last: the log's counts, whether all went well, and if not, why.
+/// What the process writes last: the log's counts, and whether all went well. The text of its error follows.
 struct Verdict {
     Log::Counts counts;
     bool failed = false;
+    Code code = Code::other;
+    int channel = -1;  ///< both processes have the same descriptors
 };
 
 void write_all(int descriptor, const void* from, std::size_t bytes) {
@@ -35,6 +37,10 @@ void work_and_tell(int descriptor, Log* log, const std::function<Result<void>()>
     const auto done = without_exceptions(work);
     Verdict verdict;
     verdict.failed = !done;
+    if (!done) {
+        verdict.code = done.error().code;
+        verdict.channel = done.error().channel;
+    }
     if (log != nullptr) {
         log->flush();
         verdict.counts = log->counts();
@@ -87,7 +93,8 @@ Result<void> in_fresh_process(const std::string& who, const Stop& stop, Log* log
     if (told.size() < sizeof verdict) return Error{fate.empty() ? who + " process ended too early" : fate};
     std::memcpy(&verdict, told.data(), sizeof verdict);
     if (log != nullptr) log->set(verdict.counts);
-    return verdict.failed ? Error{told.substr(sizeof verdict)} : Result<void>{};
+    if (!verdict.failed) return {};
+    return Error{told.substr(sizeof verdict), verdict.code, verdict.channel};
 }
 
 }  // namespace tacholog

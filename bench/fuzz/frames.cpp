@@ -66,7 +66,7 @@ void use_affinity(const Frame& frame) {
     const auto cpus = parse_side_cpus(std::string_view{frame.text}.substr(blank + 1));
     if (!cpus) return;
     fuzz::require(cpus->allowed.size() <= 1024 && cpus->achieved.size() <= 1024);
-    const auto placement = place(*cpus, {*cpus, *cpus});
+    const auto placement = choose_placement(*cpus, {*cpus, *cpus});
     fuzz::require(placement.reporting.size() <= cpus->allowed.size());
 }
 
@@ -87,7 +87,7 @@ void use(const Frame& frame, HistogramReader& reader) {
         case FrameKind::facts:
             return static_cast<void>(parse_facts(frame.text).has_value());
         case FrameKind::histogram:
-            if (const auto whole = reader.add(frame); whole && *whole) use(reader.histogram);
+            if (const auto whole = reader.add(frame); whole.has_value() && *whole) use(reader.histogram);
             return;
         default:
             return;

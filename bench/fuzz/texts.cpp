@@ -4,7 +4,7 @@
 #include "fuzz/input.hpp"
 #include "machine/environment.hpp"
 #include "transports/injection.hpp"
-#include "transports/local_door.hpp"
+#include "transports/local_endpoint.hpp"
 #include "transports/wan_endpoint.hpp"
 #include "transports/xdp_endpoint.hpp"
 
@@ -31,9 +31,10 @@ void read_endpoints(const std::string& text) {
         const auto again = parse_wan_endpoint(endpoint->text());
         fuzz::require(again && again->doors == endpoint->doors && endpoint->doors.size() <= door_count);
     }
-    if (const auto plate = parse_door_plate(text)) {
-        const auto again = parse_door_plate(plate->text());
-        fuzz::require(again && again->knock == plate->knock && again->answer == plate->answer);
+    if (const auto endpoint = parse_local_endpoint(text)) {
+        const auto again = parse_local_endpoint(endpoint->text());
+        fuzz::require(again && again->client_token == endpoint->client_token &&
+                      again->server_token == endpoint->server_token);
     }
     if (const auto endpoint = parse_xdp_endpoint(text)) {
         const auto again = parse_xdp_endpoint(endpoint->text());
@@ -52,7 +53,7 @@ void read_options(const std::string& text) {
     pointers.push_back(nullptr);
     const auto options = parse_options(static_cast<int>(words.size()), pointers.data());
     if (!options || options->request != Request::run) return;
-    fuzz::require(!cases(*options).empty() && !options->logs.empty());
+    fuzz::require(!cases(*options).empty() && !options->output.empty());
 }
 
 }  // namespace

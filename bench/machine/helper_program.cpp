@@ -80,6 +80,10 @@ std::string last_line(const std::string& text) {
                        end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
+bool is_killed(const siginfo_t& end) {
+    return end.si_code != CLD_EXITED;
+}
+
 std::string name_of(const std::vector<std::string>& words) {
     return std::filesystem::path{words.front()}.filename().string();
 }
@@ -202,7 +206,8 @@ Result<std::unique_ptr<HelperProgram>> HelperProgram::start_in(
     std::unique_ptr<HelperProgram> program{new HelperProgram{pid, order.words, std::move(output)}};
     const Deadline deadline{order.patience};
     while (!is_ready(*program)) {
-        if (const auto trouble = program->trouble()) return Error{*trouble};
+        if (const auto trouble = program->trouble())
+            return Error{*trouble, is_killed(*program->end()) ? Code::killed : Code::other};
         if (Stop::is_pending()) return Stop::error();
         if (deadline.passed()) {
             const std::string last = last_line(program->output());
@@ -238,15 +243,19 @@ std::string HelperProgram::output() const {
     return text;
 }
 
-std::optional<std::string> HelperProgram::trouble() const {
+std::optional<siginfo_t> HelperProgram::end() const {
     siginfo_t facts{};
     const bool ended =
         ::waitid(P_PID, static_cast<id_t>(pid_), &facts, WEXITED | WNOHANG | WNOWAIT) == 0 && facts.si_pid == pid_;
-    if (!ended) return std::nullopt;
+    return ended ? std::optional{facts} : std::nullopt;
+}
+
+std::optional<std::string> HelperProgram::trouble() const {
+    const auto facts = end();
+    if (!facts) return std::nullopt;
     const std::string last = last_line(output());
-    const bool killed = facts.si_code != CLD_EXITED;
-    return name_of(words_) + (killed ? " was killed by signal " : " has ended with exit status ") +
-           std::to_string(facts.si_status) + (last.empty() ? "" : ": " + last);
+    return name_of(words_) + (is_killed(*facts) ? " was killed by signal " : " has ended with exit status ") +
+           std::to_string(facts->si_status) + (last.empty() ? "" : ": " + last);
 }
 
 std::string HelperProgram::command() const {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -99,6 +100,9 @@ public:
     std::string command() const;
 
 private:
+    /// How it ended; nothing as long as it runs.
+    std::optional<siginfo_t> end() const;
+
     static Result<std::unique_ptr<HelperProgram>> start_in(const std::string& folder, Fd output, const Order& order,
                                                            const std::function<bool(const HelperProgram&)>& is_ready);
 

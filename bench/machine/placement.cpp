@@ -35,7 +35,7 @@ bool is_full(const Cpus& cpus, const std::vector<SideCpus>& sides) {
 
 }  // namespace
 
-Placement place(const SideCpus& own, const std::vector<SideCpus>& all) {
+Placement choose_placement(const SideCpus& own, const std::vector<SideCpus>& all) {
     std::vector<SideCpus> here;
     std::copy_if(all.begin(), all.end(), std::back_inserter(here),
                  [&](const SideCpus& side) { return side.host == own.host; });

@@ -24,7 +24,7 @@ struct Placement {
 };
 
 /// The placement of one of the sides of a run, of which `all` are known.
-Placement place(const SideCpus& own, const std::vector<SideCpus>& all);
+Placement choose_placement(const SideCpus& own, const std::vector<SideCpus>& all);
 
 /// As one line of text, and back.
 std::string to_text(const SideCpus& cpus);

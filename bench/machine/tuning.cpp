@@ -49,10 +49,10 @@ std::optional<MemoryPolicy> current_policy() {
 
 Result<void> bind_memory(int node) {
     const std::string operation = "--numa " + std::to_string(node);
-    const auto place = static_cast<std::size_t>(node);
-    if (place >= most_nodes) return Error{operation + ": no such node"};
+    const auto index = static_cast<std::size_t>(node);
+    if (index >= most_nodes) return Error{operation + ": no such node"};
     MemoryPolicy policy{MPOL_BIND, {}};
-    policy.nodes[place / bits_a_word] |= 1UL << place % bits_a_word;
+    policy.nodes[index / bits_a_word] |= 1UL << index % bits_a_word;
     return set_policy(policy, operation);
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "perf/spin.hpp"
-#include "transports/spsc_ring.hpp"
+#include "transports/broadcast_ring.hpp"
 
 namespace tacholog::perf {
 

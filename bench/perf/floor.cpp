@@ -26,7 +26,7 @@
 #include "perf/bare_socket.hpp"
 #include "perf/spin.hpp"
 #include "perf/two_processes.hpp"
-#include "transports/spsc_ring.hpp"
+#include "transports/broadcast_ring.hpp"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "transports/spsc_ring.hpp"
+#include "transports/broadcast_ring.hpp"
 
 namespace tacholog::perf {
 

@@ -124,23 +124,23 @@ Result<void> match_publishers(const Side& side, const Channels& channels) {
     bool subscriber_matched = channels.subscriber == nullptr;
     return for_each_publisher(channels, [&](Publisher& publisher) -> Result<void> {
         auto matched = publisher.match(Patience{0});
-        while (matched && !*matched) {
+        while (is_not_yet_done(matched)) {
             if (deadline.passed()) return not_matched("the peer's subscriber");
             if (!subscriber_matched) {
                 const auto met = channels.subscriber->match(turn);
-                if (!met) return met.error();
-                subscriber_matched = *met;
+                if (!met.has_value()) return met.error();
+                subscriber_matched = *met == Done::yes;
             }
             matched = publisher.match(turn);
         }
-        return matched ? Result<void>{} : matched.error();
+        return matched.has_value() ? Result<void>{} : matched.error();
     });
 }
 
 Result<void> match(const Side& side, Subscriber& subscriber) {
     const auto matched = subscriber.match(side.limit());
-    if (!matched) return matched.error();
-    if (!*matched) return not_matched("the peer's publisher");
+    if (!matched.has_value()) return matched.error();
+    if (*matched == Done::not_yet) return not_matched("the peer's publisher");
     return {};
 }
 

@@ -30,9 +30,9 @@ public:
     }
 
     /// Takes up to so many messages; `read` reads the bytes of each, and the number of each that had not come before
-    /// goes to `fresh`. False if none came within `patience`.
+    /// goes to `fresh`. Not yet done if none came within `patience`.
     template <typename Read, typename Fresh>
-    Result<bool> take(std::size_t messages, Patience patience, Read&& read, Fresh&& fresh) {
+    Result<Done> take(std::size_t messages, Patience patience, Read&& read, Fresh&& fresh) {
         bool any_counts = false;
         for (std::size_t count = 0; count < messages; ++count) {
             const auto sample = subscriber_->take(patience);
@@ -40,7 +40,7 @@ public:
             if (!*sample) {
                 // The stream has a gap: this is the one moment to say when the message before it was taken.
                 if (any_counts) last_ns = now_ns();
-                return count > 0;
+                return done_if(count > 0);
             }
             const auto [number, counts] = add(read((*sample)->bytes()));
             any_counts = any_counts || counts;
@@ -52,7 +52,7 @@ public:
             patience = Patience{0};
         }
         if (any_counts) last_ns = now_ns();
-        return true;
+        return Done::yes;
     }
 
     bool complete() const { return end && sequence.lost(*end) == 0; }

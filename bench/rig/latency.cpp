@@ -4,16 +4,16 @@
 #include <atomic>
 
 #include "base/instances.hpp"
-#include "rig/given_up.hpp"
 #include "rig/latency_intervals.hpp"
 #include "rig/side.hpp"
 #include "rig/steady.hpp"
+#include "rig/unanswered.hpp"
 
 namespace tacholog {
 namespace {
 
-/// How long the publisher waits for one answer over a transport that may lose it, unless it was told: long beside any
-/// answer that comes, at 25 MB/s even that to a message of 32 MiB, which takes its time both ways.
+/// How long the publisher waits for one answer over a transport that may lose it, without --answer-limit. Much longer
+/// than any real round trip: 0.2 s, and the time that the message takes there and back at 25 MB/s.
 Patience answer_limit(const Options& options, std::size_t payload_bytes) {
     if (options.answer_limit_s) return Patience{*options.answer_limit_s * 1000};
     return std::min(limit_of(options), Patience{200 + 2 * static_cast<Patience::rep>(payload_bytes / 25'000)});
@@ -53,7 +53,7 @@ private:
         intervals_.begin(start_ns);
         while (sent_ns_ < end_ns && !intervals_.enough()) {
             const auto answer = round_trip();
-            if (!answer) return answer.error();
+            if (!answer.has_value()) return answer.error();
             const Nanoseconds now = now_ns();
             const Nanoseconds round_trip_ns = now - sent_ns_;
             count(*answer, round_trip_ns);
@@ -84,13 +84,13 @@ private:
     Result<void> take_late() {
         if (!measured_) return {};
         Silence silence{late_silence};  // a publisher that stood still itself finds the answers when it looks
-        while (!given_up_.empty() && !silence.passed()) {
+        while (!unanswered_.empty() && !silence.passed()) {
             const auto answer = take_answer();
             if (!answer) return answer.error();
             if (*answer) {
                 // Its number cannot be read, but one of the missing answers has come.
                 if (const auto number = (*answer)->number; !number)
-                    given_up_.answered_unreadably();
+                    unanswered_.answered_unreadably();
                 else
                     count_late(*number);
                 silence.begin(late_silence);
@@ -104,8 +104,8 @@ private:
     template <typename Found>
     Result<Nanoseconds> phase(Nanoseconds longest_ns, Nanoseconds interval_ns, bool live, Found&& found) {
         newest_.restart(numbers_.count());
-        first_place_ = numbers_.count();
-        given_up_.clear();
+        first_index_ = numbers_.count();
+        unanswered_.clear();
         faults_ = {};
         late_ = corrupted_ = 0;
         return intervals_.phase(*side_.monitor, live, [&] { return loop(longest_ns, interval_ns); }, found);
@@ -140,8 +140,8 @@ private:
 
     Result<void> finish() {
         if (const auto ended = end_of_size(side_); !ended) return ended;
-        faults_.lost = given_up_.lost();
-        faults_.duplicated += given_up_.duplicated();
+        faults_.lost = unanswered_.lost();
+        faults_.duplicated += unanswered_.duplicated();
         faults_.corrupted = known_corrupted(side_.options.handling, corrupted_);
         LatencyResult result{payload_bytes_, faults_, duration_ns_, &total_, heard(side_, newest_.heard())};
         if (lossy_) result.answer_limit = AnswerLimit{to_nanoseconds(answer_limit_), late_};
@@ -244,16 +244,16 @@ private:
     }
 
     Outcome lost(std::uint64_t number) {
-        given_up_.add(place_of(number, instances_of(side_)), sent_ns_);
+        unanswered_.add(index_of(number, instances_of(side_)), sent_ns_);
         return Outcome::lost;
     }
 
     // An answer to an earlier message: it was given up, and comes late, or it has been here before. Out of order is
     // what another of its instance has overtaken.
     void count_late(std::uint64_t number) {
-        const std::uint64_t place = place_of(number, instances_of(side_));
-        if (place < first_place_) return;  // of the warm-up
-        const auto sent_ns = given_up_.answered(place);
+        const std::uint64_t index = index_of(number, instances_of(side_));
+        if (index < first_index_) return;  // of the warm-up
+        const auto sent_ns = unanswered_.answered(index);
         if (!sent_ns) {
             ++faults_.duplicated;
             return;
@@ -277,11 +277,11 @@ private:
     bool measured_ = false;  ///< else it is the warm-up
     InTurn numbers_;
     Newest newest_;                  ///< of those that were answered
-    std::uint64_t first_place_ = 0;  ///< of this phase, among all messages
+    std::uint64_t first_index_ = 0;  ///< of this phase, among all messages
     Nanoseconds sent_ns_ = 0;        ///< when the round trip began that is under way
     std::uint64_t corrupted_ = 0;
     std::uint64_t late_ = 0;
-    GivenUp given_up_;
+    UnansweredMessages unanswered_;
     Faults faults_;
     Histogram total_;
     Nanoseconds duration_ns_ = 0;
@@ -306,7 +306,7 @@ public:
         bool came = false;
         while (!ended_.load(std::memory_order_acquire)) {
             const auto echoed = echo();
-            if (!echoed) return echoed.error();
+            if (!echoed.has_value()) return echoed.error();
             if (auto fine = side_.monitor->fine(); !fine) return fine;
             came = came || *echoed;
             if (*echoed) [[likely]]

@@ -83,10 +83,7 @@ void Monitor::end() {
 
 Error Monitor::explained(Error error) const {
     if (!trouble()) return error;
-    const bool told = std::any_of(peers_.begin(), peers_.end(), [&](const Control& peer) {
-        return error_->text.starts_with(peer.peer() + " gave up");
-    });
-    return told ? *error_ : error;
+    return error_->code == Code::peer_gave_up ? *error_ : error;
 }
 
 void Monitor::work() {
@@ -127,13 +124,13 @@ void Monitor::watch() {
 bool Monitor::attend(Nanoseconds& next_alive_ns) {
     if (trouble()) return false;
     const auto more = without_exceptions([&] { return look(next_alive_ns); });
-    if (!more) fail(more.error());
-    return more && *more;
+    if (!more.has_value()) fail(more.error());
+    return more.has_value() && *more;
 }
 
 Result<bool> Monitor::look(Nanoseconds& next_alive_ns) {
     const auto more = listen();
-    if (!more) return more;
+    if (!more.has_value()) return more;
     if (duty_.live && duty_.collect) {
         if (auto collected = duty_.collect(); !collected) return collected.error();
     }

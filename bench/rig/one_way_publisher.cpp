@@ -80,11 +80,11 @@ private:
         if (now_ns() < due) wait_until(due, side_.options.waiting, side_.yield());
         auto loan = channels_.publisher->loan(payload_bytes_);
         if (!loan) return loan.error();
-        write_timed_message(loan->bytes(), number_at(next_place_, instances_of(side_)), due, side_.options.handling);
+        write_timed_message(loan->bytes(), number_at(next_index_, instances_of(side_)), due, side_.options.handling);
         last_sent_ns_ = now_ns();
         if (sent_ == 0) first_sent_ns_ = last_sent_ns_;
         lateness_.record(static_cast<std::uint64_t>(last_sent_ns_ - due));
-        ++next_place_;
+        ++next_index_;
         ++sent_;
         return publish(side_, std::move(*loan));
     }
@@ -93,7 +93,7 @@ private:
     Result<void> end_phase() {
         const auto watch = [this] { return side_.monitor->fine(); };
         if (auto done = settle(side_.options, *channels_.publisher, watch); !done) return done;
-        if (auto sent = side_.control.send(frame_of(PhaseEndFrame{{next_place_}})); !sent) return sent;
+        if (auto sent = side_.control.send(frame_of(PhaseEndFrame{{next_index_}})); !sent) return sent;
         const Deadline deadline{side_.limit() + drain_allowance};
         while (true) {
             auto frame = side_.control.receive(deadline.left());
@@ -107,7 +107,7 @@ private:
 
     Result<void> take_counts(const PhaseDoneFrame& counts) {
         if (counts.received > sent_ + counts.duplicated || counts.lost > sent_ || total_.count() > sent_)
-            return Error{"control channel: " + side_.control.peer() + " counts more messages than were sent"};
+            return side_.control.error(side_.control.peer() + " counts more messages than were sent");
         counts_ = counts;
         return {};
     }
@@ -115,11 +115,11 @@ private:
     Result<void> heard(const Frame& frame) {
         if (frame.kind != FrameKind::histogram) return out_of_step(side_.control);
         const auto whole = reader_.add(frame);
-        if (!whole) return whole.error();
+        if (!whole.has_value()) return whole.error();
         if (!*whole) return {};
         const Histogram& interval = reader_.histogram;
         if (++intervals_ > side_.most_intervals() || total_.count() > most_counted)
-            return Error{"control channel: " + side_.control.peer() + " sends more intervals than there are"};
+            return side_.control.error(side_.control.peer() + " sends more intervals than there are");
         total_.merge(interval);
         if (warmup_ == nullptr) {
             side_.tell(LatencyInterval{payload_bytes_, index_++, reader_.duration_ns, &interval});
@@ -162,7 +162,7 @@ private:
     std::atomic<Nanoseconds> start_ns_{0};  ///< of the phase
     std::uint64_t planned_ = 0;
     std::uint64_t sent_ = 0;
-    std::uint64_t next_place_ = 0;  ///< among all messages
+    std::uint64_t next_index_ = 0;  ///< among all messages
     std::uint64_t index_ = 0;
     std::uint64_t intervals_ = 0;  ///< that have come in this phase
     Nanoseconds first_sent_ns_ = 0;

@@ -28,7 +28,7 @@ public:
         start_ns_ = interval_start_ns_ = now_ns();
     }
 
-    Result<bool> take(Intakes& intakes) {
+    Result<Done> take(Intakes& intakes) {
         const auto read = [this](std::span<const std::byte> bytes) {
             const TimedMessage message = read_timed_message(bytes, side_.options.handling);
             latency_ns_ = message.age_ns(now_ns());

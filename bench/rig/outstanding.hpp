@@ -35,13 +35,13 @@ public:
     void sent(Nanoseconds time_ns) {
         if (next_ - first_ == used_) [[unlikely]]
             make_room();
-        times_[place(next_++)] = time_ns;
+        times_[slot_of(next_++)] = time_ns;
     }
 
     Answer answered(std::uint64_t number) {
         if (number < first_) return {Kind::again, 0};
         if (number >= next_) return {};
-        Nanoseconds& time = times_[place(number)];
+        Nanoseconds& time = times_[slot_of(number)];
         if (time == none) return {Kind::again, 0};
         const Answer answer{Kind::first, time};
         time = none;
@@ -60,17 +60,17 @@ public:
 private:
     static constexpr Nanoseconds none = -1;
 
-    std::size_t place(std::uint64_t number) const { return number & (used_ - 1); }
+    std::size_t slot_of(std::uint64_t number) const { return number & (used_ - 1); }
 
     void skip_answered() {
-        while (first_ != next_ && times_[place(first_)] == none) ++first_;
+        while (first_ != next_ && times_[slot_of(first_)] == none) ++first_;
     }
     /// Uses twice as much of the ring, or forgets the first: a ring that is no larger than it must be stays in the
     /// cache.
     void make_room() {
         if (used_ < times_.size()) {
             for (std::uint64_t number = first_; number != next_; ++number) {
-                if ((number & used_) != 0) times_[place(number) + used_] = times_[place(number)];
+                if ((number & used_) != 0) times_[slot_of(number) + used_] = times_[slot_of(number)];
             }
             used_ *= 2;
         } else {

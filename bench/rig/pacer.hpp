@@ -80,9 +80,9 @@ private:
         bool enough = false;
         while (!enough || awaited()) {
             const auto moved = step(enough, next_pulse);
-            if (!moved) return moved.error();
+            if (!moved.has_value()) return moved.error();
             const Nanoseconds now = now_ns();
-            if (*moved || idle()) moved_ns = now;
+            if (*moved == Done::yes || idle()) moved_ns = now;
             if (now < next_pulse) [[likely]]
                 continue;
             if (auto fine = side_.monitor->fine(); !fine) return fine.error();
@@ -94,11 +94,11 @@ private:
             if (moved_ns >= looked_ns || !enough) silence_.begin(drain_silence);
             looked_ns = now;
             const auto over = silent_for_good(now - moved_ns, enough);
-            if (!over) return over.error();
+            if (!over.has_value()) return over.error();
             if (*over) break;
         }
         refused_last_ = pending_ && !is_counted_;
-        if (refused_last_) ++next_place_;  // it may be on its way all the same: its number is spent
+        if (refused_last_) ++next_index_;  // it may be on its way all the same: its number is spent
         pending_.reset();
         const Nanoseconds end = now_ns();
         intervals_.close(end);
@@ -114,13 +114,13 @@ private:
         intervals_.begin(start);
         idle_turns_ = 0;
         planned_ = schedule_.due_before(end);
-        first_place_ = next_place_;
+        first_index_ = next_index_;
         sent_ = answered_ = unreadable_ = corrupted_ = held_back_ = 0;
         faults_ = {};
         from_send_.clear();
         lateness_.clear();
-        outstanding_.restart(next_place_);
-        newest_.restart(next_place_);
+        outstanding_.restart(next_index_);
+        newest_.restart(next_index_);
     }
 
     /// Whether an answer is. One that cannot be told from others is one less. Over a transport that doubles nothing,
@@ -135,39 +135,40 @@ private:
 
     bool lossy() const { return side_.transport.reliability == Reliability::best_effort; }
 
-    /// True if what was sent and is not answered can be taken for lost. Where this side itself stood still, the answers
-    /// have come meanwhile: the clock alone, asked before they were taken, made losses of them.
+    /// True if all messages without an answer can be counted as lost. If this process was stopped for a while, answers
+    /// wait in the transport meanwhile. So only the time in which it looked counts as silence, not the time on the
+    /// clock.
     Result<bool> silent_for_good(Nanoseconds silence_ns, bool all_sent) {
         if (lossy()) return all_sent && silence_.passed();
         if (silence_ns < to_nanoseconds(side_.limit())) return false;
         return Error{"take: no answer within the time limit"};
     }
 
-    /// Does what there is to do, or rests. True if something moved.
-    Result<bool> step(bool enough, Nanoseconds next_pulse) {
+    /// Does what there is to do, or rests. Done if something moved.
+    Result<Done> step(bool enough, Nanoseconds next_pulse) {
         auto moved = enough ? take() : turn();
-        if (moved && !*moved) moved = rest(next_pulse);
-        if (moved && *moved) idle_turns_ = 0;
+        if (is_not_yet_done(moved)) moved = rest(next_pulse);
+        if (is_done(moved)) idle_turns_ = 0;
         return moved;
     }
 
-    /// Sends what is due and takes what has come. False if there was neither.
-    Result<bool> turn() {
+    /// Sends what is due and takes what has come. Not yet done if there was neither.
+    Result<Done> turn() {
         const auto sent = send_if_due();
-        if (!sent) return sent.error();
+        if (!sent.has_value()) return sent.error();
         const auto taken = take();
-        if (!taken) return taken.error();
-        return *sent || *taken;
+        if (!taken.has_value()) return taken.error();
+        return done_if(*sent == Done::yes || *taken == Done::yes);
     }
 
     /// Nothing is due and nothing has come. Two sides that share one core still make progress: a side that polls in
     /// vain for long gives the core away; one that sleeps does so until something comes or is due, but not beyond
-    /// `limit_ns`. True if something came.
-    Result<bool> rest(Nanoseconds limit_ns) {
+    /// `limit_ns`. Done if something came.
+    Result<Done> rest(Nanoseconds limit_ns) {
         const Waiting waiting = side_.options.waiting;
         if (waiting != Waiting::block && !polled_in_vain()) {
             spin_pause();
-            return false;
+            return Done::not_yet;
         }
         if (sleeps(waiting)) return sleep(limit_ns);
         if (side_.yield() == Yield::yes) {
@@ -175,7 +176,7 @@ private:
         } else {
             spin_pause();
         }
-        return false;
+        return Done::not_yet;
     }
 
     bool polled_in_vain() {
@@ -191,39 +192,39 @@ private:
     /// A side that is to poll after sleeping wakes this much before the time.
     Nanoseconds early_ns() const { return side_.options.waiting == Waiting::block ? 0 : polled_before_time_ns; }
 
-    Result<bool> sleep(Nanoseconds limit_ns) {
+    Result<Done> sleep(Nanoseconds limit_ns) {
         constexpr Nanoseconds until_room_ns = 100'000;  // no answer says that a transport takes more
         const Nanoseconds now = now_ns();
         Nanoseconds until = limit_ns;
         if (pending_) until = std::min(until, now + until_room_ns);
         if (!pending_ && sent_ < planned_) until = std::min(until, schedule_.due_ns(sent_) - early_ns());
-        if (until <= now) return false;
+        if (until <= now) return Done::not_yet;
         return take(std::chrono::nanoseconds{until - now});
     }
 
-    Result<bool> send_if_due() {
+    Result<Done> send_if_due() {
         if (!pending_) {
-            if (sent_ == planned_) return false;
+            if (sent_ == planned_) return Done::not_yet;
             const Nanoseconds due = schedule_.due_ns(sent_);
-            if (now_ns() < due) return false;
+            if (now_ns() < due) return Done::not_yet;
             auto loan = channels_.publisher->loan(payload_bytes_);
             if (!loan) return loan.error();
-            write_message(loan->bytes(), number_at(next_place_, instances_), side_.options.handling);
+            write_message(loan->bytes(), number_at(next_index_, instances_), side_.options.handling);
             pending_.emplace(std::move(*loan));
             pending_since_ns_ = now_ns();
             is_held_back_ = is_counted_ = false;
             outstanding_.sent(pending_since_ns_);
         }
         const auto handed_over = pending_->publish(Patience{0});
-        if (!handed_over) return handed_over.error();
-        if (!*handed_over) {
+        if (!handed_over.has_value()) return handed_over.error();
+        if (*handed_over == Done::not_yet) {
             // Full: answers have to be taken meanwhile, or neither side would get any further.
             is_held_back_ = true;
-            return false;
+            return Done::not_yet;
         }
         if (!is_counted_) count_sent();
         pending_.reset();
-        return true;
+        return Done::yes;
     }
 
     /// The pending message has been sent: the transport says so, or the answer to it.
@@ -233,34 +234,34 @@ private:
         lateness_.record(static_cast<std::uint64_t>(pending_since_ns_ - schedule_.due_ns(sent_)));
         last_sent_ns_ = pending_since_ns_;
         if (sent_ == 0) first_sent_ns_ = last_sent_ns_;
-        ++next_place_;
+        ++next_index_;
         ++sent_;
     }
 
-    Result<bool> take(Patience patience = Patience{0}) {
+    Result<Done> take(Patience patience = Patience{0}) {
         const auto sample = channels_.subscriber->take(patience);
         if (!sample) return sample.error();
-        if (!*sample) return false;
+        if (!*sample) return Done::not_yet;
         const auto message = read_answer((*sample)->bytes(), side_.options.handling);
         const Nanoseconds now = now_ns();
         if (!message.number) {
             ++corrupted_;
             ++unreadable_;
-            return true;
+            return Done::yes;
         }
-        const std::uint64_t place = place_of(*message.number, instances_);
-        if (place < first_place_) return true;  // late, or once more, from the phase before
+        const std::uint64_t index = index_of(*message.number, instances_);
+        if (index < first_index_) return Done::yes;  // late, or once more, from the phase before
         if (message.corrupted) ++corrupted_;
         // A transport that waits for a broker's word on each message may hear the answer to it before.
-        if (pending_ && !is_counted_ && place == next_place_) count_sent();
-        const auto answer = outstanding_.answered(place);
+        if (pending_ && !is_counted_ && index == next_index_) count_sent();
+        const auto answer = outstanding_.answered(index);
         if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
-        if (answer.kind != Outstanding::Kind::first) return true;
+        if (answer.kind != Outstanding::Kind::first) return Done::yes;
         ++answered_;
         if (!newest_.advance(*message.number)) ++faults_.reordered;
-        intervals_.record(static_cast<std::uint64_t>(now - schedule_.due_ns(place - first_place_)));
+        intervals_.record(static_cast<std::uint64_t>(now - schedule_.due_ns(index - first_index_)));
         from_send_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
-        return true;
+        return Done::yes;
     }
 
     const Side& side_;
@@ -271,8 +272,8 @@ private:
     Schedule schedule_;
     std::uint64_t planned_ = 0;      ///< messages of this phase
     std::uint64_t sent_ = 0;         ///< those of them that were sent
-    std::uint64_t first_place_ = 0;  ///< of this phase, among all messages
-    std::uint64_t next_place_ = 0;   ///< behind those that were sent; the pending message has it
+    std::uint64_t first_index_ = 0;  ///< of this phase, among all messages
+    std::uint64_t next_index_ = 0;   ///< behind those that were sent; the pending message has it
     Newest newest_;
     std::optional<Loan> pending_;  ///< of a transport that is full
     Nanoseconds pending_since_ns_ = 0;

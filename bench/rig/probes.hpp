@@ -12,26 +12,26 @@
 
 namespace tacholog {
 
-/// Which messages are probes, by their place among all: one in each `every` of them. Where `every` and the instances
-/// have a common divisor, the same place would always fall to the same few instances: then it moves on by one after
+/// Which messages are probes, by their index among all: one in each `every` of them. Where `every` and the instances
+/// have a common divisor, the same index would always fall to the same few instances: then it moves on by one after
 /// each round in which that comes to light, so that every instance has its probes.
 class ProbePlan {
 public:
     ProbePlan(std::uint64_t every, std::uint64_t instances)
         : every_(every), shifts_(std::gcd(every, instances)), round_(std::lcm(every, instances)) {}
 
-    bool includes(std::uint64_t place) const { return place % every_ == shift_at(place); }
+    bool includes(std::uint64_t index) const { return index % every_ == shift_at(index); }
 
-    /// Probes are numbered from 0 on: this place's, if it is one.
-    std::uint64_t probe_at(std::uint64_t place) const { return place / every_; }
+    /// Probes are numbered from 0 on: this index's, if it is one.
+    std::uint64_t probe_at(std::uint64_t index) const { return index / every_; }
 
-    /// The first probe that is not before this place.
-    std::uint64_t first_from(std::uint64_t place) const {
-        return probe_at(place) + (place % every_ > shift_at(place) ? 1 : 0);
+    /// The first probe that is not before this index.
+    std::uint64_t first_from(std::uint64_t index) const {
+        return probe_at(index) + (index % every_ > shift_at(index) ? 1 : 0);
     }
 
 private:
-    std::uint64_t shift_at(std::uint64_t place) const { return shifts_ == 1 ? 0 : place / round_ % shifts_; }
+    std::uint64_t shift_at(std::uint64_t index) const { return shifts_ == 1 ? 0 : index / round_ % shifts_; }
 
     std::uint64_t every_;
     std::uint64_t shifts_;
@@ -51,18 +51,18 @@ public:
 
     bool active() const { return side_.options.probe_every > 0; }
 
-    /// A phase begins with the message at this place among all.
-    void begin(std::uint64_t place) {
+    /// A phase begins with the message at this index among all.
+    void begin(std::uint64_t index) {
         if (!active()) return;
-        first_ = next_ = plan_.first_from(place);
-        newest_.restart(place);
+        first_ = next_ = plan_.first_from(index);
+        newest_.restart(index);
         outstanding_.restart(first_);
         round_trips_.clear();
         faults_ = {};
         corrupted_ = unreadable_ = 0;
     }
 
-    bool due(std::uint64_t place) const { return active() && plan_.includes(place); }
+    bool due(std::uint64_t index) const { return active() && plan_.includes(index); }
 
     /// The probe that was due is handed over from this moment on.
     void sent(Nanoseconds time_ns) {
@@ -72,36 +72,36 @@ public:
 
     bool awaited() const { return round_trips_.count() + unreadable_ < count(); }
 
-    /// Takes an answer. False if none came.
-    Result<bool> take(Patience patience) {
+    /// Takes an answer. Not yet done if none came.
+    Result<Done> take(Patience patience) {
         const auto sample = answers_->take(patience);
         if (!sample) return sample.error();
-        if (!*sample) return false;
+        if (!*sample) return Done::not_yet;
         const auto message = read_answer((*sample)->bytes(), side_.options.handling);
         const Nanoseconds now = now_ns();
         if (!message.number) {
             ++corrupted_;
             ++unreadable_;
-            return true;
+            return Done::yes;
         }
-        const std::uint64_t place = place_of(*message.number, instances_);
-        const std::uint64_t probe = plan_.probe_at(place);
-        if (probe < first_ || !plan_.includes(place)) return true;  // late, from the phase before
+        const std::uint64_t index = index_of(*message.number, instances_);
+        const std::uint64_t probe = plan_.probe_at(index);
+        if (probe < first_ || !plan_.includes(index)) return Done::yes;  // late, from the phase before
         if (message.corrupted) ++corrupted_;
         const auto answer = outstanding_.answered(probe);
         if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
-        if (answer.kind != Outstanding::Kind::first) return true;
+        if (answer.kind != Outstanding::Kind::first) return Done::yes;
         if (!newest_.advance(*message.number)) ++faults_.reordered;
         round_trips_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
-        return true;
+        return Done::yes;
     }
 
     /// Takes the answers that have come.
     Result<void> take_all() {
         while (awaited()) {
             const auto taken = take(Patience{0});
-            if (!taken) return taken.error();
-            if (!*taken) break;
+            if (!taken.has_value()) return taken.error();
+            if (*taken == Done::not_yet) break;
         }
         return {};
     }
@@ -113,8 +113,8 @@ public:
         Silence silence{lossy ? drain_silence : side_.limit()};
         while (awaited() && !silence.passed()) {
             const auto taken = take(slice);
-            if (!taken) return taken.error();
-            if (*taken) silence.begin(lossy ? drain_silence : side_.limit());
+            if (!taken.has_value()) return taken.error();
+            if (*taken == Done::yes) silence.begin(lossy ? drain_silence : side_.limit());
             if (auto fine = side_.monitor->fine(); !fine) return fine;
         }
         if (awaited() && !lossy) return Error{"take: no answer to a probe within the time limit"};

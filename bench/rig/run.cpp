@@ -15,11 +15,11 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "control/acceptor.hpp"
 #include "control/agreement.hpp"
 #include "control/child.hpp"
 #include "control/explained.hpp"
 #include "control/peer_watch.hpp"
-#include "control/reception.hpp"
 #include "machine/environment.hpp"
 #include "machine/resources.hpp"
 #include "rig/objections.hpp"
@@ -31,12 +31,11 @@ namespace {
 
 constexpr int default_port = 7420;
 
-/// If the error names a control port that the user did not give: where that port comes from.
+/// If the error is about a control port that the user did not give: where that port comes from.
 Error with_origin_of_port(Error error, const Options& options) {
-    const std::string port = std::to_string(default_port);
-    if (options.port >= 0 || options.role == Role::both || error.text.find(":" + port) == std::string::npos)
-        return error;
-    return Error{error.text + "; " + port + " is the default of --port"};
+    if (options.port < 0 && options.role != Role::both && error.code == Code::control_port)
+        error.text += "; " + std::to_string(default_port) + " is the default of --port";
+    return error;
 }
 
 void complain(const std::string& text) {
@@ -86,9 +85,9 @@ Result<void> subscribe_and_run(const Options& options, const Transport& transpor
     auto control = connect_control(options.address, port, limit_of(options), stop);
     if (!control) return with_origin_of_port(control.error(), options);
     const auto run_it = [&]() -> Result<void> {
-        const auto place = greet_publisher(*control, agreement(options), limit_of(options), own.wish, own.secret);
-        if (!place) return place.error();
-        Side side{options, transport, *control, log, {}, name_of_subscriber(options, *place)};
+        const auto number = greet_publisher(*control, agreement(options), limit_of(options), own.wish, own.secret);
+        if (!number) return number.error();
+        Side side{options, transport, *control, log, {}, name_of_subscriber(options, *number)};
         side.companion = own.companion;
         const auto watched = watch(transport, {&*control, 1}, own.last_words);
         return run_subscriber(side);
@@ -102,16 +101,16 @@ struct Own {
     const Companion* companion;  ///< nullptr: it has none
     LastWords last_words;
     std::uint64_t secret = 0;
-    std::function<bool()> hopeless = [] { return false; };
+    std::function<bool()> cannot_complete = [] { return false; };
 };
 
 Result<void> publish_and_run(const Options& options, const Transport& transport, const Listener& listener,
                              const Stop& stop, Log& log, const Own& own) {
     std::vector<Control> subscribers;
-    Reception reception{options, listener, stop, own.secret, own.hopeless};
-    auto gathered = reception.gather(subscribers);
-    reception.strangers().tell(log);
-    if (!gathered) return explained(with_origin_of_port(gathered.error(), options), subscribers);
+    SubscriberAcceptor acceptor{options, listener, stop, own.secret, own.cannot_complete};
+    auto accepted = acceptor.accept_all(subscribers);
+    acceptor.rejected().tell(log);
+    if (!accepted) return explained(with_origin_of_port(accepted.error(), options), subscribers);
     Side side{options, transport, subscribers.front(), &log, subscribers};
     if (own.companion != nullptr) {
         side.companion = own.companion->address();
@@ -126,10 +125,10 @@ template <typename Work>
 Result<std::vector<Child>> start_all(const Options& options, Work&& work) {
     std::vector<Child> children;
     children.reserve(options.audience.subscribers);
-    for (std::size_t place = 1; place <= options.audience.subscribers; ++place) {
-        const std::string name = name_of_subscriber(options, place);
+    for (std::size_t number = 1; number <= options.audience.subscribers; ++number) {
+        const std::string name = name_of_subscriber(options, number);
         auto child =
-            Child::start("the subscriber process" + (name.empty() ? "" : " " + name), [&] { return work(place); });
+            Child::start("the subscriber process" + (name.empty() ? "" : " " + name), [&] { return work(number); });
         if (!child) return child.error();
         children.push_back(std::move(*child));
     }
@@ -277,8 +276,8 @@ int control_port(const Options& options) {
 int run_forked(const Run& run, const Listener& listener) {
     const std::uint64_t secret = new_secret();
     // Forked before the first byte is written: what is buffered then would be written twice.
-    auto children = start_all(run.options, [&](std::size_t place) {
-        const Introduction own{place, secret};
+    auto children = start_all(run.options, [&](std::size_t number) {
+        const Introduction own{number, secret};
         return without_exceptions([&] {
             return subscribe_and_run(run.options, run.transport, listener.port(), run.stop, nullptr, own);
         })

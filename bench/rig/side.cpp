@@ -73,7 +73,7 @@ Result<Placement> exchange_affinity(const Side& side) {
     }
     Side of_subscriber = side;
     for (std::size_t at = 0; at < frames->size(); ++at) {
-        of_subscriber.placement = place(all[at + 1], all);
+        of_subscriber.placement = choose_placement(all[at + 1], all);
         const auto& [live, shared, reporting] = of_subscriber.placement;
         const PlacementFrame answer{live, shared, comma_separated(reporting)};
         if (auto sent = side.subscribers[at].send(frame_of(answer)); !sent) return sent.error();
@@ -82,7 +82,7 @@ Result<Placement> exchange_affinity(const Side& side) {
             tell_placement(of_subscriber, " at the subscriber" + (who.empty() ? "" : " " + who));
         }
     }
-    return place(all.front(), all);
+    return choose_placement(all.front(), all);
 }
 
 Result<Placement> pin_subscriber(const Side& side) {

@@ -57,7 +57,8 @@ struct Side {
     }
 
     Error no_answer(std::size_t subscriber) const {
-        return Error{"control channel: no answer from " + subscribers[subscriber].peer() + " within the time limit"};
+        const Control& peer = subscribers[subscriber];
+        return peer.error("no answer from " + peer.peer() + " within the time limit");
     }
 
     /// Whether the rig's own waiting gives the CPU away.
@@ -132,16 +133,16 @@ Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open
 template <typename Attempt, typename Watch>
 Result<void> hand_over(const Options& options, Attempt&& attempt, Watch&& watch,
                        const char* in_vain = "publish: the subscriber has taken nothing within the time limit") {
-    auto sent = attempt(slice);
-    if (sent && *sent) [[likely]]
+    Result<Done> sent = attempt(slice);
+    if (is_done(sent)) [[likely]]
         return {};
     const Deadline deadline{limit_of(options)};
-    while (sent && !*sent) {
+    while (is_not_yet_done(sent)) {
         if (auto fine = watch(); !fine) return fine;
         if (deadline.passed()) return Error{in_vain};
         sent = attempt(slice);
     }
-    if (!sent) return sent.error();
+    if (!sent.has_value()) return sent.error();
     return {};
 }
 

@@ -83,14 +83,15 @@ private:
         Silence silence{side_.limit()};
         Nanoseconds next_pulse = 0;
         while (!complete()) {
-            const auto taken = record_.take(intakes_);
-            if (!taken) return taken.error();
+            const Result<Done> some = record_.take(intakes_);
+            if (!some.has_value()) return some.error();
+            const bool taken = *some == Done::yes;
             const Nanoseconds now = now_ns();
-            if (*taken || !ended_) record_.pass(now, intakes_);  // behind the end, silence is no part of an interval
-            if (*taken && now < next_pulse) continue;
+            if (taken || !ended_) record_.pass(now, intakes_);  // behind the end, silence is no part of an interval
+            if (taken && now < next_pulse) continue;
             next_pulse = now + pulse_ns;
-            const auto over = silent_for_good(*taken, silence);
-            if (!over) return over.error();
+            const auto over = silent_for_good(taken, silence);
+            if (!over.has_value()) return over.error();
             if (*over) break;
         }
         return {};

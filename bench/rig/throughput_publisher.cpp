@@ -289,8 +289,10 @@ private:
         if (frame.kind != FrameKind::phase_done) return arrived(frame, who);
         const auto told = read_frame<PhaseDoneFrame>(frame);
         const std::uint64_t sent = writers_[writers_.size() > 1 ? counts.size() : 0].written();
-        if (told.lost > sent || told.received > sent + told.duplicated)
-            return Error{"control channel: " + side_.subscribers[who].peer() + " counts more messages than were sent"};
+        if (told.lost > sent || told.received > sent + told.duplicated) {
+            const Control& peer = side_.subscribers[who];
+            return peer.error(peer.peer() + " counts more messages than were sent");
+        }
         counts.push_back(told);
         return {};
     }
@@ -328,7 +330,7 @@ private:
         for (auto& other : others) other.join();
         // A publisher that stopped because another failed does not know why.
         for (const auto& end : ends) {
-            if (!end && end.error().text != stopped_by_another) return end.error();
+            if (!end && end.error().code != Code::another_publisher) return end.error();
         }
         std::vector<Sent> sent;
         for (const auto& end : ends) sent.push_back(*end);
@@ -336,7 +338,6 @@ private:
     }
 
     enum class State { running, enough, failed };
-    static constexpr const char* stopped_by_another = "publish: another publisher of this run has failed";
 
     /// The first publisher, whose rate says when the warm-up is over.
     Result<Sent> lead(Nanoseconds longest_ns, std::atomic<State>& state) {
@@ -364,7 +365,7 @@ private:
             longest_ns, [&](std::uint64_t, Nanoseconds) -> Result<bool> { return state != State::running; },
             [&]() -> Result<void> {
                 if (state != State::failed) return {};
-                return Error{stopped_by_another};
+                return Error{"publish: another publisher of this run has failed", Code::another_publisher};
             });
     }
 
@@ -375,7 +376,7 @@ private:
         if (frame.kind != FrameKind::interval || !measuring_ || interval.index != intervals_[who])
             return out_of_step(peer);
         if (++intervals_[who] > side_.most_intervals())
-            return Error{"control channel: " + peer.peer() + " sends more intervals than there are"};
+            return peer.error(peer.peer() + " sends more intervals than there are");
         side_.tell(ThroughputInterval{payload_bytes_, interval.index, interval.duration_ns, interval.received,
                                       interval.lost, demand_, side_.participant(who)});
         return {};

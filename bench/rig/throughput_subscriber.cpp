@@ -30,8 +30,8 @@ public:
         measured_ = measured;
     }
 
-    /// Takes up to a look's worth of messages from each publisher. False if none came within a slice.
-    Result<bool> take(Intakes& intakes) {
+    /// Takes up to a look's worth of messages from each publisher. Not yet done if none came within a slice.
+    Result<Done> take(Intakes& intakes) {
         const auto read = [this](std::span<const std::byte> bytes) {
             return read_message(bytes, side_.options.handling);
         };
@@ -42,11 +42,11 @@ public:
         do {
             for (auto& intake : intakes) {
                 const auto taken = intake.take(messages_a_look_, Patience{0}, read, fresh);
-                if (!taken) return taken.error();
-                any = any || *taken;
+                if (!taken.has_value()) return taken.error();
+                any = any || *taken == Done::yes;
             }
         } while (!any && poll.wait());
-        return any;
+        return done_if(any);
     }
 
     /// Hands the current interval over once it is over. Intervals are counted from the first message.
@@ -79,7 +79,7 @@ public:
 private:
     /// The publisher takes answers whatever else it waits for, so that room for one comes.
     Result<void> answer_if_probe(std::uint64_t number) {
-        if (side_.options.probe_every == 0 || !probes_.includes(place_of(number, instances_of(side_)))) return {};
+        if (side_.options.probe_every == 0 || !probes_.includes(index_of(number, instances_of(side_)))) return {};
         auto loan = answers_->loan(payload_bytes_);
         if (!loan) return loan.error();
         write_message(loan->bytes(), number, side_.options.handling);

@@ -86,7 +86,7 @@ public:
             // However slow the rate, no message is held back for longer.
             if (auto done = flush(sent, watch); !done) return done.error();
             const Result<bool> enough = pulse(sent.messages, now - start);
-            if (!enough) return enough.error();
+            if (!enough.has_value()) return enough.error();
             if (*enough) break;
         }
         if (auto done = flush(sent, watch); !done) return done.error();
@@ -151,7 +151,7 @@ private:
     }
 
     /// One attempt to hand over a message; while the transport is full, answers are taken between two of them.
-    Result<bool> send_or_take(Loan& loan, bool& full) {
+    Result<Done> send_or_take(Loan& loan, bool& full) {
         constexpr Patience nap{0.1};
         if (full) {
             if (auto taken = probes_.take_all(); !taken) return taken.error();
@@ -184,8 +184,8 @@ private:
             if (left <= 0) break;
             const bool asleep = sleeps(options_.waiting);
             const auto taken = probes_.take(asleep ? Patience{std::chrono::nanoseconds{left}} : Patience{0});
-            if (!taken) return taken.error();
-            if (!*taken && !asleep) poll.wait();
+            if (!taken.has_value()) return taken.error();
+            if (*taken == Done::not_yet && !asleep) poll.wait();
         }
         return {};
     }

@@ -52,8 +52,8 @@ protected:
 
     void flush() {
         const auto flushed = publisher_->flush(plenty);
-        ASSERT_TRUE(flushed) << flushed.error().text;
-        EXPECT_TRUE(*flushed);
+        ASSERT_TRUE(flushed.has_value()) << flushed.error().text;
+        EXPECT_EQ(*flushed, Done::yes);
     }
 
     std::unique_ptr<Subscriber> subscriber_;

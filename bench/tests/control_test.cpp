@@ -227,7 +227,8 @@ protected:
     }
     void dies(std::size_t who) { theirs_[who] = Control{Fd{}, *stop_}; }
 
-    std::string explanation(const std::string& seen) { return explained(Error{seen}, channels_).error().text; }
+    std::string explanation(const Error& seen) { return explained(seen, channels_).error().text; }
+    std::string explanation(const std::string& seen) { return explanation(Error{seen}); }
 
     Result<Stop> stop_;
     std::vector<Control> channels_;
@@ -248,7 +249,7 @@ TEST_F(ExplainedTest, WhoGaveUpBecauseAnotherDiedIsNotToBlame) {
     gives_up(0, "take from ring: the publisher is gone");
     dies(1);
 
-    EXPECT_EQ(explanation("control channel: sub2 closed the connection before the run was over"),
+    EXPECT_EQ(explanation(channels_[1].error("sub2 closed the connection before the run was over")),
               "control channel: sub2 closed the connection before the run was over");
     EXPECT_TRUE(explanation("publish: nobody is there").starts_with("control channel: sub2 closed"));
 }
@@ -262,7 +263,7 @@ TEST_F(ExplainedTest, WhoGaveUpSaysWhyWhereNobodyDied) {
 TEST_F(ExplainedTest, WhoIsDoneIsNotTakenForDead) {
     dies(0);  // it had said goodbye
 
-    EXPECT_EQ(explanation("control channel: no answer from sub3 within the time limit"),
+    EXPECT_EQ(explanation(channels_[2].error("no answer from sub3 within the time limit")),
               "control channel: no answer from sub3 within the time limit");
 }
 

@@ -18,7 +18,7 @@
 #include "tests/program.hpp"
 #include "tests/transports.hpp"
 #include "transports/ip_endpoint.hpp"
-#include "transports/local_door.hpp"
+#include "transports/local_endpoint.hpp"
 #include "transports/local_socket.hpp"
 #include "transports/socket_wait.hpp"
 #include "transports/stream.hpp"
@@ -315,8 +315,8 @@ TEST_P(DatagramsBeforeAPublisher, DoNotKeepTheTimeLimitFromBeingLookedAt) {
     ASSERT_TRUE(publisher);
 
     const auto first = (*subscriber)->match(Patience{0});
-    ASSERT_TRUE(first);
-    ASSERT_FALSE(*first) << "everything was taken at once";
+    ASSERT_TRUE(first.has_value());
+    ASSERT_EQ(*first, Done::not_yet) << "everything was taken at once";
     expect_match(**publisher, **subscriber);
     subscriber->reset();
 }
@@ -334,7 +334,7 @@ Fd false_publisher(const Subscriber& subscriber, std::size_t max_bytes, bool kno
         socket = Fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
         EXPECT_EQ(::connect(socket.get(), where->address.get(), where->address.length()), 0);
     } else {
-        auto knocked = knock_at(subscriber.endpoint());
+        auto knocked = connect_to_local(subscriber.endpoint());
         EXPECT_TRUE(knocked) << knocked.error().text;
         socket = std::move(*knocked);
     }
@@ -352,7 +352,7 @@ TEST_P(StreamsOfLittle, DoNotKeepTheTimeLimitFromBeingLookedAt) {
     ASSERT_TRUE(subscriber);
     const Fd publisher = false_publisher(**subscriber, topic.max_bytes, true);
     const auto joined = (*subscriber)->match(plenty);
-    ASSERT_TRUE(joined && *joined);
+    ASSERT_TRUE(is_done(joined));
     std::atomic<bool> is_over{false};
     std::thread dripping{[&] {
         std::string bytes(header_bytes + 1000, '\0');
@@ -386,8 +386,8 @@ TEST(StrangersAtAStream, DoNotKeepTheTimeLimitFromBeingLookedAt) {
     ASSERT_TRUE(publisher);
 
     const auto first = (*subscriber)->match(Patience{0});
-    ASSERT_TRUE(first);
-    ASSERT_FALSE(*first) << "all strangers were let in and out first";
+    ASSERT_TRUE(first.has_value());
+    ASSERT_EQ(*first, Done::not_yet) << "all strangers were let in and out first";
     expect_match(**publisher, **subscriber);
 }
 
@@ -482,16 +482,16 @@ TEST(WithoutDescriptors, ALocalSubscriberWaitsForItsPublisher) {
     const Topic topic{"test-" + std::to_string(now_ns()), 64, "127.0.0.1"};
     auto subscriber = (*uds)->subscribe(topic);
     ASSERT_TRUE(subscriber);
-    const auto plate = parse_door_plate((*subscriber)->endpoint());
-    ASSERT_TRUE(plate);
+    const auto endpoint = parse_local_endpoint((*subscriber)->endpoint());
+    ASSERT_TRUE(endpoint);
     rlimit usual{};
     ::getrlimit(RLIMIT_NOFILE, &usual);
-    auto stranger = connect_locally(plate->name);  // it is let in, or waits, as it comes
+    auto stranger = connect_locally(endpoint->name);  // it is let in, or waits, as it comes
     ASSERT_TRUE(stranger);
     const Fd next{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     const rlimit none{static_cast<rlim_t>(next.get()), usual.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-    const AbstractAddress address{plate->name};
+    const AbstractAddress address{endpoint->name};
     const int connected = ::connect(next.get(), address.get(), address.length);
     const double before_s = seconds_of(RUSAGE_SELF);
     sleep_until(now_ns() + 1'000'000'000);

@@ -141,7 +141,7 @@ TEST(Histogram, TravelsInFramesAndArrivesWhole) {
     for (std::size_t at = 0; at < frames.size(); ++at) {
         EXPECT_LE(frames[at].text.size(), longest_text);
         const auto whole = reader.add(frames[at]);
-        ASSERT_TRUE(whole) << whole.error().text;
+        ASSERT_TRUE(whole.has_value()) << whole.error().text;
         EXPECT_EQ(*whole, at + 1 == frames.size());
     }
 
@@ -162,7 +162,7 @@ TEST(Histogram, AnEmptyOneTravelsToo) {
 
     ASSERT_EQ(frames.size(), 1U);
     const auto whole = reader.add(frames.front());
-    EXPECT_TRUE(whole && *whole);
+    EXPECT_TRUE(whole.has_value() && *whole);
     EXPECT_EQ(reader.histogram.count(), 0U);
     EXPECT_TRUE(reader.histogram.bins().empty());
 }
@@ -171,7 +171,7 @@ TEST(Histogram, BinsThatThereAreNotAreRefused) {
     for (const char* bins : {"x,", "99999999999999999999:1,", "60000000001:5,", "18446744073709551615:1,", "1:1:1,",
                              ":,", "5:0,", "5:1", "5:1,5:1,", "2049:1,"}) {
         HistogramReader reader;
-        EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 5, 5, 5, 0, 25, 0}, bins})) << bins;
+        EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 5, 5, 5, 0, 25, 0}, bins}).has_value()) << bins;
         EXPECT_TRUE(reader.histogram.bins().empty()) << bins;
     }
 }
@@ -188,7 +188,7 @@ Frame one_number_changed(std::size_t place, std::uint64_t number) {
 TEST(Histogram, NumbersThatDoNotFitItsBinsAreRefused) {
     HistogramReader honest;
     const auto whole = honest.add(one_number_changed(0, 1));
-    ASSERT_TRUE(whole && *whole);
+    ASSERT_TRUE(whole.has_value() && *whole);
     EXPECT_EQ(honest.histogram.count(), 4U);
     const std::vector<std::pair<std::size_t, std::uint64_t>> changes{
         {2, 0},          {2, 3},          {2, 5},
@@ -201,25 +201,25 @@ TEST(Histogram, NumbersThatDoNotFitItsBinsAreRefused) {
         {9, 0},          {9, UINT64_MAX}};  // sum and squares
     for (const auto& [place, number] : changes) {
         HistogramReader reader;
-        EXPECT_FALSE(reader.add(one_number_changed(place, number))) << place << " " << number;
+        EXPECT_FALSE(reader.add(one_number_changed(place, number)).has_value()) << place << " " << number;
     }
 }
 
 // The next frame cleared from the bin of the smallest to that of the largest, and wrote far behind the last.
 TEST(Histogram, ASmallestAboveTheLargestHarmsNothing) {
     HistogramReader reader;
-    EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, ""}));
-    EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, "5:1,"}));
+    EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, ""}).has_value());
+    EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, "5:1,"}).has_value());
     const auto next = reader.add({FrameKind::histogram, {1}, ""});
-    EXPECT_TRUE(next && *next);
+    EXPECT_TRUE(next.has_value() && *next);
 }
 
 TEST(Histogram, PartsWithoutEndAreRefused) {
     HistogramReader reader;
-    EXPECT_TRUE(reader.add({FrameKind::histogram, {0}, "5:1,"}));
-    EXPECT_FALSE(reader.add({FrameKind::histogram, {0}, ""}));
-    EXPECT_TRUE(reader.add({FrameKind::histogram, {0}, "5:1,"}));
-    EXPECT_FALSE(reader.add({FrameKind::histogram, {0}, "5:1,"}));
+    EXPECT_TRUE(reader.add({FrameKind::histogram, {0}, "5:1,"}).has_value());
+    EXPECT_FALSE(reader.add({FrameKind::histogram, {0}, ""}).has_value());
+    EXPECT_TRUE(reader.add({FrameKind::histogram, {0}, "5:1,"}).has_value());
+    EXPECT_FALSE(reader.add({FrameKind::histogram, {0}, "5:1,"}).has_value());
 }
 
 /// So many of the same value, by doubling.

@@ -24,10 +24,10 @@
 #include "tests/messages.hpp"
 #include "tests/program.hpp"
 #include "tests/transports.hpp"
+#include "transports/broadcast_ring.hpp"
 #include "transports/ip_endpoint.hpp"
-#include "transports/local_door.hpp"
+#include "transports/local_endpoint.hpp"
 #include "transports/local_socket.hpp"
-#include "transports/spsc_ring.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {
@@ -65,11 +65,11 @@ protected:
         EXPECT_EQ(::ftruncate(memory.get(), bytes), 0);
         EXPECT_EQ(::pwrite(memory.get(), &head, sizeof head, 0), static_cast<ssize_t>(sizeof head));
         EXPECT_EQ(::fcntl(memory.get(), F_ADD_SEALS, seals), 0);
-        const auto socket = knock_at((*subscriber)->endpoint());
+        const auto socket = connect_to_local((*subscriber)->endpoint());
         EXPECT_TRUE(socket);
         EXPECT_TRUE(send_descriptor(*socket, memory, {agreed_bytes, 0}));
         const auto matched = (*subscriber)->match(plenty);
-        return matched ? "" : matched.error().text;
+        return matched.has_value() ? "" : matched.error().text;
     }
 };
 
@@ -156,7 +156,7 @@ bool is_seen(const std::string& name) {
     return false;
 }
 
-struct Knock {
+struct Password {
     std::uint64_t magic = 0x31304B4C4F4F4454;
     std::uint64_t token = 0;
 };
@@ -173,7 +173,7 @@ protected:
         auto subscriber = transport(GetParam()).subscribe(topic_);
         EXPECT_TRUE(subscriber);
         subscriber_ = std::move(*subscriber);
-        plate_ = *parse_door_plate(subscriber_->endpoint());
+        endpoint_ = *parse_local_endpoint(subscriber_->endpoint());
     }
 
     void expect_the_true_publisher_to_be_let_in() {
@@ -187,16 +187,16 @@ protected:
 
     Topic topic_;
     std::unique_ptr<Subscriber> subscriber_;
-    DoorPlate plate_;
+    LocalEndpoint endpoint_;
 };
 
 TEST_P(LocalNeighbours, OfAnotherUserAreTurnedAwayEvenIfTheyKnewTheToken) {
     if (::geteuid() != 0) LEAVE_OUT << "needs root, to become another user";
     Neighbour stranger{Neighbour::User::nobody, [this] {
-                           if (!is_seen(plate_.name)) return false;
-                           const auto socket = connect_locally(plate_.name);
-                           const Knock knock{.token = plate_.knock};
-                           if (!socket || ::send(socket->get(), &knock, sizeof knock, MSG_NOSIGNAL) < 0)
+                           if (!is_seen(endpoint_.name)) return false;
+                           const auto socket = connect_locally(endpoint_.name);
+                           const Password password{.token = endpoint_.client_token};
+                           if (!socket || ::send(socket->get(), &password, sizeof password, MSG_NOSIGNAL) < 0)
                                return !!socket;
                            return is_turned_away(*socket);
                        }};
@@ -208,14 +208,14 @@ TEST_P(LocalNeighbours, OfAnotherUserAreTurnedAwayEvenIfTheyKnewTheToken) {
 TEST_P(LocalNeighbours, WithoutTheTokenAreTurnedAwayOrWaitOutside) {
     std::vector<Fd> silent;
     for (int count = 0; count < 6; ++count) {
-        auto socket = connect_locally(plate_.name);
+        auto socket = connect_locally(endpoint_.name);
         ASSERT_TRUE(socket);
         silent.push_back(std::move(*socket));
     }
     Neighbour stranger{Neighbour::User::own, [this] {
-                           const auto socket = connect_locally(plate_.name);
-                           const Knock knock{.token = plate_.knock + 1};
-                           return socket && ::send(socket->get(), &knock, sizeof knock, MSG_NOSIGNAL) > 0 &&
+                           const auto socket = connect_locally(endpoint_.name);
+                           const Password password{.token = endpoint_.client_token + 1};
+                           return socket && ::send(socket->get(), &password, sizeof password, MSG_NOSIGNAL) > 0 &&
                                   is_turned_away(*socket);
                        }};
     EXPECT_EQ(stranger.result(), 0);
@@ -232,7 +232,7 @@ TEST_P(LocalNeighbours, OfAnotherUserWhoListenAreHandedNothing) {
                            return is_turned_away(Fd{::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC)});
                        }};
     for (const Deadline deadline{plenty}; !is_seen(name) && !deadline.passed(); Program::pause()) continue;
-    const auto publisher = transport(GetParam()).advertise(topic_, {DoorPlate{name, 1, 2}.text()});
+    const auto publisher = transport(GetParam()).advertise(topic_, {LocalEndpoint{name, 1, 2}.text()});
 
     ASSERT_FALSE(publisher);
     EXPECT_NE(publisher.error().text.find("belongs to another user"), std::string::npos) << publisher.error().text;
@@ -245,14 +245,14 @@ TEST_P(LocalNeighbours, WhoListenAndDoNotKnowTheAnswerGetTheKnockAndNothingElse)
                            const auto listener = listen_locally(name);
                            if (!listener || !readable(*listener, Deadline{plenty})) return false;
                            const Fd guest{::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC)};
-                           Knock knock;
+                           Password password;
                            if (!readable(guest, Deadline{plenty})) return false;
-                           if (::recv(guest.get(), &knock, sizeof knock, 0) != sizeof knock) return false;
-                           ::send(guest.get(), &knock, sizeof knock, MSG_NOSIGNAL);
+                           if (::recv(guest.get(), &password, sizeof password, 0) != sizeof password) return false;
+                           ::send(guest.get(), &password, sizeof password, MSG_NOSIGNAL);
                            return is_turned_away(guest);
                        }};
     for (const Deadline deadline{plenty}; !is_seen(name) && !deadline.passed(); Program::pause()) continue;
-    const auto publisher = transport(GetParam()).advertise(topic_, {DoorPlate{name, 1, 2}.text()});
+    const auto publisher = transport(GetParam()).advertise(topic_, {LocalEndpoint{name, 1, 2}.text()});
 
     ASSERT_FALSE(publisher);
     EXPECT_NE(publisher.error().text.find("is not the subscriber"), std::string::npos) << publisher.error().text;
@@ -290,7 +290,7 @@ TEST_P(HostileBytes, AreNotHeardAndTheMessagesOfTheTruePublisherArrive) {
     auto loan = (*publisher)->loan(agreed_bytes);
     ASSERT_TRUE(loan);
     write_message(loan->bytes(), 5, {});
-    ASSERT_TRUE(loan->publish(plenty));
+    ASSERT_TRUE(is_done(loan->publish(plenty)));
 
     {
         const auto sample = (*subscriber)->take(plenty);
@@ -549,7 +549,7 @@ TEST(LocalEndpoint, OfAnotherProgramIsNeverKnockedAt) {
     ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), length), 0);
     ASSERT_EQ(::listen(listener.get(), 1), 0);
 
-    EXPECT_FALSE(knock_at(name + "/1/2"));
+    EXPECT_FALSE(connect_to_local(name + "/1/2"));
     EXPECT_FALSE(readable(listener, Deadline{Patience{0}})) << "somebody came";
 }
 
@@ -590,8 +590,7 @@ TEST(ControlPort, ListensOnLoopbackUnlessToldOtherwise) {
     EXPECT_EQ(address, "0100007F");
 }
 
-// -- Over TCP, whoever gets the port of somebody who has left
-// ----------------------------------------------------------
+// ---- over TCP: another program gets the port of a peer that has left ----
 
 class OverTcp : public testing::TestWithParam<const Transport*> {
 protected:

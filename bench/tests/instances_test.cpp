@@ -94,7 +94,7 @@ TEST(Instances, PlaceAndNumberSayTheSame) {
     const auto written = numbers(3, 20);
     for (std::uint64_t place = 0; place < written.size(); ++place) {
         EXPECT_EQ(number_at(place, 3), written[place]);
-        EXPECT_EQ(place_of(written[place], 3), place);
+        EXPECT_EQ(index_of(written[place], 3), place);
     }
 }
 

@@ -19,7 +19,7 @@ namespace tacholog {
 
 inline constexpr Handling verified{Touch::write_read, true};
 
-inline Result<bool> try_to_send(Publisher& publisher, std::uint64_t number, std::size_t bytes, Patience patience) {
+inline Result<Done> try_to_send(Publisher& publisher, std::uint64_t number, std::size_t bytes, Patience patience) {
     auto loan = publisher.loan(bytes);
     if (!loan) return loan.error();
     write_message(loan->bytes(), number, verified);
@@ -28,8 +28,8 @@ inline Result<bool> try_to_send(Publisher& publisher, std::uint64_t number, std:
 
 inline void send(Publisher& publisher, std::uint64_t number, std::size_t bytes) {
     const auto sent = try_to_send(publisher, number, bytes, plenty);
-    ASSERT_TRUE(sent) << sent.error().text;
-    ASSERT_TRUE(*sent) << "no room for message " << number;
+    ASSERT_TRUE(sent.has_value()) << sent.error().text;
+    ASSERT_EQ(*sent, Done::yes) << "no room for message " << number;
 }
 
 inline void expect(Subscriber& subscriber, std::uint64_t number, std::size_t bytes) {
@@ -44,8 +44,8 @@ inline void expect(Subscriber& subscriber, std::uint64_t number, std::size_t byt
 
 inline void expect_match(Subscriber& subscriber) {
     const auto matched = subscriber.match(plenty);
-    ASSERT_TRUE(matched) << matched.error().text;
-    ASSERT_TRUE(*matched) << "no publisher joined";
+    ASSERT_TRUE(matched.has_value()) << matched.error().text;
+    ASSERT_EQ(*matched, Done::yes) << "no publisher joined";
 }
 
 /// By turns: each may wait for the others.
@@ -57,14 +57,14 @@ inline void expect_match(Publisher& publisher, const std::vector<Subscriber*>& s
         ASSERT_FALSE(deadline.passed()) << "the two sides did not meet";
         if (!joined) {
             const auto matched = publisher.match(Patience{10});
-            ASSERT_TRUE(matched) << matched.error().text;
-            joined = *matched;
+            ASSERT_TRUE(matched.has_value()) << matched.error().text;
+            joined = *matched == Done::yes;
         }
         for (std::size_t at = 0; at < subscribers.size(); ++at) {
             if (met[at]) continue;
             const auto matched = subscribers[at]->match(joined ? plenty : Patience{10});
-            ASSERT_TRUE(matched) << matched.error().text;
-            met[at] = *matched;
+            ASSERT_TRUE(matched.has_value()) << matched.error().text;
+            met[at] = *matched == Done::yes;
         }
     }
 }
@@ -101,14 +101,14 @@ inline void expect_full_without_loss(Publisher& publisher, Subscriber& subscribe
         loan.emplace(std::move(*next));
         write_message(loan->bytes(), sent_count, verified);
         const auto sent = loan->publish(Patience{1});
-        ASSERT_TRUE(sent) << sent.error().text;
-        if (!*sent) break;
+        ASSERT_TRUE(sent.has_value()) << sent.error().text;
+        if (*sent == Done::not_yet) break;
         ++sent_count;
     }
     const std::uint64_t on_the_way = sent_count / batch_messages * batch_messages;
     expect_all(subscriber, on_the_way, bytes);
     const auto sent = loan->publish(plenty);
-    ASSERT_TRUE(sent && *sent);
+    ASSERT_TRUE(is_done(sent));
     expect_all(subscriber, sent_count + 1 - on_the_way, bytes, on_the_way);
 }
 

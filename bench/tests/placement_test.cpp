@@ -15,7 +15,7 @@ SideCpus side(const Cpus& allowed, const Cpus& achieved, std::size_t threads = 1
 TEST(Placement, TakesACpuThatNobodyMeasuresOn) {
     const auto pub = side({0, 1, 2, 3}, {0});
     const auto sub = side({0, 1, 2, 3}, {1});
-    const auto placement = place(pub, {pub, sub});
+    const auto placement = choose_placement(pub, {pub, sub});
 
     EXPECT_TRUE(placement.live);
     EXPECT_FALSE(placement.shared);
@@ -26,21 +26,21 @@ TEST(Placement, OfTwoCpusThatMeasureLeavesNone) {
     const auto pub = side({0, 1}, {0});
     const auto sub = side({0, 1}, {1});
 
-    EXPECT_FALSE(place(pub, {pub, sub}).live);
-    EXPECT_FALSE(place(sub, {pub, sub}).live);
-    EXPECT_FALSE(place(pub, {pub, sub}).shared);
+    EXPECT_FALSE(choose_placement(pub, {pub, sub}).live);
+    EXPECT_FALSE(choose_placement(sub, {pub, sub}).live);
+    EXPECT_FALSE(choose_placement(pub, {pub, sub}).shared);
 }
 
 TEST(Placement, OfAnyOfTwoCpusLeavesNoneForTwoThreads) {
     const auto any = side({0, 1}, {0, 1});
 
-    EXPECT_FALSE(place(any, {any, any}).live);
-    EXPECT_FALSE(place(any, {any, any}).shared);
+    EXPECT_FALSE(choose_placement(any, {any, any}).live);
+    EXPECT_FALSE(choose_placement(any, {any, any}).shared);
 }
 
 TEST(Placement, OfAnyOfFourCpusLeavesSomeToTheKernelsChoice) {
     const auto any = side({0, 1, 2, 3}, {0, 1, 2, 3});
-    const auto placement = place(any, {any, any});
+    const auto placement = choose_placement(any, {any, any});
 
     EXPECT_TRUE(placement.live);
     EXPECT_EQ(placement.reporting, (Cpus{0, 1, 2, 3}));
@@ -50,12 +50,12 @@ TEST(Placement, KeepsOffACpuThatIsOneThreadsOwn) {
     const auto pub = side({0, 1, 2}, {0});
     const auto sub = side({0, 1, 2}, {0, 1, 2});
 
-    EXPECT_EQ(place(pub, {pub, sub}).reporting, (Cpus{1, 2}));
+    EXPECT_EQ(choose_placement(pub, {pub, sub}).reporting, (Cpus{1, 2}));
 }
 
 TEST(Placement, OnOneCpuSidesTakeTurns) {
     const auto both = side({0, 1}, {0});
-    const auto placement = place(both, {both, both});
+    const auto placement = choose_placement(both, {both, both});
 
     EXPECT_TRUE(placement.shared);
     EXPECT_TRUE(placement.live);
@@ -66,15 +66,15 @@ TEST(Placement, ThreadsOfOneSideShareToo) {
     const auto pubs = side({0, 1}, {0}, 4);
     const auto sub = side({0, 1}, {1});
 
-    EXPECT_TRUE(place(sub, {pubs, sub}).shared);
+    EXPECT_TRUE(choose_placement(sub, {pubs, sub}).shared);
 }
 
 TEST(Placement, AnotherHostHasCpusOfItsOwn) {
     const auto pub = side({0, 1}, {0}, 1, "here");
     const auto sub = side({0, 1}, {0}, 1, "there");
 
-    EXPECT_FALSE(place(sub, {pub, sub}).shared);
-    EXPECT_EQ(place(sub, {pub, sub}).reporting, Cpus{1});
+    EXPECT_FALSE(choose_placement(sub, {pub, sub}).shared);
+    EXPECT_EQ(choose_placement(sub, {pub, sub}).reporting, Cpus{1});
 }
 
 TEST(Placement, WhatASideSaysArrivesAsItWasSaid) {

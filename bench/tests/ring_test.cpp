@@ -8,9 +8,9 @@
 #include <random>
 #include <tuple>
 
+#include "transports/broadcast_ring.hpp"
 #include "transports/chunk_pool.hpp"
 #include "transports/local_socket.hpp"
-#include "transports/spsc_ring.hpp"
 
 namespace tacholog {
 namespace {

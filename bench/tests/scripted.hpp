@@ -23,9 +23,9 @@ public:
     explicit ScriptedPublisher(std::function<bool(const Bytes&)> taken, std::function<void()> flushed = nullptr)
         : Publisher(64), taken_(std::move(taken)), flushed_(std::move(flushed)) {}
 
-    Result<bool> flush(Patience) override {
+    Result<Done> flush(Patience) override {
         if (flushed_) flushed_();
-        return true;
+        return Done::yes;
     }
 
 private:
@@ -33,7 +33,7 @@ private:
         buffer_.resize(bytes);
         return std::span{buffer_};
     }
-    Result<bool> commit(Patience) override { return taken_(buffer_); }
+    Result<Done> commit(Patience) override { return done_if(taken_(buffer_)); }
     void abandon() noexcept override {}
 
     std::function<bool(const Bytes&)> taken_;
@@ -47,7 +47,7 @@ public:
     explicit ScriptedSubscriber(std::function<Bytes()> next) : next_(std::move(next)) {}
 
     std::string endpoint() const override { return ""; }
-    Result<bool> match(Patience) override { return true; }
+    Result<Done> match(Patience) override { return Done::yes; }
 
 private:
     Result<std::span<const std::byte>> receive(Patience) override {

@@ -68,7 +68,7 @@ Road* road = nullptr;
 class Answers final : public Subscriber {
 public:
     std::string endpoint() const override { return "here"; }
-    Result<bool> match(Patience) override { return true; }
+    Result<Done> match(Patience) override { return Done::yes; }
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {

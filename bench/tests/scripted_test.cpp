@@ -155,7 +155,7 @@ TEST(ScriptedIntake, LastsFromTheFirstMessageThatCountsToTheLast) {
     const auto take = [&](std::uint64_t number) {
         coming.push_back(message(number));
         stand_still(millisecond);
-        ASSERT_TRUE(intake.take(64, Patience{0}, read, to_nobody));
+        ASSERT_TRUE(is_done(intake.take(64, Patience{0}, read, to_nobody)));
     };
 
     take(9);  // of the phase before

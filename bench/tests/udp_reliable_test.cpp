@@ -59,7 +59,7 @@ TEST_F(OverABadNetwork, ANetworkThatIsCutEndsBothSides) {
         auto loan = publisher_->loan(1024);
         ASSERT_TRUE(loan);
         const auto sent = loan->publish(Patience{100});
-        if (!sent) publisher_says = sent.error().text;
+        if (!sent.has_value()) publisher_says = sent.error().text;
     }
 
     EXPECT_NE(subscriber_says.find("the publisher is gone"), std::string::npos) << subscriber_says;

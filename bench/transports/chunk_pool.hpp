@@ -8,7 +8,7 @@
 // Slow subscribers are left behind. Each ring has its own pace: its subscriber says how many references it has given
 // back, and a message that finds no place in a ring is dropped for that subscriber alone. There are enough chunks for
 // all rings to be full of different ones. (Where the publisher waits for all subscribers, a ring of slots is enough:
-// spsc_ring.hpp.)
+// broadcast_ring.hpp.)
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-#include "transports/spsc_ring.hpp"
+#include "transports/broadcast_ring.hpp"
 
 namespace tacholog {
 
@@ -83,12 +83,12 @@ public:
     const PoolShape& shape() const { return shape_; }
     PoolHeader& header() const { return *std::launder(reinterpret_cast<PoolHeader*>(start_)); }
     Progress& progress(std::size_t subscriber) const {
-        std::byte* place = start_ + sizeof(PoolHeader) + subscriber * sizeof(Progress);
-        return *std::launder(reinterpret_cast<Progress*>(place));
+        std::byte* memory = start_ + sizeof(PoolHeader) + subscriber * sizeof(Progress);
+        return *std::launder(reinterpret_cast<Progress*>(memory));
     }
     Reference& reference(std::size_t subscriber, std::uint64_t turn) const {
-        std::byte* place = rings_ + (subscriber * shape_.references + (turn & mask_)) * sizeof(Reference);
-        return *std::launder(reinterpret_cast<Reference*>(place));
+        std::byte* memory = rings_ + (subscriber * shape_.references + (turn & mask_)) * sizeof(Reference);
+        return *std::launder(reinterpret_cast<Reference*>(memory));
     }
     ChunkHead& head(std::uint32_t chunk) const {
         return *std::launder(reinterpret_cast<ChunkHead*>(chunks_ + chunk * shape_.stride));
@@ -155,10 +155,10 @@ private:
 
     bool look_for_room(std::size_t to) {
         Ring& ring = rings_[to];
-        const std::size_t places = pool_.shape().references;
-        if (ring.turn - ring.released >= places)
+        const std::size_t references = pool_.shape().references;
+        if (ring.turn - ring.released >= references)
             ring.released = pool_.progress(to).released.load(std::memory_order_acquire);
-        ring.has_room = ring.turn - ring.released < places;
+        ring.has_room = ring.turn - ring.released < references;
         if (!ring.has_room) ++ring.dropped;
         return ring.has_room;
     }
@@ -188,11 +188,11 @@ private:
 class ChunkReader {
 public:
     ChunkReader() = default;
-    explicit ChunkReader(ChunkPool pool, std::size_t place = 0) : pool_(pool), place_(place) {}
+    explicit ChunkReader(ChunkPool pool, std::size_t reader_index = 0) : pool_(pool), reader_index_(reader_index) {}
 
     /// The next message, in place; a span without data if there is none.
     std::span<const std::byte> read() {
-        const std::uint64_t word = pool_.reference(place_, turn_).word.load(std::memory_order_acquire);
+        const std::uint64_t word = pool_.reference(reader_index_, turn_).word.load(std::memory_order_acquire);
         if (word >> 32 != Ring::mark(turn_)) {
             // The reference and the chunk's first line then travel at once, not one after the other.
             __builtin_prefetch(&pool_.head(likely_next()));
@@ -206,7 +206,7 @@ public:
     void release() {
         pool_.head(chunk_).holders.fetch_sub(1, std::memory_order_release);
         ++turn_;
-        pool_.progress(place_).released.store(turn_, std::memory_order_release);
+        pool_.progress(reader_index_).released.store(turn_, std::memory_order_release);
     }
 
 private:
@@ -216,7 +216,7 @@ private:
     }
 
     ChunkPool pool_;
-    std::size_t place_ = 0;
+    std::size_t reader_index_ = 0;
     std::uint64_t turn_ = 0;
     std::uint32_t chunk_ = 0;
 };

@@ -30,8 +30,8 @@ struct Corruption {
     bool each = false;                ///< each byte in turn: the first of such messages has its first byte changed
     std::uint8_t mask = 0xFF;
 
-    /// The place in a message of this size, when so many have been changed before.
-    std::size_t place(std::size_t bytes, std::uint64_t before = 0) const {
+    /// Which byte of a message of this size to change, when so many messages have been changed before.
+    std::size_t byte_index(std::size_t bytes, std::uint64_t before = 0) const {
         return each ? before % bytes : byte.value_or(bytes - 1);
     }
 };

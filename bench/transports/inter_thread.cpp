@@ -20,10 +20,10 @@ struct SharedRing {
 /// Where a subscriber waits for the ring that the publisher makes for all of them.
 class Seat {
 public:
-    void give(std::shared_ptr<SharedRing> ring, std::size_t place) {
+    void give(std::shared_ptr<SharedRing> ring, std::size_t reader_index) {
         const std::lock_guard lock{mutex_};
         ring_ = std::move(ring);
-        place_ = place;
+        reader_index_ = reader_index;
         came_.notify_one();
     }
 
@@ -34,13 +34,13 @@ public:
         return ring_;
     }
 
-    std::size_t place() const { return place_; }  ///< once the ring has come
+    std::size_t reader_index() const { return reader_index_; }  ///< once the ring has come
 
 private:
     std::mutex mutex_;
     std::condition_variable came_;
     std::shared_ptr<SharedRing> ring_;
-    std::size_t place_ = 0;
+    std::size_t reader_index_ = 0;
 };
 
 using Meeting = MeetingPlace<Seat>;
@@ -54,13 +54,13 @@ public:
     ~ThreadSubscriber() override { Meeting::instance().close(name_); }
 
     std::string endpoint() const override { return name_; }
-    Result<bool> match(Patience patience) override {
-        if (attached()) return true;
+    Result<Done> match(Patience patience) override {
+        if (attached()) return Done::yes;
         auto shared = seat_->wait(patience);
-        if (!shared) return false;
+        if (!shared) return Done::not_yet;
         const Ring ring = shared->ring;
-        attach(ring, std::move(shared), seat_->place());
-        return true;
+        attach(ring, std::move(shared), seat_->reader_index());
+        return Done::yes;
     }
 
 private:
@@ -82,7 +82,8 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints
     auto mapping = Mapping::map(-1, shape.bytes());
     if (!mapping) return mapping.error();
     auto shared = std::make_shared<SharedRing>(std::move(*mapping), shape, topic.waiting);
-    for (std::size_t place = 0; place < seats.size(); ++place) seats[place]->give(shared, place);
+    for (std::size_t reader_index = 0; reader_index < seats.size(); ++reader_index)
+        seats[reader_index]->give(shared, reader_index);
     const Ring ring = shared->ring;
     return std::unique_ptr<Publisher>{
         std::make_unique<RingPublisher>(ring, std::move(shared), topic.name, Written::in_place)};

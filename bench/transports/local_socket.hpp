@@ -68,7 +68,7 @@ inline bool hung_up(const Fd& socket) {
 
 /// Shared memory begins with this, so that a subscriber notices memory of another program or version. Raise the version
 /// whenever you change anything behind it: the ring, its slots, the pool, its chunks, how the sides wake each other.
-struct alignas(128) MemoryHead {  // a pair of cache lines, so that what follows begins with one: spsc_ring.hpp
+struct alignas(128) MemoryHead {  // a pair of cache lines, so that what follows begins with one: broadcast_ring.hpp
     static constexpr std::uint64_t right_magic = 0x4D48534F48434154;  // "TACHOSHM" in memory
     static constexpr std::uint64_t right_version = 2;
 
@@ -80,7 +80,7 @@ struct alignas(128) MemoryHead {  // a pair of cache lines, so that what follows
 /// What a subscriber is told of the memory that it is given.
 struct MemoryOffer {
     std::size_t max_bytes = 0;  ///< the largest message
-    std::size_t place = 0;      ///< which of the subscribers it is in there, from 0
+    std::size_t reader = 0;     ///< which of the subscribers it is in there, from 0
 };
 
 /// A message of one offer with room for one descriptor beside it.

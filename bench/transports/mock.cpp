@@ -52,7 +52,7 @@ Result<void> ready(const RunPlan& plan) {
     if (!injection) return injection.error();
     const std::size_t smallest_bytes = plan.smallest_bytes();
     for (const Corruption& corrupt : {injection->corrupt, injection->corrupt_answer}) {
-        if (corrupt.place(smallest_bytes) < smallest_bytes) continue;
+        if (corrupt.byte_index(smallest_bytes) < smallest_bytes) continue;
         return Error{"--set faults=" + value_of(plan.settings, "faults") + ": a message of " +
                      std::to_string(smallest_bytes) + " bytes has no byte " + std::to_string(*corrupt.byte) +
                      " (the first is 0)"};
@@ -103,7 +103,7 @@ public:
         const auto passed_ns = start_ns_ + static_cast<Nanoseconds>(served_ns_);
         Held held{Bytes(message.begin(), message.end()), passed_ns + injection_.hold_ns};
         if (const Corruption& corrupt = injection_.corrupt; is_due(corrupt.every))
-            held.bytes[corrupt.place(held.bytes.size(), corrupted_++)] ^= std::byte{corrupt.mask};
+            held.bytes[corrupt.byte_index(held.bytes.size(), corrupted_++)] ^= std::byte{corrupt.mask};
         const Held again = is_due(injection_.duplicate) ? held : Held{};
         if (is_due(injection_.reorder) && !swapped_) {
             swapped_ = std::move(held);
@@ -169,15 +169,15 @@ private:
         return loaned_;
     }
 
-    Result<bool> commit(Patience patience) override {
+    Result<Done> commit(Patience patience) override {
         const auto put = [this] { return channel_->put(loaned_); };
         const auto gone = [this] { return channel_->has_left(&Channel::subscriber_left); };
-        if (put() || wait_until(put, channel_->waiting, patience, channel_->publisher, gone, longest_nap_ns)) {
+        if (put() || wait_for(put, channel_->waiting, patience, channel_->publisher, gone, longest_nap_ns)) {
             channel_->subscriber.wake();
-            return true;
+            return Done::yes;
         }
         if (gone()) return Error{"publish on " + name_ + ": the subscriber is gone"};
-        return false;
+        return Done::not_yet;
     }
 
     void abandon() noexcept override {}
@@ -200,13 +200,13 @@ public:
     }
 
     std::string endpoint() const override { return name_; }
-    Result<bool> match(Patience) override { return true; }
+    Result<Done> match(Patience) override { return Done::yes; }
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
         const auto get = [this] { return channel_->get(taken_); };
         const auto never = [] { return false; };
-        if (!get() && !wait_until(get, channel_->waiting, patience, channel_->subscriber, never, longest_nap_ns)) {
+        if (!get() && !wait_for(get, channel_->waiting, patience, channel_->subscriber, never, longest_nap_ns)) {
             return std::span<const std::byte>{};
         }
         channel_->publisher.wake();

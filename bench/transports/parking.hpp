@@ -1,4 +1,4 @@
-// A place in shared memory where threads sleep until another thread wakes them: a futex. Memory of zeros is one where
+// A word in shared memory on which threads sleep until another thread wakes them: a futex. Memory of zeros is one where
 // no thread sleeps.
 #pragma once
 
@@ -65,8 +65,8 @@ static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 
 /// Waits until `ready()`, in the way that was asked for. False if it is not within `patience`, or if `gone()`.
 template <typename Ready, typename Gone>
-bool wait_until(Ready&& ready, Waiting waiting, Patience patience, Parking& parking, Gone&& gone,
-                Nanoseconds nap_ns = Parking::longest_nap_ns) {
+bool wait_for(Ready&& ready, Waiting waiting, Patience patience, Parking& parking, Gone&& gone,
+              Nanoseconds nap_ns = Parking::longest_nap_ns) {
     for (BusyPoll poll{patience, waiting}; poll.wait();) {
         if (ready()) return true;
     }

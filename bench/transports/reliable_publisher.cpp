@@ -83,14 +83,14 @@ Result<std::span<std::byte>> ReliablePublisher::acquire(std::size_t bytes) {
 }
 
 // A message is published once it has its place among those under way; the housekeeper sends what this leaves.
-Result<bool> ReliablePublisher::commit(Patience patience) {
+Result<Done> ReliablePublisher::commit(Patience patience) {
     const std::lock_guard lock{mutex_};
     wait_.begin(link_.socket, patience, longest_nap);
     while (full() && receivers_.missed() == nullptr) {
         serve();
         pump();
         leave_slow_behind();
-        if (full() && receivers_.missed() == nullptr && !wait_.again()) return false;
+        if (full() && receivers_.missed() == nullptr && !wait_.again()) return Done::not_yet;
     }
     if (const Receiver* missed = receivers_.missed())
         return Error{"publish to " + missed->name + ": the subscriber is gone"};
@@ -99,7 +99,7 @@ Result<bool> ReliablePublisher::commit(Patience patience) {
     pump_all(patience);
     // The answers are read when they matter, or now and then: each look is a system call.
     if (++since_served_ >= publications_unserved) serve();
-    return true;
+    return Done::yes;
 }
 
 void ReliablePublisher::queue() {

@@ -49,7 +49,7 @@ private:
     };
 
     Result<std::span<std::byte>> acquire(std::size_t bytes) override;
-    Result<bool> commit(Patience patience) override;
+    Result<Done> commit(Patience patience) override;
     void abandon() noexcept override {}
 
     std::byte* slot(std::uint64_t message) { return memory_.data() + message % (under_way_ + 1) * slot_bytes_; }

@@ -45,32 +45,32 @@ Facts ReliableSubscriber::facts() const {
     return socket_facts(socket_);
 }
 
-Result<bool> ReliableSubscriber::match(Patience patience) {
+Result<Done> ReliableSubscriber::match(Patience patience) {
     wait_.begin(incoming(), patience, longest_nap);
     while (!joined()) {
         const auto came = receive_datagram();
-        if (!came) return came.error();
-        if (*came && wait_.goes_on()) continue;
+        if (!came.has_value()) return came.error();
+        if (*came == Done::yes && wait_.goes_on()) continue;
         knock();
-        if (*came || !wait_.again()) return false;
+        if (*came == Done::yes || !wait_.again()) return Done::not_yet;
     }
-    return true;
+    return Done::yes;
 }
 
 Result<std::span<const std::byte>> ReliableSubscriber::receive(Patience patience) {
     wait_.begin(incoming(), patience, longest_nap);
     while (!ready()) {
         const auto came = receive_datagram();
-        if (!came) return came.error();
-        if (*came && wait_.goes_on()) continue;
+        if (!came.has_value()) return came.error();
+        if (*came == Done::yes && wait_.goes_on()) continue;
         if (patience.count() <= 0) return std::span<const std::byte>{};
         const Nanoseconds quiet = now_ns() - last_heard_ns_;
         answer_if_due(quiet);
-        const bool over = *came || !wait_.again();
+        const bool over = *came == Done::yes || !wait_.again();
         if (publisher_gone(quiet, over)) return Error{"take from " + endpoint_ + ": the publisher is gone"};
         if (over) return std::span<const std::byte>{};
     }
-    return std::span<const std::byte>{place(released_, 0), slot(released_).total_bytes};
+    return std::span<const std::byte>{memory_of(released_, 0), slot(released_).total_bytes};
 }
 
 bool ReliableSubscriber::ready() {
@@ -101,7 +101,7 @@ void ReliableSubscriber::release() noexcept {
 /// Where to receive the next packet. Never over one that is here already: nothing after it is.
 std::span<std::byte> ReliableSubscriber::expected() {
     if (piece_bytes_ == 0 || expected_message_ - released_ >= slots_.size()) return scratch_;
-    return {place(expected_message_, expected_fragment_), piece_bytes_};
+    return {memory_of(expected_message_, expected_fragment_), piece_bytes_};
 }
 
 ssize_t ReliableSubscriber::receive_whole(PacketHeader& header, std::span<std::byte> payload, Address& from) const {
@@ -126,29 +126,29 @@ ssize_t ReliableSubscriber::receive_parts(PacketHeader& header, std::span<std::b
     return ::recvmsg(incoming().get(), &datagram, wait_.flags());
 }
 
-Result<bool> ReliableSubscriber::receive_datagram() {
+Result<Done> ReliableSubscriber::receive_datagram() {
     PacketHeader header{};
     const auto payload = expected();
     Address from;
     const auto received =
         max_bytes_ <= most_copied_bytes ? receive_whole(header, payload, from) : receive_parts(header, payload, from);
     if (received < 0) {
-        if (errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED) return false;
+        if (errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED) return Done::not_yet;
         return os_error("receive on " + endpoint_);
     }
     const auto bytes = static_cast<std::size_t>(received);
-    if (bytes < sizeof header || !believable(header, bytes - sizeof header)) return true;
+    if (bytes < sizeof header || !believable(header, bytes - sizeof header)) return Done::yes;
     publisher_ = from;
     if (header.kind == Kind::invitation) return follow(header, payload);
     accept(header, payload.first(bytes - sizeof header));
-    return true;
+    return Done::yes;
 }
 
 bool ReliableSubscriber::is_invitation(const PacketHeader& header, std::size_t payload_bytes) const {
     return header.kind == Kind::invitation && header.stream == token_ && payload_bytes == sizeof(Invitation);
 }
 
-Result<bool> ReliableSubscriber::follow(const PacketHeader& header, std::span<const std::byte> payload) {
+Result<Done> ReliableSubscriber::follow(const PacketHeader& header, std::span<const std::byte> payload) {
     Invitation invitation{};
     std::memcpy(&invitation, payload.data(), sizeof invitation);
     auto group = join_(invitation);
@@ -157,7 +157,7 @@ Result<bool> ReliableSubscriber::follow(const PacketHeader& header, std::span<co
     wait_.turn_to(group_);
     stream_ = invitation.stream;
     accept(header, {});
-    return true;
+    return Done::yes;
 }
 
 bool ReliableSubscriber::agreeable(std::size_t piece_bytes) const {
@@ -240,7 +240,7 @@ void ReliableSubscriber::add(const PacketHeader& header, std::span<const std::by
     Slot& target = slot(header.message);
     if (target.total_bytes == 0) target = {header.total_bytes, pieces_of(header.total_bytes, piece_bytes_)};
     if (target.total_bytes != header.total_bytes || target.missing == 0) return;
-    std::byte* destination = place(header.message, header.fragment);
+    std::byte* destination = memory_of(header.message, header.fragment);
     if (destination != payload.data()) std::memcpy(destination, payload.data(), payload.size());
     --target.missing;
     present_.set(header.packet, true);

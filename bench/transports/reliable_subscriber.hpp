@@ -38,7 +38,7 @@ public:
     ~ReliableSubscriber() override;
 
     std::string endpoint() const override { return endpoint_; }
-    Result<bool> match(Patience patience) override;
+    Result<Done> match(Patience patience) override;
     Facts facts() const override;
 
 private:
@@ -51,7 +51,7 @@ private:
     void release() noexcept override;
 
     Slot& slot(std::uint64_t message) { return slots_[message % slots_.size()]; }
-    std::byte* place(std::uint64_t message, std::size_t fragment) {
+    std::byte* memory_of(std::uint64_t message, std::size_t fragment) {
         return memory_.data() + message % slots_.size() * slot_bytes_ + fragment * piece_bytes_;
     }
     bool whole() { return !slots_.empty() && slot(released_).total_bytes > 0 && slot(released_).missing == 0; }
@@ -61,11 +61,11 @@ private:
     /// Where the publisher's datagrams come.
     const Fd& incoming() const { return group_ ? group_ : socket_; }
     /// False if nothing was there.
-    Result<bool> receive_datagram();
+    Result<Done> receive_datagram();
     ssize_t receive_whole(PacketHeader& header, std::span<std::byte> payload, Address& from) const;
     ssize_t receive_parts(PacketHeader& header, std::span<std::byte> payload, Address& from) const;
     bool is_invitation(const PacketHeader& header, std::size_t payload_bytes) const;
-    Result<bool> follow(const PacketHeader& header, std::span<const std::byte> payload);
+    Result<Done> follow(const PacketHeader& header, std::span<const std::byte> payload);
     bool joined() const { return piece_bytes_ > 0 && (welcome_ || !join_); }
     void skip_to(const PacketHeader& header);
     void move_on(std::uint64_t packet);

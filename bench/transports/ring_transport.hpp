@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "transports/broadcast_ring.hpp"
 #include "transports/parking.hpp"
-#include "transports/spsc_ring.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {
@@ -38,13 +38,13 @@ private:
 
     bool write() { return buffer_.empty() ? writer_.publish(loaned_.size()) : writer_.write(loaned_); }
 
-    Result<bool> commit(Patience patience) override {
-        if (write()) return true;
+    Result<Done> commit(Patience patience) override {
+        if (write()) return Done::yes;
         const auto written = [this] { return write(); };
         const auto gone = [this] { return ring_.header().reader_left.load(std::memory_order_acquire) || peer_gone(); };
-        if (wait_until(written, ring_.waiting(), patience, ring_.header().writer, gone)) return true;
+        if (wait_for(written, ring_.waiting(), patience, ring_.header().writer, gone)) return Done::yes;
         if (gone()) return Error{"publish on " + name_ + ": the subscriber is gone"};
-        return false;
+        return Done::not_yet;
     }
 
     void abandon() noexcept override {}
@@ -67,10 +67,10 @@ public:
     }
 
 protected:
-    void attach(Ring ring, std::shared_ptr<const void> memory, std::size_t place = 0) {
+    void attach(Ring ring, std::shared_ptr<const void> memory, std::size_t reader_index = 0) {
         memory_ = std::move(memory);
         ring_ = ring;
-        reader_ = RingReader{ring, place};
+        reader_ = RingReader{ring, reader_index};
         attached_ = true;
     }
     bool attached() const { return attached_; }
@@ -84,8 +84,7 @@ private:
         auto message = reader_.read();
         if (message.data() != nullptr || patience.count() <= 0) return message;
         const auto came = [&] { return (message = reader_.read()).data() != nullptr; };
-        if (wait_until(came, ring_.waiting(), patience, ring_.header().reader, [this] { return gone(); }))
-            return message;
+        if (wait_for(came, ring_.waiting(), patience, ring_.header().reader, [this] { return gone(); })) return message;
         return last_words();
     }
 

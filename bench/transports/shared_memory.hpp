@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "transports/local_door.hpp"
+#include "transports/broadcast_ring.hpp"
+#include "transports/local_endpoint.hpp"
 #include "transports/local_socket.hpp"
 #include "transports/meeting_place.hpp"
-#include "transports/spsc_ring.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {
@@ -62,7 +62,7 @@ inline Result<OfferedMemory> offer_memory(std::span<const std::string> endpoints
     new ((*mapping)->start()) MemoryHead{.bytes = bytes};
     OfferedMemory offered{std::move(*mapping), {}};
     for (const std::string& endpoint : endpoints) {
-        auto socket = knock_at(endpoint);
+        auto socket = connect_to_local(endpoint);
         if (!socket) return socket.error();
         const MemoryOffer offer{max_bytes, offered.sockets.size()};
         if (!send_descriptor(*socket, memory, offer)) return os_error("send the shared memory to the subscriber");
@@ -74,19 +74,19 @@ inline Result<OfferedMemory> offer_memory(std::span<const std::string> endpoints
 /// The subscriber's end.
 class MemoryTaker {
 public:
-    MemoryTaker(std::unique_ptr<LocalDoor> door, const Topic& topic)
-        : door_(std::move(door)),
+    MemoryTaker(std::unique_ptr<LocalAcceptor> acceptor, const Topic& topic)
+        : acceptor_(std::move(acceptor)),
           name_(topic.name),
           max_bytes_(topic.max_bytes),
           audience_(topic.audience),
           waiting_(topic.waiting) {}
 
     const std::string& name() const { return name_; }
-    std::string endpoint() const { return door_->endpoint(); }
+    std::string endpoint() const { return acceptor_->endpoint(); }
     std::size_t max_bytes() const { return max_bytes_; }
     const Audience& audience() const { return audience_; }
     Waiting waiting() const { return waiting_; }
-    std::size_t place() const { return place_; }  ///< once the memory has been taken
+    std::size_t reader_index() const { return reader_index_; }  ///< once the memory has been taken
     bool publisher_hung_up() const { return hung_up(socket_); }
 
     /// Memory from the publisher, with `bytes` behind its head; null if it has not come within `patience`.
@@ -94,7 +94,7 @@ public:
         const std::shared_ptr<const Mapping> none;
         const Deadline deadline{patience};
         if (!socket_) {
-            auto publisher = door_->wait(deadline.left());
+            auto publisher = acceptor_->wait(deadline.left());
             if (!publisher) return publisher.error();
             if (!*publisher) return none;
             socket_ = std::move(*publisher);
@@ -104,8 +104,8 @@ public:
         const auto memory = receive_descriptor(socket_, offer);
         if (!memory) return memory.error();
         if (offer.max_bytes != max_bytes_) return Error{"join " + name_ + ": the sides differ in message size"};
-        if (offer.place >= audience_.subscribers) return Error{"join " + name_ + ": the sides differ in subscribers"};
-        place_ = offer.place;
+        if (offer.reader >= audience_.subscribers) return Error{"join " + name_ + ": the sides differ in subscribers"};
+        reader_index_ = offer.reader;
         struct stat facts{};
         if (!holds(*memory, sizeof(MemoryHead), facts)) return not_as_agreed();
         if (auto known = check_head(*memory, bytes); !known) return known.error();
@@ -139,13 +139,13 @@ private:
         return ::fstat(memory.get(), &facts) == 0 && facts.st_size >= static_cast<off_t>(bytes);
     }
 
-    std::unique_ptr<LocalDoor> door_;
+    std::unique_ptr<LocalAcceptor> acceptor_;
     Fd socket_;
     std::string name_;
     std::size_t max_bytes_;
     Audience audience_;
     Waiting waiting_;
-    std::size_t place_ = 0;
+    std::size_t reader_index_ = 0;
 };
 
 }  // namespace tacholog

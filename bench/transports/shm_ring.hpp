@@ -27,15 +27,15 @@ public:
 
     std::string endpoint() const override { return taker_.endpoint(); }
 
-    Result<bool> match(Patience patience) override {
-        if (attached()) return true;
+    Result<Done> match(Patience patience) override {
+        if (attached()) return Done::yes;
         const auto shape = RingShape::for_messages(taker_.max_bytes(), taker_.audience().subscribers, written_);
         auto mapping = taker_.take(patience, shape.bytes());
         if (!mapping) return mapping.error();
-        if (*mapping == nullptr) return false;
+        if (*mapping == nullptr) return Done::not_yet;
         const Ring ring{behind_head(**mapping), shape, taker_.waiting()};
-        attach(ring, std::move(*mapping), taker_.place());
-        return true;
+        attach(ring, std::move(*mapping), taker_.reader_index());
+        return Done::yes;
     }
 
 private:
@@ -46,10 +46,10 @@ private:
 };
 
 inline Result<std::unique_ptr<Subscriber>> subscribe_to_shm_ring(const Topic& topic, Written written) {
-    auto door = LocalDoor::open(topic.name);
-    if (!door) return door.error();
+    auto acceptor = LocalAcceptor::open(topic.name);
+    if (!acceptor) return acceptor.error();
     return std::unique_ptr<Subscriber>{
-        std::make_unique<ShmRingSubscriber>(MemoryTaker{std::move(*door), topic}, written)};
+        std::make_unique<ShmRingSubscriber>(MemoryTaker{std::move(*acceptor), topic}, written)};
 }
 
 inline Result<std::unique_ptr<Publisher>> advertise_shm_ring(const Topic& topic, const Endpoints& endpoints,

@@ -35,9 +35,9 @@ private:
         return std::span{writer_.loan(), bytes};
     }
 
-    Result<bool> commit(Patience) override {
+    Result<Done> commit(Patience) override {
         writer_.publish(bytes_);
-        return true;
+        return Done::yes;
     }
 
     void abandon() noexcept override {}  // the chunk stays loaned, for the next message
@@ -54,16 +54,16 @@ public:
 
     std::string endpoint() const override { return taker_.endpoint(); }
 
-    Result<bool> match(Patience patience) override {
-        if (joined()) return true;
+    Result<Done> match(Patience patience) override {
+        if (joined()) return Done::yes;
         const auto shape = PoolShape::for_messages(taker_.max_bytes(), taker_.audience().subscribers);
         auto mapping = taker_.take(patience, shape.bytes());
         if (!mapping) return mapping.error();
-        if (*mapping == nullptr) return false;
+        if (*mapping == nullptr) return Done::not_yet;
         memory_ = std::move(*mapping);
         pool_ = ChunkPool{behind_head(*memory_), shape, taker_.waiting()};
-        reader_ = ChunkReader{pool_, taker_.place()};
-        return true;
+        reader_ = ChunkReader{pool_, taker_.reader_index()};
+        return Done::yes;
     }
 
 private:
@@ -74,7 +74,7 @@ private:
         auto message = reader_.read();
         if (message.data() != nullptr || patience.count() <= 0) return message;
         const auto came = [&] { return (message = reader_.read()).data() != nullptr; };
-        if (wait_until(came, taker_.waiting(), patience, pool_.header().subscriber, [this] { return gone(); }))
+        if (wait_for(came, taker_.waiting(), patience, pool_.header().subscriber, [this] { return gone(); }))
             return message;
         return last_words();
     }
@@ -107,9 +107,9 @@ bool waits_for_all(const Topic& topic) {
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     if (waits_for_all(topic)) return subscribe_to_shm_ring(topic, Written::in_place);
-    auto door = LocalDoor::open(topic.name);
-    if (!door) return door.error();
-    return std::unique_ptr<Subscriber>{std::make_unique<DroppingSubscriber>(MemoryTaker{std::move(*door), topic})};
+    auto acceptor = LocalAcceptor::open(topic.name);
+    if (!acceptor) return acceptor.error();
+    return std::unique_ptr<Subscriber>{std::make_unique<DroppingSubscriber>(MemoryTaker{std::move(*acceptor), topic})};
 }
 
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {

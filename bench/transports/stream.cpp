@@ -61,49 +61,49 @@ Result<std::span<std::byte>> StreamPublisher::acquire(std::size_t bytes) {
 
 // Flattened, as is receive(): behind a system call, a processor predicts no return, and each one that is on the way
 // back to the caller costs some 5 ns of a small message's 500 (an AMD EPYC under a hypervisor, 2026-11-23).
-[[gnu::flatten]] Result<bool> StreamPublisher::commit(Patience patience) {
+[[gnu::flatten]] Result<Done> StreamPublisher::commit(Patience patience) {
     if (held_ + 1 == batch_messages_) return send_all(patience);
     ++held_;
     held_bytes_ = total_;
-    return true;
+    return Done::yes;
 }
 
-Result<bool> StreamPublisher::flush(Patience patience) {
-    if (held_ == 0) return true;
+Result<Done> StreamPublisher::flush(Patience patience) {
+    if (held_ == 0) return Done::yes;
     total_ = held_bytes_;
     return send_all(patience);
 }
 
-// What was sent stays sent: after a false, the next call goes on where this one stopped, though more may lie behind.
-Result<bool> StreamPublisher::send_all(Patience patience) {
+// What was sent stays sent: after `not_yet`, the next call goes on where this one stopped, though more may lie behind.
+Result<Done> StreamPublisher::send_all(Patience patience) {
     const auto sent = connections_.size() == 1 ? send_to_one(patience) : send_to_several(patience);
-    if (!sent || !*sent) return sent;
+    if (!is_done(sent)) return sent;
     for (Connection& connection : connections_) connection.sent = 0;
     held_ = held_bytes_ = 0;
-    return true;
+    return Done::yes;
 }
 
-Result<bool> StreamPublisher::send_to_one(Patience patience) {
+Result<Done> StreamPublisher::send_to_one(Patience patience) {
     Connection& to = connections_.front();
     wait_.begin(to.socket, patience);
     while (to.sent != total_) {
         const auto took = send_some(to);
-        if (!took) return took.error();
-        if (!*took && !wait_.again()) return false;
+        if (!took.has_value()) return took.error();
+        if (*took == Done::not_yet && !wait_.again()) return Done::not_yet;
     }
-    return true;
+    return Done::yes;
 }
 
-Result<bool> StreamPublisher::send_to_several(Patience patience) {
+Result<Done> StreamPublisher::send_to_several(Patience patience) {
     // Each is asked in turn: none keeps the others waiting for longer than a nap.
     constexpr Patience nap{1};
     wait_.begin(connections_.front().socket, patience, nap);
     while (!all_sent()) {
         const auto moved = send_round();
-        if (!moved) return moved.error();
-        if (!*moved && !wait_.again()) return false;
+        if (!moved.has_value()) return moved.error();
+        if (*moved == Done::not_yet && !wait_.again()) return Done::not_yet;
     }
-    return true;
+    return Done::yes;
 }
 
 bool StreamPublisher::all_sent() const {
@@ -111,26 +111,26 @@ bool StreamPublisher::all_sent() const {
                        [this](const Connection& connection) { return connection.sent == total_; });
 }
 
-Result<bool> StreamPublisher::send_round() {
-    bool moved = false;
+Result<Done> StreamPublisher::send_round() {
+    Done moved = Done::not_yet;
     for (Connection& connection : connections_) {
         if (connection.sent == total_) continue;
         const auto took = send_some(connection);
-        if (!took) return took.error();
-        if (!*took) wait_.turn_to(connection.socket);
-        moved = moved || *took;
+        if (!took.has_value()) return took.error();
+        if (*took == Done::not_yet) wait_.turn_to(connection.socket);
+        if (*took == Done::yes) moved = Done::yes;
     }
     return moved;
 }
 
-Result<bool> StreamPublisher::send_some(Connection& to) {
+Result<Done> StreamPublisher::send_some(Connection& to) {
     const auto sent =
         send_bytes(to.socket.get(), buffer_.data() + to.sent, total_ - to.sent, MSG_NOSIGNAL | wait_.flags());
     if (sent >= 0) {
         to.sent += static_cast<std::size_t>(sent);
-        return true;
+        return Done::yes;
     }
-    if (would_block()) return false;
+    if (would_block()) return Done::not_yet;
     if (hung_up_error()) return Error{"publish on " + to.name + ": the subscriber is gone"};
     return os_error("publish on " + to.name);
 }
@@ -153,9 +153,9 @@ StreamSubscriber::StreamSubscriber(Fd listener, std::uint64_t token, const Topic
       begin_(front_at),
       end_(front_at) {}
 
-StreamSubscriber::StreamSubscriber(std::unique_ptr<LocalDoor> door, std::uint64_t token, const Topic& topic)
-    : StreamSubscriber(Fd{}, token, topic, door->endpoint(), [](const Fd&) {}) {
-    door_ = std::move(door);
+StreamSubscriber::StreamSubscriber(std::unique_ptr<LocalAcceptor> acceptor, std::uint64_t token, const Topic& topic)
+    : StreamSubscriber(Fd{}, token, topic, acceptor->endpoint(), [](const Fd&) {}) {
+    acceptor_ = std::move(acceptor);
 }
 
 Facts StreamSubscriber::facts() const {
@@ -163,24 +163,24 @@ Facts StreamSubscriber::facts() const {
 }
 
 // A stranger who connects is let go, and the wait goes on.
-Result<bool> StreamSubscriber::match(Patience patience) {
+Result<Done> StreamSubscriber::match(Patience patience) {
     constexpr Patience longest_greeting{1000};
     const Deadline deadline{patience};
     for (bool is_first = true; !socket_; is_first = false) {
-        if (!is_first && deadline.passed()) return false;  // however many strangers still wait
-        auto socket = next_guest(deadline);
+        if (!is_first && deadline.passed()) return Done::not_yet;  // however many strangers still wait
+        auto socket = next_connection(deadline);
         if (!socket) return socket.error();
-        if (!*socket) return false;
+        if (!*socket) return Done::not_yet;
         if (!greeted(*socket, std::min(deadline.left(), longest_greeting))) continue;
         prepare_(*socket);
         socket_ = std::move(*socket);
     }
-    return true;
+    return Done::yes;
 }
 
 /// None if nobody has come in time.
-Result<Fd> StreamSubscriber::next_guest(const Deadline& deadline) {
-    if (door_) return door_->wait(deadline.left());
+Result<Fd> StreamSubscriber::next_connection(const Deadline& deadline) {
+    if (acceptor_) return acceptor_->wait(deadline.left());
     if (!readable(listener_, deadline)) return Fd{};
     Fd socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
     if (!socket) return os_error("accept on " + endpoint_);
@@ -207,9 +207,9 @@ bool StreamSubscriber::greeted(const Fd& socket, Patience patience) const {
         }
         if (came && !wait_.goes_on()) return std::span<const std::byte>{};  // a part of a message, again
         const auto filled = fill();
-        if (!filled) return filled.error();
-        if (!*filled && !wait_.again()) return std::span<const std::byte>{};
-        came = *filled;
+        if (!filled.has_value()) return filled.error();
+        came = *filled == Done::yes;
+        if (!came && !wait_.again()) return std::span<const std::byte>{};
     }
 }
 
@@ -243,7 +243,7 @@ std::size_t StreamSubscriber::wanted() const {
     return more_ && joins_ == SenderJoins::no ? std::max(block_bytes, rest) : rest;
 }
 
-Result<bool> StreamSubscriber::fill() {
+Result<Done> StreamSubscriber::fill() {
     if (begin_ > front_at) {
         std::memmove(buffer_.data() + front_at, buffer_.data() + begin_, end_ - begin_);
         end_ -= begin_ - front_at;
@@ -254,9 +254,9 @@ Result<bool> StreamSubscriber::fill() {
     if (received > 0) {
         end_ += static_cast<std::size_t>(received);
         more_ = static_cast<std::size_t>(received) == room;
-        return true;
+        return Done::yes;
     }
-    if (received < 0 && would_block()) return false;
+    if (received < 0 && would_block()) return Done::not_yet;
     if (received == 0 || hung_up_error()) return Error{"take from " + endpoint_ + ": the publisher is gone"};
     return os_error("take from " + endpoint_);
 }

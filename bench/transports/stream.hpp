@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/fd.hpp"
-#include "transports/local_door.hpp"
+#include "transports/local_endpoint.hpp"
 #include "transports/socket_wait.hpp"
 #include "transports/transport.hpp"
 
@@ -55,13 +55,13 @@ public:
     /// new: its buffer holds that.
     Result<void> add(Fd socket, std::string name, std::uint64_t token);
 
-    Result<bool> flush(Patience patience) override;
+    Result<Done> flush(Patience patience) override;
     std::string_view batched_by() const override { return batch_messages_ > 1 ? "send" : ""; }
     Facts facts() const override;
 
 private:
     Result<std::span<std::byte>> acquire(std::size_t bytes) override;
-    Result<bool> commit(Patience patience) override;
+    Result<Done> commit(Patience patience) override;
     void abandon() noexcept override;
 
     struct Connection {
@@ -71,13 +71,13 @@ private:
     };
 
     /// Sends all that the buffer holds, and then takes it for empty.
-    Result<bool> send_all(Patience patience);
-    Result<bool> send_to_one(Patience patience);
-    Result<bool> send_to_several(Patience patience);
-    /// Sends what the socket takes. False if it takes nothing now.
-    Result<bool> send_some(Connection& to);
-    /// Sends each connection what it takes. False if none takes anything now.
-    Result<bool> send_round();
+    Result<Done> send_all(Patience patience);
+    Result<Done> send_to_one(Patience patience);
+    Result<Done> send_to_several(Patience patience);
+    /// Sends what the socket takes. Not yet done if it takes nothing now.
+    Result<Done> send_some(Connection& to);
+    /// Sends each connection what it takes. Not yet done if none takes anything now.
+    Result<Done> send_round();
     bool all_sent() const;
 
     std::vector<Connection> connections_;
@@ -101,28 +101,28 @@ public:
     StreamSubscriber(Fd listener, std::uint64_t token, const Topic& topic, std::string endpoint, Prepare prepare,
                      SenderJoins joins = SenderJoins::no);
 
-    /// The same behind a door, which lets nobody else in.
-    StreamSubscriber(std::unique_ptr<LocalDoor> door, std::uint64_t token, const Topic& topic);
+    /// The same with an acceptor, which accepts the true publisher alone.
+    StreamSubscriber(std::unique_ptr<LocalAcceptor> acceptor, std::uint64_t token, const Topic& topic);
 
     std::string endpoint() const override { return endpoint_; }
-    Result<bool> match(Patience patience) override;
+    Result<Done> match(Patience patience) override;
     Facts facts() const override;
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override;
     void release() noexcept override;
 
-    Result<Fd> next_guest(const Deadline& deadline);
+    Result<Fd> next_connection(const Deadline& deadline);
     bool greeted(const Fd& socket, Patience patience) const;
     /// The message at the front, if all of it is there.
     Result<std::span<const std::byte>> front() const;
     /// How much of the stream is wanted next.
     std::size_t wanted() const;
-    /// Receives what has come. False if nothing has.
-    Result<bool> fill();
+    /// Receives what has come. Not yet done if nothing has.
+    Result<Done> fill();
 
     Fd listener_;
-    std::unique_ptr<LocalDoor> door_;
+    std::unique_ptr<LocalAcceptor> acceptor_;
     Fd socket_;
     SocketWait wait_;
     std::uint64_t token_;

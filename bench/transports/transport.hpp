@@ -106,7 +106,7 @@ public:
     std::span<std::byte> bytes() const { return bytes_; }
 
     /// Hands the message over. False if the transport is still full after `patience`: try again, the loan is kept.
-    inline Result<bool> publish(Patience patience);
+    inline Result<Done> publish(Patience patience);
 
 private:
     Publisher* owner_;
@@ -128,22 +128,22 @@ public:
         return Loan{*this, *buffer};
     }
 
-    /// Sends the messages that are held back for a batch that is not full. False if the transport is still full after
-    /// `patience`: try again. Not while a loan is out.
-    virtual Result<bool> flush(Patience) { return true; }
+    /// Sends the messages that are held back for a batch that is not full. Not yet done if the transport is still full
+    /// after `patience`: try again. Not while a loan is out.
+    virtual Result<Done> flush(Patience) { return Done::yes; }
 
     /// Waits until a third party that stands between the sides, such as a broker, has all that was published: before
-    /// that, a subscriber that hears nothing cannot tell a lost message from one that waits. False if it has not within
-    /// `patience`: try again. Not while a loan is out.
-    virtual Result<bool> settle(Patience) { return true; }
+    /// that, a subscriber that hears nothing cannot tell a lost message from one that waits. Not yet done if it has not
+    /// within `patience`: try again. Not while a loan is out.
+    virtual Result<Done> settle(Patience) { return Done::yes; }
 
     /// The system call that takes a batch, for the log; empty without batching.
     virtual std::string_view batched_by() const { return ""; }
 
-    /// Waits until its subscribers have joined, where they find each other only after `advertise`. False if they have
-    /// not within `patience`: it is then called again. Meanwhile the peer does the same at its end, by turns with
-    /// Subscriber::match.
-    virtual Result<bool> match(Patience) { return true; }
+    /// Waits until its subscribers have joined, where they find each other only after `advertise`. Not yet done if
+    /// they have not within `patience`: it is then called again. Meanwhile the peer does the same at its end, by turns
+    /// with Subscriber::match.
+    virtual Result<Done> match(Patience) { return Done::yes; }
 
     /// What the log states about this end. Asked for once, when both sides have matched.
     virtual Facts facts() const { return {}; }
@@ -163,7 +163,7 @@ private:
 
     /// `bytes` is at most max_bytes().
     virtual Result<std::span<std::byte>> acquire(std::size_t bytes) = 0;
-    virtual Result<bool> commit(Patience patience) = 0;
+    virtual Result<Done> commit(Patience patience) = 0;
     virtual void abandon() noexcept = 0;
 
     std::size_t max_bytes_;
@@ -173,9 +173,9 @@ Loan::~Loan() {
     if (owner_ != nullptr) owner_->abandon();
 }
 
-Result<bool> Loan::publish(Patience patience) {
+Result<Done> Loan::publish(Patience patience) {
     auto sent = owner_->commit(patience);
-    if (sent && *sent) owner_ = nullptr;
+    if (is_done(sent)) owner_ = nullptr;
     return sent;
 }
 
@@ -203,8 +203,8 @@ public:
     /// What the publisher needs to find this subscriber; travels over the control channel.
     virtual std::string endpoint() const = 0;
 
-    /// Waits until a publisher has joined. False if none has within `patience`.
-    virtual Result<bool> match(Patience patience) = 0;
+    /// Waits until a publisher has joined. Not yet done if none has within `patience`.
+    virtual Result<Done> match(Patience patience) = 0;
 
     /// The next message, or nothing if none came within `patience`; that is not an error. One sample at a time.
     Result<std::optional<Sample>> take(Patience patience) {

@@ -38,8 +38,8 @@ private:
         return std::span{buffer_}.subspan(header_room, bytes);
     }
 
-    // What was sent of a message stays sent: after a false, the next call goes on with the fragment that did not fit.
-    Result<bool> commit(Patience patience) override {
+    // What was sent of a message stays sent: after `not_yet`, the next call goes on with the fragment that did not fit.
+    Result<Done> commit(Patience patience) override {
         wait_.begin(socket_, patience);
         while (header_.fragment * max_fragment < header_.total_bytes) {
             if (send_fragment()) {
@@ -47,11 +47,11 @@ private:
             } else if (errno != EAGAIN && errno != ENOBUFS && errno != EINTR) {
                 return os_error("send to " + peer_);
             } else if (!wait_.again()) {
-                return false;
+                return Done::not_yet;
             }
         }
         ++header_.message;
-        return true;
+        return Done::yes;
     }
 
     // Most messages have one fragment, and lie right behind its header: one piece of memory costs the kernel less than
@@ -92,7 +92,7 @@ public:
           assembly_(stream, topic.max_bytes) {}
 
     std::string endpoint() const override { return IpEndpoint{local_address(socket_), stream_}.text(); }
-    Result<bool> match(Patience) override { return true; }  // bound is all it can be
+    Result<Done> match(Patience) override { return Done::yes; }  // bound is all it can be
 
     Facts facts() const override { return socket_facts(socket_); }
 
@@ -120,8 +120,8 @@ private:
             if (received > 0) std::memcpy(&header, whole.data(), sizeof header);
             return received;
         }
-        const auto place = assembly_.expected();
-        std::array<iovec, 2> parts{iovec{&header, sizeof header}, iovec{place.data(), place.size()}};
+        const auto buffer = assembly_.expected();
+        std::array<iovec, 2> parts{iovec{&header, sizeof header}, iovec{buffer.data(), buffer.size()}};
         msghdr datagram{};
         datagram.msg_iov = parts.data();
         datagram.msg_iovlen = parts.size();

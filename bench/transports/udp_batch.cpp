@@ -39,8 +39,8 @@ public:
     Facts facts() const override { return socket_facts(socket_); }
     std::string_view batched_by() const override { return groups_.limit() > 1 ? "udp-segment" : "sendmmsg"; }
 
-    Result<bool> flush(Patience patience) override {
-        if (held_ == 0) return true;
+    Result<Done> flush(Patience patience) override {
+        if (held_ == 0) return Done::yes;
         return send_all(patience);
     }
 
@@ -51,7 +51,7 @@ private:
         return std::span{buffer_}.subspan(end_ + sizeof header_, bytes);
     }
 
-    Result<bool> commit(Patience patience) override {
+    Result<Done> commit(Patience patience) override {
         if (!committed_) {  // else it is tried again
             groups_.add(sizeof header_ + header_.total_bytes);
             end_ += sizeof header_ + header_.total_bytes;
@@ -59,11 +59,11 @@ private:
             ++held_;
         }
         committed_ = held_ == batch_messages_;
-        return committed_ ? send_all(patience) : Result<bool>{true};
+        return committed_ ? send_all(patience) : Result<Done>{Done::yes};
     }
 
-    // What was sent of a batch stays sent: after a false, the next call goes on with the group that did not fit.
-    Result<bool> send_all(Patience patience) {
+    // What was sent of a batch stays sent: after `not_yet`, the next call goes on with the group that did not fit.
+    Result<Done> send_all(Patience patience) {
         wait_.begin(socket_, patience);
         while (!groups_.unsent().empty()) {
             const int took = send_groups();
@@ -75,13 +75,13 @@ private:
             } else if (errno != EAGAIN && errno != ENOBUFS && errno != EINTR) {
                 return os_error("send to " + peer_);
             } else if (!wait_.again()) {
-                return false;
+                return Done::not_yet;
             }
         }
         groups_.clear();
         held_ = end_ = 0;
         committed_ = false;
-        return true;
+        return Done::yes;
     }
 
     /// The kernel is older than the limit, or the path is too narrow for the messages, or its card cannot add up.
@@ -151,22 +151,22 @@ public:
         const int yes = 1;
         const bool together = ::setsockopt(socket_.get(), SOL_UDP, UDP_GRO, &yes, sizeof yes) == 0;
         // One byte more than the longest: a datagram that is longer is not ours, and must not look as if it were.
-        place_bytes_ = together ? longest_together : sizeof(FragmentHeader) + max_bytes_ + 1;
-        places_.resize(together ? places_together : std::min(topic.batch_messages, places_alone));
-        buffer_.resize(places_.size() * place_bytes_);
-        parts_.resize(places_.size());
-        notes_.resize(places_.size());
+        slot_bytes_ = together ? longest_together : sizeof(FragmentHeader) + max_bytes_ + 1;
+        slots_.resize(together ? slots_together : std::min(topic.batch_messages, slots_alone));
+        buffer_.resize(slots_.size() * slot_bytes_);
+        parts_.resize(slots_.size());
+        notes_.resize(slots_.size());
     }
 
     std::string endpoint() const override { return IpEndpoint{local_address(socket_), stream_}.text(); }
-    Result<bool> match(Patience) override { return true; }  // bound is all it can be
+    Result<Done> match(Patience) override { return Done::yes; }  // bound is all it can be
 
     Facts facts() const override { return socket_facts(socket_); }
 
 private:
     static constexpr std::size_t longest_together = 65536;
-    static constexpr std::size_t places_together = 8;  // more than this leaves the second-level cache
-    static constexpr std::size_t places_alone = 64;
+    static constexpr std::size_t slots_together = 8;  // more than this leaves the second-level cache
+    static constexpr std::size_t slots_alone = 64;
 
     Result<std::span<const std::byte>> receive(Patience patience) override {
         if (const auto message = next(); message.data() != nullptr) [[likely]]
@@ -192,37 +192,37 @@ private:
                 const auto message = whole_message(segments_.next(), stream_, max_bytes_);
                 if (message.data() != nullptr) return message;
             }
-            if (place_ == filled_) return {};
-            segments_ = segments_at(place_++);
+            if (next_slot_ == filled_) return {};
+            segments_ = segments_at(next_slot_++);
         }
     }
 
-    Segments segments_at(std::size_t place) {
-        msghdr& datagram = places_[place].msg_hdr;
+    Segments segments_at(std::size_t slot) {
+        msghdr& datagram = slots_[slot].msg_hdr;
         if ((datagram.msg_flags & MSG_TRUNC) != 0) return {};
-        std::size_t segment_bytes = places_[place].msg_len;
+        std::size_t segment_bytes = slots_[slot].msg_len;
         for (cmsghdr* said = CMSG_FIRSTHDR(&datagram); said != nullptr; said = CMSG_NXTHDR(&datagram, said)) {
             if (said->cmsg_level != SOL_UDP || said->cmsg_type != UDP_GRO) continue;
             int told = 0;
             std::memcpy(&told, CMSG_DATA(said), sizeof told);
             if (told > 0) segment_bytes = static_cast<std::size_t>(told);
         }
-        return {std::span{buffer_}.subspan(place * place_bytes_, places_[place].msg_len), segment_bytes};
+        return {std::span{buffer_}.subspan(slot * slot_bytes_, slots_[slot].msg_len), segment_bytes};
     }
 
     /// Waits for one datagram, and takes with it what else has come. False if nothing has.
     bool receive_some() {
-        for (std::size_t at = 0; at < places_.size(); ++at) {
-            parts_[at] = {buffer_.data() + at * place_bytes_, place_bytes_};
-            places_[at] = {};
-            places_[at].msg_hdr.msg_iov = &parts_[at];
-            places_[at].msg_hdr.msg_iovlen = 1;
-            places_[at].msg_hdr.msg_control = notes_[at].bytes.data();
-            places_[at].msg_hdr.msg_controllen = notes_[at].bytes.size();
+        for (std::size_t at = 0; at < slots_.size(); ++at) {
+            parts_[at] = {buffer_.data() + at * slot_bytes_, slot_bytes_};
+            slots_[at] = {};
+            slots_[at].msg_hdr.msg_iov = &parts_[at];
+            slots_[at].msg_hdr.msg_iovlen = 1;
+            slots_[at].msg_hdr.msg_control = notes_[at].bytes.data();
+            slots_[at].msg_hdr.msg_controllen = notes_[at].bytes.size();
         }
-        const int taken = ::recvmmsg(socket_.get(), places_.data(), static_cast<unsigned>(places_.size()),
+        const int taken = ::recvmmsg(socket_.get(), slots_.data(), static_cast<unsigned>(slots_.size()),
                                      MSG_WAITFORONE | wait_.flags(), nullptr);
-        place_ = 0;
+        next_slot_ = 0;
         filled_ = static_cast<std::size_t>(std::max(taken, 0));
         return taken > 0;
     }
@@ -233,14 +233,14 @@ private:
     SocketWait wait_;
     std::uint64_t stream_;
     std::size_t max_bytes_;
-    std::size_t place_bytes_ = 0;
+    std::size_t slot_bytes_ = 0;
     std::vector<std::byte> buffer_;
-    std::vector<mmsghdr> places_;
+    std::vector<mmsghdr> slots_;
     std::vector<iovec> parts_;
     std::vector<SegmentNote> notes_;
-    std::size_t filled_ = 0;  ///< places that the last call filled...
-    std::size_t place_ = 0;   ///< ...and which of them is next
-    Segments segments_;       ///< what is left of the one before it
+    std::size_t filled_ = 0;     ///< slots that the last call filled...
+    std::size_t next_slot_ = 0;  ///< ...and which of them is next
+    Segments segments_;          ///< what is left of the one before it
 };
 
 }  // namespace

@@ -43,7 +43,7 @@ public:
           present_(fragments_of(max_bytes, fragment_bytes)) {}
 
     /// Where to receive the next fragment; never over one that has come already.
-    std::span<std::byte> expected() { return place(expected_).first(fragment_bytes_); }
+    std::span<std::byte> expected() { return memory_of(expected_).first(fragment_bytes_); }
 
     /// Where to receive the next datagram, its header and all, so that its fragment comes to lie where expected() says;
     /// empty if something is in the header's way.
@@ -62,12 +62,12 @@ public:
         const std::size_t bytes = received - sizeof header;
         if (bytes != std::min(fragment_bytes_, total - header.fragment * fragment_bytes_)) return {};
         if (total <= fragment_bytes_) return expected().first(bytes);
-        return add(header, bytes) ? place(0).first(total_bytes_) : std::span<const std::byte>{};
+        return add(header, bytes) ? memory_of(0).first(total_bytes_) : std::span<const std::byte>{};
     }
 
 private:
     /// Of this fragment, and of those behind it.
-    std::span<std::byte> place(std::size_t fragment) {
+    std::span<std::byte> memory_of(std::size_t fragment) {
         return std::span{bytes_}.subspan(header_room + fragment * fragment_bytes_);
     }
 
@@ -78,7 +78,7 @@ private:
         if (!started_ || header.message > message_) begin(header);
         if (header.total_bytes != total_bytes_ || present_[header.fragment]) return false;
         if (header.fragment != expected_) {
-            std::memcpy(place(header.fragment).data(), expected().data(), bytes);
+            std::memcpy(memory_of(header.fragment).data(), expected().data(), bytes);
         }
         present_[header.fragment] = true;
         --missing_;

@@ -89,19 +89,19 @@ Address draw_group(const Address& own) {
     std::random_device random;
     const std::uint16_t port = htons(meeting_port(Meeting::group, random()));
     if (own.family() == AF_INET) {
-        std::uniform_int_distribution<std::uint32_t> place{1, 0xFFFE};
+        std::uniform_int_distribution<std::uint32_t> host_part{1, 0xFFFE};
         sockaddr_in group{};
         group.sin_family = AF_INET;
-        group.sin_addr.s_addr = htonl(0xEFC00000U | place(random));  // 239.192.0.0/16
+        group.sin_addr.s_addr = htonl(0xEFC00000U | host_part(random));  // 239.192.0.0/16
         group.sin_port = port;
         return group;
     }
-    const std::uint32_t place = random() | 1U;
+    const std::uint32_t host_part = random() | 1U;
     sockaddr_in6 group{};
     group.sin6_family = AF_INET6;
     group.sin6_addr.s6_addr[0] = 0xFF;
     group.sin6_addr.s6_addr[1] = 0x12;
-    std::memcpy(&group.sin6_addr.s6_addr[12], &place, sizeof place);
+    std::memcpy(&group.sin6_addr.s6_addr[12], &host_part, sizeof host_part);
     group.sin6_port = port;
     group.sin6_scope_id = interface_of(own);
     return group;

@@ -42,21 +42,21 @@ private:
         return std::span{buffer_}.first(bytes);
     }
 
-    // What was sent of a message stays sent: after a false, the next call goes on with the fragment that did not fit.
-    Result<bool> commit(Patience patience) override {
+    // What was sent of a message stays sent: after `not_yet`, the next call goes on with the fragment that did not fit.
+    Result<Done> commit(Patience patience) override {
         wait_.begin(port_.descriptor(), patience, longest_nap);
         while (header_.fragment * fragment_bytes_ < header_.total_bytes) {
             if (enqueue()) {
                 if (++header_.fragment % frames_a_flush == 0) port_.flush();
             } else if (!port_.flush() && !wait_.again()) {
-                return false;
+                return Done::not_yet;
             }
         }
         while (!port_.flush()) {
-            if (!wait_.again()) return false;
+            if (!wait_.again()) return Done::not_yet;
         }
         ++header_.message;
-        return true;
+        return Done::yes;
     }
 
     bool enqueue() {
@@ -92,7 +92,7 @@ public:
           assembly_(token, topic.max_bytes, fragment_bytes_) {}
 
     std::string endpoint() const override { return XdpEndpoint{port_.address(), token_}.text(); }
-    Result<bool> match(Patience) override { return true; }  // its filter stands, which is all it can do
+    Result<Done> match(Patience) override { return Done::yes; }  // its filter stands, which is all it can do
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {

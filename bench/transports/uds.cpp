@@ -1,24 +1,24 @@
 // Unix stream sockets between two processes of one host. Reliable and ordered: a full socket buffer blocks the
 // publisher. Each message is copied into the kernel and out of it; a large one goes in as many pieces as the socket's
 // buffer makes of it. The address is in the abstract namespace: no file is made, none is left behind.
-#include "transports/local_door.hpp"
+#include "transports/local_endpoint.hpp"
 #include "transports/stream.hpp"
 
 namespace tacholog::transports {
 namespace {
 
-// The door has asked for one.
+// Both sides have shown tokens at the local endpoint already.
 constexpr std::uint64_t no_token = 0;
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    auto door = LocalDoor::open(topic.name);
-    if (!door) return door.error();
-    return std::unique_ptr<Subscriber>{std::make_unique<StreamSubscriber>(std::move(*door), no_token, topic)};
+    auto acceptor = LocalAcceptor::open(topic.name);
+    if (!acceptor) return acceptor.error();
+    return std::unique_ptr<Subscriber>{std::make_unique<StreamSubscriber>(std::move(*acceptor), no_token, topic)};
 }
 
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints& endpoints) {
     const std::string& endpoint = endpoints.front();
-    auto socket = knock_at(endpoint);
+    auto socket = connect_to_local(endpoint);
     if (!socket) return socket.error();
     auto publisher = std::make_unique<StreamPublisher>(topic);
     const auto added = publisher->add(

@@ -48,10 +48,10 @@ constexpr bpf_insn skip_unless(unsigned reg, int value, int count) {
     return instruction(BPF_JMP | BPF_JNE | BPF_K, reg, 0, count, value);
 }
 
-/// The field of this size at this place is asked for: what has another value passes on.
+/// The field of this size at this offset must have the value: a packet with another value passes on.
 struct Wanted {
     int size;
-    int place;
+    int offset;
     int value;
 };
 
@@ -86,7 +86,7 @@ std::vector<bpf_insn> filter_program(int map, int family, std::uint16_t port) {
     };
     for (const Wanted& field : wanted) {
         to_the_end -= 2;
-        program.push_back(load(field.size, 5, 2, field.place));
+        program.push_back(load(field.size, 5, 2, field.offset));
         program.push_back(skip_unless(5, field.value, to_the_end));
     }
     for (const bpf_insn& one : {
@@ -181,10 +181,10 @@ Result<void> XdpPort::open_socket() {
     } while (code == -EBUSY && !deadline.passed());
     if (code != 0) return failed("open an AF_XDP socket at " + name_, code);
 
-    std::uint32_t place = 0;
-    xsk_ring_prod__reserve(&fill_, frames_a_side, &place);
+    std::uint32_t ring_index = 0;
+    xsk_ring_prod__reserve(&fill_, frames_a_side, &ring_index);
     for (std::uint32_t index = 0; index < frames_a_side; ++index) {
-        *xsk_ring_prod__fill_addr(&fill_, place + index) = std::uint64_t{index} * frame_bytes;
+        *xsk_ring_prod__fill_addr(&fill_, ring_index + index) = std::uint64_t{index} * frame_bytes;
         free_.push_back((std::uint64_t{frames_a_side} + index) * frame_bytes);
     }
     xsk_ring_prod__submit(&fill_, frames_a_side);
@@ -211,9 +211,9 @@ Result<void> XdpPort::filter() {
 }
 
 std::span<const std::byte> XdpPort::receive() {
-    std::uint32_t place = 0;
-    if (xsk_ring_cons__peek(&received_, 1, &place) == 0) return {};
-    const xdp_desc* found = xsk_ring_cons__rx_desc(&received_, place);
+    std::uint32_t ring_index = 0;
+    if (xsk_ring_cons__peek(&received_, 1, &ring_index) == 0) return {};
+    const xdp_desc* found = xsk_ring_cons__rx_desc(&received_, ring_index);
     lent_ = found->addr;
     const std::span<const std::byte> bytes{frame(found->addr), found->len};
     xsk_ring_cons__release(&received_, 1);
@@ -223,9 +223,9 @@ std::span<const std::byte> XdpPort::receive() {
 }
 
 void XdpPort::release() {
-    std::uint32_t place = 0;
-    xsk_ring_prod__reserve(&fill_, 1, &place);
-    *xsk_ring_prod__fill_addr(&fill_, place) = lent_ - lent_ % frame_bytes;
+    std::uint32_t ring_index = 0;
+    xsk_ring_prod__reserve(&fill_, 1, &ring_index);
+    *xsk_ring_prod__fill_addr(&fill_, ring_index) = lent_ - lent_ % frame_bytes;
     xsk_ring_prod__submit(&fill_, 1);
 }
 
@@ -237,9 +237,9 @@ std::span<std::byte> XdpPort::acquire() {
 
 void XdpPort::send(const XdpAddress& to, std::size_t bytes) {
     write_headers(frame(free_.back()), address_, to, bytes);
-    std::uint32_t place = 0;
-    xsk_ring_prod__reserve(&sent_, 1, &place);
-    xdp_desc* next = xsk_ring_prod__tx_desc(&sent_, place);
+    std::uint32_t ring_index = 0;
+    xsk_ring_prod__reserve(&sent_, 1, &ring_index);
+    xdp_desc* next = xsk_ring_prod__tx_desc(&sent_, ring_index);
     next->addr = free_.back();
     next->len = static_cast<std::uint32_t>(header_bytes(family()) + bytes);
     next->options = 0;
@@ -254,10 +254,10 @@ bool XdpPort::flush() {
 }
 
 void XdpPort::collect() {
-    std::uint32_t place = 0;
-    const auto count = xsk_ring_cons__peek(&done_, frames_a_side, &place);
+    std::uint32_t ring_index = 0;
+    const auto count = xsk_ring_cons__peek(&done_, frames_a_side, &ring_index);
     for (std::uint32_t index = 0; index < count; ++index)
-        free_.push_back(*xsk_ring_cons__comp_addr(&done_, place + index));
+        free_.push_back(*xsk_ring_cons__comp_addr(&done_, ring_index + index));
     xsk_ring_cons__release(&done_, count);
 }
 

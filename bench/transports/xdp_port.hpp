@@ -55,7 +55,7 @@ private:
     Result<void> read_interface();
     Result<void> open_socket();
     Result<void> filter();
-    std::byte* frame(std::uint64_t place) { return memory_ + place; }
+    std::byte* frame(std::uint64_t offset) { return memory_ + offset; }
     int family() const { return address_.host.family(); }
     void collect();
 

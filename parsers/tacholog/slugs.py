@@ -34,4 +34,4 @@ def path_slug(path: str) -> str:
 def _with_hash(plain: str, text: str) -> str:
     mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
     folder, sep, name = plain.rpartition("/")
-    return f"{folder}{sep}{name[:_MAX_LENGTH].rstrip('-')}-{mark}" if plain else mark  # two hyphens stand before the name of a part
+    return f"{folder}{sep}{name[:_MAX_LENGTH].rstrip('-')}-{mark}" if plain else mark  # The name of a part has two hyphens, so one is removed here.

@@ -18,7 +18,7 @@ INVISIBLE = (
 UNSEEN = re.compile(
     rf"\x1b\[[0-?]{{0,100}}[ -/]{{0,20}}[@-~]|\x1b\][^\x07\x1b]{{0,1000}}(?:\x07|\x1b\\)?|[{INVISIBLE}]",
 )
-ACCENTS = re.compile(r"[\u0300-\u036f]+")  # as characters of their own
+ACCENTS = re.compile(r"[\u0300-\u036f]+")  # combining characters, which stand after their letter
 _HIDDEN = rf"{INVISIBLE}\r\ud800-\udfff"
 HIDDEN = re.compile(f"[{_HIDDEN}]")
 HIDDEN_IN_LINE = re.compile(f"[\n{_HIDDEN}]")

@@ -1,4 +1,4 @@
-"""What the tests of campaigns share: two hosts behind ssh."""
+"""Fixtures for tests of campaigns: two hosts behind ssh."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.campaign.ssh_campaigns import lacking
+from tests.campaign.ssh_campaigns import missing_requirement
 from tests.campaign.two_hosts import TwoHosts, two_hosts
 from tests.left_out import leave_out
 
@@ -15,8 +15,8 @@ from tests.left_out import leave_out
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., TwoHosts]]:
     """Make two hosts; the function takes what is to be prepared before they start, and which of them start."""
-    if lacking():
-        leave_out(f"needs {lacking()}")
+    if missing_requirement():
+        leave_out(f"needs {missing_requirement()}")
     made = []
     (tmp_path / "lab").mkdir()
 

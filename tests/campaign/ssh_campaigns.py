@@ -1,4 +1,4 @@
-"""A campaign of a server and a client on two hosts, for tests, and what is left of it."""
+"""A campaign of a server and a client on two hosts, and the processes that it left there."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ command = COMMAND
 
 
 @cache
-def lacking() -> str:
+def missing_requirement() -> str:
     return missing()
 
 
@@ -77,7 +77,7 @@ def run_folder(tmp_path: Path) -> Path:
     return path.parent
 
 
-def left(hosts: TwoHosts) -> dict[int, str]:
+def processes_left(hosts: TwoHosts) -> dict[int, str]:
     """What is left of a campaign on both hosts, and of its connections here."""
     return hosts.processes("a") | hosts.processes("b") | hosts.local_processes()
 

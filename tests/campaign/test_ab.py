@@ -58,13 +58,13 @@ def campaign(folder: Path, text: str = CAMPAIGN) -> Path:
     return path
 
 
-def only(folder: Path) -> Path:
+def only_folder(folder: Path) -> Path:
     """Return the folder of the only comparison."""
     [found] = folder.glob("build/runs/ab-small-*")
     return found
 
 
-def in_order(folder: Path) -> list[tuple[str, Manifest]]:
+def runs_in_order(folder: Path) -> list[tuple[str, Manifest]]:
     """Return side and manifest of every run, in the order in which the runs were made."""
     runs = [(path.relative_to(folder).parts[0], read_manifest(path)) for path in folder.rglob("run.toml")]
     return sorted(runs, key=lambda run: run[1].order_index or 0)
@@ -76,7 +76,7 @@ def test_sides_run_next_to_each_other_in_changing_order_and_are_compared(tmp_pat
 
     report = json.loads(done.stdout)
     assert set(report["designs"]) == {"paired"}
-    runs = in_order(only(tmp_path))
+    runs = runs_in_order(only_folder(tmp_path))
     assert [run.order_index for _, run in runs] == list(range(1, 13))
     pairs = [runs[start : start + 2] for start in range(0, 12, 2)]
     assert all({side for side, _ in pair} == {"old", "new"} for pair in pairs)
@@ -154,7 +154,7 @@ def test_a_change_to_detect_is_a_percentage_above_zero(tmp_path: Path, perftest:
 def test_one_build_with_itself_is_the_calibration_whose_band_the_next_diff_uses(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", cwd=tmp_path)
 
-    folder = only(tmp_path)
+    folder = only_folder(tmp_path)
     assert "Both sides are the same build (A/A)" in done.stdout
     [file] = (tmp_path / "build/runs/same-build").glob("*.csv")
     entries = read(file)
@@ -181,7 +181,7 @@ def test_five_percent_more_hold_is_found_worse(tmp_path: Path, perftest: Path) -
     found = {row["key"]["payload_bytes"]: row for row in json.loads(done.stdout)["rows"] if row["key"]["statistic"] == "p50"}
     verdicts = {size: row["verdict"] for size, row in found.items()}
     if verdicts != {64: "worse", 1024: "worse"}:
-        _skip_if_the_rig_was_robbed_of_its_cpus(only(tmp_path))
+        _skip_if_the_rig_was_robbed_of_its_cpus(only_folder(tmp_path))
     assert verdicts == {64: "worse", 1024: "worse"}
     assert all(1.03 < row["ratio"] < 1.07 for row in found.values())
     assert not json.loads(done.stdout)["same_build"]
@@ -213,13 +213,13 @@ def test_an_interrupted_comparison_says_so_stays_valid_and_goes_on_with_whole_pa
         until((tmp_path / "held").exists, "seven runs are done")
         process.send_signal(signal.SIGINT)
         messages = process.communicate(timeout=LIMIT_S)[1]
-    folder = only(tmp_path)
+    folder = only_folder(tmp_path)
 
     assert process.returncode == 130
     assert "of 8 pairs done; the same command with --resume continues" in messages
     assert [event.what for event in read_record(folder).events] == ["interrupted"]
     part = run_tacholog_text("diff", folder / "old", folder / "new")
-    done_before = len(in_order(folder))
+    done_before = len(runs_in_order(folder))
     assert f"Interrupted: {done_before} of 16 planned runs were made." in part.stdout
 
     (tmp_path / "go").touch()
@@ -228,7 +228,7 @@ def test_an_interrupted_comparison_says_so_stays_valid_and_goes_on_with_whole_pa
 
     assert [event.what for event in read_record(folder).events] == ["interrupted", "resumed"]
     assert "Interrupted and resumed" in whole.stdout
-    kept = [(side, run) for side, run in in_order(folder) if side != "half-pairs"]
+    kept = [(side, run) for side, run in runs_in_order(folder) if side != "half-pairs"]
     assert Counter(side for side, _ in kept) == {"old": 8, "new": 8}
     halves = [path for path in folder.glob("half-pairs/*/stream-uds/*") if path.is_dir()]
     assert len(halves) == done_before % 2
@@ -238,7 +238,7 @@ def test_an_interrupted_comparison_says_so_stays_valid_and_goes_on_with_whole_pa
 def test_pairs_that_are_added_later_leave_the_first_as_they_are_and_are_told(tmp_path: Path, perftest: Path) -> None:
     file = campaign(tmp_path)
     ab(perftest, perftest, file, "--pairs", "6", cwd=tmp_path)
-    folder = only(tmp_path)
+    folder = only_folder(tmp_path)
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("run.toml")}
 
     finished = ab(perftest, perftest, file, "--resume", cwd=tmp_path)
@@ -249,7 +249,7 @@ def test_pairs_that_are_added_later_leave_the_first_as_they_are_and_are_told(tmp
     record = read_record(folder)
     assert (record.planned_pairs, record.pairs, record.runs, record.events[0].what) == (6, 7, 14, "extended")
     assert {path: path.stat().st_mtime_ns for path in before} == before
-    assert [run.order_index for _, run in in_order(folder)] == list(range(1, 15))
+    assert [run.order_index for _, run in runs_in_order(folder)] == list(range(1, 15))
 
 
 @pytest.mark.core
@@ -284,7 +284,7 @@ def test_a_command_template_takes_a_vendors_tool_with_arguments_of_its_own(tmp_p
 
     done = ab("seq -s , {arguments}", "echo {arguments}", file, "--pairs", "1", cwd=tmp_path)
 
-    logs = {path.relative_to(only(tmp_path)).parts[0]: path.read_text() for path in only(tmp_path).rglob("perftest.log")}
+    logs = {path.relative_to(only_folder(tmp_path)).parts[0]: path.read_text() for path in only_folder(tmp_path).rglob("perftest.log")}
     assert logs == {"old": "1,2\n", "new": "2\n"}
     assert done.returncode == 4  # these logs have no results, so nothing could be compared
     assert "! The old side has no figures: none of its logs has a result." in done.stdout
@@ -317,10 +317,10 @@ def test_behind_env_the_version_and_the_build_are_those_of_the_tool(tmp_path: Pa
         cwd=tmp_path,
     )
 
-    runs = in_order(only(tmp_path))
+    runs = runs_in_order(only_folder(tmp_path))
     assert {run.tool_version for _, run in runs} == {"3.7.1"}
     assert {run.environment["program_sha256"] for _, run in runs} == {hashlib.sha256(tool.read_bytes()).hexdigest()}
-    logs = {path.relative_to(only(tmp_path)).parts[0]: path.read_text() for path in only(tmp_path).rglob("perftest.log")}
+    logs = {path.relative_to(only_folder(tmp_path)).parts[0]: path.read_text() for path in only_folder(tmp_path).rglob("perftest.log")}
     assert logs == {"old": "fast -q 2 -v\n", "new": "slow -q 2\n"}
 
 

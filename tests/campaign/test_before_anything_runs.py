@@ -1,4 +1,4 @@
-"""What a campaign cannot do is said before anything runs, and a plan runs nothing."""
+"""Mistakes in a campaign are reported before anything runs, and a plan runs nothing."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def bench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]
     return run_tacholog_text("bench", "--no-control", *arguments, cwd=cwd)
 
 
-def written(folder: Path, file: str, text: str) -> Path:
+def write_file(folder: Path, file: str, text: str) -> Path:
     (folder / file).write_text(text)
     return folder / file
 
 
 @pytest.mark.parametrize("plan", [[], ["--plan"]])
 def test_two_campaigns_of_one_tool_that_would_share_a_release_are_refused_before_the_first_runs(tmp_path: Path, plan: list[str]) -> None:
-    files = [written(tmp_path, f"{name}.toml", TEXT.format(system="S", name=name)) for name in ("a", "b")]
+    files = [write_file(tmp_path, f"{name}.toml", TEXT.format(system="S", name=name)) for name in ("a", "b")]
 
     done = bench(*files, *plan, "--release", "2.0", cwd=tmp_path)
 
@@ -34,8 +34,8 @@ def test_two_campaigns_of_one_tool_that_would_share_a_release_are_refused_before
 
 
 def test_a_release_that_exists_is_refused_before_another_campaign_runs(tmp_path: Path) -> None:
-    first = written(tmp_path, "a.toml", TEXT.format(system="S", name="a"))
-    second = written(tmp_path, "b.toml", TEXT.format(system="S", name="b").replace('"seq"\nlog', '"other"\nlog'))
+    first = write_file(tmp_path, "a.toml", TEXT.format(system="S", name="a"))
+    second = write_file(tmp_path, "b.toml", TEXT.format(system="S", name="b").replace('"seq"\nlog', '"other"\nlog'))
     (tmp_path / "data" / "other" / "2.0").mkdir(parents=True)
 
     done = bench(first, second, "--release", "2.0", cwd=tmp_path)
@@ -47,11 +47,11 @@ def test_a_release_that_exists_is_refused_before_another_campaign_runs(tmp_path:
 
 @pytest.mark.parametrize("command", [["bench"], ["ab", "tool.sh", "tool.sh"]])
 def test_a_plan_runs_no_command_of_the_campaign_and_says_which_it_would_run(tmp_path: Path, command: list[str]) -> None:
-    tool = written(tmp_path, "tool.sh", "#!/bin/sh\ntouch ran\necho 1.2.3\n")
+    tool = write_file(tmp_path, "tool.sh", "#!/bin/sh\ntouch ran\necho 1.2.3\n")
     tool.chmod(0o755)
     asked = 'version_command = ["./tool.sh", "--version"]\nonly_if_listed = { by = ["./tool.sh", "list"], name = "{kind}" }\n'
     block = '[[runs]]\nname = "{kind}"\ncommand = ["./tool.sh", "3"]\nvary.kind = ["a", "b"]\n'
-    path = written(tmp_path, "c.toml", f'system = "S"\ntool = "t"\nlog = "seq.log"\nrepetitions = 1\n{asked}{block}')
+    path = write_file(tmp_path, "c.toml", f'system = "S"\ntool = "t"\nlog = "seq.log"\nrepetitions = 1\n{asked}{block}')
 
     done = run_tacholog_text(*command, path, "--plan", "--no-control", cwd=tmp_path)
 
@@ -68,7 +68,7 @@ def test_a_name_that_no_file_can_have_is_refused_in_the_plan(tmp_path: Path, pla
     long = "x" * 300
     process = f'[[runs.processes]]\nname = "{long}"\nrole = "client"\ncommand = ["seq", "3"]\n'
     block = f'[[runs]]\nname = "{long}"\ncommand = ["seq", "3"]\n' if kind == "run" else f'[[runs]]\nname = "a"\n{process}'
-    path = written(tmp_path, "c.toml", f'system = "S"\ntool = "seq"\nlog = "seq.log"\nrepetitions = 1\n{block}')
+    path = write_file(tmp_path, "c.toml", f'system = "S"\ntool = "seq"\nlog = "seq.log"\nrepetitions = 1\n{block}')
 
     done = bench(path, *plan, cwd=tmp_path)
 
@@ -94,9 +94,9 @@ esac
 def test_the_recipe_for_ci_runs_under_bash_e_to_its_comment_and_fails_behind_it(tmp_path: Path, *, has_requirements: bool) -> None:
     docs = (Path(__file__).parent.parent.parent / "docs" / "ci.md").read_text()
     recipe = docs.partition("```sh\n")[2].partition("```")[0]
-    written(tmp_path, "tacholog", STAND_IN).chmod(0o755)
+    write_file(tmp_path, "tacholog", STAND_IN).chmod(0o755)
     if has_requirements:
-        written(tmp_path, "requirements.toml", "")
+        write_file(tmp_path, "requirements.toml", "")
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "BASE": "a", "HEAD": "b"}
 
     done = subprocess.run(["bash", "-e", "-c", recipe], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
@@ -111,7 +111,7 @@ def test_a_campaign_of_too_many_runs_or_of_no_length_is_refused(tmp_path: Path, 
     text = TEXT.format(system="S", name="a")
     text = text.replace("repetitions = 1", more) if more.startswith("repetitions") else text + more.replace("%s", str([*range(100)])) + "\n"
 
-    done = bench(written(tmp_path, "a.toml", text), "--plan", cwd=tmp_path)
+    done = bench(write_file(tmp_path, "a.toml", text), "--plan", cwd=tmp_path)
 
     assert done.returncode == 2
     assert "more than 100,000 runs" in done.stderr or "`$.runs[0].expected_s`" in done.stderr

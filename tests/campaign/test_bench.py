@@ -1,4 +1,4 @@
-"""`tacholog bench` with real programs: what it keeps of a campaign, and what happens if a run fails."""
+"""`tacholog bench` with real programs: the files that it keeps of a campaign, and runs that fail."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def campaign(folder: Path, text: str) -> Path:
     return path
 
 
-def only(output: Path) -> Path:
+def only_folder(output: Path) -> Path:
     """Return the folder of the only campaign."""
     [folder] = output.glob("small-*")
     return folder
@@ -50,14 +50,14 @@ def manifests(folder: Path) -> dict[str, Manifest]:
 def test_each_run_keeps_its_log_as_printed_and_a_manifest(tmp_path: Path) -> None:
     done = bench(campaign(tmp_path, GOOD), "--output", "out", cwd=tmp_path)
 
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, f"4 of 4 runs are good: {only(tmp_path / 'out').relative_to(tmp_path)}")
-    runs = manifests(only(tmp_path / "out"))
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, f"4 of 4 runs are good: {only_folder(tmp_path / 'out').relative_to(tmp_path)}")
+    runs = manifests(only_folder(tmp_path / "out"))
     assert sorted(runs) == ["to-3/01", "to-3/02", "to-5/01", "to-5/02"]
     run = runs["to-3/02"]
     assert (run.status, run.repetition, run.campaign, run.conditions.transport) == ("ok", 2, "small", "pipe")
     assert run.commands[0].argv == ("seq", "3")
     assert run.options == {"last": 3}
-    log = only(tmp_path / "out") / "to-3/02/seq.log"
+    log = only_folder(tmp_path / "out") / "to-3/02/seq.log"
     assert log.read_text() == "1\n2\n3\n"
     assert run.logs[0].sha256 == hashlib.sha256(b"1\n2\n3\n").hexdigest()
     assert "load1_before" in run.environment
@@ -68,7 +68,7 @@ def test_each_run_keeps_its_log_as_printed_and_a_manifest(tmp_path: Path) -> Non
 def test_the_host_stands_beside_the_runs_under_a_pseudonym(tmp_path: Path) -> None:
     bench(campaign(tmp_path, GOOD), cwd=tmp_path)
 
-    folder = only(tmp_path / "build/runs")
+    folder = only_folder(tmp_path / "build/runs")
     run = next(iter(manifests(folder).values()))
     assert run.host is not None
     assert read_host(folder / "hosts" / f"{run.host}.toml").source == "read by tacholog host"
@@ -78,14 +78,14 @@ def test_the_host_stands_beside_the_runs_under_a_pseudonym(tmp_path: Path) -> No
 def test_no_path_of_this_machine_gets_into_what_is_kept(tmp_path: Path) -> None:
     bench(campaign(tmp_path, GOOD), cwd=tmp_path)
 
-    kept = [path.read_text() for path in only(tmp_path / "build/runs").rglob("*.toml")]
+    kept = [path.read_text() for path in only_folder(tmp_path / "build/runs").rglob("*.toml")]
     assert [text for text in kept if str(tmp_path) in text or "/usr/" in text] == []
 
 
 def test_order_and_seed_are_recorded(tmp_path: Path) -> None:
     bench(campaign(tmp_path, "seed = 11\n" + GOOD), cwd=tmp_path)
 
-    folder = only(tmp_path / "build/runs")
+    folder = only_folder(tmp_path / "build/runs")
     planned = tomllib.loads((folder / "plan.toml").read_text())
     runs = manifests(folder)
     assert planned["seed"] == 11
@@ -97,7 +97,7 @@ def test_a_program_that_hangs_is_ended_with_its_children_and_marked(tmp_path: Pa
     clock = {CLOCK_FILE: str(tmp_path / "clock")}
     done = run_tacholog_text("bench", "--no-control", campaign(tmp_path, GOOD + HANGS), cwd=tmp_path, environment=clock)
 
-    folder = only(tmp_path / "build/runs")
+    folder = only_folder(tmp_path / "build/runs")
     run = manifests(folder)["hangs/01"]
     assert (run.status, run.reason) == ("failed", "stopped by the harness: not done within its deadline of 3 s")
     assert (folder / "hangs/01/seq.log").read_text() == "begun\n"
@@ -118,9 +118,9 @@ def test_a_program_that_hangs_is_ended_with_its_children_and_marked(tmp_path: Pa
 def test_a_run_that_fails_is_kept_with_its_reason(tmp_path: Path, command: str, status: str, reason: str) -> None:
     done = bench(campaign(tmp_path, f'[[runs]]\nname = "bad"\ncommand = {command}\n'), cwd=tmp_path)
 
-    run = manifests(only(tmp_path / "build/runs"))["bad/01"]
+    run = manifests(only_folder(tmp_path / "build/runs"))["bad/01"]
     assert (run.status, run.reason) == (status, reason)
-    assert (done.returncode, done.stdout) == (1, f"0 of 2 runs are good: {only(tmp_path / 'build/runs').relative_to(tmp_path)}\n")
+    assert (done.returncode, done.stdout) == (1, f"0 of 2 runs are good: {only_folder(tmp_path / 'build/runs').relative_to(tmp_path)}\n")
     assert f"bad/02: {status}, " in done.stderr
     assert reason in done.stderr
 
@@ -137,7 +137,7 @@ def interrupted(tmp_path: Path, with_signal: signal.Signals) -> tuple[Path, int,
         process.send_signal(with_signal)
         messages = process.communicate(timeout=LIMIT_S)[1]
     until(lambda: gone(int(pid.read_text())), "the slow run ended")
-    return only(tmp_path / "out"), process.returncode, messages
+    return only_folder(tmp_path / "out"), process.returncode, messages
 
 
 @pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "terminated", "closed"])
@@ -166,7 +166,7 @@ def test_resuming_does_what_is_left_and_leaves_what_is_done(tmp_path: Path) -> N
 
 def test_a_campaign_that_is_being_measured_is_not_resumed_at_the_same_time(tmp_path: Path) -> None:
     bench(campaign(tmp_path, GOOD), cwd=tmp_path)
-    folder = only(tmp_path / "build/runs")
+    folder = only_folder(tmp_path / "build/runs")
     shutil.rmtree(folder / "to-3")
     held = os.open(folder, os.O_RDONLY)  # as the harness that measures it holds it
     fcntl.flock(held, fcntl.LOCK_EX)
@@ -195,7 +195,7 @@ def test_a_campaign_is_not_continued_with_another_build(tmp_path: Path) -> None:
     bench(campaign(tmp_path, text), cwd=tmp_path)
     shutil.copy(shutil.which("cat") or "", tool)
 
-    done = bench(only(tmp_path / "build/runs"), "--resume", cwd=tmp_path)
+    done = bench(only_folder(tmp_path / "build/runs"), "--resume", cwd=tmp_path)
 
     assert done.returncode == 2
     assert "is not the build that this campaign was started with" in done.stderr
@@ -249,7 +249,7 @@ def test_perftest_measures_and_its_log_is_whole(tmp_path: Path, perftest: Path) 
     done = bench(campaign(tmp_path, text.replace("    ", "")), "--perftest", perftest, cwd=tmp_path)
 
     assert "2 of 2 runs are good" in done.stdout
-    folder = only(tmp_path / "build/runs")
+    folder = only_folder(tmp_path / "build/runs")
     log = (folder / "latency/01/seq.log").read_text().splitlines()
     assert log[0].startswith("perftest version=")
     assert log[-1].startswith("end status=ok latency=2")
@@ -280,7 +280,7 @@ def test_a_program_that_cannot_be_started_is_a_failed_run(tmp_path: Path) -> Non
 
     bench(campaign(tmp_path, f'[[runs]]\nname = "bad"\ncommand = ["{tool}"]\n'), cwd=tmp_path)
 
-    run = manifests(only(tmp_path / "build/runs"))["bad/02"]
+    run = manifests(only_folder(tmp_path / "build/runs"))["bad/02"]
     assert (run.status, run.reason) == ("failed", "cannot be started: Exec format error")
 
 
@@ -317,7 +317,7 @@ def test_dry_run_is_another_name_of_plan(tmp_path: Path) -> None:
 def test_a_folder_instead_of_a_campaign_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = campaign(tmp_path, '[[runs]]\nname = "a"\ncommand = ["echo", "x"]\n')
     bench(path, cwd=tmp_path)
-    started = only(tmp_path / "build/runs")
+    started = only_folder(tmp_path / "build/runs")
 
     for option in (["--plan"], []):
         done = bench(*option, started, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""What the reports of two clocks say about how far they may be apart. The reports are real: chronyd 4.3 with -x, ptp4l 3.1.1."""
+"""The largest difference between two clocks, from their reports. The reports are real: chronyd 4.3 with -x, ptp4l 3.1.1."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from tests.campaign.ssh_campaigns import bench, lacking, manifest, run_folder
+from tests.campaign.ssh_campaigns import bench, manifest, missing_requirement, run_folder
 from tests.campaign.two_hosts import TwoHosts, two_hosts
 from tests.left_out import leave_out
 from tests.waiting import until
@@ -49,8 +49,8 @@ host = "b"
 @pytest.fixture
 def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], TwoHosts]]:
     """Two hosts, of which ``b`` has another boot id, as another machine has."""
-    if lacking():
-        leave_out(f"needs {lacking()}")
+    if missing_requirement():
+        leave_out(f"needs {missing_requirement()}")
     if shutil.which("chronyd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin") is None or shutil.which("chronyc") is None:
         leave_out("needs chronyd and chronyc (Debian: chrony)")
     (tmp_path / "lab").mkdir()

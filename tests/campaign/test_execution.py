@@ -1,4 +1,4 @@
-"""How the harness waits for processes: an end is seen at once, in whatever moment it comes."""
+"""How the harness waits for processes: it notices each end immediately, whenever it happens."""
 
 from __future__ import annotations
 

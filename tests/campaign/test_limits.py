@@ -1,4 +1,4 @@
-"""What others take of a machine: how it is computed, what a campaign with limits records, and what happens above a limit."""
+"""The load of other programs on a machine: how it is computed, how a campaign with limits records it, and runs above a limit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.campaign.test_bench import HEAD, bench, manifests, only
+from tests.campaign.test_bench import HEAD, bench, manifests, only_folder
 from tests.command import run_tacholog_text
 
 from tacholog.runs.disturbance import Disturbance, Limits, ProcessorTime, as_environment, disturbance, exceeded, processor_time
@@ -86,7 +86,7 @@ def test_a_campaign_with_limits_records_what_others_took_before_during_and_after
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "All runs held the limits (steal 100 %, load of others 100000)."
-    runs = manifests(only(tmp_path / "out"))
+    runs = manifests(only_folder(tmp_path / "out"))
     assert all({"steal_percent_before", "other_load_before"} <= run.environment.keys() for run in runs.values())
     last = max(runs.values(), key=lambda run: run.order_index or 0)
     assert [run for run in runs.values() if "steal_percent_after" in run.environment] == [last]
@@ -97,12 +97,12 @@ def disturbed(tmp_path: Path) -> Path:
     """Return the folder of a campaign whose first run was disturbed, as its manifest says."""
     (tmp_path / "small.toml").write_text(HEAD + UNREACHABLE + QUIET)
     bench("small.toml", "--output", "out", cwd=tmp_path)
-    folder = only(tmp_path / "out")
-    say_disturbed(folder / "to-3/01/run.toml")
+    folder = only_folder(tmp_path / "out")
+    mark_disturbed(folder / "to-3/01/run.toml")
     return folder
 
 
-def say_disturbed(file: Path) -> None:
+def mark_disturbed(file: Path) -> None:
     """Write into the manifest of a run that others took much of the machine before it."""
     lines = [line for line in file.read_text().splitlines() if not line.startswith("other_load_before")]
     place = lines.index("[environment]") + 1
@@ -135,7 +135,7 @@ def test_a_campaign_above_its_limits_is_not_copied_for_publication(tmp_path: Pat
 
     assert done.returncode == 1
     assert "did not hold the limits (load of others 0), so this campaign is not fit to publish" in done.stdout
-    assert f"tacholog bench --resume {only(tmp_path / 'out').relative_to(tmp_path)}" in done.stdout
+    assert f"tacholog bench --resume {only_folder(tmp_path / 'out').relative_to(tmp_path)}" in done.stdout
     assert "not copied to data, because the campaign did not hold its limits" in done.stderr
     assert not (tmp_path / "data").exists()
 
@@ -165,7 +165,7 @@ def test_a_disturbed_run_of_a_pair_is_done_again_with_the_other_run_of_the_pair(
     (tmp_path / "small.toml").write_text(HEAD + UNREACHABLE + QUIET)
     compared(tmp_path)
     [folder] = (tmp_path / "build/runs").glob("ab-small-*")
-    say_disturbed(folder / "old/to-3/01/run.toml")
+    mark_disturbed(folder / "old/to-3/01/run.toml")
 
     done = compared(tmp_path, "--resume")
 

@@ -1,4 +1,4 @@
-"""The link between the hosts of a run, as the kernel of each host tells it."""
+"""The link between the hosts of a run, as the kernel of each host states it."""
 
 from __future__ import annotations
 

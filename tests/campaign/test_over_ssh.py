@@ -1,4 +1,4 @@
-"""Campaigns over ssh, on two hosts with an sshd each (`tests.campaign.two_hosts`): what is started there, and what comes back."""
+"""Campaigns over ssh, on two hosts with an sshd each (`tests.campaign.two_hosts`): processes are started there, and all files come back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.campaign.ssh_campaigns import bench, campaign, in_own_folder, job, left, manifest, run_folder, set_login_shell
+from tests.campaign.ssh_campaigns import bench, campaign, in_own_folder, job, manifest, processes_left, run_folder, set_login_shell
 from tests.campaign.two_hosts import TwoHosts, run
 from tests.left_out import leave_out
 from tests.waiting import LIMIT_S, until
@@ -40,7 +40,7 @@ def test_a_campaign_over_two_hosts_brings_everything_back_and_leaves_nothing(tmp
     assert (kept.environment["link_mtu"], kept.environment["link_nic"], kept.clocks) == ("1500", "virtual interface", None)
     assert "load1_before" in kept.environment
     assert "load1_after" in kept.environment
-    until(lambda: not left(hosts), "nothing is left")
+    until(lambda: not processes_left(hosts), "nothing is left")
     assert [*(tmp_path / "lab/temporary-a").iterdir(), *(tmp_path / "lab/temporary-b").iterdir()] == []
 
 

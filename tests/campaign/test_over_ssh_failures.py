@@ -1,4 +1,4 @@
-"""Campaigns over ssh that fail: what the run says, and that nothing is left on either side."""
+"""Campaigns over ssh that fail: the run has the reason, and no process is left on either side."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.campaign.ssh_campaigns import bench, campaign, in_own_folder, job, left, manifest, run_folder, start_bench
+from tests.campaign.ssh_campaigns import bench, campaign, in_own_folder, job, manifest, processes_left, run_folder, start_bench
 from tests.campaign.two_hosts import TwoHosts, run
 from tests.waiting import LIMIT_S, until
 
@@ -42,7 +42,7 @@ def test_a_dropped_link_fails_the_run_with_one_line_and_leaves_nothing_on_either
     assert kept.reason is not None
     assert kept.reason.startswith("server: host b: ")
     assert "\n" not in kept.reason
-    until(lambda: not left(hosts), "nothing is left")
+    until(lambda: not processes_left(hosts), "nothing is left")
     assert list((tmp_path / "lab/temporary-a").iterdir()) == []
 
 
@@ -54,7 +54,7 @@ def test_nothing_is_left_after_the_harness_was_killed(tmp_path: Path, lab: Calla
         until(lambda: any("sleep 1000" in words for words in hosts.processes("a").values()), "the client runs")
         process.kill()
 
-    until(lambda: not left(hosts), "nothing is left")
+    until(lambda: not processes_left(hosts), "nothing is left")
     assert [*(tmp_path / "lab/temporary-a").iterdir(), *(tmp_path / "lab/temporary-b").iterdir()] == []
 
 
@@ -69,7 +69,7 @@ def test_a_side_that_is_killed_fails_the_run_and_the_other_side_is_ended(tmp_pat
         process.communicate(timeout=LIMIT_S)
 
     assert (manifest(tmp_path).status, manifest(tmp_path).reason) == ("failed", "client: killed by SIGKILL")
-    until(lambda: not left(hosts), "nothing is left")
+    until(lambda: not processes_left(hosts), "nothing is left")
 
 
 def test_a_killed_watchdog_does_not_leave_its_process(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
@@ -105,7 +105,7 @@ def test_a_full_disk_on_a_host_fails_the_run_and_what_was_printed_is_kept(tmp_pa
     assert (code, kept.status) == (1, "failed"), said
     assert kept.reason == "client: host a: the disk of its temporary folder is full, so the log may be cut off"
     assert (run_folder(tmp_path) / "client.log").read_text().startswith("1\n2\n3\n")
-    until(lambda: not left(hosts), "nothing is left")
+    until(lambda: not processes_left(hosts), "nothing is left")
 
 
 def test_a_host_without_a_temporary_folder_is_named(lab: Callable[..., TwoHosts]) -> None:
@@ -150,7 +150,7 @@ def test_a_link_that_drops_while_logs_come_back_fails_the_run_and_leaves_nothing
 
     kept = manifest(tmp_path)
     assert (kept.status, (kept.reason or "").startswith("client: host a: ")) == ("failed", True), kept.reason
-    until(lambda: not left(hosts), "nothing is left")
+    until(lambda: not processes_left(hosts), "nothing is left")
     assert [*(tmp_path / "lab/temporary-a").iterdir(), *(tmp_path / "lab/temporary-b").iterdir()] == []
 
 

@@ -1,4 +1,4 @@
-"""Runs of several processes, with real programs: what is kept of them, what fails and why, and that nothing is left."""
+"""Runs of several processes, with real programs: the files of a run, failures and their reasons, and no process is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The properties of another host: what it prints about itself is rebuilt as files, and read by the code that reads this machine."""
+"""The properties of another host: its output is written as files, and the code for this machine reads them."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def test_values_that_a_field_cannot_hold_are_named(tree: MakeTree, tmp_path: Pat
         (["--set", "host=" + "\u00fc" * 200], "cannot be the name of a file in hosts/"),
         (["--set", "host=a\nb"], "cannot be the name of a file in hosts/"),
         (["--set", "reliability=yes"], "--set: reliability = 'yes' is not one of reliable, best-effort"),
-        (["--set", "role=master"], "--set: role = 'master' is none of publisher, pub, client"),
+        (["--set", "role=master"], "--set: role = 'master' is not one of publisher, pub, client"),
         (["--set", "batching=0"], "--set: there is no field 'batching'"),
         (["--set", "transport=a", "--set", "conditions.transport=b"], "--set: conditions.transport is stated twice"),
         (["--set", "host=../etc"], "--set: host = '../etc' cannot be the name of a file in hosts/"),
@@ -266,8 +266,8 @@ def test_what_is_stated_wrongly_is_refused_in_one_line(cluster: Path, tmp_path: 
         ('[[rule]]\npath = "{*}"\nset = { label.x = 5 }', "rule 1: set: label.x = 5 is not a text; put it in quotes"),
         ('[[rule]]\npath = "{*}"\nformat = "perf"', "no format is called 'perf'"),
         ('[[rule]]\npaths = "{*}"', "Object contains unknown field `paths` (is path meant?)"),
-        ('[[rule]]\npath = "{*}"\nset = { options.x = nan }', "rule 1: set: options.x = nan is no text, number, truth value or list of these"),
-        ('[[rule]]\npath = "{*}"\nset = { options.x = 1979-05-27 }', "is no text, number, truth value or list of these"),
+        ('[[rule]]\npath = "{*}"\nset = { options.x = nan }', "rule 1: set: options.x = nan is not a text, number, truth value or list of these"),
+        ('[[rule]]\npath = "{*}"\nset = { options.x = 1979-05-27 }', "is not a text, number, truth value or list of these"),
         ("[[rule]]", "Object missing required field `path`"),
     ],
 )
@@ -365,8 +365,8 @@ def test_a_start_time_that_is_none_is_named(tree: MakeTree, tmp_path: Path) -> N
 
     said = import_logs(root, "--map", "{start_time}/{role}.log", "--to", tmp_path / "data", status=2)
 
-    assert """3am/sub.log: in the path, start_time = '3am' is no time as in "2026-01-31T12:00:00Z\"""" in said
-    assert "2026-02-30/sub.log: in the path, start_time = '2026-02-30' is no time" in said
+    assert """3am/sub.log: in the path, start_time = '3am' is not a time such as "2026-01-31T12:00:00Z\"""" in said
+    assert "2026-02-30/sub.log: in the path, start_time = '2026-02-30' is not a time" in said
 
 
 def test_lines_that_could_not_be_used_are_counted(tree: MakeTree) -> None:

@@ -185,7 +185,7 @@ def test_the_body_of_a_directive_says_which_part_of_the_numbers_a_page_shows(vie
     first = page_groups(view, ("system", "label.plugin"))[0].pages[0].parts[0]
 
     assert page_index([["S", "tcp", "s/calico", {"label.plugin": "calico"}]]).parts == (first,)
-    with pytest.raises(ValueError, match=r"'kernel' is none of host, release, label\.NAME"):
+    with pytest.raises(ValueError, match=r"'kernel' is not one of host, release, label\.NAME"):
         page_index([["S", "udp", "s/x", {"kernel": "6.1"}]])
     with pytest.raises(ValueError, match="not enough values"):
         page_index([["S", "udp"]])

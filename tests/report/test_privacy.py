@@ -339,7 +339,7 @@ def test_a_site_is_branded_by_its_file_and_shows_the_systems_that_it_names(data:
         ('colour = "x"', r"site.toml: Object contains unknown field `colour`"),
         ('logo = "none.svg"', r"logo: .*none.svg: no such file"),
         ('[[links]]\ntitle = "x"\nurl = "javascript:alert(1)"', r"links: 'javascript:alert\(1\)' is not an address"),
-        ('[privacy]\nhosts = "sow"', "privacy.hosts: 'sow' is none of pseudonym, show"),
+        ('[privacy]\nhosts = "sow"', "privacy.hosts: 'sow' is not one of pseudonym, show"),
     ],
 )
 def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, complaint: str) -> None:

@@ -69,9 +69,10 @@ private:
 template <class Attempt>
 auto attempt_until(Patience patience, Waiting waiting, Backoff& backoff, Attempt&& attempt) -> decltype(attempt()) {
     auto made = attempt();
-    for (BusyPoll poll{patience, waiting}; made && !*made && poll.wait();) made = attempt();
-    if (!made || *made || !sleeps(waiting) || patience.count() <= 0) return made;
-    for (const Deadline deadline{patience}; made && !*made && !deadline.passed(); made = attempt()) backoff.idle();
+    for (BusyPoll poll{patience, waiting}; is_not_yet_done(made) && poll.wait();) made = attempt();
+    if (!is_not_yet_done(made) || !sleeps(waiting) || patience.count() <= 0) return made;
+    for (const Deadline deadline{patience}; is_not_yet_done(made) && !deadline.passed(); made = attempt())
+        backoff.idle();
     backoff.reset();
     return made;
 }
@@ -99,12 +100,12 @@ public:
                           [&] { return ::aeron_async_add_exclusive_publication_poll(&publication_, adding); });
     }
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         constexpr Nanoseconds nap_ns = 200'000;
         for (const Deadline deadline{patience}; !::aeron_exclusive_publication_is_connected(publication_);
              sleep_until(now_ns() + nap_ns))
-            if (deadline.passed()) return false;
-        return true;
+            if (deadline.passed()) return Done::not_yet;
+        return Done::yes;
     }
 
     Facts facts() const override { return library_facts(); }
@@ -115,16 +116,17 @@ private:
         return std::span{message_};
     }
 
-    Result<bool> commit(Patience patience) override {
+    Result<Done> commit(Patience patience) override {
         return attempt_until(patience, waiting_, backoff_, [this] { return offer(); });
     }
 
-    Result<bool> offer() {
+    Result<Done> offer() {
         const std::int64_t position = ::aeron_exclusive_publication_offer(
             publication_, reinterpret_cast<const std::uint8_t*>(message_.data()), message_.size(), nullptr, nullptr);
-        if (position >= 0) return true;
+        if (position >= 0) return Done::yes;
         // The next third of the ring is made ready: that is done at the next attempt.
-        if (position == AERON_PUBLICATION_BACK_PRESSURED || position == AERON_PUBLICATION_ADMIN_ACTION) return false;
+        if (position == AERON_PUBLICATION_BACK_PRESSURED || position == AERON_PUBLICATION_ADMIN_ACTION)
+            return Done::not_yet;
         if (position == AERON_PUBLICATION_NOT_CONNECTED || position == AERON_PUBLICATION_CLOSED)
             return Error{"publish on " + channel_ + ": the subscriber is gone"};
         return aeron_error("publish on " + channel_);
@@ -174,18 +176,18 @@ public:
 
     std::string endpoint() const override { return endpoint_; }
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         constexpr Nanoseconds nap_ns = 200'000;
         for (const Deadline deadline{patience}; ::aeron_subscription_image_count(subscription_) == 0;
              sleep_until(now_ns() + nap_ns))
-            if (deadline.passed()) return false;
+            if (deadline.passed()) return Done::not_yet;
         if (aeron_image_t* image = ::aeron_subscription_image_at_index(subscription_, 0)) {
             aeron_image_constants_t constants{};
             ::aeron_image_constants(image, &constants);
             ::aeron_subscription_image_release(subscription_, image);
             mtu_bytes_ = constants.mtu_length;
         }
-        return true;
+        return Done::yes;
     }
 
     Facts facts() const override { return library_facts(); }
@@ -193,25 +195,25 @@ public:
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
         const auto came =
-            attempt_until(patience, waiting_, backoff_, [this] { return left_ ? Result<bool>{true} : poll(); });
-        if (!came) return came.error();
-        left_ = left_ || (*came && taken_.empty());
+            attempt_until(patience, waiting_, backoff_, [this] { return left_ ? Result<Done>{Done::yes} : poll(); });
+        if (!came.has_value()) return came.error();
+        left_ = left_ || (*came == Done::yes && taken_.empty());
         if (left_) return Error{"take from " + channel_ + ": the publisher is gone"};
-        if (*came) return taken_;
+        if (*came == Done::yes) return taken_;
         if (!has_ended()) return std::span<const std::byte>{};
         const auto last = poll();
-        if (!last) return last.error();
-        if (!*last || taken_.empty()) return Error{"take from " + channel_ + ": the publisher is gone"};
+        if (!last.has_value()) return last.error();
+        if (*last == Done::not_yet || taken_.empty()) return Error{"take from " + channel_ + ": the publisher is gone"};
         return taken_;
     }
 
-    Result<bool> poll() {
+    Result<Done> poll() {
         constexpr std::size_t most_fragments = 64;
         taken_ = {};
         const int fragments = ::aeron_subscription_controlled_poll(
             subscription_, ::aeron_controlled_fragment_assembler_handler, assembler_, most_fragments);
         if (fragments < 0) return aeron_error("take from " + channel_);
-        return taken_.data() != nullptr;
+        return done_if(taken_.data() != nullptr);
     }
 
     bool has_ended() const {

@@ -155,7 +155,7 @@ public:
         return writer_.open(topic, type_of(topic), limits_of(topic), qos_of(topic, true));
     }
 
-    Result<bool> match(Patience patience) override { return writer_.match(patience); }
+    Result<Done> match(Patience patience) override { return writer_.match(patience); }
     Facts facts() const override { return library_facts(); }
 
 private:
@@ -164,7 +164,7 @@ private:
         return std::span{buffer_};
     }
 
-    Result<bool> commit(Patience patience) override {
+    Result<Done> commit(Patience patience) override {
         const Error gone{"publish on " + channel_ + ": the subscriber is gone"};
         if (writer_.left_now_and_then()) return gone;
         const auto length = static_cast<std::uint32_t>(buffer_.size());
@@ -173,10 +173,10 @@ private:
         const Deadline deadline{patience};
         while (true) {
             const dds_return_t code = ::dds_write(writer_.get(), &sample);
-            if (code == DDS_RETCODE_OK) return true;
+            if (code == DDS_RETCODE_OK) return Done::yes;
             if (code != DDS_RETCODE_TIMEOUT) return failed("publish on " + channel_, code);
             if (writer_.left()) return gone;
-            if (deadline.passed()) return false;
+            if (deadline.passed()) return Done::not_yet;
         }
     }
 
@@ -195,7 +195,7 @@ public:
     ~UdpSubscriber() override { ::dds_free(sample_.bytes._buffer); }
 
 private:
-    void* place() override { return &sample_; }
+    void* sample_memory() override { return &sample_; }
     std::span<const std::byte> bytes() const override {
         return std::span{reinterpret_cast<const std::byte*>(sample_.bytes._buffer), sample_.bytes._length};
     }

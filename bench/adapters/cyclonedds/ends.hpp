@@ -102,11 +102,11 @@ public:
         return {};
     }
 
-    bool match(Patience patience) const {
+    Done match(Patience patience) const {
         constexpr Nanoseconds nap_ns = 200'000;
         for (const Deadline deadline{patience}; left(); sleep_until(now_ns() + nap_ns))
-            if (deadline.passed()) return false;
-        return true;
+            if (deadline.passed()) return Done::not_yet;
+        return Done::yes;
     }
 
     /// Whether a subscriber is not there.
@@ -149,13 +149,13 @@ public:
 
     std::string endpoint() const override { return channel_; }
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         const Deadline deadline{patience};
         while (!has_publisher()) {
-            if (deadline.passed()) return false;
+            if (deadline.passed()) return Done::not_yet;
             wait(to_nanoseconds(deadline.left()));
         }
-        return true;
+        return Done::yes;
     }
 
     Facts facts() const override { return library_facts(); }
@@ -165,7 +165,7 @@ protected:
 
 private:
     /// Where the next message goes, and its bytes once it is there.
-    virtual void* place() = 0;
+    virtual void* sample_memory() = 0;
     virtual std::span<const std::byte> bytes() const = 0;
 
     bool has_publisher() const {
@@ -181,10 +181,10 @@ private:
 
     Result<std::span<const std::byte>> receive(Patience patience) override {
         auto came = take();
-        for (BusyPoll poll{patience, waiting_}; came && !*came && poll.wait();) came = take();
+        for (BusyPoll poll{patience, waiting_}; is_not_yet_done(came) && poll.wait();) came = take();
         const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
         bool is_gone = false;
-        while (came && !*came) {
+        while (is_not_yet_done(came)) {
             if (is_gone) return Error{"take from " + channel_ + ": the publisher is gone"};
             is_gone = notices_ && !has_publisher();
             const Nanoseconds left = deadline - now_ns();
@@ -194,17 +194,17 @@ private:
             }
             came = take();
         }
-        if (!came) return came.error();
-        if (!*came) return std::span<const std::byte>{};
+        if (!came.has_value()) return came.error();
+        if (*came == Done::not_yet) return std::span<const std::byte>{};
         return bytes();
     }
 
-    Result<bool> take() {
-        void* sample = place();
+    Result<Done> take() {
+        void* sample = sample_memory();
         dds_sample_info_t info{};
         const dds_return_t code = ::dds_take(reader_, &sample, &info, 1, 1);
         if (code < 0) return failed("take from " + channel_, code);
-        return code == 1 && info.valid_data;  // else the writer has left
+        return done_if(code == 1 && info.valid_data);  // else the writer has left
     }
 
     void release() noexcept override {}

@@ -114,7 +114,7 @@ public:
         return done ? goes_by_shared_memory(writer_.get()) : done;
     }
 
-    Result<bool> match(Patience patience) override { return writer_.match(patience); }
+    Result<Done> match(Patience patience) override { return writer_.match(patience); }
     Facts facts() const override { return library_facts(); }
 
 private:
@@ -125,14 +125,14 @@ private:
         return std::span{static_cast<std::byte*>(loaned_) + sizeof(Head), bytes};
     }
 
-    Result<bool> commit(Patience) override {
+    Result<Done> commit(Patience) override {
         if (writer_.left_now_and_then()) return Error{"publish on " + channel_ + ": the subscriber is gone"};
         auto* head = static_cast<Head*>(loaned_);
         if (is_keyed_) head->instance = instance_of({static_cast<std::byte*>(loaned_) + sizeof(Head), head->length});
         const dds_return_t code = ::dds_write(writer_.get(), loaned_);
         if (code != DDS_RETCODE_OK) return failed("publish on " + channel_, code);
         published_ = true;
-        return true;
+        return Done::yes;
     }
 
     void abandon() noexcept override { ::dds_return_loan(writer_.get(), &loaned_, 1); }
@@ -155,7 +155,7 @@ public:
     }
 
 private:
-    void* place() override { return block_.data(); }
+    void* sample_memory() override { return block_.data(); }
     std::span<const std::byte> bytes() const override {
         return std::as_bytes(std::span{block_}).subspan(sizeof(Head), block_.front().length);
     }

@@ -49,13 +49,13 @@ public:
         return {};
     }
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         const Deadline deadline{patience};
         while (matched() < expected_) {
-            if (deadline.passed()) return false;
+            if (deadline.passed()) return Done::not_yet;
             sleep_until(now_ns() + nap_ns);
         }
-        return true;
+        return Done::yes;
     }
 
     Facts facts() const override { return library_facts(); }
@@ -83,17 +83,17 @@ private:
         return std::span{slot.data(), bytes};
     }
 
-    Result<bool> commit(Patience patience) override {
+    Result<Done> commit(Patience patience) override {
         if (++sends_ % sends_a_look == 0 && left()) return gone();
         const Deadline deadline{patience};
         while (true) {
             const auto code = writer_->write(loans_ ? loaned_ : &copied_, rtps::c_InstanceHandle_Unknown);
-            if (code == ReturnCode_t::RETCODE_OK) return true;
+            if (code == ReturnCode_t::RETCODE_OK) return Done::yes;
             // It waits itself, for max_blocking_time (0.1 s) at most.
             if (code != ReturnCode_t::RETCODE_TIMEOUT && code != ReturnCode_t::RETCODE_OUT_OF_RESOURCES)
                 return failed("publish on " + channel_, code);
             if (left()) return gone();
-            if (deadline.passed()) return false;
+            if (deadline.passed()) return Done::not_yet;
         }
     }
 
@@ -147,13 +147,13 @@ public:
 
     std::string endpoint() const override { return endpoint_; }
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         const Deadline deadline{patience};
         while (matched() == 0) {
-            if (deadline.passed()) return false;
+            if (deadline.passed()) return Done::not_yet;
             wait(deadline.left());
         }
-        return true;
+        return Done::yes;
     }
 
     Facts facts() const override { return library_facts(); }
@@ -172,10 +172,10 @@ private:
 
     Result<std::span<const std::byte>> receive(Patience patience) override {
         auto came = take();
-        for (BusyPoll poll{patience, waiting_}; came && !*came && poll.wait();) came = take();
+        for (BusyPoll poll{patience, waiting_}; is_not_yet_done(came) && poll.wait();) came = take();
         const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
         bool is_gone = false;
-        while (came && !*came) {
+        while (is_not_yet_done(came)) {
             if (is_gone) return Error{"take from " + channel_ + ": the publisher is gone"};
             is_gone = is_reliable_ && matched() == 0;
             const Nanoseconds left = deadline - now_ns();
@@ -185,23 +185,23 @@ private:
             }
             came = take();
         }
-        if (!came) return came.error();
-        if (!*came) return std::span<const std::byte>{};
+        if (!came.has_value()) return came.error();
+        if (*came == Done::not_yet) return std::span<const std::byte>{};
         return bytes_;
     }
 
-    Result<bool> take() {
+    Result<Done> take() {
         const auto code = loans_ ? take_loaned() : reader_->take_next_sample(&copied_, &info_);
-        if (code == ReturnCode_t::RETCODE_NO_DATA) return false;
+        if (code == ReturnCode_t::RETCODE_NO_DATA) return Done::not_yet;
         if (code != ReturnCode_t::RETCODE_OK) return failed("take from " + channel_, code);
         const bool is_valid = loans_ ? infos_[0].valid_data : info_.valid_data;
         if (!is_valid) {  // the writer has left
             release();
-            return false;
+            return Done::not_yet;
         }
         if (!loans_) {
             bytes_ = copied_;
-            return true;
+            return Done::yes;
         }
         Slot& slot = *static_cast<Slot*>(const_cast<void*>(slots_.buffer()[0]));
         if (slot.bytes > max_bytes_) {
@@ -209,7 +209,7 @@ private:
             return Error{"take from " + channel_ + ": a message of " + std::to_string(slot.bytes) + " bytes"};
         }
         bytes_ = {slot.data(), static_cast<std::size_t>(slot.bytes)};
-        return true;
+        return Done::yes;
     }
 
     ReturnCode_t take_loaned() { return reader_->take(slots_, infos_, 1); }

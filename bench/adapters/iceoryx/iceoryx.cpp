@@ -86,12 +86,12 @@ public:
     explicit IceoryxPublisher(const Topic& topic)
         : Publisher(topic.max_bytes), channel_(topic.channel), publisher_(service_of(topic), options_of(topic)) {}
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         constexpr Nanoseconds nap_ns = 200'000;
         // Whether all are there, each subscriber knows for itself.
         for (const Deadline deadline{patience}; !publisher_.hasSubscribers(); sleep_until(now_ns() + nap_ns))
-            if (deadline.passed()) return false;
-        return true;
+            if (deadline.passed()) return Done::not_yet;
+        return Done::yes;
     }
 
     Facts facts() const override { return library_facts(); }
@@ -113,10 +113,10 @@ private:
         return std::span{static_cast<std::byte*>(loaned_), bytes};
     }
 
-    Result<bool> commit(Patience) override {
+    Result<Done> commit(Patience) override {
         if (!publisher_.hasSubscribers()) return Error{"publish on " + channel_ + ": the subscriber is gone"};
         publisher_.publish(loaned_);
-        return true;
+        return Done::yes;
     }
 
     void abandon() noexcept override { publisher_.release(loaned_); }
@@ -150,12 +150,12 @@ public:
     bool failed() const { return failed_; }
     std::string endpoint() const override { return channel_; }
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         constexpr Nanoseconds nap_ns = 200'000;
         for (const Deadline deadline{patience}; subscriber_.getSubscriptionState() != iox::SubscribeState::SUBSCRIBED;
              sleep_until(now_ns() + nap_ns))
-            if (deadline.passed()) return false;
-        return true;
+            if (deadline.passed()) return Done::not_yet;
+        return Done::yes;
     }
 
     Facts facts() const override { return library_facts(); }
@@ -163,27 +163,28 @@ public:
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
         auto came = take();
-        for (BusyPoll poll{patience, waiting_}; came && !*came && poll.wait();) came = take();
-        if (came && !*came && set_) {
+        for (BusyPoll poll{patience, waiting_}; is_not_yet_done(came) && poll.wait();) came = take();
+        if (is_not_yet_done(came) && set_) {
             const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
-            for (Nanoseconds left = to_nanoseconds(patience); came && !*came && left > 0; left = deadline - now_ns()) {
+            for (Nanoseconds left = to_nanoseconds(patience); is_not_yet_done(came) && left > 0;
+                 left = deadline - now_ns()) {
                 set_->timedWait(iox::units::Duration::fromNanoseconds(static_cast<std::uint64_t>(left)));
                 came = take();
             }
         }
-        if (!came) return came.error();
-        if (!*came) return std::span<const std::byte>{};
+        if (!came.has_value()) return came.error();
+        if (*came == Done::not_yet) return std::span<const std::byte>{};
         const auto* header = iox::mepoo::ChunkHeader::fromUserPayload(taken_);
         return std::span{static_cast<const std::byte*>(taken_), header->userPayloadSize()};
     }
 
-    Result<bool> take() {
+    Result<Done> take() {
         auto taken = subscriber_.take();
         if (!taken.has_error()) {
             taken_ = taken.value();
-            return true;
+            return Done::yes;
         }
-        if (taken.get_error() == iox::popo::ChunkReceiveResult::NO_CHUNK_AVAILABLE) return false;
+        if (taken.get_error() == iox::popo::ChunkReceiveResult::NO_CHUNK_AVAILABLE) return Done::not_yet;
         return Error{"take from " + channel_ + ": too many messages are held"};
     }
 

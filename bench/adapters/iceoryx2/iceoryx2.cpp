@@ -136,12 +136,12 @@ public:
         return end_ != nullptr ? Result<void>{} : problem.during("advertise " + channel_);
     }
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         constexpr Nanoseconds nap_ns = 200'000;
         for (const Deadline deadline{patience}; ::tacholog_iox2_subscribers(end_) < subscribers_;
              sleep_until(now_ns() + nap_ns))
-            if (deadline.passed()) return false;
-        return true;
+            if (deadline.passed()) return Done::not_yet;
+        return Done::yes;
     }
 
     Facts facts() const override { return library_facts(); }
@@ -154,13 +154,13 @@ private:
         return std::span{place, bytes};
     }
 
-    Result<bool> commit(Patience) override {
+    Result<Done> commit(Patience) override {
         const Problem problem;
         const std::int64_t reached = ::tacholog_iox2_publish(end_, problem.place());
         if (reached < 0) return problem.during("publish on " + channel_);
         if (static_cast<std::size_t>(reached) < subscribers_ && ::tacholog_iox2_subscribers(end_) < subscribers_)
             return Error{"publish on " + channel_ + ": the subscriber is gone"};
-        return true;
+        return Done::yes;
     }
 
     void abandon() noexcept override { ::tacholog_iox2_abandon(end_); }
@@ -189,12 +189,12 @@ public:
     /// The sides meet by the name of the channel.
     std::string endpoint() const override { return channel_; }
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         constexpr Nanoseconds nap_ns = 200'000;
         for (const Deadline deadline{patience}; ::tacholog_iox2_publishers(end_) == 0; sleep_until(now_ns() + nap_ns))
-            if (deadline.passed()) return false;
+            if (deadline.passed()) return Done::not_yet;
         const Problem problem;
-        if (::tacholog_iox2_connect(end_, problem.place())) return true;
+        if (::tacholog_iox2_connect(end_, problem.place())) return Done::yes;
         return problem.during("join the publisher of " + channel_);
     }
 

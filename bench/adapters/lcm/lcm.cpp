@@ -141,11 +141,11 @@ private:
         return std::span{message_};
     }
 
-    Result<bool> commit(Patience) override {
+    Result<Done> commit(Patience) override {
         if (++sends_ % sends_a_look == 0) farewells_.handle();
         if (left_) return Error{"publish on " + channel_ + ": the subscriber is gone"};
         if (!messages_.publish(message_)) return Error{"publish on " + channel_ + ": LCM could not send it"};
-        return true;
+        return Done::yes;
     }
 
     void abandon() noexcept override {}
@@ -190,7 +190,7 @@ public:
     std::string endpoint() const override { return channel_; }
 
     /// It is in the group already: nobody says that a publisher joins.
-    Result<bool> match(Patience) override { return true; }
+    Result<Done> match(Patience) override { return Done::yes; }
 
     Facts facts() const override { return library_facts(); }
 

@@ -135,9 +135,9 @@ public:
         return code == 0 ? Result<void>{} : mqtt_error(operation, code);
     }
 
-    /// Tries until it succeeds or fails for good. False if it could not within `patience`.
+    /// Tries until it succeeds or fails for good. Not yet done if it could not within `patience`.
     template <typename Attempt>
-    Result<bool> wait(Patience patience, Attempt&& attempt) {
+    Result<Done> wait(Patience patience, Attempt&& attempt) {
         return try_for(patience, waiting_, attempt, [this](Nanoseconds time_ns) { sleep(time_ns); });
     }
 
@@ -209,15 +209,15 @@ public:
     }
 
     /// MQTT has no question of its own whether all has come. The broker answers in order, so it subscribes once more.
-    Result<bool> settle(Patience patience) override {
+    Result<Done> settle(Patience patience) override {
         if (!settling_) {
             if (auto asked = client_.ask_for(names_.left); !asked) return asked.error();
         }
-        const auto settled = client_.wait(patience, [this]() -> Result<bool> {
+        const auto settled = client_.wait(patience, [this]() -> Result<Done> {
             if (auto served = client_.serve("publish on " + channel_); !served) return served.error();
-            return client_.subscribed();
+            return done_if(client_.subscribed());
         });
-        settling_ = settled && !*settled;
+        settling_ = is_not_yet_done(settled);
         return settled;
     }
 
@@ -234,11 +234,11 @@ private:
     }
 
     /// Done once the kernel has all of it: nobody would write the rest while this side waits for an answer.
-    Result<bool> commit(Patience patience) override {
+    Result<Done> commit(Patience patience) override {
         if (++sends_ % sends_a_look == 0) {
             if (auto served = client_.serve("publish on " + channel_); !served) return served.error();
         }
-        const auto sent = client_.wait(patience, [this]() -> Result<bool> {
+        const auto sent = client_.wait(patience, [this]() -> Result<Done> {
             if (!client_.received().empty()) return Error{"publish on " + channel_ + ": the subscriber is gone"};
             if (!handed_over_ && client_.unanswered() >= most_unanswered) {
                 if (auto served = client_.serve("publish on " + channel_); !served) return served.error();
@@ -247,11 +247,11 @@ private:
                 if (auto done = client_.publish(names_.of(message_), message_); !done) return done.error();
                 handed_over_ = true;
             }
-            if (handed_over_ && !client_.wants_to_write()) return true;
+            if (handed_over_ && !client_.wants_to_write()) return Done::yes;
             if (auto served = client_.serve("publish on " + channel_); !served) return served.error();
-            return handed_over_ && !client_.wants_to_write();
+            return done_if(handed_over_ && !client_.wants_to_write());
         });
-        if (sent && *sent) handed_over_ = false;
+        if (is_done(sent)) handed_over_ = false;
         return sent;
     }
 
@@ -286,21 +286,21 @@ public:
     std::string endpoint() const override { return channel_; }
 
     /// The broker has confirmed the subscription: whatever is published from now on comes.
-    Result<bool> match(Patience) override { return true; }
+    Result<Done> match(Patience) override { return Done::yes; }
 
     Facts facts() const override { return library_facts(); }
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
         auto& received = client_.received();
-        const auto came = client_.wait(patience, [&]() -> Result<bool> {
+        const auto came = client_.wait(patience, [&]() -> Result<Done> {
             if (received.empty()) {
                 if (auto served = client_.serve("take from " + channel_); !served) return served.error();
             }
-            return !received.empty();
+            return done_if(!received.empty());
         });
-        if (!came) return came.error();
-        if (!*came) return std::span<const std::byte>{};
+        if (!came.has_value()) return came.error();
+        if (*came == Done::not_yet) return std::span<const std::byte>{};
         if (received.front().empty()) return Error{"take from " + channel_ + ": the publisher is gone"};
         return std::span<const std::byte>{received.front()};
     }
@@ -313,8 +313,8 @@ private:
     bool joined_ = false;
 };
 
-std::string configure(const RunPlan& plan, const BrokerPlace& place) {
-    std::string text = "listener " + std::to_string(place.port) + " " + place.host + "\nallow_anonymous true\n";
+std::string configure(const RunPlan& plan, const BrokerAddress& broker) {
+    std::string text = "listener " + std::to_string(broker.port) + " " + broker.host + "\nallow_anonymous true\n";
     // Else it changes its user when root starts it, and the kernel then no longer kills it together with perftest.
     if (::geteuid() == 0) text += "user root\n";
     if (nodelay(plan.settings)) text += "set_tcp_nodelay true\n";

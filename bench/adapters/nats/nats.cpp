@@ -104,10 +104,10 @@ public:
         return status == NATS_OK ? Result<void>{} : nats_error("publish on " + subject, status);
     }
 
-    /// Whether the broker has all that was published, and has said so in this time.
-    Result<bool> flush(std::int64_t milliseconds) const {
+    /// Done if the broker has all that was published, and has said so in this time.
+    Result<Done> flush(std::int64_t milliseconds) const {
         const natsStatus status = ::natsConnection_FlushTimeout(connection_, milliseconds);
-        if (status == NATS_OK || status == NATS_TIMEOUT) return status == NATS_OK;
+        if (status == NATS_OK || status == NATS_TIMEOUT) return done_if(status == NATS_OK);
         return nats_error("flush", status);
     }
 
@@ -153,7 +153,7 @@ public:
         return {};
     }
 
-    Result<bool> settle(Patience patience) override {
+    Result<Done> settle(Patience patience) override {
         return connection_.flush(std::max<std::int64_t>(1, to_nanoseconds(patience) / one_ms));
     }
 
@@ -168,7 +168,7 @@ private:
     }
 
     /// The library waits itself until the kernel has room.
-    Result<bool> commit(Patience) override {
+    Result<Done> commit(Patience) override {
         if (++sends_ % sends_a_look == 0) {
             const auto farewell = connection_.next(0);
             if (!farewell) return farewell.error();
@@ -177,7 +177,7 @@ private:
         }
         if (left_) return Error{"publish on " + channel_ + ": the subscriber is gone"};
         if (auto done = connection_.publish(subjects_.of(message_), message_); !done) return done.error();
-        return true;
+        return Done::yes;
     }
 
     void abandon() noexcept override {}
@@ -211,7 +211,7 @@ public:
     std::string endpoint() const override { return channel_; }
 
     /// The broker has confirmed the subscription: whatever is published from now on comes.
-    Result<bool> match(Patience) override { return true; }
+    Result<Done> match(Patience) override { return Done::yes; }
 
     Facts facts() const override { return library_facts(); }
 
@@ -251,8 +251,8 @@ private:
     bool joined_ = false;
 };
 
-std::string configure(const RunPlan&, const BrokerPlace& place) {
-    return "listen: \"" + to_text(*parse_address(place.host, place.port)) +
+std::string configure(const RunPlan&, const BrokerAddress& broker) {
+    return "listen: \"" + to_text(*parse_address(broker.host, broker.port)) +
            "\"\nmax_payload: " + std::to_string(most_payload_bytes) + "\n";
 }
 

@@ -82,14 +82,14 @@ public:
         return {};
     }
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         const Deadline deadline{patience};
         while (socket_->peers() < expected_) {
-            if (deadline.passed()) return false;
+            if (deadline.passed()) return Done::not_yet;
             sleep_until(now_ns() + 100'000);
         }
         matched_ = true;
-        return true;
+        return Done::yes;
     }
 
     Facts facts() const override { return library_facts(); }
@@ -101,17 +101,17 @@ private:
         return std::span{static_cast<std::byte*>(::nng_msg_body(message_)), bytes};
     }
 
-    Result<bool> commit(Patience patience) override {
+    Result<Done> commit(Patience patience) override {
         const auto alone = [this] { return matched_ && socket_->peers() < expected_; };
         if (alone()) return Error{"publish on " + channel_ + ": the subscriber is gone"};
         return socket_->wait(
             NNG_OPT_SENDTIMEO, patience,
-            [this](int flags) -> Result<bool> {
+            [this](int flags) -> Result<Done> {
                 const int code = send_message(socket_->get(), message_, flags);
-                if (code == NNG_EAGAIN || code == NNG_ETIMEDOUT) return false;
+                if (code == NNG_EAGAIN || code == NNG_ETIMEDOUT) return Done::not_yet;
                 if (code != 0) return nng_error("publish on " + channel_, code);
                 message_ = nullptr;  // the library's now
-                return true;
+                return Done::yes;
             },
             alone);
     }
@@ -146,37 +146,37 @@ public:
     void set_endpoint(std::string endpoint) { endpoint_ = std::move(endpoint); }
     std::string endpoint() const override { return endpoint_; }
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         const Deadline deadline{patience};
         while (socket_->peers() == 0) {
-            if (deadline.passed()) return false;
+            if (deadline.passed()) return Done::not_yet;
             sleep_until(now_ns() + 100'000);
         }
         matched_ = true;
-        return true;
+        return Done::yes;
     }
 
     Facts facts() const override { return library_facts(); }
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
-        const auto attempt = [this](int flags) -> Result<bool> {
-            if (left_) return false;
+        const auto attempt = [this](int flags) -> Result<Done> {
+            if (left_) return Done::not_yet;
             const int code = ::nng_recvmsg(socket_->get(), &message_, flags);
-            if (code == NNG_EAGAIN || code == NNG_ETIMEDOUT) return false;
+            if (code == NNG_EAGAIN || code == NNG_ETIMEDOUT) return Done::not_yet;
             if (code != 0) return nng_error("take from " + channel_, code);
             left_ = ::nng_msg_len(message_) == farewell_bytes;
             if (left_) release();
-            return !left_;
+            return done_if(!left_);
         };
         const auto alone = [this] { return left_ || (matched_ && socket_->peers() == 0); };
         auto came = socket_->wait(NNG_OPT_RECVTIMEO, patience, attempt, alone);
-        if (came && !*came && alone()) {
+        if (is_not_yet_done(came) && alone()) {
             came = attempt(NNG_FLAG_NONBLOCK);  // what came just before it left
-            if (came && !*came) return Error{"take from " + channel_ + ": the publisher is gone"};
+            if (is_not_yet_done(came)) return Error{"take from " + channel_ + ": the publisher is gone"};
         }
-        if (!came) return came.error();
-        if (!*came) return std::span<const std::byte>{};
+        if (!came.has_value()) return came.error();
+        if (*came == Done::not_yet) return std::span<const std::byte>{};
         return std::span{static_cast<const std::byte*>(::nng_msg_body(message_)), ::nng_msg_len(message_)};
     }
 

@@ -63,16 +63,16 @@ public:
     /// How many are connected now.
     int peers() const { return peer_count_; }
 
-    /// Tries until it succeeds or fails for good, or `enough` says that trying is in vain. False if it could not within
-    /// `patience`. An attempt with the flag 0 sleeps until the time that `timeout_option` was set to is over.
+    /// Tries until it succeeds or fails for good, or `enough` says that trying is in vain. Not yet done if it could not
+    /// within `patience`. An attempt with the flag 0 sleeps until the time that `timeout_option` was set to is over.
     template <typename Attempt, typename Enough>
-    Result<bool> wait(const char* timeout_option, Patience patience, Attempt&& attempt, Enough&& enough) {
+    Result<Done> wait(const char* timeout_option, Patience patience, Attempt&& attempt, Enough&& enough) {
         auto done = attempt(NNG_FLAG_NONBLOCK);
-        for (BusyPoll poll{patience, waiting_}; done && !*done && !enough() && poll.wait();)
+        for (BusyPoll poll{patience, waiting_}; is_not_yet_done(done) && !enough() && poll.wait();)
             done = attempt(NNG_FLAG_NONBLOCK);
-        if (!done || *done || !sleeps(waiting_)) return done;
+        if (!is_not_yet_done(done) || !sleeps(waiting_)) return done;
         const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
-        for (Nanoseconds left = to_nanoseconds(patience); done && !*done && left > 0 && !enough();
+        for (Nanoseconds left = to_nanoseconds(patience); is_not_yet_done(done) && left > 0 && !enough();
              left = deadline - now_ns()) {
             done = attempt(sleeps_in_the_call(timeout_option, left));
         }

@@ -102,9 +102,9 @@ public:
         return Reply{static_cast<redisReply*>(reply)};
     }
 
-    /// Tries until it succeeds or fails for good. False if it could not within `patience`.
+    /// Tries until it succeeds or fails for good. Not yet done if it could not within `patience`.
     template <typename Attempt>
-    Result<bool> wait(Patience patience, Attempt&& attempt) {
+    Result<Done> wait(Patience patience, Attempt&& attempt) {
         return try_for(patience, waiting_, attempt, [this](Nanoseconds time_ns) { sleep(time_ns); });
     }
 
@@ -157,10 +157,10 @@ public:
         return {};
     }
 
-    Result<bool> settle(Patience patience) override {
-        return connection_.wait(patience, [this]() -> Result<bool> {
+    Result<Done> settle(Patience patience) override {
+        return connection_.wait(patience, [this]() -> Result<Done> {
             if (auto done = take_answers(); !done) return done.error();
-            return unanswered_ == 0;
+            return done_if(unanswered_ == 0);
         });
     }
 
@@ -177,17 +177,17 @@ private:
     }
 
     /// Done once no more answers are outstanding than may be.
-    Result<bool> commit(Patience patience) override {
-        const auto sent = connection_.wait(patience, [this]() -> Result<bool> {
+    Result<Done> commit(Patience patience) override {
+        const auto sent = connection_.wait(patience, [this]() -> Result<Done> {
             if (!handed_over_) {
                 connection_.append("PUBLISH", channel_, message_);
                 ++unanswered_;
                 handed_over_ = true;
             }
             if (auto done = take_answers(); !done) return done.error();
-            return unanswered_ < pipeline_ && !connection_.writing();
+            return done_if(unanswered_ < pipeline_ && !connection_.writing());
         });
-        if (sent && *sent) handed_over_ = false;
+        if (is_done(sent)) handed_over_ = false;
         return sent;
     }
 
@@ -253,24 +253,24 @@ public:
     std::string endpoint() const override { return topic_.channel; }
 
     /// The broker has confirmed the subscription: whatever is published from now on comes.
-    Result<bool> match(Patience) override { return true; }
+    Result<Done> match(Patience) override { return Done::yes; }
 
     Facts facts() const override { return library_facts(); }
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
-        const auto came = connection_.wait(patience, [this]() -> Result<bool> {
+        const auto came = connection_.wait(patience, [this]() -> Result<Done> {
             auto reply = connection_.read();
             // It was thrown out, or the broker has ended: then it cannot come back either.
             if (!reply) {
                 if (auto back = join(topic_); !back) return back.error();
-                return false;
+                return Done::not_yet;
             }
             reply_ = std::move(*reply);
-            return reply_ != nullptr && reply_->elements == message_elements;
+            return done_if(reply_ != nullptr && reply_->elements == message_elements);
         });
-        if (!came) return came.error();
-        if (!*came) return std::span<const std::byte>{};
+        if (!came.has_value()) return came.error();
+        if (*came == Done::not_yet) return std::span<const std::byte>{};
         const redisReply& payload = *reply_->element[message_elements - 1];
         if (payload.type != REDIS_REPLY_STRING || payload.len == 0)
             return Error{"take from " + topic_.channel + ": the publisher is gone"};
@@ -288,8 +288,8 @@ private:
 
 /// Without anything on disk, as PUBLISH stores nothing: a snapshot at the end of a run would be written into its
 /// folder.
-std::string configure(const RunPlan& plan, const BrokerPlace& place) {
-    std::string text = "bind " + place.host + "\nport " + std::to_string(place.port) +
+std::string configure(const RunPlan& plan, const BrokerAddress& broker) {
+    std::string text = "bind " + broker.host + "\nport " + std::to_string(broker.port) +
                        "\nprotected-mode no\nsave \"\"\ndaemonize no\n";
     if (value_of(plan.settings, "output-buffer-limit") == "none") text += "client-output-buffer-limit pubsub 0 0 0\n";
     return text;

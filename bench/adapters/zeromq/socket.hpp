@@ -71,9 +71,9 @@ public:
     void* get() const { return socket_; }
     void set(int option, int value) const { ::zmq_setsockopt(socket_, option, &value, sizeof value); }
 
-    /// Tries until it succeeds or fails for good. False if it could not within `patience`, as nothing was there.
+    /// Tries until it succeeds or fails for good. Not yet done if it could not within `patience`, as nothing was there.
     template <typename Attempt>
-    Result<bool> wait(short event, Patience patience, Attempt&& attempt) const {
+    Result<Done> wait(short event, Patience patience, Attempt&& attempt) const {
         return try_for(patience, waiting_, attempt, [this, event](Nanoseconds time_ns) { sleep(event, time_ns); });
     }
 

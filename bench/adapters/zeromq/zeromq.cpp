@@ -86,21 +86,21 @@ public:
     }
 
     /// PUB sends nothing to a subscriber that it has not heard of. Once all are there, they are told.
-    Result<bool> match(Patience patience) override {
-        if (matched_) return true;
+    Result<Done> match(Patience patience) override {
+        if (matched_) return Done::yes;
         if (subscribes_) {
-            const auto all = socket_.wait(ZMQ_POLLIN, patience, [this]() -> Result<bool> {
+            const auto all = socket_.wait(ZMQ_POLLIN, patience, [this]() -> Result<Done> {
                 hear();
-                return joined_ == expected_;
+                return done_if(joined_ == expected_);
             });
-            if (!all || !*all) return all;
+            if (!is_done(all)) return all;
         }
-        const auto greeted = socket_.wait(ZMQ_POLLOUT, patience, [this]() -> Result<bool> {
-            if (::zmq_send(socket_.get(), channel_.data(), channel_.size(), ZMQ_DONTWAIT) >= 0) return true;
-            if (would_wait()) return false;
+        const auto greeted = socket_.wait(ZMQ_POLLOUT, patience, [this]() -> Result<Done> {
+            if (::zmq_send(socket_.get(), channel_.data(), channel_.size(), ZMQ_DONTWAIT) >= 0) return Done::yes;
+            if (would_wait()) return Done::not_yet;
             return zmq_error("greet the subscribers of " + channel_);
         });
-        matched_ = greeted && *greeted;
+        matched_ = is_done(greeted);
         return greeted;
     }
 
@@ -114,14 +114,14 @@ private:
         return message_.bytes();
     }
 
-    Result<bool> commit(Patience patience) override {
+    Result<Done> commit(Patience patience) override {
         if (subscribes_ && ++sends_ % sends_a_look == 0) {
             hear();
             if (joined_ < expected_) return Error{"publish on " + channel_ + ": the subscriber is gone"};
         }
-        return socket_.wait(ZMQ_POLLOUT, patience, [this]() -> Result<bool> {
-            if (::zmq_msg_send(message_.get(), socket_.get(), ZMQ_DONTWAIT) >= 0) return true;
-            if (would_wait()) return false;
+        return socket_.wait(ZMQ_POLLOUT, patience, [this]() -> Result<Done> {
+            if (::zmq_msg_send(message_.get(), socket_.get(), ZMQ_DONTWAIT) >= 0) return Done::yes;
+            if (would_wait()) return Done::not_yet;
             return zmq_error("publish on " + channel_);
         });
     }
@@ -167,22 +167,22 @@ public:
     std::string endpoint() const override { return endpoint_; }
 
     /// The publisher says the channel's name first.
-    Result<bool> match(Patience patience) override {
-        if (matched_) return true;
+    Result<Done> match(Patience patience) override {
+        if (matched_) return Done::yes;
         const auto came = next(patience);
-        if (!came || !*came) return came;
+        if (!is_done(came)) return came;
         const auto bytes = message_.bytes();
         matched_ = bytes.size() == channel_.size() && std::memcmp(bytes.data(), channel_.data(), bytes.size()) == 0;
-        return matched_;  // what a stranger said is dropped
+        return done_if(matched_);  // what a stranger said is dropped
     }
 
     Facts facts() const override { return library_facts(); }
 
 private:
-    Result<bool> next(Patience patience) {
-        return socket_.wait(ZMQ_POLLIN, patience, [this]() -> Result<bool> {
-            if (::zmq_msg_recv(message_.get(), socket_.get(), ZMQ_DONTWAIT) >= 0) return true;
-            if (would_wait()) return false;
+    Result<Done> next(Patience patience) {
+        return socket_.wait(ZMQ_POLLIN, patience, [this]() -> Result<Done> {
+            if (::zmq_msg_recv(message_.get(), socket_.get(), ZMQ_DONTWAIT) >= 0) return Done::yes;
+            if (would_wait()) return Done::not_yet;
             return zmq_error("take from " + channel_);
         });
     }
@@ -190,8 +190,8 @@ private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
         if (left_) return Error{"take from " + channel_ + ": the publisher is gone"};
         const auto came = next(patience);
-        if (!came) return came.error();
-        if (!*came) return std::span<const std::byte>{};
+        if (!came.has_value()) return came.error();
+        if (*came == Done::not_yet) return std::span<const std::byte>{};
         left_ = message_.bytes().size() == farewell_bytes;
         if (left_) return Error{"take from " + channel_ + ": the publisher is gone"};
         return std::span<const std::byte>{message_.bytes()};

@@ -41,16 +41,16 @@ public:
     NeedyPublisher(const Topic& topic, std::unique_ptr<Publisher> inner)
         : Publisher(topic.max_bytes), topic_(topic), inner_(std::move(inner)) {}
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         const std::string when = value_of(topic_.settings, "match");
-        if (when == "at-once") return true;
+        if (when == "at-once") return Done::yes;
         const Deadline deadline{patience};
         while (when == "never" || !std::filesystem::exists(mark_of(topic_, ".sub"))) {
-            if (deadline.passed()) return false;
+            if (deadline.passed()) return Done::not_yet;
             ::usleep(1000);
         }
         std::ofstream{mark_of(topic_, ".pub")} << "here";
-        return true;
+        return Done::yes;
     }
 
     Facts facts() const override {
@@ -66,7 +66,7 @@ private:
         loan_.emplace(std::move(*loan));
         return loan_->bytes();
     }
-    Result<bool> commit(Patience patience) override { return loan_->publish(patience); }
+    Result<Done> commit(Patience patience) override { return loan_->publish(patience); }
     void abandon() noexcept override { loan_.reset(); }
 
     Topic topic_;
@@ -86,12 +86,12 @@ public:
 
     std::string endpoint() const override { return inner_->endpoint(); }
 
-    Result<bool> match(Patience patience) override {
+    Result<Done> match(Patience patience) override {
         if (value_of(topic_.settings, "match") != "at-once") {
             std::ofstream{mark_of(topic_, ".sub")} << "here";
             const Deadline deadline{patience};
             while (!std::filesystem::exists(mark_of(topic_, ".pub"))) {
-                if (deadline.passed()) return false;
+                if (deadline.passed()) return Done::not_yet;
                 ::usleep(1000);
             }
         }

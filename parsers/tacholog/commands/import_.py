@@ -43,6 +43,11 @@ if TYPE_CHECKING:
     multiple=True,
     help="State a field, such as release or start_time, of all logs whose path and rule do not. Repeatable.",
 )
+@click.option(
+    "--facts",
+    metavar="FILE",
+    help="A file beside each log that states its conditions (JSON, TOML or YAML), as in '{folder}/experiment_config.json'.",
+)
 @click.option("--ignore", metavar="GLOB", multiple=True, help="Leave files alone, as in '*.png' or 'old/*'. May be repeated.")
 @click.option("--link", is_flag=True, help="Make hard links instead of copies. To change such a log then changes the evidence.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
@@ -54,6 +59,7 @@ def import_(
     maps: tuple[str, ...],
     rules_file: Path | None,
     settings: tuple[str, ...],
+    facts: str | None,
     ignore: tuple[str, ...],
     link: bool,
     dry_run: bool,
@@ -61,6 +67,7 @@ def import_(
 ) -> None:
     """Plan the import, show the plan, and write the runs."""
     from tacholog.commands._import_listing import import_command, show_plan, show_suggestion
+    from tacholog.runs.importing.facts import SidecarFacts
     from tacholog.runs.importing.plan import plan_import
     from tacholog.runs.importing.rules import read_rules
 
@@ -70,8 +77,12 @@ def import_(
     if data is None and not dry_run:
         raise click.UsageError("--to DATA is missing: the data folder for the runs (or --dry-run, to see what would be imported)")
     rules = read_rules(maps, rules_file, settings, ignore)
+    if facts is not None:
+        rules = rules._replace(facts=SidecarFacts(folder, facts))
     plan = plan_import(folder, data, rules, Progress())
     show_plan(plan, verbose=verbose, dry_run=dry_run)
+    if rules.facts and (missing := sorted(rules.facts.missing)):
+        terminal.line(f"{counted(len(missing), 'file')} of facts missing, so their logs have none: {missing[0]}{', ...' if missing[1:] else ''}")
     if data:
         _mention_hosts(plan.runs, data)
     complete = plan.is_complete

@@ -60,7 +60,7 @@ _COMMAND_WORDS = 12  # how many words after `ssh` and the like belong to that co
 
 
 def _kind_of_key(key: str) -> Kind | None:
-    """Return what the value of a key names, if anything."""
+    """Return the kind of name that a key announces; ``None`` if its value is not a name."""
     lower = key.lower().replace("-", "_")
     return _KEYS.get(lower) or ("secret" if _SECRET_KEY.search(lower) else None)
 
@@ -102,7 +102,7 @@ class LineContext:
     def __init__(self) -> None:
         self.before: list[str] = []
         self._expected: _Expected | None = None
-        self._key: Kind | None = None  # of the last word, which a following sign makes a key
+        self._key: Kind | None = None  # of the last word, if a sign after it makes it a key
         self._tool, self._tool_position = "", 0
         self._host_due = False
         self._position = 0
@@ -144,7 +144,7 @@ class LineContext:
         self.skip(word)
 
     def _announced(self, word: str, after: str) -> _Expected | None:
-        """Return what a word announces of the next token. ``after`` is the rest of the line."""
+        """Return the kind of name that a word announces for the next token. ``after`` is the rest of the line."""
         if word in _NAMING_OPTIONS:
             return _Expected(_NAMING_OPTIONS[word])
         if (self._tool in _SHELLS and word == "-l") or (self._tool in _RUNS_AS and word in ("-u", "--user")):
@@ -192,7 +192,7 @@ def _names_in_token(word: str, before: list[str], token: re.Match[str], line: st
         value_start = key.end()
         named: Kind | None = "host" if key["key"] == "name" and before[-1:] == ["host"] else _kind_of_key(key["key"])
         if named == "secret" and word[value_start:].lower() in _SCHEMES:
-            return  # the secret comes next
+            return  # The secret is in the next token.
         if named and (name := _name_span(word[value_start:], named)):
             yield NameSpan(value_start + name[0], value_start + name[1], named)
             if named == "secret":
@@ -204,7 +204,7 @@ def _names_in_token(word: str, before: list[str], token: re.Match[str], line: st
 
 
 def _is_peer(word: str, before: list[str], after: str) -> bool:
-    """Whether ``HOST:PID`` names a peer of ddsperf: it stands behind "participant" or "@", or before the size of what it answers."""
+    """Whether ``HOST:PID`` names a peer of ddsperf: it follows "participant" or "@", or precedes the size of its answer."""
     return word.startswith("@") or before[-1:] in (["participant"], ["@"]) or _BEHIND_PEER.match(after) is not None
 
 
@@ -251,8 +251,8 @@ _PUBLIC_ENDINGS = _words(
 )
 _PRIVATE_ENDINGS = frozenset(("local", "lan", "internal", "intra", "corp", "home", "localdomain", "private", "arpa"))
 DOMAIN_ENDINGS = _PUBLIC_ENDINGS | _PRIVATE_ENDINGS
-# A path starts at each slash that is not behind a word of that path: behind a sign, at the start of a token, or behind the name of an option or of
-# a variable; and at one or two dots before a slash, a tilde, a drive or two backslashes.
+# A path starts at a slash that does not follow a word of that path: after a sign, at the start of a token, or after the name of an option or of a
+# variable; and at one or two dots before a slash, a tilde, a drive or two backslashes.
 PATH_START = re.compile(
     r"(?<![\w./-])--?[A-Za-z][\w-]{0,40}(?P<glued>/)(?=\w|[^\x00-\x7f])|\$\w{1,64}[/\\]"
     r"|(?<![\w.+/~>%-])(?:~[\w.+-]{0,64}[/\\]|~(?=[^\W\d_])|\\\\(?=\w)|[A-Za-z]:[\\/](?![\\/]))"

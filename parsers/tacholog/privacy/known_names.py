@@ -30,7 +30,7 @@ class Screening:
         self._by_rule: dict[Callable[[str], bool], HarmlessTokens] = {}
 
     def harmless_by(self, rule: Callable[[str], bool]) -> HarmlessTokens:
-        """Return what recognises texts that may be shown as they are: each token is public by ``rule``, and none is a name."""
+        """Return a recogniser for texts that may be shown unchanged: each token is public by ``rule``, and none is a name."""
         if rule not in self._by_rule:
             self._by_rule[rule] = HarmlessTokens(lambda shape: self._may_be_replaced(shape) or not rule(shape))
         return self._by_rule[rule]

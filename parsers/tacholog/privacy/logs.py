@@ -192,7 +192,7 @@ def save_line_classes(folder: Path, log: str, classes: LineClasses) -> None:
 
 
 def saved_line_classes(folder: Path, log: str) -> LineClasses | None:
-    """Return what `save_line_classes` saved; ``None`` for a log that is not redacted."""
+    """Read the file of `save_line_classes`; ``None`` for a log that is not redacted."""
     try:
         return msgspec.json.decode(read_evidence(*line_classes_path(folder, log)), type=LineClasses)
     except (UnreadableInput, msgspec.DecodeError):
@@ -339,14 +339,6 @@ class LogFolder:
                 shutil.rmtree(self._folder / name)
         self._folder.parent.mkdir(parents=True, exist_ok=True)
         _note(self._folder).write_bytes(msgspec.json.encode(self._now))
-
-
-def shown_log_files(folder: Path) -> Iterator[str]:
-    """Yield the redacted logs of the last build and the files with the classes of their lines; nothing if that build was not completed."""
-    for name, logs in (_noted(folder) or {}).items():
-        for log in logs:
-            yield f"{folder}/{name}/{log}"
-            yield line_classes_file(f"{folder}/{name}", log)
 
 
 def _note(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Redact the lines of a native log: the key of each value says what the value is (docs/native-log.md)."""
+"""Redact the lines of a native log: the key of each value shows its kind (docs/native-log.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``clock.log``: what the clocks of a run's hosts report of themselves, before and after the run.
+"""``clock.log``: the reports of the clocks of a run's hosts, before and after the run.
 
 Without such reports, a one-way latency between two machines says as much about their clocks as about the messages. ``tacholog bench`` writes the
 log for runs on several machines. Each line begins with the name of the host and the time; the rest is the unchanged output of the tool::

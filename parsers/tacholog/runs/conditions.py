@@ -67,7 +67,7 @@ def stated_conditions(manifest: Manifest) -> StatedConditions:
 
 
 def with_stated_size(record: Record, conditions: StatedConditions) -> Record:
-    """Return the record with the size that the manifest states, if the log prints none. Its numbers then get a mark."""
+    """Return the record with the size from the manifest, if the log states none. Its numbers get a mark then."""
     if record.payload_bytes is not None or conditions.payload_bytes is None or record.scope == "resources":
         return record
     numbers = tuple(msgspec.structs.replace(number, marks=(*number.marks, "size_from_manifest")) for number in record.numbers)

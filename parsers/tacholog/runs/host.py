@@ -57,7 +57,7 @@ def _printed_here(root: Path) -> Properties:
 
 
 def stated_host(environment: Properties) -> dict[str, Host]:
-    """Return the machine that a log describes, by an id made of everything that the log states about it; nothing if it describes none.
+    """Return the machine that a log describes, by an id made from the whole description; an empty result if there is no description.
 
     The number of processors is only in the name. The log does not state the sockets and cores, and a part of the processor's properties would not
     equal the full set in a host file.

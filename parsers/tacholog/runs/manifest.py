@@ -460,7 +460,7 @@ def in_words(error: Exception, kind: type) -> str:
     if unknown := _UNKNOWN.match(message):
         message = message.replace(unknown[0], f"{unknown[0]}{_nearest(kind, location['keys'] if location else '', unknown[1])}", 1)
     if location and (choice := _CHOICE.fullmatch(message)):
-        return f"{location['keys']}: {choice['value']} is none of {', '.join(_choices(kind, location['keys']))}"
+        return f"{location['keys']}: {choice['value']} is not one of {', '.join(_choices(kind, location['keys']))}"
     return re.sub(rf"`((?:{'|'.join(_TYPES)})(?: \| \w+)*)`", lambda match: _type_words(match[1]), message)
 
 

@@ -16,7 +16,7 @@ from tacholog.runs.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Manifest
 UNREADABLE = "unreadable"  # A log, run, host or folder that could not be read at all.
 ALTERED = "altered"  # A log whose SHA-256 is not the one in its manifest: it was cut or changed since.
 CONTRADICTED = "contradicted"  # A condition that the manifest and the log state differently.
-CLOCKS = "clocks"  # One-way latencies between machines whose clocks have no witness.
+CLOCKS = "clocks"  # One-way latencies between machines without reports on their clocks.
 COPIED = "copied"  # A log of an own run that is also in another run: one measurement would count as two.
 FORGOTTEN = "forgotten"  # A folder of logs without a manifest.
 LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # A problem of these kinds means that the dataset lacks something that the user asked for.

@@ -36,7 +36,7 @@ def _list(meaning: str) -> SchemaColumn:
 
 
 def _with_required(columns: Mapping[str, SchemaColumn], *required: str) -> Mapping[str, SchemaColumn]:
-    """Return the columns, those of the given names without ``<NA>``."""
+    """Return the columns, with the named ones required (without ``<NA>``)."""
     return MappingProxyType(
         {name: msgspec.structs.replace(column, required=True) if name in required else column for name, column in columns.items()}
     )
@@ -183,7 +183,7 @@ TABLES: Mapping[str, Mapping[str, SchemaColumn]] = MappingProxyType(
     {"runs": RUNS, "logs": LOGS, "problems": PROBLEMS, "results": RESULTS, "histograms": HISTOGRAMS}
 )
 
-#: The columns of ``runs`` that stand beside each result in the files for other tools.
+#: The columns of ``runs`` that the files for other tools join to each result.
 OFFERED_OF_RUNS = tuple(name for name, column in RUNS.items() if column.offered)
 #: The columns of the files for other tools (CSV, JSON lines, Parquet), in order.
 OFFERED = _with_required(
@@ -202,6 +202,6 @@ OFFERED = _with_required(
 
 
 def title(name: str) -> str:
-    """Return what a column of the results or of the runs is called in running text."""
+    """Return the name of a column of the results or of the runs in running text."""
     column = RESULTS.get(name) or RUNS.get(name)
     return (column.title if column else None) or name.replace("_", " ")

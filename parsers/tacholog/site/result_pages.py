@@ -6,6 +6,7 @@ the first field lie in one folder and are listed on one page. What of system and
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -30,6 +31,10 @@ _TITLES = {"system": "Systems", "transport": "Transports", "host": "Machines", "
 Values = tuple[str, ...]  # of the fields of a page
 
 
+#: What stands in place of a transport that neither logs nor manifests name.
+UNNAMED = "no transport named"
+
+
 class ResultPage(msgspec.Struct, frozen=True):
     """A page of results: the values of its fields, its document, its parts, and the file with its numbers, if there are any."""
 
@@ -38,28 +43,33 @@ class ResultPage(msgspec.Struct, frozen=True):
     document: str
     file: str
     parts: tuple[PagePart, ...]
+    names_transport: bool = True  # whether pages beside it differ in their transport alone
 
     @property
     def selection(self) -> Selection:
-        """What the page shows."""
+        """The selection of the numbers that the page shows."""
         return selection_of(self.fields, self.values)
 
     @property
     def title(self) -> str:
         """The heading: ``System over transport, plugin flannel``."""
-        given = dict(zip(self.fields, self.values, strict=True))
-        system, transport = given.pop("system", ""), given.pop("transport", "")
-        over = f"{' over ' if transport != NOT_STATED else ', transport '}{transport}" if system and transport else transport
-        return ", ".join(filter(None, (f"{system}{over}", *(field_words(field, value) for field, value in given.items()))))
+        values = dict(zip(self.fields, self.values, strict=True))
+        system, transport = values.pop("system", ""), values.pop("transport", "")
+        if transport == NOT_STATED:
+            transport = UNNAMED if self.names_transport or not system else ""
+            over = f", {transport}" if system and transport else transport
+        else:
+            over = f" over {transport}" if system and transport else transport
+        return ", ".join(filter(None, (f"{system}{over}", *(field_words(field, value) for field, value in values.items()))))
 
     @property
     def name(self) -> str:
-        """What it is called in a list of the pages with the same first value."""
+        """The name in a list of pages with the same first value."""
         return ", ".join(_short(field, value) for field, value in zip(self.fields[1:], self.values[1:], strict=True)) or self.title
 
     @property
     def long_name(self) -> str:
-        """What it is called where pages of all kinds stand in a list."""
+        """The name in a list of all pages."""
         return ", ".join(value if field in DEFAULT else field_words(field, value) for field, value in zip(self.fields, self.values, strict=True))
 
 
@@ -78,7 +88,7 @@ class PageGroup(msgspec.Struct, frozen=True):
 
     @property
     def selection(self) -> Selection:
-        """What its pages show together."""
+        """The selection of the numbers that its pages show together."""
         return selection_of((self.field,), (self.value,))
 
 
@@ -93,14 +103,16 @@ def field_words(field: str, value: str) -> str:
 
 
 def _short(field: str, value: str) -> str:
+    if (field, value) == ("transport", NOT_STATED):
+        return UNNAMED
     return value if value != NOT_STATED or field in DEFAULT else field_words(field, value)
 
 
 def selection_of(fields: Sequence[str], values: Sequence[str]) -> Selection:
     """Return the selection of the numbers whose fields have these values."""
-    given = dict(zip(fields, values, strict=True))
-    labels = tuple((field, value) for field, value in given.items() if is_label(field))
-    return Selection(labels=labels, **{field: value for field, value in given.items() if field in FIELDS})
+    named_values = dict(zip(fields, values, strict=True))
+    labels = tuple((field, value) for field, value in named_values.items() if is_label(field))
+    return Selection(labels=labels, **{field: value for field, value in named_values.items() if field in FIELDS})
 
 
 def page_groups(view: View, fields: tuple[str, ...] = DEFAULT) -> Sequence[PageGroup]:
@@ -113,23 +125,29 @@ def _page_groups(view: View, fields: tuple[str, ...]) -> list[PageGroup]:
     for run, transport in _measured(view):
         parts.setdefault(_values(run, transport, fields), set()).add((run.system or NOT_STATED, transport))
     files = csv_names(runs_of_pages(view, fields))
-    found: dict[str, list[ResultPage]] = {}
+    groups: dict[str, list[ResultPage]] = {}
     folders: dict[str, str] = {}
-    taken, taken_folders = set[str](), set(FOLDERS)
+    used, used_folders = set[str](), set(FOLDERS)
+    pages_alike = Counter(_but_transport(fields, values) for values in parts)
     for values in sorted(parts, key=lambda values: _order(fields, values)):
-        first, *rest = values
+        first, *others = values
         if first not in folders:
             folder = slug(first)
-            folders[first] = _free(f"{folder}-system" if folder.endswith(FILE_ENDINGS) else folder, taken_folders)
-            taken.add(f"{folders[first]}/index")
-        document = _free(f"{folders[first]}/{slug(' '.join(rest))}", taken) if rest else f"{folders[first]}/index"
+            folders[first] = _free(f"{folder}-system" if folder.endswith(FILE_ENDINGS) else folder, used_folders)
+            used.add(f"{folders[first]}/index")
+        document = _free(f"{folders[first]}/{slug(' '.join(others))}", used) if others else f"{folders[first]}/index"
         page_parts = _parts(fields, values, sorted(parts[values], key=_pair_order), document)
-        found.setdefault(first, []).append(ResultPage(fields, values, document, files.get(values, ""), page_parts))
-    return [PageGroup(fields[0], value, f"{folders[value]}/index", tuple(pages)) for value, pages in found.items()]
+        is_one_of_several = pages_alike[_but_transport(fields, values)] > 1
+        groups.setdefault(first, []).append(ResultPage(fields, values, document, files.get(values, ""), page_parts, is_one_of_several))
+    return [PageGroup(fields[0], value, f"{folders[value]}/index", tuple(pages)) for value, pages in groups.items()]
+
+
+def _but_transport(fields: Sequence[str], values: Values) -> Values:
+    return tuple(value for field, value in zip(fields, values, strict=True) if field != "transport")
 
 
 def _measured(view: View) -> list[tuple[RunRow, str]]:
-    """Return each run with each of its transports; a run without numbers with the one that its manifest names."""
+    """Return each run with each of its transports. Of a run without numbers, it is the transport in its manifest."""
     measured = [(view.runs[name], transport) for name in view.by_run for transport in _transports(view, name)]
     return measured + [(run, transport_of(run) or NOT_STATED) for name, run in view.runs.items() if name not in view.by_run]
 
@@ -144,11 +162,11 @@ def runs_of_pages(view: View, fields: Sequence[str]) -> Mapping[Values, set[str]
 
 
 def _runs_of_pages(view: View, fields: Sequence[str]) -> dict[Values, set[str]]:
-    found: dict[Values, set[str]] = {}
+    runs: dict[Values, set[str]] = {}
     for name in view.by_run:
         for transport in _transports(view, name):
-            found.setdefault(_values(view.runs[name], transport, fields), set()).add(name)
-    return found
+            runs.setdefault(_values(view.runs[name], transport, fields), set()).add(name)
+    return runs
 
 
 def _values(run: RunRow, transport: str, fields: Iterable[str]) -> Values:
@@ -158,7 +176,7 @@ def _values(run: RunRow, transport: str, fields: Iterable[str]) -> Values:
 
 
 def _order(fields: Sequence[str], values: Values) -> tuple[object, ...]:
-    """Sort names without regard to capitals, labels and releases also by the numbers in them, and what is not stated behind them."""
+    """Sort names without regard to capitals, and labels and releases also by the numbers in them. "Not stated" comes last."""
     keys = [value.lower() if field in DEFAULT else (value == NOT_STATED, natural(value.lower())) for field, value in zip(fields, values, strict=True)]
     return (*keys, values)
 
@@ -174,12 +192,12 @@ def _parts(fields: Sequence[str], values: Values, pairs: Sequence[tuple[str, str
     return tuple(PagePart(selection, document, numbers.number(selection)) for selection in selections)
 
 
-def _free(document: str, taken: set[str]) -> str:
+def _free(document: str, used: set[str]) -> str:
     """Return a name that no other page or folder has: `UDP` and `udp` are two transports with the same file name."""
     name, number = document, 2
-    while name in taken:
+    while name in used:
         name, number = f"{document}-{number}", number + 1
-    taken.add(name)
+    used.add(name)
     return name
 
 
@@ -195,13 +213,13 @@ def csv_names(pages: Collection[Values]) -> dict[Values, str]:
 
 def numbered(names: Collection[tuple[str, ...]]) -> dict[Values, str]:
     """Return a file name for each list of values. Of lists that would have the same name, all but the first get a number."""
-    found: dict[Values, str] = {}
-    taken: set[str] = set()
+    file_names: dict[Values, str] = {}
+    used: set[str] = set()
     for values in sorted(names):
         first = slug(" ".join(values))
-        found[values] = next(name for name in (first, *(f"{first}-{number}" for number in range(2, len(taken) + 3))) if name not in taken)
-        taken.add(found[values])
-    return found
+        file_names[values] = next(name for name in (first, *(f"{first}-{number}" for number in range(2, len(used) + 3))) if name not in used)
+        used.add(file_names[values])
+    return file_names
 
 
 def values_of_rows(results: pd.DataFrame, fields: Iterable[str]) -> list[list[str]]:

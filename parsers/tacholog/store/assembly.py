@@ -29,13 +29,14 @@ from tacholog.store.columns import NOT_STATED, NUMBER_WIDTH, RECORD_WIDTH, Colum
 from tacholog.store.frames import Row
 from tacholog.store.logs import LogEntry, ReadingLimits, lost_log, open_named, read_log
 from tacholog.store.parts import write_part
-from tacholog.store.quality import RunContext, judge
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from tacholog.store.columns import Integers, Words
+    from tacholog.store.quality import RunContext
 
 _CLOCK_ERROR = ("clock_error", "max")
 _LARGEST_CLOCK_LOG = 2**20  # Bytes.
@@ -178,6 +179,8 @@ class _Assembly:
         """
         import numpy as np
 
+        from tacholog.store.quality import judge
+
         records = joined_words(self._record_parts, RECORD_WIDTH)
         numbers = joined_words(self._number_parts, NUMBER_WIDTH)
         counts, number_counts = (np.array([len(part[0]) for part in parts], dtype=np.int64) for parts in (self._record_parts, self._number_parts))
@@ -268,6 +271,8 @@ def _measured(entries: Iterable[LogEntry]) -> set[tuple[int | None, Conditions]]
 
 def _context(facts: Facts, manifest: Manifest, processors: float | None, *, failed: bool) -> RunContext:
     """Return what the quality rules need to know. Load and processors are those of the log; if it states none, those of manifest and host file."""
+    from tacholog.store.quality import RunContext
+
     load, processors_in_log = facts.environment_number("load_start_load1"), facts.environment_number("host_cpus_online")
     return RunContext(
         failed=failed,

@@ -17,6 +17,7 @@ from tacholog.schema.conditions import Conditions
 from tacholog.schema.marks import mark_bits
 from tacholog.schema.records import BOUNDS, Number, Record, Scope, Side, Test
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray

@@ -16,14 +16,15 @@ from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import is_statistic
 from tacholog.schema.tables import TABLES
 from tacholog.store.frames import Dataset, dtype_of, frame
-from tacholog.store.quality import COINCIDENCE
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import pandas as pd
 
     from tacholog.store.frames import Row
 
 FILE = "complaints.json"
+COINCIDENCE = 3  # So many equal figures are no accident. Fewer may be, unless they are bounds.
 
 
 class Complaints(msgspec.Struct, frozen=True):

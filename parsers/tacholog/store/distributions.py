@@ -15,6 +15,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray

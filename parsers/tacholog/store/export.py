@@ -19,6 +19,7 @@ from tacholog.store.engine import PARQUET, ask, connected, quoted, text, why_not
 from tacholog.store.frames import mark_words, ordinals
 from tacholog.visible import no_formula
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd

@@ -23,7 +23,7 @@ from tacholog.store.cache import Kind, key_of
 from tacholog.store.digests import FileStamp, detection_digest, digests_in, is_code_changed, reader_digest
 from tacholog.store.logs import Progress, ReadingLimits, open_named
 from tacholog.store.parts import Parts, put_part
-from tacholog.store.pool import Here, Pool, PoolLost, Work
+from tacholog.store.pool import CurrentProcess, Pool, PoolLost, Work
 
 SENT_BYTES = 1 << 20  # The files of a larger run are not sent to another machine.
 _AT_ONCE = 1000  # So many runs are looked up together.
@@ -79,16 +79,16 @@ _Answer = tuple[str | None, list[RunRecord]]
 
 
 @contextmanager
-def fetching(work: Work, limits: ReadingLimits | None = None, progress: Progress | None = None) -> Iterator[Fetching]:
+def fetching(work: Work, limits: ReadingLimits | None = None, progress: Progress | None = None) -> Iterator[RunFetcher]:
     """Fetch runs. At the end, all processes that were started for it are ended."""
     try:
-        yield Fetching(work, limits, progress)
+        yield RunFetcher(work, limits, progress)
     finally:
         digests_in(work.cache).flush()
         work.end_pools()
 
 
-class Fetching:
+class RunFetcher:
     """Fetches many runs."""
 
     def __init__(self, work: Work, limits: ReadingLimits | None, progress: Progress | None) -> None:
@@ -123,7 +123,7 @@ class Fetching:
         if len(missing) < len(runs):
             tell_done(len(runs) - len(missing))
         if missing:
-            _Reading(self, missing, lambda left: tell_done(len(runs) - left)).do()
+            _RunReader(self, missing, lambda left: tell_done(len(runs) - left)).do()
             self._cache.clean()
         return [run.stored for run in runs if run.stored is not None]
 
@@ -218,10 +218,10 @@ class Fetching:
         return self.used[-1].folder
 
 
-class _Reading:
+class _RunReader:
     """Reads runs that are in no part."""
 
-    def __init__(self, fetching: Fetching, runs: Sequence[_PendingRun], tell_done: Callable[[int], object]) -> None:
+    def __init__(self, fetching: RunFetcher, runs: Sequence[_PendingRun], tell_done: Callable[[int], object]) -> None:
         self._fetching, self._runs, self._tell_done = fetching, runs, tell_done
         self._left = len(runs)
         self._waiting: dict[Future[_Answer], tuple[list[_PendingRun], Pool]] = {}
@@ -244,7 +244,7 @@ class _Reading:
 
     def _begin(self, runs: Sequence[_PendingRun], pool: Pool) -> None:
         for chunk in _chunks(runs, max(1, pool.processes)):
-            if isinstance(pool, Here):
+            if isinstance(pool, CurrentProcess):
                 self._fetching.read_here(chunk)
                 self._tell(chunk)
             else:

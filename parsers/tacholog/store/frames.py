@@ -16,6 +16,7 @@ from tacholog.schema.tables import TABLES
 from tacholog.store.distributions import PackedDistribution, packed_bins
 from tacholog.store.engine import PARQUET, ask, connected, make_words, quoted, text, why_not_written
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import duckdb
     import numpy as np

@@ -43,6 +43,7 @@ from tacholog.store.logs import Progress, ReadingLimits
 from tacholog.store.pool import Work
 from tacholog.store.results import Store
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import pandas as pd
 

@@ -25,6 +25,7 @@ from tacholog.store.columns import NOT_STATED, ColumnBuilder, Columns, Shape, Sh
 from tacholog.store.distributions import packed_bins
 from tacholog.store.frames import Row
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     from tacholog.store.columns import Integers
 

@@ -25,6 +25,7 @@ from tacholog.schema.tables import RESULTS
 from tacholog.store.columns import NOT_STATED, Columns, Shape
 from tacholog.store.engine import PARQUET, TYPES, ask, connected, make_words, one_of, quoted, text, why_not_written
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import duckdb
     import numpy as np

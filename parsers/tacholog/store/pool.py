@@ -48,7 +48,7 @@ class PoolLost(Exception):
     """The pool has no process any more and can start none, so the task must be done elsewhere."""
 
 
-class Here:
+class CurrentProcess:
     """Does tasks in this process, at once. Nothing ends a task that hangs."""
 
     processes, is_remote = 0, False
@@ -222,7 +222,7 @@ def _within(task: Callable[[], _Result], timeout_s: float) -> _Result:
             signal.alarm(0)
 
 
-_WORTH_PROCESSES = 300, 2_000_000  # Logs, bytes. A process takes a third of a second to start.
+_WORTH_PROCESSES = 300, 10_000_000  # Logs, bytes. To start processes takes about as long as to read so many.
 
 
 class LogCount(msgspec.Struct):
@@ -287,8 +287,8 @@ class Work:
             return self._pool("cluster", lambda: Cluster(str(self._cluster), self._warned))
         if self._jobs > 1 and not are_alone and (logs >= _WORTH_PROCESSES[0] or size_bytes >= _WORTH_PROCESSES[1]):
             pool = self._pool("processes", lambda: Processes(self._jobs, self._warned))
-            return Here() if getattr(pool, "is_lost", False) else pool
-        return Here()
+            return CurrentProcess() if getattr(pool, "is_lost", False) else pool
+        return CurrentProcess()
 
     def _pool(self, name: str, make: Callable[[], Pool]) -> Pool:
         if name not in self._pools:

@@ -11,26 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.marks import MARK_BITS
 from tacholog.schema.records import BOUNDS
 from tacholog.store.columns import NOT_STATED, Columns
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Flags = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 SAMPLES_BEYOND = 10  # With fewer samples beyond it, a percentile is mostly too good.
 LOSS_LIMIT = 0.01
-COINCIDENCE = 3  # So many equal figures are no accident. Fewer may be, unless they are bounds.
 TIMEOUT_NS = (99.9e6, 100.2e6)  # Half of the 200 ms that the tool waits for a lost answer, and the time until it notices.
 OWN_LOAD = 2  # The load average may still hold the publisher and the subscriber of the run before, which both polled.
 DELIVERY_MARGIN = 1.05  # Well above the rounding of the figures, which is at most 2 %.
@@ -105,8 +101,6 @@ class _RuleTable:
 
     def resolution(self, metric: str, statistic: str) -> Floats:
         """The resolution of this number in each record; 0 if it is unknown."""
-        import numpy as np
-
         return np.nan_to_num(self._of_number(metric, statistic, self.numbers.resolution))
 
     def exact(self, metric: str, statistic: str) -> Floats:
@@ -116,20 +110,14 @@ class _RuleTable:
     @cached_property
     def _names(self) -> Integers:
         """The name of each number, in few bytes: they are compared with each name that a rule asks for."""
-        import numpy as np
-
         return self.numbers.name.astype(np.min_scalar_type(len(self.columns.names)))
 
     @cached_property
     def _exact_values(self) -> Floats:
-        import numpy as np
-
         are_exact = self.numbers.bound == BOUNDS.index("=")
         return self.numbers.value if are_exact.all() else np.where(are_exact, self.numbers.value, np.nan)
 
     def _of_number(self, metric: str, statistic: str, column: Floats) -> Floats:
-        import numpy as np
-
         result = np.full(len(self.records.line), np.nan)
         positions = self.positions(metric, statistic)[::-1]  # Backwards: of two numbers of one name the first counts.
         result[self.numbers.record[positions]] = column[positions]
@@ -137,8 +125,6 @@ class _RuleTable:
 
     def positions(self, metric: str, statistic: str) -> Integers:
         """Where all numbers of this name are."""
-        import numpy as np
-
         code = self.codes.get((metric, statistic))
         if code is None:
             return np.zeros(0, dtype=np.int64)
@@ -148,8 +134,6 @@ class _RuleTable:
 
     def of_shapes(self, values: Sequence[object], dtype: str) -> Any:  # noqa: ANN401 - an array of that dtype
         """Return for each record the value of its shape."""
-        import numpy as np
-
         return np.array(values, dtype=dtype)[self.records.shape]
 
     @property
@@ -159,15 +143,11 @@ class _RuleTable:
 
     def of_contexts(self, choose: Callable[[RunContext], Any], dtype: str) -> Any:  # noqa: ANN401 - an array of that dtype
         """Return for each record a fact about its log."""
-        import numpy as np
-
         return np.array([choose(context) for context in self._contexts], dtype=dtype)[self._context_of]
 
     @cached_property
     def best_goodput(self) -> Floats:
         """The highest goodput that any record of its run states, for each record."""
-        import numpy as np
-
         goodput = self.value("goodput", "mean")
         best = np.full(int(self.run_of.max(initial=-1)) + 1, np.nan)
         np.fmax.at(best, self.run_of, goodput)
@@ -176,8 +156,6 @@ class _RuleTable:
     @cached_property
     def messages_of_size(self) -> Floats:
         """The number of messages of its size that were sent in its run, for each record: the largest sum of received and lost ones in any summary."""
-        import numpy as np
-
         counted = self.value("messages_received", "total") + np.nan_to_num(self.value("messages_lost", "total"))
         counted[~self.of_shapes([shape.scope == "summary" for shape in self.columns.shapes], "bool")] = np.nan
         sizes = self.records.payload_bytes
@@ -188,8 +166,6 @@ class _RuleTable:
 
     def numbers_where(self, wanted: Callable[[str, str], bool]) -> Flags:
         """Return which numbers have a name like this."""
-        import numpy as np
-
         return np.array([wanted(*name) for name in self.columns.names], dtype=bool)[self.numbers.name]
 
     def mark(self, mark: str, records: Flags, names: Collection[tuple[str, str]]) -> None:
@@ -220,8 +196,6 @@ def samples_at_most(table: _RuleTable) -> Floats:
     Where the latency of one message in so many is measured, there are no more samples than the messages of this size in the run give, which another
     log may count. NaN if neither is known.
     """
-    import numpy as np
-
     of_closed_loops = [conditions.planned_duration_s if conditions.load_mode == "closed" else None for conditions in table.conditions]
     planned = table.of_shapes(of_closed_loops, "float64")
     trips = table.of_shapes([2 if conditions.basis == "rtt/2" else 1 for conditions in table.conditions], "float64")
@@ -235,7 +209,6 @@ def samples_at_most(table: _RuleTable) -> Floats:
 
 
 def _undersampled(table: _RuleTable) -> None:
-    import numpy as np
 
     percentiles = [statistic for metric, statistic in table.codes if metric == "latency" and statistic.startswith("p")]
     if not percentiles:
@@ -262,8 +235,6 @@ def _timeouts(table: _RuleTable) -> None:
 
 def _order(table: _RuleTable) -> None:
     """Mark each pair of statistics of which the lower one is above the higher one by more than the rounding of both."""
-    import numpy as np
-
     values = {name: value for name in ORDERED if ("latency", name) in table.codes and not np.isnan(value := table.exact("latency", name)).all()}
     if not values:
         return
@@ -304,7 +275,6 @@ def _losses(table: _RuleTable) -> None:
 
 
 def _overload(table: _RuleTable) -> None:
-    import numpy as np
 
     lost = table.value("messages_lost", "total")
     link = table.of_shapes([conditions.link_bit_per_s for conditions in table.conditions], "float64")
@@ -314,8 +284,6 @@ def _overload(table: _RuleTable) -> None:
 
 def _offered_bit_per_s(table: _RuleTable, lost: Floats) -> Floats:
     """Return what the publisher offered: the goodput, enlarged by the share of messages that were lost."""
-    import numpy as np
-
     received = table.value("messages_received", "total")
     with np.errstate(divide="ignore", invalid="ignore"):
         offered = table.value("goodput", "mean") * (received + lost) / received
@@ -352,8 +320,6 @@ def _growing(table: _RuleTable) -> None:
     Handing over a reference takes the same time at any size. Where the latency grows, somebody wrote, read or copied the bytes. Only the whole series
     shows it.
     """
-    import numpy as np
-
     numbers, reference, grows = table.numbers, MARK_BITS["reference_only"], MARK_BITS["grows_with_size"]
     positions = np.flatnonzero(numbers.marks & reference)
     if not len(positions):
@@ -369,8 +335,6 @@ def _growing(table: _RuleTable) -> None:
 
 def _grows(table: _RuleTable, positions: Integers) -> bool:
     """Return whether the middle of the distribution is much higher at the largest size than at the smallest."""
-    import numpy as np
-
     numbers = table.numbers
     statistics = [table.columns.names[code][1] for code in numbers.name[positions].tolist()]
     middle = next((name for name in MIDDLES if name in statistics), None)

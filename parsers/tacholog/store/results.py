@@ -15,14 +15,15 @@ from tacholog.runs.manifest import Host
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARK_BITS, marks_of
 from tacholog.schema.tables import OFFERED, OFFERED_OF_RUNS, RESULTS, RUNS
+from tacholog.store.complaints import COINCIDENCE
 from tacholog.store.distributions import PackedDistribution
 from tacholog.store.engine import TYPES, ask, connected, make_words, one_of, quoted, set_list, text
 from tacholog.store.export import ID, FileKind, copy, text_columns
-from tacholog.store.fetch import Fetching, StoredRun
+from tacholog.store.fetch import RunFetcher, StoredRun
 from tacholog.store.frames import Dataset, Row, dataset, frame, results_frame
 from tacholog.store.parts import DEFAULTS, ORDINAL, RUN, SETTING, Contents, contents_of
-from tacholog.store.quality import COINCIDENCE
 
+# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
@@ -184,7 +185,7 @@ def _column(name: str, contents: Contents, types: Mapping[str, str]) -> str:
 class Store:
     """Runs, and everything that their logs gave. The numbers stay in parts until they are asked for."""
 
-    def __init__(self, fetching: Fetching, runs: Sequence[StoredRun], hosts: dict[str, Host]) -> None:
+    def __init__(self, fetching: RunFetcher, runs: Sequence[StoredRun], hosts: dict[str, Host]) -> None:
         """Take runs that were fetched."""
         self.hosts = hosts
         self.problems: list[Row] = []

@@ -1,1 +1,1 @@
-"""What of a dataset is shown: selections, series, rankings. Plain data."""
+"""The shown part of a dataset, as plain data: selections, series, rankings."""

@@ -21,9 +21,8 @@ from tacholog.view.numerals import NOT_STATED, grouped, quantity, size
 _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "options", "settings", "build")
 _REPEATS_VERSION = ("release", "tool", "tool_version")  # often equal to the system's version
 _COMMIT_SHOWN = 7
-_MOST_CHARACTERS = (
-    2000  # A name stands beside each number of a table: one of a megabyte, as a manifest with all its options can make, takes gigabytes.
-)
+# A name is repeated for each number of a table: a name of a megabyte, from a manifest with many options, would take gigabytes.
+_MOST_CHARACTERS = 2000
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
 
 BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way"}  # Half of a round trip is never called one way: methodology.

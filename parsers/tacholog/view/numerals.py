@@ -11,7 +11,7 @@ from tacholog.runs import labels
 
 NOT_STATED = labels.NOT_STATED
 _THIN = "\u202f"  # narrow no-break space: groups digits, and a number never wraps
-_NBSP = "\u00a0"  # stands between a number and its unit
+_NBSP = "\u00a0"  # between a number and its unit
 _DIGITS = 3
 _ALL_DIGITS = 12  # more than any log prints, and less than binary fractions spoil
 _REMEMBERED = 1 << 15  # texts: the tables and figures of a page show the same numbers
@@ -25,7 +25,7 @@ class Unit(NamedTuple):
     size: float
 
 
-# What a column or an axis shows for each unit of the schema.
+# The unit of a column or an axis for each unit of the schema.
 _SHOWN: dict[str, Unit] = {
     "ns": Unit("µs", 1e3),
     "bit_per_s": Unit("Mbit/s", 1e6),

@@ -75,7 +75,7 @@ def _part(entry: Entry) -> PagePart:
     others: Mapping[str, Any] = entry[_REST] if len(entry) > _REST else {}
     for name, value in others.items():
         if not ((isinstance(value, str) and (name in _FIELDS or is_label(name))) or (name == _NUMBER and isinstance(value, int))):
-            raise ValueError(f"{name!r} is none of {', '.join(_FIELDS)}, label.NAME")
+            raise ValueError(f"{name!r} is not one of {', '.join(_FIELDS)}, label.NAME")
     fields = {name: value for name, value in others.items() if name in _FIELDS}
     labels = tuple((name, value) for name, value in others.items() if is_label(name))
     return PagePart(Selection(system=system, transport=transport, labels=labels, **fields), document, others.get(_NUMBER, 1))

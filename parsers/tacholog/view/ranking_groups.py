@@ -88,7 +88,7 @@ class Group(msgspec.Struct, frozen=True):
     conditions: tuple[tuple[str, Any], ...]
 
     def __getitem__(self, condition: str) -> Any:  # noqa: ANN401 - a condition is a word, a number or null
-        """Return what all series share of a condition; ``None`` if it is not stated, or not asked for this metric."""
+        """Return the common value of a condition; ``None`` if it is not stated, or does not matter for this metric."""
         return dict(self.conditions).get(condition)
 
     @property

@@ -70,7 +70,7 @@ class Rankings(msgspec.Struct, frozen=True):
 
 
 def rankings_of(view: View, pages: PageIndex) -> Rankings:
-    """Return the rankings of a view. Controls are left out, because nobody chooses between them and a transport."""
+    """Return the rankings of a view. Controls are left out, because they are not transports to choose from."""
     series = system_series(view, pages)
     everything = [member for member in series if not member.is_control]
     # The newest release is chosen among all series, because the newest one may have no series that can be ranked.

@@ -193,7 +193,7 @@ def _results(frame: pd.DataFrame, runs_by_id: Mapping[str, RunRow]) -> Iterator[
 
 # The numbers of a record share its lines and sizes. Separate objects for each number would take a third of the memory.
 _REPEATED = {"line", "last_line", "payload_bytes", "payload_bytes_high", "samples", "resolution", "value_line"}
-_PLAIN = ("value", *sorted(_REPEATED))  # the columns that are numbers, of which each run has others
+_PLAIN = ("value", *sorted(_REPEATED))  # the columns with numbers, which differ in each run
 _OF_NUMBER = tuple(name for name in ResultRow.__struct_fields__ if name not in ("run", "conditions", "marks"))
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(ResultRow) if field.default is not msgspec.NODEFAULT}
 

@@ -84,7 +84,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def run_count(self) -> int:
-        """How many runs are behind it."""
+        """The number of runs behind it."""
         return len({result.run.run for result in self.results})
 
 

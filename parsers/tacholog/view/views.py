@@ -127,7 +127,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
         part = View(numbers, runs, logs, problems, self.hosts, [histogram for histogram in self.histograms if histogram.run in names])
         # Most runs are selected with all their numbers, whose kinds are known.
         kinds = {name: self.kinds[name] if results is self.by_run[name] else _kinds_of(results) for name, results in numbers.items()}
-        part.__dict__["kinds"] = kinds  # where `cached_property` looks
+        part.__dict__["kinds"] = kinds  # `cached_property` stores its value there.
         if selection.test is not None and selection == Selection(test=selection.test):
             part.__dict__["_all_tests"] = self
         return part

@@ -36,9 +36,11 @@ from tacholog.runs.host import Moment
 from tacholog.runs.manifest import Host
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
-_ASK_TIMEOUT_S = 20.0
-_START_TIMEOUT_S = 20.0
-_END_TIMEOUT_S = GRACE_S + 15.0  # the launcher takes GRACE_S, and a few seconds to end the children
+# Guards against what hangs, and no measure of what is slow: a launcher that is a small Python took 20 seconds to start beside 20 busy processes
+# (a virtual machine with 2 CPUs, 2026-11-28), and its run was called failed.
+_ASK_TIMEOUT_S = 120.0
+_START_TIMEOUT_S = 300.0
+_END_TIMEOUT_S = GRACE_S + 60.0  # the launcher takes GRACE_S, and then ends the children
 _FLOOR_SLACK_BYTES = 256 * 1024  # the kernel counts pages in batches on each processor
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _LISTENING = {"0A", "07"}  # states: a TCP socket that listens, and a UDP socket that is not connected

@@ -114,7 +114,7 @@ def _typed(name: str, value: object) -> Any:  # noqa: ANN401
         raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters")
     if name == START and not is_moment(value):
         other = f"{{{START}:%d-%m-%Y_%H-%M-%S}} in a pattern reads another form"
-        raise ValueError(f'{name} = {value!r} is no time as in "2026-01-31T12:00:00Z"; {other}')
+        raise ValueError(f'{name} = {value!r} is not a time such as "2026-01-31T12:00:00Z"; {other}')
     if name == "host" and ("/" in value or value.startswith(".") or len(value.encode()) > _LONGEST_TEXT or not value.isprintable()):
         raise ValueError(f"host = {value!r} cannot be the name of a file in hosts/")
     return value
@@ -181,7 +181,7 @@ def _option(name: str, value: object) -> object:
     """
     for part in value if isinstance(value, list) else [value]:
         if not isinstance(part, str | int | float) or (isinstance(part, float) and not math.isfinite(part)):
-            raise ValueError(f"{name} = {value!r} is no text, number, truth value or list of these")
+            raise ValueError(f"{name} = {value!r} is not a text, number, truth value or list of these")
     return value
 
 

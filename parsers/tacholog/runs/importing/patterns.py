@@ -33,7 +33,7 @@ DIGITS = ("repetition", "participant")
 ROLE = "role"
 START = "start_time"
 _SIZES = ("payload_bytes", "conditions.payload_bytes")
-#: The unit of a size, as a path has it right behind a number: ``k`` of ``64k.log``.
+#: The unit of a size directly after a number in a path: ``k`` of ``64k.log``.
 UNIT = re.compile(r"(?:[kKmMgG][bB]?|[KMG]i[bB]?)(?![A-Za-z])")
 _LONGEST_FIRST = sorted(ROLES, key=lambda word: -len(word))
 _MOST_DIGITS = 18  # Such a number fits into 64 bits.
@@ -57,7 +57,7 @@ class PatternField(NamedTuple):
 
     @property
     def is_text(self) -> bool:
-        """Whether the field takes any text."""
+        """Whether the field accepts any text."""
         return self.name not in (*DIGITS, ROLE) and not self.form
 
     def value(self, text: str) -> str:
@@ -66,7 +66,7 @@ class PatternField(NamedTuple):
 
     @property
     def is_ignored(self) -> bool:
-        """Whether the pattern only passes over what the field takes."""
+        """Whether the value of the field is ignored."""
         return self.name == "*" or self.name.startswith("_")
 
 
@@ -76,7 +76,7 @@ Segment = tuple[Token, ...]
 
 
 class Disagreement(NamedTuple):
-    """A field that stands twice in a pattern, and has two values in a path."""
+    """A field that occurs twice in a pattern, and has two values in a path."""
 
     field: str
     first: str
@@ -204,7 +204,7 @@ def _tokens(part: str, text: str, where: str) -> Iterator[Token]:
     plain = ""
     for match in _TOKEN.finditer(part):
         if match[0] in ("{", "}"):
-            raise UnreadableInput(f"{where} {text!r}: a brace without its partner; write {{{{ or }}}} for a brace in a path")
+            raise UnreadableInput(f"{where} {text!r}: a brace without a matching one; write {{{{ or }}}} for a brace in a path")
         if match[1] is None:
             plain += {"{{": "{", "}}": "}"}.get(match[0], match[0])
             continue
@@ -222,7 +222,7 @@ def _tokens(part: str, text: str, where: str) -> Iterator[Token]:
 
 
 def _check_form(name: str, form: str, where: str) -> None:
-    """Refuse a form that nobody could read a time in."""
+    """Refuse a form that does not determine a time."""
     if name != START:
         raise UnreadableInput(f"{where}: {{{name}:...}}: only {{{START}:...}} takes a form, such as {{{START}:%d-%m-%Y_%H-%M-%S}}")
     try:
@@ -232,7 +232,7 @@ def _check_form(name: str, form: str, where: str) -> None:
 
 
 def _unclear(first: Token, second: Token) -> str | None:
-    """Return why nobody could say where one of two neighbours ends and the other begins; ``None`` if that is clear."""
+    """Return why it is not clear where one of two neighbours ends and the other begins; ``None`` if it is clear."""
     if isinstance(first, PatternField) and isinstance(second, PatternField):
         both_text, both_digits = first.is_text and second.is_text, first.name in DIGITS and second.name in DIGITS
         if both_text or both_digits:
@@ -245,7 +245,7 @@ def _unclear(first: Token, second: Token) -> str | None:
 
 
 def _unit_behind(name: str, unit: str) -> str:
-    """Return why a unit cannot stand behind the field of a size: as text it would be ignored, and 64k would be read as 64 bytes."""
+    """Return why a unit must not follow the field of a size: it would be ignored as text, and 64k would be read as 64 bytes."""
     if unit in ("KiB", "MiB"):
         return f"{unit} follows {{{name}}}, which would be read as bytes; leave out {unit}: the field takes it with the number"
     return (

@@ -251,6 +251,8 @@ def plan_import(root: Path, data: Path | None, rules: Rules, progress: Callable[
     """
     listed = list_files(root, data)
     refused = [problem for problem in listed.problems if not rules.is_ignored(problem.path)]
+    if rules.facts:
+        rules.facts.read(path for path in listed.files if rules.matches(path))
     unmatched: list[str] = []
     left_alone: list[str] = []
     logs: list[ImportedLog] = []

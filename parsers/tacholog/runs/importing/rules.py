@@ -15,6 +15,7 @@ import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.registry import format_named
+from tacholog.runs.importing.facts import SidecarFacts
 from tacholog.runs.importing.fields import OF_LOG, full_name, typed
 from tacholog.runs.importing.patterns import ROLE, ROLES, Disagreement, Pattern, read_pattern
 from tacholog.runs.manifest import read_toml
@@ -92,16 +93,13 @@ class Rules(NamedTuple):
         rules: the rules in their order.
         ignore: the patterns of `is_ignored`.
         defaults: the values of ``--set``.
+        facts: the files beside the logs, if the user names them.
     """
 
     rules: tuple[PreparedRule, ...]
     ignore: tuple[str, ...]
     defaults: dict[str, Any]
-
-    @property
-    def states_repetition(self) -> bool:
-        """Whether any rule may state the number of the repetition."""
-        return any("repetition" in (*rule.pattern.fields, *rule.values) for rule in self.rules) or "repetition" in self.defaults
+    facts: SidecarFacts | None = None
 
     def is_ignored(self, path: str) -> bool:
         """Return whether the user asked to ignore a file.
@@ -110,6 +108,10 @@ class Rules(NamedTuple):
         """
         name = path.rpartition("/")[2]
         return any(fnmatch.fnmatchcase(path if "/" in word else name, word) for word in self.ignore)
+
+    def matches(self, path: str) -> bool:
+        """Return whether a pattern fits the path of a file that is not ignored."""
+        return not self.is_ignored(path) and any(isinstance(rule.pattern.match(path), dict) for rule in self.rules)
 
     def of_log(self, path: str) -> LogFields | str | None:
         """Return the fields of the log at a path.
@@ -130,15 +132,23 @@ class Rules(NamedTuple):
             except ValueError as error:
                 reasons.append(f"in the path, {error}")
                 continue
-            return self._complete(of_path, rule)
+            return self._complete(path, of_path, rule)
         return "; ".join(reasons) or None
 
-    def _complete(self, of_path: dict[str, Any], rule: PreparedRule) -> LogFields | str:
-        """Add the fields that the rule and ``--set`` state."""
+    def _complete(self, path: str, of_path: dict[str, Any], rule: PreparedRule) -> LogFields | str:
+        """Add the fields that the rule, the file of facts and ``--set`` state."""
         for name, value in rule.values.items():
             if of_path.get(name, value) != value:
                 return f"the path states {name} = {of_path[name]!r}, its rule states {value!r}"
         values = {**of_path, **rule.values}
+        try:
+            of_facts = self.facts.of_log(path) if self.facts else {}
+        except ValueError as error:
+            return str(error)
+        for name, value in of_facts.items():
+            if values.get(name, value) != value:
+                return f"the path or its rule states {name} = {values[name]!r}, the file of facts states {value!r}"
+        values |= of_facts
         of_defaults = {name: value for name, value in self.defaults.items() if name not in values}
         values |= of_defaults
         of_run = {name: value for name, value in values.items() if name not in OF_LOG}
@@ -212,5 +222,5 @@ def _typed_values(pairs: Iterable[tuple[str, Any]], where: str) -> dict[str, Any
         except ValueError as error:
             raise UnreadableInput(f"{where}: {error}") from None
         if full == ROLE and value not in ROLES:
-            raise UnreadableInput(f"{where}: role = {value!r} is none of {', '.join(ROLES)}")
+            raise UnreadableInput(f"{where}: role = {value!r} is not one of {', '.join(ROLES)}")
     return values

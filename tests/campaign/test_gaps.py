@@ -1,4 +1,4 @@
-"""What comparisons will lack is said before the first run, and what only a log can show is said after the first run of each variant."""
+"""Gaps: conditions that comparisons need and nothing states. The plan names them, and so does the first log of each variant."""
 
 from __future__ import annotations
 

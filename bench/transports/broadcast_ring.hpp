@@ -1,4 +1,4 @@
-// A ring of message slots for one writer and one reader or more, laid out in memory that all can see.
+// A ring of message slots in memory that all sides share: one writer broadcasts to one or more readers.
 //
 // A slot begins with one word that holds the message's turn and length, and the payload follows at once: up to 56 bytes
 // of payload travel in the cache line whose change the reader is polling. There is no shared head index; each reader's
@@ -12,9 +12,8 @@
 // In shared memory, besides slots and progress, there is an index of one line a turn modulo the number of slots.
 // - The word of a slot holds mark(t), of 31 bits, and the length of the message of turn t that was written there last.
 // - The index line of turn t holds the whole turn and its slot (indexed), but is written only where readers need it.
-// - likely(t) is where everybody expects turn t: the slot of turn t - 2, and slot t for t < 2. A writer whose slots
-// come
-//   back at once uses two of them by turns, so that nobody has to look at the index.
+// - likely(t) is where everybody expects turn t: the slot of turn t - 2, and slot t for t < 2. A writer whose
+//   slots come back at once uses two of them by turns, so that nobody has to look at the index.
 //
 // The writer keeps each slot in one of three places: `slot_` (of the next message), `free_` (a stack of those that all
 // readers have given back), and `used_` (of the turns from `released_` up to `turn_`, which some reader may still
@@ -23,9 +22,8 @@
 //      Where much is written, it reads the progress anyway, and takes a slot that has come back since (choose_last).
 //   2. It writes the payload (which in place is done already), then the word of s with mark(t) (release).
 //   3. If s is not likely(t), it writes the index line of t (release), after the word.
-//   4. It reads the readers' progress (acquire): slots of turns that all have released go from `used_` to `free_`,
-//   those
-//      of one look so that the oldest is on top. The top of `free_` becomes `slot_`.
+//   4. It reads the readers' progress (acquire): slots of turns that all have released go from `used_` to
+//      `free_`, those of one look so that the oldest is on top. The top of `free_` becomes `slot_`.
 // A reader that wants turn t:
 //   1. It reads the word of likely(t) (acquire): its own slot of turn t - 2. If that has mark(t), the message is there.
 //   2. Else it reads the index line of t (acquire). If that names turn t and a slot, it reads the word of that slot.
@@ -63,9 +61,9 @@ inline constexpr std::size_t cache_line = 64;
 /// lies in two lines. If they are of one pair, one fetch may bring both; if not, the second can come after the first.
 inline constexpr std::size_t line_pair = 2 * cache_line;
 
-/// The next place at the beginning of a pair.
-constexpr std::size_t at_line_pair(std::size_t place) {
-    return (place + line_pair - 1) / line_pair * line_pair;
+/// The next offset at the beginning of a pair.
+constexpr std::size_t at_line_pair(std::size_t offset) {
+    return (offset + line_pair - 1) / line_pair * line_pair;
 }
 
 struct alignas(cache_line) ReaderProgress {
@@ -355,8 +353,8 @@ private:
 class RingReader {
 public:
     RingReader() = default;
-    explicit RingReader(Ring ring, std::size_t place = 0)
-        : ring_(ring), place_(place), batch_(std::max<std::uint64_t>(1, ring.shape().slots / 8)) {}
+    explicit RingReader(Ring ring, std::size_t reader_index = 0)
+        : ring_(ring), reader_index_(reader_index), batch_(std::max<std::uint64_t>(1, ring.shape().slots / 8)) {}
 
     /// The next message, in place; a span without data if there is none.
     std::span<const std::byte> read() {
@@ -398,13 +396,13 @@ private:
 
     void announce() {
         if (announced_ == turn_) return;
-        ring_.progress(place_).released.store(turn_, std::memory_order_release);
+        ring_.progress(reader_index_).released.store(turn_, std::memory_order_release);
         announced_ = turn_;
         if (sleeps(ring_.waiting())) ring_.header().writer.wake();
     }
 
     Ring ring_;
-    std::size_t place_ = 0;
+    std::size_t reader_index_ = 0;
     std::uint64_t batch_ = 1;
     std::uint64_t turn_ = 0;
     std::uint64_t announced_ = 0;

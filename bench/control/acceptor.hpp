@@ -1,0 +1,74 @@
+// Accepts the subscribers of a run at the control port. Anybody may connect there: a port scan, a browser, a subscriber
+// with other options. The publisher reads from all connections side by side, so that none of them delays the true
+// subscribers, and closes all others.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/options.hpp"
+#include "control/control.hpp"
+#include "reporters/log.hpp"
+
+namespace tacholog {
+
+/// Connections that did not come from a subscriber of this run. They are closed, and the log says so.
+class RejectedConnections {
+public:
+    void add(const Error& reason);
+
+    void tell(Log& log) const;
+
+    /// ": 2 connections were no subscriber's, ..."; nothing if there were none.
+    std::string summary() const;
+
+private:
+    std::size_t count_ = 0;
+    std::string last_;
+};
+
+class SubscriberAcceptor {
+public:
+    /// `secret` is what true subscribers know (0: nothing). `cannot_complete` says whether one of them can no longer
+    /// come.
+    SubscriberAcceptor(const Options& options, const Listener& listener, const Stop& stop, std::uint64_t secret,
+                       std::function<bool()> cannot_complete);
+
+    /// Accepts as many subscribers as the run has, in the order of their names. `joined` are those that came, even if
+    /// they were too few.
+    Result<void> accept_all(std::vector<Control>& joined);
+
+    const RejectedConnections& rejected() const { return rejected_; }
+
+private:
+    struct Accepted {
+        std::size_t number;
+        Control control;
+    };
+
+    Result<void> wait_for_all();
+    Result<void> accept_new();
+    /// True if the connection was accepted or rejected.
+    bool is_decided(Control& connection);
+    void answer(Control& connection, const Frame& hello);
+    Error nobody_came() const;
+
+    const Options& options_;
+    const Listener& listener_;
+    const Stop& stop_;
+    std::uint64_t secret_;
+    std::function<bool()> cannot_complete_;
+    std::string agreement_;
+    std::vector<std::size_t> free_numbers_;  ///< of subscribers that are still to come
+    bool has_room_ = true;                   ///< else this process has no descriptors for new connections
+    std::vector<Control> pending_;           ///< connections that have not sent a whole frame yet, the oldest first
+    std::vector<Accepted> accepted_;
+    RejectedConnections rejected_;
+};
+
+/// What a subscriber is called, where there are several.
+std::string name_of_subscriber(const Options& options, std::size_t number);
+
+}  // namespace tacholog

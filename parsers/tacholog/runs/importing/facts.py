@@ -1,0 +1,122 @@
+"""Facts in files beside the logs, such as ``experiment_config.json`` or ``params.yaml`` in the folder of each run.
+
+A key that is the name of a field states that field. Any other key is a label if its value differs between runs, and an option if it does not: fifty
+labels that are always the same would stand in the name of each row.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tacholog.errors import UnreadableInput
+from tacholog.evidence import is_there, read_small_evidence
+from tacholog.runs.importing.fields import CONDITION, LABEL, OPTION, TEXTS, typed
+from tacholog.schema.conditions import STATED_CONDITIONS
+
+_FOLDER = "{folder}"
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+_MOST_KEYS = 500
+_DEEPEST = 8
+
+
+class SidecarFacts:
+    """The facts of the logs of a folder: what the files beside them state."""
+
+    def __init__(self, root: Path, template: str) -> None:
+        """Note where the facts of a log are.
+
+        Args:
+            root: the folder with the logs.
+            template: the path of the file, where ``{folder}`` is the folder of the log: ``{folder}/experiment_config.json``.
+
+        Raises:
+            UnreadableInput: the template names no file, or one of another kind.
+        """
+        if not template.endswith((".json", ".toml", ".yaml", ".yml")):
+            raise UnreadableInput(f"--facts {template}: facts are in a file of JSON, TOML or YAML, as in '{_FOLDER}/experiment_config.json'")
+        self._root, self._template = root, template
+        self._contents: dict[str, dict[str, Any]] = {}
+        self._differing: set[str] = set()
+        self.missing: set[str] = set()
+
+    def read(self, paths: Iterable[str]) -> None:
+        """Read the files of these logs, each once.
+
+        Raises:
+            UnreadableInput: a file cannot be read; the message names it.
+        """
+        for name in sorted({self._file_of(path) for path in paths}):
+            if is_there(self._root, name):
+                self._contents[name] = dict(_flat(_decoded(self._root, name)))
+            else:
+                self.missing.add(name)
+        keys = {key for content in self._contents.values() for key in content}
+        self._differing = {key for key in keys if len({repr(content.get(key)) for content in self._contents.values()}) > 1}
+
+    def of_log(self, path: str) -> dict[str, Any]:
+        """Return the fields that the file of a log states, by their full names.
+
+        Raises:
+            ValueError: a field cannot hold its value; the message says what it can hold.
+        """
+        name = self._file_of(path)
+        try:
+            return {field: typed(field, str(value)) for key, value in self._contents.get(name, {}).items() if (field := self._field(key))}
+        except ValueError as error:
+            raise ValueError(f"in {name}, {error}") from None
+
+    def _file_of(self, path: str) -> str:
+        name = posixpath.normpath(self._template.replace(_FOLDER, posixpath.dirname(path) or "."))
+        if name.startswith(("../", "/")):
+            raise UnreadableInput(f"--facts {self._template}: {name} is not in {self._root}")
+        return name
+
+    def _field(self, key: str) -> str | None:
+        """Return the full name of the field that a key states; ``None`` if no field can be called so."""
+        if key in STATED_CONDITIONS:
+            return CONDITION + key
+        if key in TEXTS:
+            return key
+        word = _UNSAFE.sub("-", key).strip("-_")[:64]
+        if not word[:1].isalpha():
+            return None
+        return (LABEL if key in self._differing else OPTION) + word
+
+
+def _decoded(root: Path, name: str) -> object:
+    try:
+        content = read_small_evidence(root, name)
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{root / name}: {error}") from error
+    try:
+        text = content.decode("utf-8-sig")
+        if name.endswith(".json"):
+            return json.loads(text)
+        if name.endswith(".toml"):
+            return tomllib.loads(text)
+        try:
+            import yaml
+        except ImportError:
+            raise UnreadableInput(f"{root / name}: reading YAML takes the package PyYAML: pip install pyyaml") from None
+        return yaml.safe_load(text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableInput(f"{root / name}: {str(error).splitlines()[0] if str(error) else 'cannot be read'}") from None
+
+
+def _flat(content: object, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the single values of a document, nested keys joined by a hyphen. Lists are left out: they are no condition of one run."""
+    if not isinstance(content, Mapping) or depth > _DEEPEST:
+        return
+    for count, (key, value) in enumerate(content.items()):
+        if count >= _MOST_KEYS:
+            return
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}-", depth + 1)
+        elif isinstance(value, str | int | float) and str(value).strip():
+            yield f"{prefix}{key}", str(value).lower() if isinstance(value, bool) else value
