@@ -42,7 +42,8 @@
     page.querySelectorAll(leftOut).forEach((part) => part.remove());
     page.querySelectorAll(".tl-label").forEach((label) => label.append(".")); // as the style sheet does
     page.querySelectorAll("br, div, p, dd, li").forEach((block) => block.before(" "));
-    const main = (anchor && page.querySelector(`[role="main"] ${anchor}`)) || page.querySelector('[role="main"]') || page.body;
+    const place = anchor && page.querySelector(`[role="main"] ${anchor}`);
+    const main = (place?.textContent.trim() ? place : place?.closest("section")) || page.querySelector('[role="main"]') || page.body;
     const answers = [...main.querySelectorAll(".tl-answer, .tl-answers > li")].map(text);
     const sentences = [...main.querySelectorAll("p, li:not(:has(li)), dd")].map(text);
     const rows = [...main.querySelectorAll("tr, .tl-log code")].map((row) => (row.cells ? [...row.cells].map(text).filter(Boolean).join(", ") : text(row)));

@@ -282,6 +282,26 @@ def test_a_percentile_is_found_however_it_is_written(opened: Opener, query: str)
     assert "Tacholog perftest over shm" in found
 
 
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("floor", "Definitions"),
+        ("lost messages", "Definitions"),
+        ("nng vs zeromq", "Compare"),
+        ("host-a2b38a", "Machines"),
+        ("shared memory", r".* over .*(shm|ipc|iceoryx).*"),
+        ("zero copy", r".* over .*(shm|ipc|iceoryx).*"),
+        ("rti 1 KiB", r"RTI Connext DDS over .*"),
+        ("99.9999", "Methodology"),
+    ],
+)
+def test_the_first_result_is_the_page_that_answers(opened: Opener, query: str, first: str) -> None:
+    with opened(f"search.html?q={quote_plus(query)}") as page:
+        found = results(page)
+
+    assert re.fullmatch(first, found[0], re.IGNORECASE), found[:5]
+
+
 @pytest.mark.parametrize("query", ["0.4.0", "v0.4.0", "0.3.0 0.4.0", "perftest 0.4"])
 def test_a_version_is_found_and_not_taken_for_another_number(opened: Opener, query: str) -> None:
     with opened(f"search.html?q={quote_plus(query)}") as page:

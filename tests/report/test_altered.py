@@ -83,7 +83,6 @@ def test_publish_says_that_the_numbers_are_on_the_pages(altered: tuple[Path, str
     assert asked.exit_code == 0
 
 
-@pytest.mark.machinery
 @pytest.mark.nightly
 def test_a_log_that_is_changed_between_two_builds_gives_the_site_of_a_build_from_nothing(
     data: Path, altered: tuple[Path, str, str], tmp_path: Path

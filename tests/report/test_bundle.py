@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tacholog.site.bundle import basic_bundle, full_bundle
-from tacholog.site.inputs import inputs_of
 from tacholog.site.settings import SiteSettings
+from tacholog.site.stamp import inputs_of
 
 NPM = """#!/bin/sh
 echo asked >> "$ASKED"

@@ -25,14 +25,11 @@ from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Host, LogFile, Manifest, write
-from tacholog.site.data import SiteData
+from tacholog.site.data import SiteData, keep_requirements, kept_requirements
+from tacholog.site.for_programs import LATEST, Feed, FeedEntry, atom, citation_files, feeds, latest_files
 from tacholog.site.output_folder import MARKER
-from tacholog.site.parts import pieces_of, script_of
+from tacholog.site.page import pieces_of, script_of
 from tacholog.site.prepare import prepare
-from tacholog.site.programs.citation import citation_files
-from tacholog.site.programs.feed import Feed, FeedEntry, atom, feeds
-from tacholog.site.programs.latest import LATEST, latest_files
-from tacholog.site.requirements import keep_requirements, kept_requirements
 from tacholog.site.settings import SiteSettings
 from tacholog.site.stamp import STAMP
 from tacholog.site.verification.site import verify_site

@@ -8,7 +8,7 @@ import pytest
 from tests.depth import tries
 from tests.fuzz.histories import CHECKED, CHECKED_BUILDS, run_history
 
-pytestmark = [pytest.mark.site, pytest.mark.machinery]
+pytestmark = pytest.mark.site
 
 
 @pytest.mark.parametrize("seed", [CHECKED[0], *(pytest.param(seed, marks=pytest.mark.nightly) for seed in CHECKED[1:])])

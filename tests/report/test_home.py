@@ -15,7 +15,7 @@ from tacholog.render.home.panels import apart, line_names
 from tacholog.render.tables.tables import Links
 from tacholog.runs.manifest import Host
 from tacholog.schema.conditions import Conditions
-from tacholog.site.programs.feed import CHANGES_FEED, RELEASES_FEED, Feed, FeedEntry, newest_change
+from tacholog.site.for_programs import CHANGES_FEED, RELEASES_FEED, Feed, FeedEntry, newest_change
 from tacholog.view.history import latest
 from tacholog.view.home import Choice, HomeMachine, choices, machines, polls, waits
 from tacholog.view.names import with_system

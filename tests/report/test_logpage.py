@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tacholog.render.inline import printed_at, with_anchors
-from tacholog.site.logpage import labels_of, log_page
+from tacholog.site.log_pages import labels_of, log_page
 from tacholog.store.load import load_logs
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.views import view_of

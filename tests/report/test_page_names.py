@@ -12,9 +12,9 @@ import pytest
 from tacholog.errors import TachologError
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.site.build import build_site
-from tacholog.site.frame import PageFrame
+from tacholog.site.generated_pages import PageFrame
+from tacholog.site.page import RUNS, part_of
 from tacholog.site.pages import plan
-from tacholog.site.parts import RUNS, part_of
 from tacholog.site.result_pages import csv_names
 from tacholog.site.settings import SiteSettings
 from tacholog.slugs import path_slug, slug

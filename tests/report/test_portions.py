@@ -155,7 +155,6 @@ def test_the_figures_of_an_older_release_take_their_data_from_its_script(site: P
     assert "tl-spec" in script.partition(f'id="{figure}"')[2].partition("</figure>")[0]
 
 
-@pytest.mark.machinery
 @pytest.mark.nightly
 @pytest.mark.site
 def test_the_page_of_a_release_that_is_gone_goes_too(tmp_path: Path) -> None:

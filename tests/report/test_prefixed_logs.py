@@ -12,7 +12,7 @@ from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.logs import LineClasses, OriginalLog, save_line_classes, write_redacted
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
-from tacholog.site.logpage import log_page
+from tacholog.site.log_pages import log_page
 
 PREFIXED = Path(__file__).parent.parent / "prefixed"
 TEXT = (Path(__file__).parent.parent / "formats" / "iperf3" / "tcp.log").read_text()

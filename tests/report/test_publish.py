@@ -16,7 +16,8 @@ from click.testing import CliRunner
 from tacholog.commands.publish import publish as publish_command
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.site.publish import publish, publish_branch, published
-from tacholog.site.stamp import STAMP, Sizes, write_stamp
+from tacholog.site.settings import Sizes
+from tacholog.site.stamp import STAMP, write_stamp
 
 
 def built(folder: Path, **pages: str) -> Path:

@@ -14,7 +14,7 @@ from tests.command import run_tacholog
 
 from tacholog.site.build import build_site
 from tacholog.site.publish import publish
-from tacholog.site.verification.foreign import most_unpacked
+from tacholog.site.verification.reading import most_unpacked
 from tacholog.site.verification.site import verify_site
 
 pytestmark = [

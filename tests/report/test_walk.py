@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tacholog.site.walk import walk
+from tacholog.site.output_folder import walk
 
 
 def tree(tmp_path: Path) -> Path:

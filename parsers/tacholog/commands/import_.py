@@ -67,7 +67,7 @@ def import_(
 ) -> None:
     """Plan the import, show the plan, and write the runs."""
     from tacholog.commands._import_listing import import_command, show_plan, show_suggestion
-    from tacholog.runs.importing.facts import Facts
+    from tacholog.runs.importing.facts import SidecarFacts
     from tacholog.runs.importing.plan import plan_import
     from tacholog.runs.importing.rules import read_rules
 
@@ -78,7 +78,7 @@ def import_(
         raise click.UsageError("--to DATA is missing: the data folder for the runs (or --dry-run, to see what would be imported)")
     rules = read_rules(maps, rules_file, settings, ignore)
     if facts is not None:
-        rules = rules._replace(facts=Facts(folder, facts))
+        rules = rules._replace(facts=SidecarFacts(folder, facts))
     plan = plan_import(folder, data, rules, Progress())
     show_plan(plan, verbose=verbose, dry_run=dry_run)
     if rules.facts and (missing := sorted(rules.facts.missing)):

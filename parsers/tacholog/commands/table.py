@@ -115,12 +115,12 @@ def rendered(answer: Answer, output: str) -> str:
     if output == "json":
         return answers.as_json(answer)
     notes = [*answers.choice_sentences(answer), *filter(None, [answers.following_words(answer)]), *answers.missing_sentences(answer)]
-    shown = answers.answer_table(answer, ranges_in_text=True)
+    answer_lines = answers.answer_table(answer, ranges_in_text=True)
     title, words = answers.question_title(answer.question, answer), " ".join(sentence.text for sentence in answers.sentences(answer))
     if output == "markdown":
         from tacholog.render.markdown import escape
 
-        return "\n\n".join([f"**{escape(title)}**", escape(words), "\n".join(tables.markdown(shown)), *map(escape, notes)]) + "\n"
+        return "\n\n".join([f"**{escape(title)}**", escape(words), "\n".join(tables.markdown(answer_lines)), *map(escape, notes)]) + "\n"
     from tacholog.render.markdown import plain
 
-    return "\n".join([plain(title), "", plain(words), "", *tables.terminal(shown), *(["", *map(plain, notes)] if notes else [])]) + "\n"
+    return "\n".join([plain(title), "", plain(words), "", *tables.terminal(answer_lines), *(["", *map(plain, notes)] if notes else [])]) + "\n"

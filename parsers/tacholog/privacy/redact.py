@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 import pandas as pd
 
 from tacholog.errors import UnreadableInput
@@ -313,12 +314,16 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
     words = words.cat.set_categories(sorted(words.cat.categories))  # Files must not depend on the order in which runs were read.
     rows = words.isin([word for word in words.cat.categories if not is_plain(str(word))]).to_numpy()
     if rows.any():
-        pairs = list(zip(runs[rows].astype("string").fillna(""), words[rows].astype("string"), strict=True))
-        made = {pair: redact(*pair) for pair in sorted(set(pairs))}
+        names = runs[rows].astype("string").fillna("").astype("category").cat
+        count = len(words.cat.categories)
+        pairs, numbers = np.unique(names.codes.to_numpy(np.int64) * count + words.cat.codes.to_numpy()[rows], return_inverse=True)
+        texts_of_pairs = [redact(str(names.categories[pair // count]), str(words.cat.categories[pair % count])) for pair in pairs]
         # No text that is replaced may stay among the words of the column, which are saved with it.
-        replaced = words.astype(object).where(~rows, None)
-        replaced[rows] = [made[pair] for pair in pairs]
-        words = replaced.astype("str").astype("category")
+        words = words.where(~rows).cat.remove_unused_categories()
+        every = pd.Index(sorted({*words.cat.categories, *(text for text in texts_of_pairs if text is not None)}), dtype="str")
+        codes = words.cat.set_categories(every).cat.codes.to_numpy(np.int64, copy=True)
+        codes[rows] = every.get_indexer(pd.Index(texts_of_pairs, dtype="str"))[numbers]
+        words = pd.Series(pd.Categorical.from_codes(codes, categories=every), index=texts.index)
     return words if isinstance(texts.dtype, pd.CategoricalDtype) else words.astype(texts.dtype)
 
 

@@ -12,8 +12,13 @@ from pathlib import Path
 
 import msgspec
 
+from tacholog.compare.diff.compare import check_across
+from tacholog.compare.policy import Policy
+from tacholog.compare.requirements.file import FILE as REQUIREMENTS
+from tacholog.compare.result import VERDICTS, Comparison
 from tacholog.errors import TachologError
 from tacholog.render import evidence as evidence_words
+from tacholog.render.diff.page import anchor_of, brief, fragment, links_of
 from tacholog.render.figures.cost import latency_over_cost
 from tacholog.render.figures.distribution import distributions_of
 from tacholog.render.figures.figures import FIGURES, Figure
@@ -24,10 +29,12 @@ from tacholog.render.html import NOTHING, Html, data_block, folded, join, tag
 from tacholog.render.outward import Source, own_links, sources_list
 from tacholog.render.portion import TEST_TITLES, portion_html, portion_runs
 from tacholog.render.remarks import remarks as remarks_banner
+from tacholog.render.requirements import requirements_html
 from tacholog.render.tables import comparison, definitions, logs, summary, tables
 from tacholog.render.tables.beside import Slice
 from tacholog.render.tables.beside import beside as beside_tables
 from tacholog.render.tables.cost import cost_note, cost_summary, cost_table, spin_note
+from tacholog.render.tables.history import finder, tables_of
 from tacholog.render.tables.hosts import host_card, machines_side_by_side
 from tacholog.render.tables.logs import Rest
 from tacholog.render.tables.loss import loss_line
@@ -37,15 +44,14 @@ from tacholog.render.tables.releases import releases_table
 from tacholog.render.tables.schema import schema_table
 from tacholog.render.tables.sizes import side_by_side, sizes_table
 from tacholog.render.tables.trials import trials_tables
+from tacholog.site.data import Labels
 from tacholog.site.downloads import all_downloads, download_links
-from tacholog.site.logpage import linked_lines, log_page
-from tacholog.site.offered import offered_log
-from tacholog.site.page import Page, places_of
-from tacholog.site.parts import RUNS, Part, part_of
-from tacholog.site.programs.citation import CITATION, DESCRIPTION
-from tacholog.site.programs.latest import LATEST
+from tacholog.site.for_programs import CHANGES_FEED, CITATION, DESCRIPTION, LATEST
+from tacholog.site.log_pages import linked_lines, log_page, offered_log
+from tacholog.site.page import RUNS, LoadedPart, Page, part_of, places_of
 from tacholog.site.script import shell_script
 from tacholog.slugs import slug
+from tacholog.view.history import diff_documents, histories_in, neighbours
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
 from tacholog.view.portions import Portion, at_once, portions
@@ -74,7 +80,7 @@ _WITH_ANCHORS = 20  # portions whose ids lead to them from the page; of more, a 
 
 
 def table(page: Page, name: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
-    """Return all numbers of a test, or a listing of that name.
+    """Return a table: all numbers of a test, or the listing with this name.
 
     Raises:
         TachologError: there is no such table, or nothing to show in it.
@@ -84,20 +90,20 @@ def table(page: Page, name: str, wanted: Selection = EVERYTHING, *, best: bool =
         return _all_numbers(page, name, part.only(Selection(test=name)), wanted, best=best)
     if name == "cost":
         series = page.series(part, wanted, wanted.test or "", best=best)
-        found = cost_table(series, part.results)
-        note = cost_note() if found and not page.says_costs else NOTHING
-        page.says_costs = page.says_costs or bool(found)
-        return join([cost_summary(series, part.results), found, note])
+        costs = cost_table(series, part.results)
+        note = cost_note() if costs and not page.says_costs else NOTHING
+        page.says_costs = page.says_costs or bool(costs)
+        return join([cost_summary(series, part.results), costs, note])
     if name in _OF_A_TEST:
         series = page.series(part, wanted, wanted.test or "", best=best)
-        found = _OF_A_TEST[name](series, page.links_beside(wanted, wanted.test), page.anchor(name, wanted))
-        return join([found, spin_note(series, part.results) if name == "sizes" else NOTHING])
-    shown = page.best(wanted).only(part) if best else part
+        content = _OF_A_TEST[name](series, page.links_beside(wanted, wanted.test), page.anchor(name, wanted))
+        return join([content, spin_note(series, part.results) if name == "sizes" else NOTHING])
+    subset = page.best(wanted).only(part) if best else part
     if name == "runs":
-        return logs.runs_table(shown, page.links, offered_log, page.rest("more-runs"))
+        return logs.runs_table(subset, page.links, offered_log, page.overflow("more-runs"))
     if name not in _LISTINGS:
         raise TachologError(f"no table {name!r}; there are {', '.join(sorted((*TESTS, *_OF_A_TEST, *_LISTINGS, 'cost', 'runs')))}")
-    return _LISTINGS[name](shown, page)
+    return _LISTINGS[name](subset, page)
 
 
 _OF_A_TEST = {"side-by-side": side_by_side, "sizes": sizes_table}
@@ -121,29 +127,29 @@ def _all_numbers(page: Page, test: str, part: View, wanted: Selection, *, best: 
     if not part.summaries():
         raise TachologError(f"no data set for {_described(wanted)} (test {test})")
     series, trials = page.series(part, wanted, test, best=best), part.trials()
-    anchor, rest, apart = page.anchor(test, wanted), page.rest(f"more-{test}"), page.apart(page.beside(RUNS))
+    anchor, overflow, aside = page.anchor(test, wanted), page.overflow(f"more-{test}"), page.table_part(page.own_part_name(RUNS))
 
     def each(some: Sequence[Series], *start: str) -> Html:
-        return tables.numbers(some, page.links, anchor, apart, *start) + trials_tables(trials, some, page.links, anchor, apart)
+        return tables.numbers(some, page.links, anchor, aside, *start) + trials_tables(trials, some, page.links, anchor, aside)
 
-    most = at_once(series, page.best(wanted).tests) if best and rest else len(series)
-    if rest is None or most == len(series):
+    most = at_once(series, page.best(wanted).tests) if best and overflow else len(series)
+    if overflow is None or most == len(series):
         return each(series)
     left = len(series) - most
     title = f"{left} more series" if left > 1 else f"One more series: {series[-1].label}"
-    return each(series[:most]) + rest(title, each(series[most:], f"{anchor}-more"))
+    return each(series[:most]) + overflow(title, each(series[most:], f"{anchor}-more"))
 
 
 def summary_of(page: Page, test: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
-    """Return the answer in sentences. ``loss`` is one line on the largest loss of a test; nothing if no rate carries the mark of it.
+    """Return the answer in sentences. ``loss`` gives one line on the largest loss of a test, or nothing if no rate has the mark for loss.
 
     Raises:
         TachologError: there is nothing to say.
     """
-    of = (wanted.test or "throughput") if test == "loss" else test
-    series = page.series(page.part(wanted).only(Selection(test=of)), wanted, of, best=best)
+    named_test = (wanted.test or "throughput") if test == "loss" else test
+    series = page.series(page.part(wanted).only(Selection(test=named_test)), wanted, named_test, best=best)
     if test == "loss":
-        return loss_line(TEST_TITLES.get(of, of), series, page.links_beside(wanted, of))
+        return loss_line(TEST_TITLES.get(named_test, named_test), series, page.links_beside(wanted, named_test))
     if test not in summary.SUMMARIES:
         raise TachologError(f"no sentences on {test!r}; there are {', '.join((*summary.SUMMARIES, 'loss'))}")
     if not series:
@@ -163,8 +169,8 @@ def plot(page: Page, name: str, wanted: Selection = EVERYTHING, *, best: bool = 
         return _drawn(page, curves, anchor)
     if name == "intervals":
         portion = page.best(wanted) if best else None
-        shown = interval_figures(part.interval_series(), lambda curve: portion is None or portion.has_run(curve.results[0].run))
-        return join([_drawn(page, figure, f"{anchor}-{slot}") for slot, figure in shown])
+        drawn_curves = interval_figures(part.interval_series(), lambda curve: portion is None or portion.has_run(curve.results[0].run))
+        return join([_drawn(page, figure, f"{anchor}-{slot}") for slot, figure in drawn_curves])
     if name not in FIGURES and name != "cost":
         raise TachologError(f"no plot {name!r}; there are {', '.join(sorted((*FIGURES, 'cost', 'distribution', 'intervals')))}")
     series = page.series(part, wanted, wanted.test or "", best=best)
@@ -178,53 +184,53 @@ def _drawn(page: Page, figure: Figure | None, anchor: str) -> Html:
 
 
 def evidence(page: Page, wanted: Selection = EVERYTHING) -> Html:
-    """Return what the numbers are made of that a page opens with: a line for each set of runs, then remarks that are on all of them."""
-    part, found = page.part(wanted), page.best(wanted).evidence
-    return evidence_words.evidence_lines(found, part, page.documents) + evidence_words.evidence_remarks(found, part)
+    """Describe the runs behind the first numbers of a page: a line for each set of runs, then the remarks that all of them have."""
+    part, best_evidence = page.part(wanted), page.best(wanted).evidence
+    return evidence_words.evidence_lines(best_evidence, part, page.documents) + evidence_words.evidence_remarks(best_evidence, part)
 
 
-def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] = (), *, rest: bool = False) -> Html:
-    """Return the notes in the manifests of the runs, each once; with ``rest``, without those that `evidence` shows.
+def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] = (), *, only_new: bool = False) -> Html:
+    """Return the notes in the manifests of the runs, each once; with ``only_new``, without those that `evidence` shows.
 
-    ``releases`` are those that it is about, if it is about any.
+    If ``releases`` are named, only their runs count.
     """
     part = page.part(wanted)
     if releases:
         asked = [msgspec.structs.replace(wanted, release=release) for release in releases if wanted.release in (None, release)]
-        runs = dict(sorted((name, run) for one in asked for name, run in page.data.view.only(one).runs.items()))
+        runs = dict(sorted((name, run) for selection in asked for name, run in page.data.view.only(selection).runs.items()))
     else:
         runs = part.runs
-    shown = {remark.note for remark in evidence_words.common_remarks(page.best(wanted).evidence, part)} if rest else set()
-    return remarks_banner(runs.values(), shown)
+    already_noted = {remark.note for remark in evidence_words.common_remarks(page.best(wanted).evidence, part)} if only_new else set()
+    return remarks_banner(runs.values(), already_noted)
 
 
 def scripts(page: Page, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
     """Return scripts that repeat the runs, folded if there are several; runs with the same script share it."""
     part = page.part(wanted)
     part = page.best(wanted).only(part) if best else part
-    found: dict[str, tuple[str, str]] = {}
+    scripts_by_body: dict[str, tuple[str, str]] = {}
     for run in part.runs.values():
         manifest = manifest_of(run)
         sizes = {result.payload_bytes for result in part.by_run.get(run.run, ())}
         text = shell_script(manifest, run.run, sizes) if manifest else None
         if text:
-            found.setdefault(text.split("set -eu", 1)[1], (run.run, text))
-    if not found:
+            scripts_by_body.setdefault(text.split("set -eu", 1)[1], (run.run, text))
+    if not scripts_by_body:
         return tag("p", "No command is stated for these runs." if part.runs else f"No runs: {_described(wanted)}.", class_="tl-null")
-    if len(found) == 1:
-        return code(drawn(next(iter(found.values()))[1]), "sh")
-    rest, each = page.rest("more-scripts", "tl-script"), list(found.values())
-    most = len(each) if rest is None or len(each) <= _MOST_SCRIPTS else _MOST_SCRIPTS
+    if len(scripts_by_body) == 1:
+        return code(drawn(next(iter(scripts_by_body.values()))[1]), "sh")
+    overflow, each = page.overflow("more-scripts", "tl-script"), list(scripts_by_body.values())
+    most = len(each) if overflow is None or len(each) <= _MOST_SCRIPTS else _MOST_SCRIPTS
     # Colours are an element for each word: several scripts had more elements than all tables of a page.
-    shown = [tag("details", tag("summary", tag("code", run)), code(drawn(text), "none"), class_="tl-script") for run, text in each[:most]]
-    if rest is None or most == len(each):
-        return join(shown)
+    details = [tag("details", tag("summary", tag("code", run)), code(drawn(text), "none"), class_="tl-script") for run, text in each[:most]]
+    if overflow is None or most == len(each):
+        return join(details)
     others = join([tag("details", tag("summary", tag("code", run)), tag("pre", drawn(text)), class_="tl-script") for run, text in each[most:]])
-    return join([*shown, rest(f"scripts of {len(each) - most} more runs", others)])
+    return join([*details, overflow(f"scripts of {len(each) - most} more runs", others)])
 
 
 def host(page: Page, name: str, wanted: Selection = EVERYTHING) -> Html:
-    """Return the card of a machine; without a name one card for each machine of the runs, that of the best evidence first.
+    """Return the card of a machine. Without a name, return a card for each machine of the runs, and the machine of the best evidence first.
 
     Raises:
         TachologError: there is no such machine, or no run.
@@ -236,8 +242,8 @@ def host(page: Page, name: str, wanted: Selection = EVERYTHING) -> Html:
         return host_card(name, part.hosts.get(name), named=False)
     if not part.runs:
         raise TachologError(f"no data set for {_described(wanted)}")
-    ids = list(dict.fromkeys([one.host or "" for one in evidence_of(part)] + sorted({run.host or "" for run in part.runs.values()})))
-    cards = [host_card(one, part.hosts.get(one)) for one in ids[:_MOST_CARDS]]
+    ids = list(dict.fromkeys([host_id.host or "" for host_id in evidence_of(part)] + sorted({run.host or "" for run in part.runs.values()})))
+    cards = [host_card(host_id, part.hosts.get(host_id)) for host_id in ids[:_MOST_CARDS]]
     if (more := len(ids) - _MOST_CARDS) > 0:
         words = f"{more} more machine{'s' if more > 1 else ''}"
         where = tag("a", words, href="doc:hosts") if "hosts" in page.documents else words
@@ -253,17 +259,17 @@ def log(page: Page, name: str, wanted: Selection) -> Html:
     """
     part = page.part(wanted)
     run = part.runs.get(wanted.run or "")
-    found = next((one for one in part.logs if one.log == name), None)
-    if run is None or run.root is None or found is None:
+    log_row = next((row for row in part.logs if row.log == name), None)
+    if run is None or run.root is None or log_row is None:
         raise TachologError(f"no log {name!r} in {_described(wanted)}")
     results = [result for result in part.results if result.log == name]
     lines = linked_lines(results, [problem for problem in part.problems if problem.log == name])
     facts = logs.log_facts(part, run.run, name, offered_log, page.documents)
-    return facts + log_page(Path(run.root, name), found.format, lines, results)
+    return facts + log_page(Path(run.root, name), log_row.format, lines, results)
 
 
 def downloads(page: Page, wanted: Selection = EVERYTHING, file: str = "") -> Html:
-    """Return links to the numbers as files, which `tacholog report` puts into the site. ``file`` is that of a page."""
+    """Return links to the files with the numbers, which `tacholog report` puts into the site. ``file`` is the file of one page."""
     part = page.part(wanted)
     if not part.by_run:
         return NOTHING
@@ -297,15 +303,18 @@ def compare(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTH
     return _or_none(page, wanted, lambda part: comparison.compare(part, pages, page.links, page.anchor("", wanted)))
 
 
-def beside(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
-    """Return several systems that one campaign measured with one tool: a table a size, the first one open, and each other one a part of the page."""
+def systems_side_by_side(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
+    """Return a table for each message size of several systems that one campaign measured with one tool.
 
-    def fold(of: Slice, content: Html) -> Html:
-        heading = tag("h2", of.title)
+    The first table is open, and the others are parts of the page.
+    """
+
+    def fold(part_slice: Slice, content: Html) -> Html:
+        heading = tag("h2", part_slice.title)
         if not page.keeps_parts:
             return folded(heading, content)
-        kept = Part(page.part_name(of.name), {"": str(content)}, f"{page.title}: {of.title}")
-        return page.folded(kept, heading, *places_of(content), class_="tl-fold")
+        page_part = LoadedPart(page.part_name(part_slice.name), {"": str(content)}, f"{page.title}: {part_slice.title}")
+        return page.folded(page_part, heading, *places_of(content), class_="tl-fold")
 
     return _or_none(page, wanted, lambda part: beside_tables(part, pages, page.links, page.anchor("", wanted) or "beside", fold))
 
@@ -316,9 +325,9 @@ def _or_none(page: Page, wanted: Selection, make: Callable[[View], Html]) -> Htm
 
 
 def older(page: Page, title: str, wanted: Selection = EVERYTHING) -> Html:
-    """Return a list of what a page does not show at once. Each item is loaded when somebody opens it, and has a page of its own.
+    """Return a list of older releases and further series. Each item is loaded when a reader opens it, and has a page of its own.
 
-    ``title`` is what all of it is called together.
+    ``title`` is the title of the page, with which the titles of the items begin.
     """
     part = page.part(wanted)
     items = [_portion(page, part, portion, wanted, title, has_anchors=number < _WITH_ANCHORS) for number, portion in enumerate(portions(part)[1:])]
@@ -328,26 +337,28 @@ def older(page: Page, title: str, wanted: Selection = EVERYTHING) -> Html:
 def _portion(page: Page, part: View, portion: Portion, wanted: Selection, title: str, *, has_anchors: bool) -> Html:
     words = f"release {portion.title}" if portion.is_release else portion.title
     name = page.part_name(words)
-    numbered = name.removeprefix(page.beside(slug(words)))  # Releases `1-RC` and `1-rc` are two parts, too.
+    numbered = name.removeprefix(page.own_part_name(slug(words)))  # Releases `1-RC` and `1-rc` are two parts, too.
     suffix = f"{slug(portion.title)}-{numbered}" if numbered else slug(portion.title)
-    content = portion_html(part, portion, wanted, page.links, suffix, page.apart(part_of(name, RUNS)), page.number(wanted))
-    whole = join([content, portion_runs(part, portion, page.links, offered_log, _rest_of_runs(page, words))])
+    content = portion_html(part, portion, wanted, page.links, suffix, page.table_part(part_of(name, RUNS)), page.number(wanted))
+    body = join([content, portion_runs(part, portion, page.links, offered_log, _rest_of_runs(page, words))])
     runs = len(portion.only(part).runs)
     count = tag("span", f"{len(portion.series)} series of {runs} run{'s' if runs != 1 else ''}", class_="tl-muted stat-label")
     heading = join([tag("span", f"{words[0].upper()}{words[1:]}", class_="stat-label"), " ", count])
-    places = places_of(content) if has_anchors else []
-    return page.folded(Part(name, {"": str(whole)}, f"{title}, {words}"), heading, *places, class_="tl-release")
+    anchors = places_of(content) if has_anchors else []
+    return page.folded(LoadedPart(name, {"": str(body)}, f"{title}, {words}"), heading, *anchors, class_="tl-release")
 
 
-def _rest_of_runs(page: Page, of: str) -> Rest | None:
-    """Return what takes the end of the list of runs into a part with a page of its own."""
-    rest = page.rest(f"{slug(of)}-more-runs")
-    return (lambda words, content: rest(f"{words} of {of}", content)) if rest else None
+def _rest_of_runs(page: Page, portion_name: str) -> Rest | None:
+    """Return a function that moves the end of a list of runs to a part with a page of its own."""
+    overflow = page.overflow(f"{slug(portion_name)}-more-runs")
+    return (lambda words, content: overflow(f"{words} of {portion_name}", content)) if overflow else None
 
 
-def sources(_page: Page, found: Iterable[Source] = (), *, digests: bool = False, vendor: str | None = None, repository: str | None = None) -> Html:
+def sources(
+    _page: Page, published: Iterable[Source] = (), *, digests: bool = False, vendor: str | None = None, repository: str | None = None
+) -> Html:
     """Return where figures come from, with links out of the site. An address that is no plain web address is left out."""
-    return sources_list(found, vendor, digests=digests) + own_links(repository)
+    return sources_list(published, vendor, digests=digests) + own_links(repository)
 
 
 def dataset(_page: Page, described: Mapping[str, object]) -> Html:
@@ -382,15 +393,120 @@ def code(text: str, language: str) -> Html:
     from sphinx.highlighting import PygmentsBridge
 
     # Pygments does not escape quotes, and `href="doc:` in our HTML is a link of ours.
-    coloured = _BETWEEN_TAGS.sub(lambda found: found[0].replace('"', "&quot;"), PygmentsBridge().highlight_block(text, language))
+    coloured = _BETWEEN_TAGS.sub(lambda match: match[0].replace('"', "&quot;"), PygmentsBridge().highlight_block(text, language))
     return tag("div", Html(coloured), class_=f"highlight-{language} notranslate")  # noqa: S704 - Pygments has escaped the text
 
 
 def is_searched(name: str, subject: str) -> bool:
-    """Whether the words of a block are found by the search. For most tables, the keywords of their page stand."""
+    """Whether the search index has the words of a block. Instead of the words of most tables, it has the keywords of their page."""
     return name in ("doubts", "sources", "script") or (name == "table" and subject in _WORDS) or (name == "host" and bool(subject))
 
 
 def words_of(html: str) -> list[str]:
-    """Return each word of HTML once, without numbers: thousands of them would bury the words."""
+    """Return each word of HTML once, without numbers: a page has thousands of numbers."""
     return list(dict.fromkeys(_WORD.findall(unescape(_TAG.sub(" ", html)))))
+
+
+LIMIT = 50  # rows of each verdict
+
+
+def diff(
+    page: Page,
+    old: str,
+    new: str,
+    system: str | None = None,
+    pages: PageIndex = NO_PAGES,
+    *,
+    labels: Labels = (),
+    policy: Policy | None = None,
+    only: Sequence[str] = (),
+    limit: int = LIMIT,
+) -> Html:
+    """Return what changed between two releases.
+
+    Args:
+        page: the page.
+        old: the first release.
+        new: the second one.
+        system: the system, if only one is meant.
+        pages: where numbers are shown.
+        labels: the labels that the runs must have.
+        policy: what counts as a change.
+        only: the verdicts to show; all of them if there are none.
+        limit: the most rows of each verdict.
+
+    Raises:
+        TachologError: a release or a name is not known.
+    """
+    report = _report(page, old, new, system, labels, policy)
+    if unknown := set(only) - set(VERDICTS):
+        raise TachologError(f":only: {min(unknown)}: choose from {', '.join(VERDICTS)}")
+    sides = [page.data.view.only(Selection(system=system, release=release, labels=labels)) for release in (old, new)]
+    leads = links_of(report, {"old": sides[0], "new": sides[1]}, page.links, pages)
+    return fragment(report, anchor_of(system or "", old, new, labels), only, limit, leads)
+
+
+def diff_in_a_line(page: Page, old: str, new: str, system: str | None = None, *, labels: Labels = (), policy: Policy | None = None) -> Html:
+    """Return the result of a comparison in one line, with a link to its page.
+
+    Raises:
+        TachologError: a release or a name is not known.
+    """
+    report = _report(page, old, new, system, labels, policy)
+    document = diff_documents(page.data.view.runs.values()).get((str(system), old, new))
+    return brief(report, document if document in page.documents else None)
+
+
+def _report(page: Page, old: str, new: str, system: str | None, labels: Labels, policy: Policy | None) -> Comparison:
+    policy = policy or Policy()
+    check_across(policy.across)
+    policy.tests()
+    return page.data.comparison((system, old, new), policy, labels)
+
+
+def history(page: Page, metric: str, statistic: str, wanted: Selection = EVERYTHING) -> Html:
+    """Return a metric over all releases of each system.
+
+    Raises:
+        TachologError: no system has two releases.
+    """
+    part = page.part(wanted)
+    runs = [run for run in part.runs.values() if wanted.system in (None, run.system)]
+    policy = Policy(transports=(wanted.transport,) if wanted.transport else ())
+
+    def compared(system: str, old: str, new: str) -> Comparison:
+        return page.data.comparison((system, old, new), policy, wanted.labels)
+
+    if not neighbours(runs):
+        raise TachologError("no system here has two releases")
+    find = part.once(("finder", page.links), lambda: finder(part, page.links))
+    made = tables_of(histories_in(part, metric, statistic, compared, wanted), runs, page.documents, find)
+    feed = feed_link(page, CHANGES_FEED, "an Atom feed")
+    news = tag("p", "The steps and drifts of all metrics are ", feed, " too.", class_="tl-download") if feed else NOTHING
+    return join([made or tag("p", f"No two releases have comparable rows of {metric} {statistic}."), news])
+
+
+def changes(page: Page, wanted: Selection = EVERYTHING) -> Html:
+    """Return the releases of each system, and what changed since the one before."""
+    part = page.part(wanted)
+
+    def compared(system: str, old: str, new: str) -> Comparison:
+        return page.data.comparison((system, old, new), None, wanted.labels)
+
+    documents = diff_documents(page.data.view.runs.values())
+    return releases_table(part, page.links, compared, {pair: document for pair, document in documents.items() if document in page.documents})
+
+
+def requirements(page: Page, wanted: Selection = EVERYTHING) -> Html:
+    """Return a table of all requirements with their verdicts and their history.
+
+    Raises:
+        TachologError: there are none in the data.
+    """
+    part = page.part(wanted)
+    if page.data.requirements is None:
+        raise TachologError(f"there is no {REQUIREMENTS} in the data")
+    judged = [release for release in page.data.judged if wanted.system in (None, release.system)]
+    if not judged or not part.runs:
+        return tag("p", "No run states its release, so no requirement has been judged.")
+    return requirements_html(judged, finder(part, page.links))

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 from tacholog.errors import TachologError
 from tacholog.folders import not_ours_alone
 from tacholog.memory import spare_existing
-from tacholog.site.former import former_site
-from tacholog.site.inputs import inputs_of, program_of
 from tacholog.site.output_folder import FIRST_PAGE, MARKER, claim, not_there, nothing_left_of_refused, only_one_build, take_over
 from tacholog.site.settings import SiteSettings
-from tacholog.site.stamp import is_built_of, remove_stamp, write_stamp
+from tacholog.site.stamp import former_site, inputs_of, is_built_of, program_of, remove_stamp, write_stamp
 from tacholog.store.complaints import saved_complaints
 
 if TYPE_CHECKING:
@@ -72,6 +70,6 @@ def build_site(
                 raise TachologError(f"{site}: {error.strerror}: the site is not finished; run the same command again") from error
         finally:
             shutil.rmtree(made, ignore_errors=True)
-        found = saved_complaints(work)
-        write_stamp(site, inputs, CHECKS, len(found.unread) - found.altered, settings.limits.sizes, found.altered, former.keys)
+        complaints = saved_complaints(work)
+        write_stamp(site, inputs, CHECKS, len(complaints.unread) - complaints.altered, settings.limits.sizes, complaints.altered, former.keys)
     return site / FIRST_PAGE

@@ -30,10 +30,10 @@ class Packed(NamedTuple):
     """A file in a package of the npm registry.
 
     Attributes:
-        package: name and version, as npm takes them.
-        member: where the package has the file.
-        sha256: of the file.
-        name: of the file in a cache.
+        package: its name and version, as npm expects them.
+        member: the path of the file in the package.
+        sha256: the SHA-256 of the file.
+        name: the name of the file in the cache.
     """
 
     package: str
@@ -143,8 +143,8 @@ def _pack(npm: str, wanted: Packed, folder: Path, target: Path, timeout_s: float
 
 def _environment() -> dict[str, str]:
     # Node has its own list of certificate authorities. Behind a company proxy, the list of the system is needed.
-    known = {"NODE_EXTRA_CA_CERTS": str(_CERTIFICATES)} if _CERTIFICATES.is_file() else {}
-    return known | dict(os.environ)
+    certificates = {"NODE_EXTRA_CA_CERTS": str(_CERTIFICATES)} if _CERTIFICATES.is_file() else {}
+    return certificates | dict(os.environ)
 
 
 def _is_whole(path: Path, wanted: Packed) -> bool:

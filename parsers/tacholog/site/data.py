@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import tomli_w
 
 from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.compare.bands import find_same_build
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.requirements.file import RequirementFile
-from tacholog.compare.requirements.judge import judge
+from tacholog.compare.requirements.file import FILE, RequirementFile, read_requirements
+from tacholog.compare.requirements.judge import Base, judge
 from tacholog.compare.requirements.result import RequirementReport
 from tacholog.compare.result import Comparison
-from tacholog.compare.sides import find_renames, of_labels, of_release, renamed
-from tacholog.errors import TachologError
-from tacholog.site.requirements import kept_requirements, releases_of_site
+from tacholog.compare.sides import find_renames, of_labels, of_release, of_runs, renamed
+from tacholog.errors import TachologError, UnreadableInput
+from tacholog.evidence import is_there, read_small_evidence
+from tacholog.privacy.classes import published_text
+from tacholog.privacy.redactor import Redactor
 from tacholog.store.frames import Dataset, open_saved
 from tacholog.view import results as rows
 from tacholog.view.requirements import JudgedRelease, judged_releases
@@ -27,10 +33,10 @@ _KINDS = ("*.parquet", "*.json", "*.toml", f"{BANDS}/*.csv")
 
 
 class SiteData:
-    """A saved dataset, and what pages ask of it again and again."""
+    """A saved dataset, and what several pages derive from it. Everything is derived once."""
 
     def __init__(self, folder: Path, data: Dataset, view: View) -> None:
-        """``data`` and ``view`` are what the folder holds."""
+        """``folder`` holds ``data``, and ``view`` is a view of it."""
         self.folder, self.data, self.view = folder, data, view
         self.documents: frozenset[str] = frozenset()  # the pages of the site, if it is one of ours
         self.feeds: Mapping[str, str] = {}  # their titles, by their files
@@ -68,7 +74,7 @@ class SiteData:
 
     @cached_property
     def judged(self) -> list[JudgedRelease]:
-        """What the requirements were found to be of the newest releases of each system, the oldest first."""
+        """The verdicts on the requirements for the newest releases of each system, the oldest release first."""
         file, data = self.requirements, self.renamed
         if file is None:
             return []
@@ -93,13 +99,13 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def hold(data: SiteData) -> None:
-    """Note what is in a dataset that was just saved: `data_in` need not open it again."""
+    """Remember a dataset that was just saved, so that `data_in` need not open it again."""
     _open.clear()
     _open[data.folder] = _state_of(data.folder), data
 
 
 def data_in(folder: Path) -> SiteData:
-    """Return what is in the folder of a saved dataset. It is opened once, and again when it changes.
+    """Return the data in the folder of a saved dataset. The dataset is opened once, and again after a change.
 
     Raises:
         TachologError: the folder holds no dataset.
@@ -115,6 +121,76 @@ def data_in(folder: Path) -> SiteData:
 
 
 def documents_of_site(folder: str | None) -> frozenset[str]:
-    """Return the pages of the site of ours that shows a dataset, if one does."""
-    held = _open.get(Path(folder)) if folder else None
-    return held[1].documents if held else frozenset()
+    """Return the names of the pages that `tacholog report` makes of a dataset; nothing for a dataset of another project."""
+    opened = _open.get(Path(folder)) if folder else None
+    return opened[1].documents if opened else frozenset()
+
+
+DOCUMENT = "requirements"
+LABELS = "label"
+_VOCABULARY = ("metric", "statistic", "unit", "size")  # `read_requirements` refuses all but words of the schema
+
+
+def find_requirements(roots: Sequence[Path]) -> Path | None:
+    """Return the first folder of runs that has a file of requirements; nothing if none has.
+
+    Raises:
+        UnreadableInput: the file cannot be used; the message names file, line and key.
+    """
+    root = next((root for root in roots if is_there(root, FILE)), None)
+    if root is not None:
+        _content(root)
+        read_requirements(root / FILE)
+    return root
+
+
+def _content(root: Path) -> bytes:
+    try:
+        return read_small_evidence(root, FILE)
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{root / FILE}: {error}") from error
+
+
+def keep_requirements(root: Path | None, folder: Path, redactor: Redactor) -> None:
+    """Copy the requirements in a folder of runs beside the dataset, redacted as the dataset is. Without such a folder, none are kept.
+
+    A file that has not changed keeps its modification time.
+    """
+    target = folder / FILE
+    if root is None:
+        target.unlink(missing_ok=True)
+        return
+    content = _redacted(_content(root), redactor)
+    if not target.is_file() or target.read_bytes() != content:
+        target.write_bytes(content)
+
+
+def _redacted(content: bytes, redactor: Redactor) -> bytes:
+    """Return a file of requirements whose texts are those of the redacted dataset; the same file if nothing is replaced."""
+    tables = tomllib.loads(content.decode("utf-8-sig"))
+    redacted_tables = {kind: [_redacted_entry(entry, redactor) for entry in entries] for kind, entries in tables.items()}
+    return content if redacted_tables == tables else tomli_w.dumps(redacted_tables).encode()
+
+
+def _redacted_entry(entry: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for key, value in entry.items():
+        if key == LABELS:
+            fields[key] = {redactor.identifier(name): redactor.text(text) for name, text in value.items()}
+        elif isinstance(value, str) and key not in _VOCABULARY:
+            fields[key] = published_text(value, key, "name" if key in ("host", "participant") else "public", redactor)
+        else:
+            fields[key] = value
+    return fields
+
+
+def kept_requirements(folder: Path) -> RequirementFile | None:
+    """Return the requirements beside a dataset. Return nothing if there are none, or if a release to compare with has no name."""
+    path = folder / FILE
+    return read_requirements(path) if path.is_file() else None
+
+
+def releases_of_site(data: Dataset) -> Base:
+    """Return a function that gives the runs of the release that a relative requirement compares with; none if the site lacks it."""
+    there = {str(name) for name in data.runs["release"].dropna()}
+    return lambda name: of_release(data, name) if name in there else of_runs(data, ())

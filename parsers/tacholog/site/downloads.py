@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from tacholog.site.former import FormerSite
+    from tacholog.site.stamp import FormerSite
     from tacholog.store.frames import Dataset
 
 ALL = f"{DATA}/results.parquet"
@@ -51,11 +51,11 @@ def release_files(view: View) -> list[ReleaseFile]:
 
 def _runs_of_releases(view: View) -> dict[tuple[str, str], list[str]]:
     """Return the runs with numbers of each system and release."""
-    found: dict[tuple[str, str], list[str]] = {}
+    runs: dict[tuple[str, str], list[str]] = {}
     for name in view.by_run:
         run = view.runs[name]
-        found.setdefault((run.system or NOT_STATED, run.release or NOT_STATED), []).append(name)
-    return found
+        runs.setdefault((run.system or NOT_STATED, run.release or NOT_STATED), []).append(name)
+    return runs
 
 
 def write_downloads(site: Path, data: Dataset, view: View, former: FormerSite, fields: Sequence[str] = DEFAULT) -> dict[tuple[str, str], str]:
@@ -83,7 +83,7 @@ def write_downloads(site: Path, data: Dataset, view: View, former: FormerSite, f
 
 
 def _write(site: Path, former: FormerSite, files: TableFiles, kind: FileKind, column: str, numbered_files: Iterable[tuple[str, int]]) -> None:
-    """Write a file for each number that a column has."""
+    """Write a file for each number in a column."""
     digests = files.digests(column)
     for name, number in numbered_files:
         if not former.has(name, digests[(number,)]):
@@ -91,7 +91,7 @@ def _write(site: Path, former: FormerSite, files: TableFiles, kind: FileKind, co
 
 
 def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64], list[Values]]:
-    """Return for each row the place of its values in a list of values, and that list."""
+    """Return an index for each row, and the list of different values that the indices refer to."""
     import pandas as pd
 
     codes, different = pd.MultiIndex.from_arrays(values_of_rows(table, fields)).factorize()
@@ -103,7 +103,7 @@ def download_links(view: View, system: str | None, transport: str | None, file: 
     named = file or (csv_name(system, transport) if system and transport else None)
     if named:
         return tag("p", "The numbers of this page: ", tag("a", "CSV (gzip)", href=f"root:{named}", download=True), class_="tl-download")
-    whole = tag("a", "Parquet", href=f"root:{ALL}", download=True)
+    parquet_link = tag("a", "Parquet", href=f"root:{ALL}", download=True)
     files = release_files(view)
     versions = _versions(view)
     rows = [
@@ -116,17 +116,17 @@ def download_links(view: View, system: str | None, transport: str | None, file: 
         for file in files
     ]
     table = plain_table("Numbers by release", ("system", "release", "numbers", "file"), rows, class_="tl-compact")
-    return join([tag("p", "All numbers of this site: ", whole, ".", class_="tl-download"), table])
+    return join([tag("p", "All numbers of this site: ", parquet_link, ".", class_="tl-download"), table])
 
 
 def _versions(view: View) -> dict[str, Html]:
     """Return, for each system, the versions of its runs without a release."""
-    found: dict[str, set[str]] = {}
+    versions_by_system: dict[str, set[str]] = {}
     for name in view.by_run:
         run = view.runs[name]
         if not run.release and run.system_version:
-            found.setdefault(run.system or NOT_STATED, set()).add(run.system_version)
-    in_order = {system: sorted(versions, key=lambda version: (natural(version), version)) for system, versions in found.items()}
+            versions_by_system.setdefault(run.system or NOT_STATED, set()).add(run.system_version)
+    in_order = {system: sorted(versions, key=lambda version: (natural(version), version)) for system, versions in versions_by_system.items()}
     return {
         system: join(["no release, version " if len(versions) == 1 else "no release, versions ", ", ".join(versions)])
         for system, versions in in_order.items()
@@ -138,12 +138,12 @@ def _link(file: ReleaseFile) -> Html:
 
 
 def all_downloads() -> Html:
-    """Return the links of a page that is not about downloads."""
-    whole = tag("a", "Parquet", href=f"root:{ALL}", download=True)
+    """Return links to the downloads for pages about other topics."""
+    parquet_link = tag("a", "Parquet", href=f"root:{ALL}", download=True)
     return tag(
         "p",
         "All numbers of this site: ",
-        whole,
+        parquet_link,
         ", or by release as ",
         tag("a", "JSON lines", href="doc:downloads"),
         ".",

@@ -1,4 +1,4 @@
-"""Refuse to overwrite folders that Tacholog did not create."""
+"""The folder of a site: refuse to overwrite folders that Tacholog did not create, and move a new site into one that it did create."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.folders import locked
-from tacholog.site.walk import walk
 
 MARKER = ".tacholog-site"
 FIRST_PAGE = "index.html"
@@ -61,14 +60,14 @@ def only_one_build(work: Path) -> Iterator[None]:
 
 
 def not_there(*paths: Path) -> list[Path]:
-    """Return those of the paths, and of the folders above them, that do not exist yet; what is in a folder before the folder."""
-    found = {path for given in paths for path in (given, *given.parents) if not path.exists()}
-    return sorted(found, key=lambda path: len(path.parts), reverse=True)
+    """Return the paths and the folders above them that do not exist yet. The deepest come first."""
+    missing = {path for wanted in paths for path in (wanted, *wanted.parents) if not path.exists()}
+    return sorted(missing, key=lambda path: len(path.parts), reverse=True)
 
 
 @contextmanager
 def nothing_left_of_refused(site: Path, made: Iterable[Path]) -> Iterator[None]:
-    """Remove what a build has made, if it is refused before it writes a page: as of folders without a run.
+    """Remove what a build has made if it is refused before it writes a page, for example because there is no run.
 
     Args:
         site: the folder of the site.
@@ -106,7 +105,7 @@ def take_over(made: Path, site: Path, reused: Collection[str] = ()) -> None:
 
 
 def _clear_way(site: Path, name: str) -> None:
-    """Remove what is no folder where a file needs one, and what is no file where the file goes."""
+    """Remove whatever stands in the way of a file: files and links in place of its folders, and a folder or a link in its own place."""
     for folder in [*Path(name).parents][-2::-1]:
         if (site / folder).is_symlink() or (site / folder).is_file():
             (site / folder).unlink()
@@ -141,7 +140,34 @@ def _below(site: Path) -> Iterator[str]:
     """Yield the files of a site, and the links in it."""
     for folder, names, files in walk(os.fspath(site)):
         inside = folder[len(os.fspath(site)) :].lstrip("/")
-        shown = [name for name in files if inside or not name.startswith(".")]  # Names such as .git are not part of a site.
+        names_of_site = [name for name in files if inside or not name.startswith(".")]  # Names such as .git are not part of a site.
         names[:] = [name for name in names if inside or not name.startswith(".")]
         links = [name for name in names if os.path.islink(f"{folder}/{name}")]  # noqa: PTH114 - as in `walk`
-        yield from (f"{inside}/{name}".lstrip("/") for name in (*shown, *links))
+        yield from (f"{inside}/{name}".lstrip("/") for name in (*names_of_site, *links))
+
+
+def walk(top: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each folder with the names of the folders and of the other files in it, as `os.walk` does. Names that the caller removes are left out.
+
+    `os.walk` asks the system about each folder once more, whether it is a link, although its entry says so: a third of its time.
+    """
+    to_do = [top]
+    while to_do:
+        folder = to_do.pop()
+        names: list[str] = []
+        links: set[str] = set()
+        files: list[str] = []
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        names.append(entry.name)
+                    elif entry.is_symlink() and os.path.isdir(entry.path):  # noqa: PTH112 - to make a `Path` takes longer
+                        names.append(entry.name)
+                        links.add(entry.name)  # They are not followed: they may lead out of the folder, or back.
+                    else:
+                        files.append(entry.name)
+        except OSError:
+            continue
+        yield folder, names, files
+        to_do += [f"{folder}/{name}" for name in reversed(names) if name not in links]

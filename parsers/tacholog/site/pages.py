@@ -14,14 +14,15 @@ from tacholog.render.figures.figures import FIGURES
 from tacholog.render.figures.intervals import interval_figures
 from tacholog.render.portion import DRAWN, MOST_SENTENCES, TEST_TITLES
 from tacholog.render.tables.cost import has_cost
+from tacholog.render.tables.hosts import host_anchor
 from tacholog.runs.labels import label_fields, labels_of
 from tacholog.runs.manifest import Source
 from tacholog.runs.problems import ALTERED
 from tacholog.schema.metrics import METRICS
+from tacholog.site.data import DOCUMENT as REQUIREMENTS
 from tacholog.site.questions import DOCUMENT as QUESTIONS
 from tacholog.site.questions import AskedQuestion, questions_of
-from tacholog.site.requirements import DOCUMENT as REQUIREMENTS
-from tacholog.site.result_pages import DEFAULT, UNNAMED, PageGroup, ResultPage, groups_title, page_groups
+from tacholog.site.result_pages import UNNAMED, PageGroup, ResultPage, groups_title, page_groups
 from tacholog.site.script import is_perftest
 from tacholog.site.settings import SiteSettings
 from tacholog.store.export import number_id
@@ -54,6 +55,8 @@ MENU = (
     *("methodology", "fairness", "definitions", "downloads", "about"),
 )
 _OWN_FORMAT = "native"
+_COMPARED_WORDS = "vs, versus"
+_SHARED_MEMORY = re.compile(r"shm|iceoryx|aeron-ipc", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # What people type for a way of waiting, beside the words of the page.
 _WAITING_WORDS = {"busy-poll": "polls polling spins CPU", "spin-then-block": "polls polling spins sleeps CPU", "block": "sleeps sleeping blocks"}
@@ -68,8 +71,9 @@ class SitePage(msgspec.Struct, frozen=True):
         title: its heading.
         context: the values for the template.
         parents: the pages above it, that of the menu first.
-        place: an id that its heading has before the usual ones.
+        anchor: an id that its heading has before the usual ones.
         keywords: words for the search that stand in no text of the page.
+        entries: phrases whose first result this page is, as those of an index, each with the id that it leads to.
         has_contents: whether a list of its headings stands beside it.
     """
 
@@ -78,13 +82,14 @@ class SitePage(msgspec.Struct, frozen=True):
     title: str
     context: dict[str, Any]
     parents: tuple[str, ...] = ()
-    place: str = ""
+    anchor: str = ""
     keywords: str = ""
+    entries: tuple[tuple[str, str], ...] = ()
     has_contents: bool = False
 
 
 def plan(view: View, settings: SiteSettings, *, has_requirements: bool = False) -> list[SitePage]:
-    """Return all pages that the data give, except those of logs."""
+    """Return all pages of the data, except pages of logs."""
     groups = page_groups(view, settings.pages)
     asked = questions_of(view, settings.questions)
     shared = {**_of_site(view, groups), "questions": [each for each in asked if each.is_listed], "is_by_size": _is_by_size(view)}
@@ -95,10 +100,11 @@ def plan(view: View, settings: SiteSettings, *, has_requirements: bool = False) 
     pages += [_result_page(view, page, group) for group in groups for page in group.pages]
     for name, (title, has_contents) in _TITLES.items():
         if (name != _BESIDE or shared["has_beside"]) and (name != REQUIREMENTS or has_requirements):
-            of_search = keywords if name in ("compare", _BESIDE) else ""
+            of_search = f"{keywords}, {_COMPARED_WORDS}, {_names(groups)}" if name in ("compare", _BESIDE) else ""
             parents = ("releases",) if name == REQUIREMENTS else ()
-            place = _RANKED if name == "rankings" else ""
-            pages.append(SitePage(name, f"{name}.html.jinja", title, shared, parents, place, of_search, has_contents))
+            anchor = _RANKED if name == "rankings" else ""
+            template = f"{name}.html.jinja"
+            pages.append(SitePage(name, template, title, shared, parents, anchor, keywords=of_search, has_contents=has_contents))
     pages += [_hosts_page(view), _about(view), *_with_transports(_diff_pages(view), groups)]
     return pages
 
@@ -119,24 +125,41 @@ def _question_pages(asked: Sequence[AskedQuestion], shared: dict[str, Any]) -> I
 
 
 def _result_page(view: View, page: ResultPage, group: PageGroup) -> SitePage:
-    whole = view.only(page.selection)
-    context = _result_context(whole, page)
+    page_view = view.only(page.selection)
+    context = _result_context(page_view, page)
     parents = ("systems", *((group.document,) if page.document != group.document else ()))
-    return SitePage(page.document, "transport.html.jinja", page.title, context, parents, keywords=_keywords(whole), has_contents=True)
+    entries = tuple((phrase, "") for phrase in _phrases(page_view, page))
+    return SitePage(
+        page.document, "transport.html.jinja", page.title, context, parents, keywords=_keywords(page_view), entries=entries, has_contents=True
+    )
 
 
-def _result_context(whole: View, page: ResultPage) -> dict[str, Any]:
-    parts = [_part_context(whole, part, page) for part in page.parts]
+def _phrases(view: View, page: ResultPage) -> Iterator[str]:
+    """Yield kinds of transports that readers search for, although no text of the page names them."""
+    if any(_SHARED_MEMORY.search(part.transport) for part in page.parts):
+        yield "shared memory"
+    if any(conditions.data_path == "zero-copy" for conditions in conditions_among(view.results)):
+        yield from ("zero copy", "zero-copy")
+
+
+def _names(groups: Sequence[PageGroup]) -> str:
+    """Return the names of all systems and transports."""
+    parts = [part for group in groups for page in group.pages for part in page.parts]
+    return drawn(", ".join(sorted({name for part in parts for name in (part.system, part.transport)})))
+
+
+def _result_context(page_view: View, page: ResultPage) -> dict[str, Any]:
+    parts = [_part_context(page_view, part, page) for part in page.parts]
     return {
-        **_counts(whole),
+        **_counts(page_view),
         "address": f"{page.document}.html",
         "file": page.file,
         "selection": page.selection,
-        "common": _common_labels(whole, page),
+        "common": _common_labels(page_view, page),
         "parts": parts,
         "repeated": any(part["repeated"] for part in parts),
-        "kind": _kind(whole),
-        "has_fairness": _has_library(whole),
+        "kind": _kind(page_view),
+        "has_fairness": _has_library(page_view),
     }
 
 
@@ -144,16 +167,16 @@ def _common_labels(view: View, page: ResultPage) -> str:
     """Return in words the labels that all runs of a page share and that do not stand in its heading."""
     texts = {run.labels for run in view.runs.values()}
     values = [(field, {labels_of(text).get(field) for text in texts}) for field in label_fields(texts) if field not in page.fields]
-    return joined([(field, next(iter(found))) for field, found in values if len(found) == 1])
+    return joined([(field, next(iter(labels))) for field, labels in values if len(labels) == 1])
 
 
 def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any]:
     """Return the values for a part of a page: its tests, what is drawn of each, and which releases it does not show at once."""
-    shown = view.only(part.selection)
-    first, *rest = portions(shown)
-    tests = [found for test in TESTS if (found := _test_context(shown, part.selection, first, test))]
-    stated = part.transport if part.transport != NOT_STATED else UNNAMED
-    title = stated if "system" in page.fields else f"{part.system}, {stated}" if "transport" not in page.fields else part.system
+    part_view = view.only(part.selection)
+    first, *others = portions(part_view)
+    tests = [context for test in TESTS if (context := _test_context(part_view, part.selection, first, test))]
+    transport = part.transport if part.transport != NOT_STATED else UNNAMED
+    title = transport if "system" in page.fields else f"{part.system}, {transport}" if "transport" not in page.fields else part.system
     page_title = page.title if len(page.parts) == 1 else f"{page.title}, {title}"
     return {
         "title": title,
@@ -162,17 +185,17 @@ def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any
         "costs": [test["name"] for test in tests if test["cost"]],
         "selection": part.selection,
         "page_title": page_title,
-        "has_others": bool(rest),
+        "has_others": bool(others),
     }
 
 
-def _test_context(shown: View, selection: Selection, first: Portion, test: str) -> dict[str, Any] | None:
+def _test_context(view: View, selection: Selection, first: Portion, test: str) -> dict[str, Any] | None:
     """Return what a page shows of a test of its best evidence: its figures, and whether there are sentences and costs."""
-    of_test = shown.only(Selection(test=test))
+    of_test = view.only(Selection(test=test))
     series = first.series_of(test, of_test.series())
     if not series:
         return None
-    histograms = {histogram.run for histogram in shown.histograms}
+    histograms = {histogram.run for histogram in view.histograms}
     further = ["distribution"] if test == "latency" and any(run.run in histograms for member in series for run in member.runs) else []
     further += ["intervals"] if interval_figures(of_test.interval_series(), lambda curve: first.has_run(curve.results[0].run)) else []
     return {
@@ -194,16 +217,16 @@ def _keywords(part: View) -> str:
     A phrase is found only as a whole, so its words are here too.
     """
     conditions = list(conditions_among(part.results))
-    found = {words(name, value) for one in conditions for name, value in msgspec.structs.asdict(one).items() if name in SHOWN_CONDITIONS}
-    found |= {word for phrase in found for word in _WORD.findall(phrase)}
-    found |= {word for one in conditions for word in _WAITING_WORDS.get(one.waiting or "", "").split()}
+    keywords = {words(name, value) for measured in conditions for name, value in msgspec.structs.asdict(measured).items() if name in SHOWN_CONDITIONS}
+    keywords |= {word for phrase in keywords for word in _WORD.findall(phrase)}
+    keywords |= {word for measured in conditions for word in _WAITING_WORDS.get(measured.waiting or "", "").split()}
     percentiles = {result.statistic.replace(".", "") for result in part.results if result.metric == "latency" and _is_percentile(result.statistic)}
-    found |= {*percentiles, "percentiles"} if percentiles else set()
+    keywords |= {*percentiles, "percentiles"} if percentiles else set()
     for run in part.runs.values():
         host = part.hosts.get(run.host or "")
-        found |= {words(name, value) for name, value in labels_of(run.labels).items()}
-        found |= {word for word in (run.system_version, run.tool, run.tool_version, run.release, run.host, host.name if host else None) if word}
-    return drawn(", ".join([*sorted(word for word in found if word), *_size_words(part)]))
+        keywords |= {words(name, value) for name, value in labels_of(run.labels).items()}
+        keywords |= {word for word in (run.system_version, run.tool, run.tool_version, run.release, run.host, host.name if host else None) if word}
+    return drawn(", ".join([*sorted(word for word in keywords if word), *_size_words(part)]))
 
 
 def _is_percentile(statistic: str) -> bool:
@@ -213,7 +236,7 @@ def _is_percentile(statistic: str) -> bool:
 def _size_words(part: View) -> list[str]:
     """Return the message sizes as search words without blanks: ``64kib``. The search page converts what is typed in the same way."""
     sizes = sorted({result.payload_bytes for result in part.results if result.payload_bytes is not None})
-    return [size(at).replace("\u00a0", "").replace("\u202f", "").lower() for at in sizes]
+    return [size(payload_bytes).replace("\u00a0", "").replace("\u202f", "").lower() for payload_bytes in sizes]
 
 
 def _kind(part: View) -> str:
@@ -222,7 +245,7 @@ def _kind(part: View) -> str:
 
 
 def _counts(view: View) -> dict[str, Any]:
-    """Return how much there is. Several pages say it of everything."""
+    """Return counts of runs, numbers, logs and marks. Several pages show those of the whole site."""
     return view.once("counts", partial(_counted, view))
 
 
@@ -249,16 +272,16 @@ def _line_counts(view: View) -> dict[str, int]:
 
 def _sources(view: View) -> Iterator[Source]:
     """Yield each published document that runs come from, once."""
-    seen: set[str] = set()
-    for stated in _stated(view).values():
-        source = stated.source
-        if source is not None and source.sha256 not in seen:
-            seen.add(source.sha256)
+    digests: set[str] = set()
+    for manifest in _short_manifests(view).values():
+        source = manifest.source
+        if source is not None and source.sha256 not in digests:
+            digests.add(source.sha256)
             yield source
 
 
 def _of_site(view: View, groups: Sequence[PageGroup]) -> dict[str, Any]:
-    """Return what pages say of the whole site."""
+    """Return the values about the whole site, for all pages."""
     parts = [part for group in groups for page in group.pages for part in page.parts]
     return {
         **_counts(view),
@@ -283,7 +306,7 @@ class _Argv(msgspec.Struct, frozen=True):
 
 
 class _Stated(msgspec.Struct, frozen=True):
-    """What the list of pages asks of the manifest of a run. Whole manifests of all runs would take a hundred MB, and three times as long to read."""
+    """The fields of a manifest that the list of pages needs. To keep all fields of all manifests would take much memory."""
 
     system: str | None = None
     published: bool = False
@@ -294,14 +317,14 @@ class _Stated(msgspec.Struct, frozen=True):
 _decode = msgspec.json.Decoder(_Stated).decode
 
 
-def _stated(view: View) -> Mapping[str, _Stated]:
-    """Return what the manifest of each run states, if it has one. Each manifest is read once."""
+def _short_manifests(view: View) -> Mapping[str, _Stated]:
+    """Return these fields of the manifest of each run. Each manifest is read once."""
     return view.once("stated in manifests", lambda: {name: _decode(run.manifest) for name, run in view.runs.items() if run.manifest})
 
 
 def _has_library(view: View) -> bool:
-    """Whether a log names the library that was measured, where its campaign names the tool's own system."""
-    return any(not (run := view.runs[name]).published and run.system != stated.system for name, stated in _stated(view).items())
+    """Whether any log names a library as its system, and not the system that its campaign names."""
+    return any(not (run := view.runs[name]).published and run.system != manifest.system for name, manifest in _short_manifests(view).items())
 
 
 def _links(group: PageGroup) -> list[dict[str, str]]:
@@ -310,13 +333,18 @@ def _links(group: PageGroup) -> list[dict[str, str]]:
 
 
 def _again(view: View) -> dict[str, Any]:
-    """Return whether any page has a script, and the systems whose own runs `tacholog bench` can repeat: only those of our own tool."""
+    """Return whether any page has a script, and the systems whose runs `tacholog bench` can repeat: those that our own tool has measured."""
     native = {log.run for log in view.logs if log.format == _OWN_FORMAT}
-    stated = _stated(view)
+    manifests = _short_manifests(view)
     ours = {
-        one.system for name, one in stated.items() if not one.published and (name in native or any(is_perftest(each.argv) for each in one.commands))
+        manifest.system
+        for name, manifest in manifests.items()
+        if not manifest.published and (name in native or any(is_perftest(each.argv) for each in manifest.commands))
     }
-    return {"scripts_are_there": any(one.commands for one in stated.values()), "bench_measures": sorted(system for system in ours if system)}
+    return {
+        "scripts_are_there": any(manifest.commands for manifest in manifests.values()),
+        "bench_measures": sorted(system for system in ours if system),
+    }
 
 
 def _group_pages(view: View, groups: Sequence[PageGroup], diffs: Sequence[dict[str, Any]]) -> Iterator[SitePage]:
@@ -325,21 +353,22 @@ def _group_pages(view: View, groups: Sequence[PageGroup], diffs: Sequence[dict[s
         if not _links(group):
             continue
         part = view.only(group.selection)
-        context = {**_counts(part), "pages": PageIndex(shown for page in group.pages for shown in page.parts), "kind": _kind(part)}
+        context = {**_counts(part), "pages": PageIndex(page_part for page in group.pages for page_part in page.parts), "kind": _kind(part)}
         context["selection"] = group.selection
         context["diffs"] = [pair for pair in diffs if group.field == "system" and pair["system"] == group.value]
         yield SitePage(group.document, "system.html.jinja", group.title, context, ("systems",))
 
 
 def _hosts_page(view: View) -> SitePage:
-    """Return the page of machines. One without a run here is left out: nothing on the site was measured on it."""
+    """Return the page of machines. Machines without a run on this site are left out."""
     used = {run.host for run in view.runs.values() if run.host}
     context = {
         "described": bool(used & view.hosts.keys()),
         "undescribed": sorted(used - view.hosts.keys()),
         "unstated": sum(run.host is None for run in view.runs.values()),
     }
-    return SitePage("hosts", "hosts.html.jinja", "Machines", context)
+    names = {name: host_anchor(host) for host in sorted(used & view.hosts.keys()) for name in (view.hosts[host].name, host) if name}
+    return SitePage("hosts", "hosts.html.jinja", "Machines", context, entries=tuple(names.items()))
 
 
 def _about(view: View) -> SitePage:
@@ -387,12 +416,3 @@ def _compared(view: View) -> dict[str, Any]:
         "latest": latest(runs),
         "history_pages": [{**page.context, "document": page.document} for page in pages if "metric" in page.context],
     }
-
-
-def parents_of_runs(view: View, fields: tuple[str, ...] = DEFAULT) -> dict[str, list[tuple[str, str]]]:
-    """Return the pages of results of each run, by document and title."""
-    parents: dict[str, list[tuple[str, str]]] = {}
-    for page in (page for group in page_groups(view, fields) for page in group.pages):
-        for run in view.only(page.selection).runs:
-            parents.setdefault(run, []).append((page.document, page.long_name))
-    return parents

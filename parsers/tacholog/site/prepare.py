@@ -20,7 +20,7 @@ from tacholog.privacy.redact import redacted_with_redactor
 from tacholog.runs.manifest import RENAMES_FILE
 from tacholog.runs.problems import FORGOTTEN, UNREADABLE, problem
 from tacholog.schema.tables import TABLES
-from tacholog.site.requirements import find_requirements, keep_requirements
+from tacholog.site.data import find_requirements, keep_requirements
 from tacholog.site.settings import CampaignOfRelease, SiteSettings
 from tacholog.store.complaints import complaints, with_copies
 from tacholog.store.frames import Dataset, Row, frame
@@ -56,7 +56,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
         raise UnreadableInput("site.toml leaves every run out (systems, campaigns_left_out): nothing to report")
     data, redactor = redacted_with_redactor(chosen, settings.privacy, (work / _SHOWN).resolve(), progress, text_bytes)
     refused = _keep_bands(roots, work / "dataset" / BANDS)
-    new = [line for line in refused if not any(known.startswith(f"{line.partition(': ')[0]}: ") for known in complained.unread)]
+    new = [line for line in refused if not any(complaint.startswith(f"{line.partition(': ')[0]}: ") for complaint in complained.unread)]
     msgspec.structs.replace(complained, unread=(*complained.unread, *new)).save(work)
     _save(data, work / "dataset", with_renames)
     return_freed_memory()
@@ -65,7 +65,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
 
 
 def _beside_runs(roots: Sequence[Path]) -> tuple[Path | None, Path | None, list[Row]]:
-    """Return the folders of runs whose renames and whose requirements are used, and a problem for each of the two files that cannot be used."""
+    """Return the folder with the renames, the folder with the requirements, and a problem for each of the two files that cannot be used."""
     renames, requirements, problems = None, None, list[Row]()
     try:
         find_renames(roots)
@@ -81,15 +81,15 @@ def _beside_runs(roots: Sequence[Path]) -> tuple[Path | None, Path | None, list[
 
 def _nothing(roots: Sequence[Path], unread: Sequence[str], *, has_bare_logs: bool) -> str:
     """Return the message for folders without a readable run: what is wrong, and what to do where logs have no ``run.toml``."""
-    places = ", ".join(str(root) for root in roots)
+    folders = ", ".join(str(root) for root in roots)
     if not unread:
-        return f"no run.toml below {places}: nothing to report"
+        return f"no run.toml below {folders}: nothing to report"
     more = f"; and {len(unread) - _NAMED} more" if len(unread) > _NAMED else ""
-    said = f"no run could be read below {places}: {'; '.join(unread[:_NAMED])}{more}"
+    message = f"no run could be read below {folders}: {'; '.join(unread[:_NAMED])}{more}"
     if not has_bare_logs:
-        return said
+        return message
     advice = "each folder of logs needs a run.toml (docs/add-a-run.md says how); tacholog parse and tacholog diff read logs without one"
-    return f"{said}. To build pages, {advice}"
+    return f"{message}. To build pages, {advice}"
 
 
 def _keep_bands(roots: Sequence[Path], folder: Path) -> list[str]:
@@ -97,19 +97,19 @@ def _keep_bands(roots: Sequence[Path], folder: Path) -> list[str]:
 
     Return a message for each that is not a regular file.
     """
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     refused: list[str] = []
     for root in reversed(roots):
         for file in (root / BANDS).glob("*.csv"):
             try:
-                found[file.name] = read_evidence(root, f"{BANDS}/{file.name}")
+                contents[file.name] = read_evidence(root, f"{BANDS}/{file.name}")
             except UnreadableInput as error:
                 refused.append(f"{file}: {error}")
     folder.mkdir(parents=True, exist_ok=True)
     for file in folder.glob("*.csv"):
-        if file.name not in found:
+        if file.name not in contents:
             file.unlink()
-    for name, content in found.items():
+    for name, content in contents.items():
         if not (folder / name).is_file() or (folder / name).read_bytes() != content:
             (folder / name).write_bytes(content)
     return refused
@@ -121,15 +121,15 @@ def _only(data: Dataset, settings: SiteSettings) -> Dataset:
     Raises:
         UnreadableInput: the settings name a system or a campaign without any run.
     """
-    shown = pd.Series(data=True, index=data.runs.index)
+    is_chosen = pd.Series(data=True, index=data.runs.index)
     if settings.systems is not None:
         _refuse_unknown("systems: no run of", settings.systems, data.runs["system"])
-        shown &= data.runs["system"].isin(settings.systems)
+        is_chosen &= data.runs["system"].isin(settings.systems)
     for campaign in settings.campaigns_left_out:
-        shown &= ~_left_out(data.runs, campaign)
-    if shown.all():
+        is_chosen &= ~_left_out(data.runs, campaign)
+    if is_chosen.all():
         return data
-    left_out = set(data.runs[~shown]["run"])
+    left_out = set(data.runs[~is_chosen]["run"])
     tables = {name: getattr(data, name) for name in TABLES}
     tables = {name: table[~table["run"].isin(left_out)].reset_index(drop=True) for name, table in tables.items()}
     used = set(tables["runs"]["host"].dropna())
@@ -137,7 +137,7 @@ def _only(data: Dataset, settings: SiteSettings) -> Dataset:
 
 
 def _left_out(runs: pd.DataFrame, what: str | CampaignOfRelease) -> pd.Series:
-    """Return which runs are of a campaign, or of that of one release.
+    """Return which runs belong to a campaign, or to a campaign of one release.
 
     Raises:
         UnreadableInput: none is.
@@ -152,9 +152,9 @@ def _left_out(runs: pd.DataFrame, what: str | CampaignOfRelease) -> pd.Series:
 
 
 def _refuse_unknown(what: str, asked: Sequence[str], column: pd.Series) -> None:
-    known = sorted(set(column.dropna()))
-    if missing := [name for name in asked if name not in known]:
-        raise UnreadableInput(f"{what} {missing[0]!r}; there are {', '.join(map(repr, known)) or 'none'}")
+    values = sorted(set(column.dropna()))
+    if missing := [name for name in asked if name not in values]:
+        raise UnreadableInput(f"{what} {missing[0]!r}; there are {', '.join(map(repr, values)) or 'none'}")
 
 
 def _renames(root: Path) -> bytes:

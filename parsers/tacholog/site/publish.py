@@ -3,10 +3,16 @@
 The newest version is at the root. Each version stays at ``versions/<label>/``. An address that the newest version no longer has leads to the
 version that had it. Raw logs are at the root only: they are named after their content, and the pages of all versions lead to them there.
 One that no version leads to any more is not kept. A file that was published before and has not changed is not written again.
+
+The new content is written beside the folder and swapped in at the end, in one step. If anything stops it before that step, such as a full disk or a
+killed process, the folder is unchanged, and the next attempt starts again. If two processes publish into one folder, the second one is refused.
 """
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import fcntl
 import json
 import os
 import re
@@ -28,7 +34,6 @@ from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.runs.manifest import RUN_FILE, check_release_name
 from tacholog.site.output_folder import refuse_foreign
 from tacholog.site.stamp import Stamp, check_copy, finished, sha256_of
-from tacholog.site.switch import locked, replaced
 from tacholog.view.numerals import by_version
 from tacholog.view.page_index import DATA, RAW, VERSIONS
 
@@ -41,6 +46,8 @@ _RAW_LOG = re.compile(r"raw/([0-9a-f]{2})/\1[0-9a-f]{62}\.gz")  # as `tacholog.r
 _RAW_LINK = re.compile(r'(href=")((?:\.\./)*raw/[0-9a-f]{2}/[0-9a-f]{64}\.gz")')
 _NAMED_RAW_LOG = re.compile(_RAW_LOG.pattern.encode())
 _STYLE = Html("body{font:1.05rem/1.6 system-ui,sans-serif;max-width:44rem;margin:4rem auto;padding:0 1rem}")
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+_NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EBUSY, errno.EXDEV)
 
 
 def publish(site: Path, target: Path, label: str, *, replace: bool = False, incomplete: bool = False) -> Path:
@@ -91,8 +98,8 @@ def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
     """Return the stamp of a site that may be published under this label."""
     check_release_name(label)
     if label in (_INDEX, _NOTES):
-        taken = f"{VERSIONS}/{label} is a file of the site itself"
-        raise UnreadableInput(f"--release {label!r}: {taken}; take another label, of letters, digits and . _ + -")
+        problem = f"{VERSIONS}/{label} is a file of the site itself"
+        raise UnreadableInput(f"--release {label!r}: {problem}; take another label, of letters, digits and . _ + -")
     stamp = finished(site)
     if (stamp.problems or stamp.altered) and not incomplete:
         raise UnreadableInput(f"{site}: {_incomplete(stamp)}")
@@ -100,15 +107,15 @@ def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
 
 
 def _incomplete(stamp: Stamp) -> str:
-    """Say what is wrong with the evidence of a site, and what it shows all the same."""
+    """Say what is missing or altered in the evidence of a site."""
     some = f"{stamp.problems} runs, logs or folders" if stamp.problems > 1 else "a run, log or folder"
-    found = [f"{some} could not be read"] if stamp.problems else []
+    gaps = [f"{some} could not be read"] if stamp.problems else []
     if not stamp.altered:
-        return f"{found[0]} (tacholog report says why); --incomplete publishes the rest"
+        return f"{gaps[0]} (tacholog report says why); --incomplete publishes the rest"
     logs = f"{stamp.altered} logs are not those" if stamp.altered > 1 else "a log is not the one"
-    found.append(f"{logs} that {RUN_FILE} names, by the SHA-256")
+    gaps.append(f"{logs} that {RUN_FILE} names, by the SHA-256")
     numbers = f"the numbers of {'these logs' if stamp.altered > 1 else 'this log'} too, each with a mark"
-    return f"{' and '.join(found)} (tacholog report says why); --incomplete publishes the site as it is, {numbers}"
+    return f"{' and '.join(gaps)} (tacholog report says why); --incomplete publishes the site as it is, {numbers}"
 
 
 def published(target: Path) -> dict[str, str]:
@@ -147,14 +154,14 @@ def _keep_version(root: Path, names: Sequence[str], version: Path) -> None:
             continue
         (version / name).parent.mkdir(parents=True, exist_ok=True)
         text = (root / name).read_text(encoding="utf-8") if name.endswith(".html") else ""
-        if text and (moved := _RAW_LINK.sub(r"\1../../\2", text)) != text:
-            _write(version / name, moved)
+        if text and (relinked := _RAW_LINK.sub(r"\1../../\2", text)) != text:
+            _write(version / name, relinked)
         else:
             _linked(root / name, version / name)
 
 
 def _refuse_links(target: Path) -> None:
-    """Refuse links in place of what is read in the folder: they may lead to files that nobody wants to publish.
+    """Refuse links in place of files that are read in the folder: they may lead to files that nobody wants to publish.
 
     Raises:
         UnreadableInput: there is one.
@@ -172,7 +179,7 @@ def _keep_links(before: Path, fresh: Path) -> None:
 
 
 def _keep_raw_logs(before: Path, fresh: Path) -> None:
-    """Keep the raw logs that pages of the older versions lead to. Others are of a version that was replaced, perhaps because a log said too much."""
+    """Keep the raw logs that pages of the older versions lead to. Others belong to a version that was replaced, perhaps for private text in a log."""
     for name in sorted(_raw_logs_named(fresh / VERSIONS)):
         if not (fresh / name).exists() and (before / name).is_file() and not (before / name).is_symlink():
             (fresh / name).parent.mkdir(parents=True, exist_ok=True)
@@ -184,7 +191,7 @@ def _raw_logs_named(versions: Path) -> set[str]:
     named: set[str] = set()
     for page in versions.rglob("*.html"):
         if page.is_file() and not page.is_symlink():
-            named.update(found[0].decode() for found in _NAMED_RAW_LOG.finditer(page.read_bytes()))
+            named.update(match[0].decode() for match in _NAMED_RAW_LOG.finditer(page.read_bytes()))
     return named
 
 
@@ -209,7 +216,7 @@ def _keep_addresses(target: Path) -> None:
 def _keep_address(page: Path, label: str, target: Path) -> None:
     """Keep an address that the newest version does not have: a page redirects to the older version, a manifest or a table is there too."""
     if page.suffix == ".html":
-        _write(target / page, _moved(f"{'../' * (len(page.parts) - 1)}{VERSIONS}/{label}/{page.as_posix()}", label))
+        _write(target / page, _redirect(f"{'../' * (len(page.parts) - 1)}{VERSIONS}/{label}/{page.as_posix()}", label))
     else:
         (target / page).parent.mkdir(parents=True, exist_ok=True)
         _linked(target / VERSIONS / label / page, target / page)
@@ -222,7 +229,7 @@ def _pages(version: Path) -> Iterator[Path]:
             yield path.relative_to(version)
 
 
-def _moved(address: str, label: str) -> str:
+def _redirect(address: str, label: str) -> str:
     link = tag("a", f"It is kept as it was in {label}.", href=quote(address))
     return _page("Moved", tag("p", "This is no longer part of the newest version. ", link), quote(address))
 
@@ -278,8 +285,8 @@ def _named(target: Path, branch: str) -> Iterator[None]:
     try:
         yield
     except TachologError as error:
-        said = str(error).replace(f"{target}/", f"branch {branch}: ").replace(str(target), f"branch {branch}")
-        raise type(error)(said) from error
+        message = str(error).replace(f"{target}/", f"branch {branch}: ").replace(str(target), f"branch {branch}")
+        raise type(error)(message) from error
 
 
 def _commit(target: Path, branch: str, label: str) -> None:
@@ -312,10 +319,10 @@ def _git_folder_for(branch: str) -> Path:
     # With the full name, because `git check-ref-format --branch` accepts @{-1}, the branch that was checked out before.
     if not short or subprocess.run(["git", "check-ref-format", f"refs/heads/{branch}"], capture_output=True, check=False).returncode:
         raise UnreadableInput(f"--branch {branch!r}: not a name for a branch (gh-pages is one)")
-    found = subprocess.run(["git", "rev-parse", "--git-common-dir"], capture_output=True, text=True, check=False)
-    if found.returncode:
+    answer = subprocess.run(["git", "rev-parse", "--git-common-dir"], capture_output=True, text=True, check=False)
+    if answer.returncode:
         raise UnreadableInput(f"--branch {branch}: {Path.cwd()} is not in a git repository")
-    return Path(found.stdout.strip()).resolve()
+    return Path(answer.stdout.strip()).resolve()
 
 
 def _restore(branch: str, target: Path) -> bool:
@@ -337,3 +344,145 @@ def _restore(branch: str, target: Path) -> bool:
                 content.extractall(target)
             return remote
     return False
+
+
+@contextmanager
+def replaced(folder: Path, owned: Sequence[str]) -> Iterator[Path]:
+    """Yield an empty folder for the new content. When the block ends without an error, it replaces ``folder``.
+
+    Args:
+        folder: the folder to replace. It need not exist, and stays unchanged until the block has ended.
+        owned: names in the folder that belong to its owner, such as ``.git``. They move to the new folder.
+
+    Raises:
+        UnreadableInput: another process is publishing into the folder.
+        TachologError: something cannot be written. Nothing has changed.
+    """
+    folder = folder.resolve()
+    staging = _staging_folder(folder)
+    with locked(staging.with_name(f"{staging.name}.lock"), str(folder)):
+        fresh = staging.with_name(f"{staging.name}.new")
+        _recover(folder, fresh, owned)
+        try:
+            fresh.mkdir(parents=True)
+            yield fresh
+            if folder.exists():
+                shutil.copystat(folder, fresh)  # the new folder has the permissions of the old one
+            _keep(folder, fresh, owned)
+            _exchange(folder, fresh)
+        except OSError as error:
+            raise TachologError(f"{folder}: {_why(error)}; nothing was published, and the folder is unchanged") from error
+        finally:
+            _recover(folder, fresh, owned)
+
+
+def _staging_folder(folder: Path) -> Path:
+    """Return the path for the new content: beside the folder, or inside it if the folder is a mount or its parent cannot be written."""
+    parent = folder.parent
+    while not parent.exists():
+        parent = parent.parent
+    is_mount = folder.exists() and folder.stat().st_dev != parent.stat().st_dev
+    inside = folder.exists() and (is_mount or os.path.ismount(folder) or not os.access(parent, os.W_OK))
+    return folder / ".tacholog-publish" if inside else folder.with_name(f".{folder.name}.tacholog-publish")
+
+
+@contextmanager
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Hold a lock on a file. The kernel releases it when the process ends, even if it is killed; a file that is left over does no harm.
+
+    Raises:
+        UnreadableInput: another process holds the lock.
+        TachologError: the file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = _locked(path, what)
+    except OSError as error:
+        raise TachologError(f"{what}: {_why(error)}; nothing was published, and the folder is unchanged") from error
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _locked(path: Path, what: str) -> int:
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise UnreadableInput(f"{what}: another tacholog publish is writing to it; try again later") from None
+        if _is_same_file(path, handle):
+            return handle
+        os.close(handle)  # The process before us ended, and deleted its file between our two calls.
+
+
+def _is_same_file(path: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _keep(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
+    """Bring the owner's names into the new folder: copy files, and move folders. `_recover` can undo a move."""
+    for name in owned:
+        if (folder / name).is_dir() and not (folder / name).is_symlink():
+            (folder / name).rename(fresh / name)
+        elif os.path.lexists(folder / name):
+            shutil.copy2(folder / name, fresh / name, follow_symlinks=False)
+
+
+def _recover(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
+    """Remove what an earlier attempt left, after moving the owner's folders back: a process that was killed could not do it."""
+    if not os.path.lexists(fresh):
+        return
+    for name in owned:
+        if os.path.lexists(fresh / name) and folder.is_dir() and not os.path.lexists(folder / name):
+            (fresh / name).rename(folder / name)
+    if fresh.is_dir() and not fresh.is_symlink():
+        shutil.rmtree(fresh)
+    else:
+        fresh.unlink()
+
+
+def _why(error: OSError) -> str:
+    """Return the reason of an error. ``copytree`` lists all files that it could not copy; the first one is enough."""
+    if isinstance(error, shutil.Error):
+        _, target, reason = error.args[0][0]
+        return f"{Path(target).name}: {str(reason).partition('] ')[2].partition(': ')[0] or reason}"
+    return f"{Path(error.filename).name}: {error.strerror}" if error.filename else str(error.strerror or error)
+
+
+def _exchange(folder: Path, fresh: Path) -> None:
+    """Swap the two folders in one step. If the system cannot do that (a mount), swap their entries one by one."""
+    if not folder.exists():
+        fresh.rename(folder)
+        return
+    if _swapped(fresh, folder):
+        return
+    # index.html comes last, when the pages that it links to are there.
+    names = {path.name for parent in (fresh, folder) for path in parent.iterdir()} - {fresh.name, f"{fresh.stem}.lock"}
+    for name in sorted(names, key=lambda name: (name == "index.html", name)):
+        if not os.path.lexists(folder / name):
+            (fresh / name).rename(folder / name)
+        elif not os.path.lexists(fresh / name):
+            (folder / name).rename(fresh / name)
+        elif not _swapped(fresh / name, folder / name):
+            (folder / name).rename(fresh / f".{name}.old")
+            (fresh / name).rename(folder / name)
+
+
+def _swapped(first: Path, second: Path) -> bool:
+    """Swap two paths in one step (Linux: ``renameat2``). Return False if the system or the file system cannot do that."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except AttributeError:
+        return False
+    if rename(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0:
+        return True
+    if (code := ctypes.get_errno()) in _NO_EXCHANGE:
+        return False
+    raise OSError(code, os.strerror(code), str(second))

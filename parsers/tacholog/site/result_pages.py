@@ -47,29 +47,29 @@ class ResultPage(msgspec.Struct, frozen=True):
 
     @property
     def selection(self) -> Selection:
-        """What the page shows."""
+        """The selection of the numbers that the page shows."""
         return selection_of(self.fields, self.values)
 
     @property
     def title(self) -> str:
         """The heading: ``System over transport, plugin flannel``."""
-        given = dict(zip(self.fields, self.values, strict=True))
-        system, transport = given.pop("system", ""), given.pop("transport", "")
+        values = dict(zip(self.fields, self.values, strict=True))
+        system, transport = values.pop("system", ""), values.pop("transport", "")
         if transport == NOT_STATED:
             transport = UNNAMED if self.names_transport or not system else ""
             over = f", {transport}" if system and transport else transport
         else:
             over = f" over {transport}" if system and transport else transport
-        return ", ".join(filter(None, (f"{system}{over}", *(field_words(field, value) for field, value in given.items()))))
+        return ", ".join(filter(None, (f"{system}{over}", *(field_words(field, value) for field, value in values.items()))))
 
     @property
     def name(self) -> str:
-        """What it is called in a list of the pages with the same first value."""
+        """The name in a list of pages with the same first value."""
         return ", ".join(_short(field, value) for field, value in zip(self.fields[1:], self.values[1:], strict=True)) or self.title
 
     @property
     def long_name(self) -> str:
-        """What it is called where pages of all kinds stand in a list."""
+        """The name in a list of all pages."""
         return ", ".join(value if field in DEFAULT else field_words(field, value) for field, value in zip(self.fields, self.values, strict=True))
 
 
@@ -88,7 +88,7 @@ class PageGroup(msgspec.Struct, frozen=True):
 
     @property
     def selection(self) -> Selection:
-        """What its pages show together."""
+        """The selection of the numbers that its pages show together."""
         return selection_of((self.field,), (self.value,))
 
 
@@ -110,9 +110,9 @@ def _short(field: str, value: str) -> str:
 
 def selection_of(fields: Sequence[str], values: Sequence[str]) -> Selection:
     """Return the selection of the numbers whose fields have these values."""
-    given = dict(zip(fields, values, strict=True))
-    labels = tuple((field, value) for field, value in given.items() if is_label(field))
-    return Selection(labels=labels, **{field: value for field, value in given.items() if field in FIELDS})
+    named_values = dict(zip(fields, values, strict=True))
+    labels = tuple((field, value) for field, value in named_values.items() if is_label(field))
+    return Selection(labels=labels, **{field: value for field, value in named_values.items() if field in FIELDS})
 
 
 def page_groups(view: View, fields: tuple[str, ...] = DEFAULT) -> Sequence[PageGroup]:
@@ -125,21 +125,21 @@ def _page_groups(view: View, fields: tuple[str, ...]) -> list[PageGroup]:
     for run, transport in _measured(view):
         parts.setdefault(_values(run, transport, fields), set()).add((run.system or NOT_STATED, transport))
     files = csv_names(runs_of_pages(view, fields))
-    found: dict[str, list[ResultPage]] = {}
+    groups: dict[str, list[ResultPage]] = {}
     folders: dict[str, str] = {}
-    taken, taken_folders = set[str](), set(FOLDERS)
-    beside = Counter(_but_transport(fields, values) for values in parts)
+    used, used_folders = set[str](), set(FOLDERS)
+    pages_alike = Counter(_but_transport(fields, values) for values in parts)
     for values in sorted(parts, key=lambda values: _order(fields, values)):
-        first, *rest = values
+        first, *others = values
         if first not in folders:
             folder = slug(first)
-            folders[first] = _free(f"{folder}-system" if folder.endswith(FILE_ENDINGS) else folder, taken_folders)
-            taken.add(f"{folders[first]}/index")
-        document = _free(f"{folders[first]}/{slug(' '.join(rest))}", taken) if rest else f"{folders[first]}/index"
+            folders[first] = _free(f"{folder}-system" if folder.endswith(FILE_ENDINGS) else folder, used_folders)
+            used.add(f"{folders[first]}/index")
+        document = _free(f"{folders[first]}/{slug(' '.join(others))}", used) if others else f"{folders[first]}/index"
         page_parts = _parts(fields, values, sorted(parts[values], key=_pair_order), document)
-        is_one_of_several = beside[_but_transport(fields, values)] > 1
-        found.setdefault(first, []).append(ResultPage(fields, values, document, files.get(values, ""), page_parts, is_one_of_several))
-    return [PageGroup(fields[0], value, f"{folders[value]}/index", tuple(pages)) for value, pages in found.items()]
+        is_one_of_several = pages_alike[_but_transport(fields, values)] > 1
+        groups.setdefault(first, []).append(ResultPage(fields, values, document, files.get(values, ""), page_parts, is_one_of_several))
+    return [PageGroup(fields[0], value, f"{folders[value]}/index", tuple(pages)) for value, pages in groups.items()]
 
 
 def _but_transport(fields: Sequence[str], values: Values) -> Values:
@@ -147,7 +147,7 @@ def _but_transport(fields: Sequence[str], values: Values) -> Values:
 
 
 def _measured(view: View) -> list[tuple[RunRow, str]]:
-    """Return each run with each of its transports; a run without numbers with the one that its manifest names."""
+    """Return each run with each of its transports. Of a run without numbers, it is the transport in its manifest."""
     measured = [(view.runs[name], transport) for name in view.by_run for transport in _transports(view, name)]
     return measured + [(run, transport_of(run) or NOT_STATED) for name, run in view.runs.items() if name not in view.by_run]
 
@@ -162,11 +162,11 @@ def runs_of_pages(view: View, fields: Sequence[str]) -> Mapping[Values, set[str]
 
 
 def _runs_of_pages(view: View, fields: Sequence[str]) -> dict[Values, set[str]]:
-    found: dict[Values, set[str]] = {}
+    runs: dict[Values, set[str]] = {}
     for name in view.by_run:
         for transport in _transports(view, name):
-            found.setdefault(_values(view.runs[name], transport, fields), set()).add(name)
-    return found
+            runs.setdefault(_values(view.runs[name], transport, fields), set()).add(name)
+    return runs
 
 
 def _values(run: RunRow, transport: str, fields: Iterable[str]) -> Values:
@@ -176,7 +176,7 @@ def _values(run: RunRow, transport: str, fields: Iterable[str]) -> Values:
 
 
 def _order(fields: Sequence[str], values: Values) -> tuple[object, ...]:
-    """Sort names without regard to capitals, labels and releases also by the numbers in them, and what is not stated behind them."""
+    """Sort names without regard to capitals, and labels and releases also by the numbers in them. "Not stated" comes last."""
     keys = [value.lower() if field in DEFAULT else (value == NOT_STATED, natural(value.lower())) for field, value in zip(fields, values, strict=True)]
     return (*keys, values)
 
@@ -192,12 +192,12 @@ def _parts(fields: Sequence[str], values: Values, pairs: Sequence[tuple[str, str
     return tuple(PagePart(selection, document, numbers.number(selection)) for selection in selections)
 
 
-def _free(document: str, taken: set[str]) -> str:
+def _free(document: str, used: set[str]) -> str:
     """Return a name that no other page or folder has: `UDP` and `udp` are two transports with the same file name."""
     name, number = document, 2
-    while name in taken:
+    while name in used:
         name, number = f"{document}-{number}", number + 1
-    taken.add(name)
+    used.add(name)
     return name
 
 
@@ -213,13 +213,13 @@ def csv_names(pages: Collection[Values]) -> dict[Values, str]:
 
 def numbered(names: Collection[tuple[str, ...]]) -> dict[Values, str]:
     """Return a file name for each list of values. Of lists that would have the same name, all but the first get a number."""
-    found: dict[Values, str] = {}
-    taken: set[str] = set()
+    file_names: dict[Values, str] = {}
+    used: set[str] = set()
     for values in sorted(names):
         first = slug(" ".join(values))
-        found[values] = next(name for name in (first, *(f"{first}-{number}" for number in range(2, len(taken) + 3))) if name not in taken)
-        taken.add(found[values])
-    return found
+        file_names[values] = next(name for name in (first, *(f"{first}-{number}" for number in range(2, len(used) + 3))) if name not in used)
+        used.add(file_names[values])
+    return file_names
 
 
 def values_of_rows(results: pd.DataFrame, fields: Iterable[str]) -> list[list[str]]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from tacholog.campaign.programs import behind_wrappers
 from tacholog.privacy.settings import NUMBERED_PSEUDONYM
-from tacholog.runs.manifest import FLOOR, Command, Manifest
-from tacholog.site.processes_script import needs_order, processes_script
+from tacholog.runs.manifest import FLOOR, Command, Manifest, Readiness
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 # What a shell does not take for a program where it stands first: its own words, and assignments.
@@ -37,8 +36,13 @@ def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> s
     """
     if not manifest.commands:
         return None
-    own = [command.argv for command in manifest.commands if is_perftest(command.argv)]
-    head = ["#!/bin/sh", *_comments(manifest, run), *(_PERFTEST if own else ()), *(_SHORTER if any(map(_duration_at, own)) else ())]
+    perftest_commands = [command.argv for command in manifest.commands if is_perftest(command.argv)]
+    head = [
+        "#!/bin/sh",
+        *_comments(manifest, run),
+        *(_PERFTEST if perftest_commands else ()),
+        *(_SHORTER if any(map(_duration_at, perftest_commands)) else ()),
+    ]
     if needs_order(manifest.commands):
         return "\n".join([*head, *processes_script(manifest.commands, words_of, _comment, _warning)]) + "\n"
     wanted = sorted({size for size in sizes if size is not None})
@@ -51,9 +55,9 @@ def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> s
 
 def words_of(argv: Sequence[str]) -> str:
     """Return the command line, quoted for a shell. ``{payload_bytes}`` and the duration of perftest become variables."""
-    own = is_perftest(argv)
-    duration = _duration_at(argv) if own else None
-    words = ["perftest", *argv[1:]] if own and argv[0] == FLOOR else argv
+    is_ours = is_perftest(argv)
+    duration = _duration_at(argv) if is_ours else None
+    words = ["perftest", *argv[1:]] if is_ours and argv[0] == FLOOR else argv
     quoted = [f'"${{DURATION_S:-{word}}}"' if index == duration else _word(word) for index, word in enumerate(words)]
     return ("''" if words and _NO_PROGRAM.fullmatch(words[0]) else "") + " ".join(quoted)  # two quotes make any word a program's name
 
@@ -65,26 +69,28 @@ def is_perftest(argv: Sequence[str]) -> bool:
 
 def _warning(words: Sequence[str]) -> list[str]:
     """Return a comment above a command whose program is not known: a manifest comes from a stranger, and says what a reader is to run."""
-    found = behind_wrappers(words)
-    name = PurePath(words[found.position]).name
-    if found.doubt is None and _KNOWN.fullmatch(name):
+    command = behind_wrappers(words)
+    name = PurePath(words[command.position]).name
+    if command.doubt is None and _KNOWN.fullmatch(name):
         return []
-    what = f"Tacholog does not know the program {name}" if found.doubt is None else f"Tacholog does not know which program this runs: {found.doubt}"
+    what = (
+        f"Tacholog does not know the program {name}" if command.doubt is None else f"Tacholog does not know which program this runs: {command.doubt}"
+    )
     return [_comment(f"CAUTION: {what}. Read the whole command before you run it.")]
 
 
 def _duration_at(argv: Sequence[str]) -> int | None:
     """Return the index of the word that is the duration, if it is a plain number."""
-    found = [index for index, word in enumerate(argv) if index and argv[index - 1] == "--duration" and _NUMBER.fullmatch(word)]
-    return found[0] if len(found) == 1 else None
+    indices = [index for index, word in enumerate(argv) if index and argv[index - 1] == "--duration" and _NUMBER.fullmatch(word)]
+    return indices[0] if len(indices) == 1 else None
 
 
 def _section(command: Command, sizes: Sequence[int], *, several: bool) -> list[str]:
     role = _ROLES.get(command.role, command.role)
     where = " (in a second terminal; start the subscriber first)" if several else ""
-    of = f" of result {command.result}" if command.result else ""
+    result_words = f" of result {command.result}" if command.result else ""
     machine = f" on machine {command.machine}" if command.machine else ""
-    head = _comment(f"{role}{of}{machine}{where}")
+    head = _comment(f"{role}{result_words}{machine}{where}")
     warned = _warning(command.argv)
     if command.each:
         return [head, *warned, *(words_of([_with_values(word, values) for word in command.argv]) for values in command.each)]
@@ -108,15 +114,129 @@ def _word(word: str) -> str:
 
 def _comments(manifest: Manifest, run: str) -> list[str]:
     version = f" {manifest.tool_version}" if manifest.tool_version else ""
-    found = [f"Measures {run} again: {manifest.system}, {manifest.tool or 'tool not stated'}{version}."]
+    lines = [f"Measures {run} again: {manifest.system}, {manifest.tool or 'tool not stated'}{version}."]
     if manifest.published:
-        found.append("The commands are quoted from the publisher; paths are those of their machine.")
+        lines.append("The commands are quoted from the publisher; paths are those of their machine.")
     if any(NUMBERED_PSEUDONYM.search(word) for command in manifest.commands for word in command.argv):
-        found.append("Replace path-1, address-1 and the like by your own; the owner of the site does not show theirs.")
-    found += [f"{name}: {value}" for name, value in sorted(manifest.environment.items()) if name in ("cpu_pub", "cpu_sub", "governor")]
-    return [_comment(text) for text in found]
+        lines.append("Replace path-1, address-1 and the like by your own; the owner of the site does not show theirs.")
+    lines += [f"{name}: {value}" for name, value in sorted(manifest.environment.items()) if name in ("cpu_pub", "cpu_sub", "governor")]
+    return [_comment(text) for text in lines]
 
 
 def _comment(text: str) -> str:
     # A line end in the text must not end the comment, or the shell would run the rest.
     return "# " + " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+Words = Callable[[Sequence[str]], str]  # quotes a command line for a shell
+
+_HEAD = """\
+# Standard output and standard error of each process go into files in the folder LOGS, a new one if it is not set.
+LOGS=${LOGS:-$(mktemp -d)}
+echo "logs: $LOGS"
+pids=
+end_all() {
+  for pid in $pids; do kill "$pid" 2>/dev/null || :; done
+  for pid in $pids; do wait "$pid" 2>/dev/null || :; done
+}
+trap end_all EXIT
+trap 'exit 130' INT TERM
+wait_until() {
+  tries=$1
+  shift
+  until "$@"; do
+    tries=$((tries - 1))
+    if [ "$tries" -le 0 ]; then echo "not ready: $*" >&2; exit 1; fi
+    sleep 1
+  done
+}"""
+_PRINTS = """\
+prints() {
+  grep -qsF -e "$1" "$2" "$3"
+}"""
+_LISTENS = """\
+listens() {
+  port=$(printf '%04X' "$1")
+  shift
+  "$@" cat /proc/net/tcp /proc/net/tcp6 /proc/net/udp /proc/net/udp6 2>/dev/null |
+    grep -qE "^ *[0-9]+: [0-9A-F]+:$port [0-9A-F]+:[0-9A-F]{4} (0A|07) "
+}"""
+
+
+def needs_order(commands: Sequence[Command]) -> bool:
+    """Whether the processes of a run must be started in order, started on another machine, or ended.
+
+    A single process that runs here and ends by itself is a command like any other.
+    """
+    alone = len(commands) == 1 and not commands[0].host and not commands[0].prefix and commands[0].ends == "itself"
+    return bool(commands) and all(command.name for command in commands) and not alone
+
+
+def processes_script(
+    commands: Sequence[Command], words: Words, comment: Callable[[str], str], warning: Callable[[Sequence[str]], list[str]]
+) -> Iterator[str]:
+    """Yield the lines of the script, without its first comments.
+
+    Args:
+        commands: in the order in which they are started.
+        words: quotes a command line.
+        comment: makes a comment of a text from a manifest.
+        warning: makes comments that stand above a command, of its words.
+    """
+    hosts = {host: f"HOST_{number}" for number, host in enumerate(dict.fromkeys(command.host for command in commands if command.host), 1)}
+    yield "set -eu"
+    for host, variable in hosts.items():
+        yield comment(f"Set {variable} to what ssh connects to for the machine {host}.")
+        yield f": ${{{variable}:?}}"
+    yield _HEAD
+    ready = [command.ready for command in commands if command.ready]
+    yield from ([_PRINTS] if any(readiness.output is not None for readiness in ready) else [])
+    yield from ([_LISTENS] if any(readiness.port is not None for readiness in ready) else [])
+    for number, command in enumerate(commands, 1):
+        yield ""
+        yield comment(f"{command.name} ({command.role}){f' on {command.host}' if command.host else ''}")
+        yield from warning([*command.prefix, *command.argv])
+        yield from _start(number, command, hosts, words)
+    yield ""
+    yield "# What has to end by itself. At the end of the script, or if one of these fails, all others are ended."
+    yield from (f"wait {_pid(number)}" for number, command in enumerate(commands, 1) if command.ends == "itself")
+
+
+def _start(number: int, command: Command, hosts: Mapping[str, str], words: Words) -> Iterator[str]:
+    log, errors = (_file(name) for name in (_log(command), f"{PurePath(_log(command)).stem}.stderr.txt"))
+    remote = _remote(command, hosts)
+    line = words([*command.prefix, *command.argv])
+    if command.host:
+        # The terminal (-tt) makes the process end when the connection does. A shell reads the words there, so they are quoted once more.
+        line = f'ssh -tt "${hosts[command.host]}" {shlex.quote(line)}'
+    yield f"{line} </dev/null >{log} 2>{errors} &"
+    yield f"pid_{number}=$!"
+    yield 'pids="$! $pids"'
+    if command.ready:
+        yield _wait(command.ready, log, errors, remote)
+
+
+def _wait(ready: Readiness, log: str, errors: str, remote: str) -> str:
+    if ready.output is not None:
+        return f"wait_until 30 prints {shlex.quote(ready.output)} {log} {errors}"
+    if ready.port is not None:
+        return f"wait_until 30 listens {ready.port}{remote}"
+    return f"sleep {ready.seconds or 0:g}"
+
+
+def _remote(command: Command, hosts: Mapping[str, str]) -> str:
+    """Return the words before a command that runs where the process runs, with a blank before them."""
+    ssh = f' ssh "${hosts[command.host]}"' if command.host else ""
+    return "".join([ssh, *(f" {shlex.quote(word)}" for word in command.prefix)]) or " env"
+
+
+def _log(command: Command) -> str:
+    return command.log or f"{command.name}.log".replace("/", "-")  # A name must not lead out of the folder.
+
+
+def _file(name: str) -> str:
+    return f'"$LOGS"/{shlex.quote(name)}'
+
+
+def _pid(number: int) -> str:
+    return f'"$pid_{number}"'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -16,12 +16,21 @@ from tacholog.render.outward import is_web_address
 from tacholog.runs.labels import is_label
 from tacholog.runs.manifest import read_toml
 from tacholog.site.result_pages import DEFAULT, FIELDS
-from tacholog.site.stamp import Sizes
 from tacholog.store.logs import ReadingLimits
 from tacholog.view.questions import Question
 
 _MAIL = re.compile(r"mailto:[\w.+@%?=&,-]+")
 _PICTURES = (".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico")
+
+
+class Sizes(NamedTuple):
+    """The sizes in bytes above which a file or a site is named before it is published."""
+
+    file: int
+    site: int
+
+
+USUAL = Sizes(50_000_000, 500_000_000)
 
 
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,11 +123,11 @@ def read_settings(path: Path) -> SiteSettings:
 
 
 def _check_pages(path: Path, fields: tuple[str, ...]) -> None:
-    known = f"{', '.join(FIELDS)}, label.NAME"
+    allowed = f"{', '.join(FIELDS)}, label.NAME"
     if not fields:
-        raise UnreadableInput(f"{path}: pages: the list is empty; there are {known}")
+        raise UnreadableInput(f"{path}: pages: the list is empty; there are {allowed}")
     for field in fields:
         if field not in FIELDS and not is_label(field):
-            raise UnreadableInput(f"{path}: pages: {field!r} is not known; there are {known}")
+            raise UnreadableInput(f"{path}: pages: {field!r} is not known; there are {allowed}")
         if fields.count(field) > 1:
             raise UnreadableInput(f"{path}: pages: {field!r} stands there twice")

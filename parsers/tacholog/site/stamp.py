@@ -6,36 +6,37 @@ differs from it.
 
 Names at the top of the folder that begin with a dot (``.git``, ``.nojekyll``) are not part of the site. They may belong to the owner of the folder,
 so they are never listed, published or deleted.
+
+The stamp answers two questions of the next build. If the digest of all inputs is the same, there is nothing new. If it is not, a file whose key is
+the same need not be made again: its key is the digest of everything that the file is made of. A build remembers nothing else of the one before.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence
-from tacholog.store.cache import Cache, open_cache
+from tacholog.formats.registry import GROUP
+from tacholog.installation import site_dir, templates_dir
+from tacholog.site.output_folder import walk
+from tacholog.site.settings import USUAL, SiteSettings, Sizes
+from tacholog.store.cache import Cache, key_of, open_cache
 from tacholog.store.digests import FileDigests, FileStamp, digests_in, read_sha256
 
 STAMP = ".tacholog-built.json"
-
-
-class Sizes(NamedTuple):
-    """The sizes in bytes above which a file or a site is named before it is published."""
-
-    file: int
-    site: int
-
-
-USUAL = Sizes(50_000_000, 500_000_000)
+_PLOTLY, _KEY = "TACHOLOG_PLOTLY", "TACHOLOG_PSEUDONYM_KEY"
 
 
 class Stamp(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +45,7 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
     ``inputs`` is the digest of everything that it was built from. ``checks`` are the checks that it passed. ``problems`` is the number of runs, logs
     and folders that could not be read, ``altered`` that of logs that are shown, but are not those that their manifests name. ``large`` names what a
     hoster may refuse. ``files`` holds the SHA-256 of each file by its path in the site, ``digest`` the SHA-256 of that list. ``keys`` holds the
-    digests of what files were made of (`tacholog.site.former`).
+    digests of what files were made of (`tacholog.site.stamp`).
     """
 
     schema: int = 1
@@ -77,16 +78,18 @@ def write_stamp(
 
 
 def _large(sizes: Mapping[str, int], limits: Sizes) -> tuple[str, ...]:
-    """Return sentences on what is larger than the limits."""
-    found = [
+    """Return a sentence for each size above the limits."""
+    sentences = [
         f"{name} has {size / 1e6:.0f} MB; a hoster may refuse files above {limits.file / 1e6:g} MB"
         for name, size in sorted(sizes.items())
         if size > limits.file
     ]
-    whole = sum(sizes.values())
-    if whole > limits.site:
-        found.append(f"the site has {whole / 1e6:.0f} MB, more than {limits.site / 1e6:g} MB (site_mb), and each published version adds to it")
-    return tuple(found)
+    total_bytes = sum(sizes.values())
+    if total_bytes > limits.site:
+        sentences.append(
+            f"the site has {total_bytes / 1e6:.0f} MB, more than {limits.site / 1e6:g} MB (site_mb), and each published version adds to it"
+        )
+    return tuple(sentences)
 
 
 def _write(site: Path, stamp: Stamp) -> None:
@@ -110,7 +113,7 @@ def is_built_of(site: Path, inputs: str) -> bool:
 
 
 def large_of(site: Path) -> tuple[str, ...]:
-    """Return what is so large in a built site that a hoster may refuse it, in sentences; nothing if there is no stamp."""
+    """Return sentences on files of a built site that a hoster may refuse for their size; nothing if there is no stamp."""
     try:
         return read_stamp(site).large
     except UnreadableInput:
@@ -162,13 +165,15 @@ def changed_files(site: Path, stamp: Stamp) -> list[str]:
 
 
 def changed_since(site: Path, stamp: Stamp) -> list[str]:
-    """Return the same for a build. A file that nobody has written to since a build read it is not read."""
+    """Return the same for a build, faster: a file that nobody has written to since a build read it is not read again."""
     return _differing(stamp, _there(site, digests_in(open_cache())))
 
 
 def _differing(stamp: Stamp, there: Mapping[str, FileStamp]) -> list[str]:
-    found = {name: file.sha256 for name, file in there.items()}
-    return sorted(name for name in stamp.files.keys() | found.keys() if name not in found or stamp.files.get(name) != found[name] or not found[name])
+    digests = {name: file.sha256 for name, file in there.items()}
+    return sorted(
+        name for name in stamp.files.keys() | digests.keys() if name not in digests or stamp.files.get(name) != digests[name] or not digests[name]
+    )
 
 
 def is_part_of_site(name: str) -> bool:
@@ -197,7 +202,7 @@ def read_stamp(site: Path) -> Stamp:
 
 @lru_cache(maxsize=1)  # A build asks for the stamp several times.
 def _stamp_in(content: bytes) -> tuple[Stamp, bool]:
-    """Return a stamp, and whether it is of this version and its list is the one that was written."""
+    """Return a stamp, and whether it is intact and of this version."""
     stamp = msgspec.json.decode(content, type=Stamp)
     return stamp, stamp.schema == 1 and stamp.digest == _list_digest(stamp.files)
 
@@ -206,19 +211,19 @@ def _list_digest(files: dict[str, str]) -> str:
     return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in sorted(files.items())).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _there(site: Path, known: FileDigests) -> dict[str, FileStamp]:
-    """Return each file with its SHA-256; without one what is no regular file: a link, or a pipe."""
+def _there(site: Path, digests: FileDigests) -> dict[str, FileStamp]:
+    """Return each file with its SHA-256. Links, pipes and the like have none."""
     names = list(_files(os.fspath(site)))
-    files = dict(zip(names, known.read([f"{site}/{name}" for name in names], _sha256_of), strict=True))
-    known.flush()
+    files = dict(zip(names, digests.read([f"{site}/{name}" for name in names], _sha256_of), strict=True))
+    digests.flush()
     return files
 
 
 def _files(site: str, inside: str = "") -> Iterator[str]:
     """Yield the files of a site and all links in it. Links are not followed: they may lead out of the site."""
     try:
-        with os.scandir(f"{site}/{inside}") as found:
-            entries = [entry for entry in found if inside or is_part_of_site(entry.name)]
+        with os.scandir(f"{site}/{inside}") as directory:
+            entries = [entry for entry in directory if inside or is_part_of_site(entry.name)]
     except OSError:
         return
     for entry in entries:
@@ -235,3 +240,102 @@ def sha256_of(path: Path) -> str | None:
 
 def _sha256_of(path: str) -> str | None:
     return read_sha256(path) if os.path.isfile(path) and not os.path.islink(path) else None  # noqa: PTH113, PTH114 - there are thousands
+
+
+def inputs_of(roots: Sequence[Path], settings: SiteSettings) -> str:
+    """Return the digest of all inputs of a site: data and program, files by path, size and times."""
+    return _digest([program_of(settings), *(line for root in roots for line in (str(root.resolve()), *_below(root)))])
+
+
+def program_of(settings: SiteSettings) -> str:
+    """Return the digest of everything that turns data into a site: code, templates, prose, installed packages, and settings."""
+    package = Path(__file__).parent.parent
+    folders = [package, templates_dir(), site_dir()]
+    files = [path for path in (settings.logo, os.environ.get(_PLOTLY)) if path]
+    return _digest(
+        [
+            sys.version,
+            *_installed(),
+            msgspec.json.encode(settings).decode(),
+            *(f"{name}={os.environ.get(name)}" for name in (_PLOTLY, _KEY)),
+            *map(_file, files),
+            *(line for folder in folders for line in _below(folder)),
+        ]
+    )
+
+
+def _digest(lines: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(f"{line}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _below(folder: Path) -> Iterator[str]:
+    for inner, names, files in walk(os.fspath(folder)):
+        names[:] = sorted(name for name in names if name != "__pycache__")
+        yield from (_file(f"{inner}/{file}") for file in sorted(files))
+
+
+def _file(path: str) -> str:
+    """Return the state of a file, and of what it leads to if it is a link. Somebody may have set the time of its last modification back."""
+    try:
+        status = os.lstat(path)  # There are thousands, and to make a `Path` of each takes as long as to ask for it.
+        states = [status, os.stat(path)] if stat.S_ISLNK(status.st_mode) else [status]  # noqa: PTH116 - as above
+    except OSError:
+        return f"{path} cannot be read"
+    words = " ".join(f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}" for state in states)
+    return f"{path} {words}{'' if os.access(path, os.R_OK) else ' cannot be read'}"
+
+
+def _installed() -> Iterator[str]:
+    """Yield the installed packages by name and version, and the files of formats from other packages: somebody may be editing them."""
+    folders = (Path(entry) for entry in sys.path if entry)
+    yield from sorted(name.name for folder in folders if folder.is_dir() for name in folder.glob("*.dist-info"))
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        if not point.module.startswith("tacholog."):
+            yield from _code_of(point.module)
+
+
+def _code_of(module: str) -> Iterator[str]:
+    try:
+        spec = find_spec(module)
+    except ImportError as error:
+        yield str(error)
+        return
+    if spec and spec.origin:
+        yield from (_file(os.fspath(path)) for path in sorted(Path(spec.origin).parent.glob("*.py")))
+
+
+class FormerSite:
+    """The site of the last build while another one is made, and the keys of the new one."""
+
+    def __init__(self, keys: Mapping[str, str], program: str) -> None:
+        """Begin a build.
+
+        Args:
+            keys: those of the finished files of before, by their names.
+            program: the digest of all that makes pages, and of the settings.
+        """
+        self._former, self._program = keys, program
+        self.keys: dict[str, str] = {}
+        self.reused = set[str]()
+
+    def has(self, name: str, *received: object) -> bool:
+        """Whether the folder has this file already, made of the same ``received``. If so, the file stays; if not, the caller makes it."""
+        key = key_of(self._program, name, msgspec.json.encode(received, order="deterministic", enc_hook=str)).hex()
+        self.keys[name] = key
+        if self._former.get(name) != key:
+            return False
+        self.reused.add(name)
+        return True
+
+
+def former_site(site: Path, program: str) -> FormerSite:
+    """Return the former site in a folder. A site that is not finished has no files to reuse."""
+    try:
+        stamp = read_stamp(site)
+    except UnreadableInput:
+        return FormerSite({}, program)
+    changed = {*changed_since(site, stamp)} if stamp.keys else set[str]()
+    return FormerSite({name: key for name, key in stamp.keys.items() if name not in changed}, program)

@@ -18,14 +18,13 @@ from tacholog.memory import return_freed_memory
 from tacholog.render.diff.text import github_of_systems
 from tacholog.site.data import SiteData, hold
 from tacholog.site.downloads import write_downloads
-from tacholog.site.former import FormerSite
+from tacholog.site.for_programs import Feed, feeds, write_feeds, write_for_programs
+from tacholog.site.generated_pages import GeneratedPages
 from tacholog.site.log_pages import log_pages, raw_files
-from tacholog.site.made_pages import MadePages
 from tacholog.site.pages import plan
 from tacholog.site.prepare import prepare
-from tacholog.site.programs.feed import Feed, feeds, write_feeds
-from tacholog.site.programs.write import write_for_programs
 from tacholog.site.settings import Link, SiteSettings
+from tacholog.site.stamp import FormerSite
 from tacholog.store.frames import without_distributions
 from tacholog.store.logs import Progress
 from tacholog.store.pool import Work
@@ -72,17 +71,17 @@ def build_whole(
     del everything
     return_freed_memory()
     hold(data)
-    found = feeds(view, data.compare, settings.name)
+    all_feeds = feeds(view, data.compare, settings.name)
     pages = plan(view, settings, has_requirements=data.requirements is not None)
     digests = write_downloads(site, data.data, view, former, settings.pages)
     return_freed_memory()
-    made = MadePages(data, pages, log_pages(view, LOGS, settings.pages), found, settings, former, digests)
+    made = GeneratedPages(data, pages, log_pages(view, LOGS, settings.pages), all_feeds, settings, former, digests)
     _run_sphinx(made, site, work, settings)
     return_freed_memory()
-    _write_files(site, data, settings, found, former)
+    _write_files(site, data, settings, all_feeds, former)
 
 
-def _run_sphinx(made: MadePages, site: Path, work: Path, settings: SiteSettings) -> None:
+def _run_sphinx(made: GeneratedPages, site: Path, work: Path, settings: SiteSettings) -> None:
     from sphinx.application import Sphinx
     from sphinx.errors import SphinxError
     from sphinx.util.console import nocolor
@@ -121,7 +120,7 @@ def _write_settings(source: Path, settings: SiteSettings) -> None:
 
 
 def _drop_unused(site: Path) -> None:
-    """Delete what no page loads of Sphinx, the theme and its icons: maps for debuggers, templates, fonts. That was half of the folder."""
+    """Delete files of Sphinx, of the theme and of its icons that no page loads, such as maps for debuggers, templates and fonts."""
     static, search = site / "_static", site / "search.html"
     loads_stemmers = search.is_file() and _STEMMERS[1:] in search.read_text(encoding="utf-8")
     (site / "objects.inv").unlink()  # Other projects would read it to link to prose.
@@ -134,8 +133,8 @@ def _drop_unused(site: Path) -> None:
             sheet.write_text(less, encoding="utf-8")
 
 
-def _write_files(site: Path, data: SiteData, settings: SiteSettings, found: Collection[Feed], former: FormerSite) -> None:
-    """Write what is no page and no table: raw logs, comparisons, and files for programs."""
+def _write_files(site: Path, data: SiteData, settings: SiteSettings, all_feeds: Collection[Feed], former: FormerSite) -> None:
+    """Write files that are neither pages nor tables: raw logs, comparisons, and files for programs."""
     for name, content in raw_files(data.view, former):
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_bytes(content)
@@ -145,5 +144,5 @@ def _write_files(site: Path, data: SiteData, settings: SiteSettings, found: Coll
     reports = {pair[0]: data.compare(*pair) for pair in latest(list(data.view.runs.values()))}
     if reports:
         (site / LATEST_DIFF).write_text(github_of_systems(reports), encoding="utf-8")
-    write_feeds(site, list(found), settings)
+    write_feeds(site, list(all_feeds), settings)
     write_for_programs(site, data, settings)

@@ -1,6 +1,6 @@
 """A Sphinx extension: tables, plots, scripts and machines from a Tacholog dataset, in the pages of any project.
 
-`directives` holds the directives, `node` the HTML node, `assets` the style sheets and scripts, `scripts` the content security policy, `search` how
+`directives` holds the directives and the node of their HTML, `assets` the style sheets, the scripts and the content security policy, `search` how
 words are found. The HTML itself is made by `tacholog.site.blocks`.
 
 In ``conf.py``::
@@ -34,11 +34,11 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the directives, their node and what the pages need."""
     from importlib.metadata import version
 
-    from tacholog.sphinx import assets, directives, node, scripts, search
+    from tacholog.sphinx import assets, directives, search
 
     for name in ("tacholog_data", "tacholog_site", "tacholog_dataset", "tacholog_logs"):
         app.add_config_value(name, None, "env", types=frozenset({str, type(None)}))
     app.add_config_value("tacholog_csp", default=False, rebuild="", types=frozenset({bool}))
-    for module in (node, directives, assets, scripts, search):
+    for module in (directives, assets, search):
         module.setup(app)
     return {"version": version("tacholog"), "env_version": 5, "parallel_read_safe": True, "parallel_write_safe": True}

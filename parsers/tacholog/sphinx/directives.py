@@ -17,20 +17,22 @@ from sphinx.util.docutils import SphinxDirective
 
 from tacholog.compare.policy import Policy
 from tacholog.errors import TachologError
+from tacholog.render.addresses import with_addresses
 from tacholog.render.html import Html, join, tag
 from tacholog.render.outward import Source
 from tacholog.runs.labels import labels_asked
-from tacholog.site import blocks, blocks_of_releases
-from tacholog.site.data import data_in, files_of
+from tacholog.site import blocks
+from tacholog.site.data import data_in, documents_of_site, files_of
 from tacholog.site.page import Page
 from tacholog.slugs import slug
-from tacholog.sphinx.node import PerfHtml
 from tacholog.view.page_index import Entry, PageIndex, page_index
 from tacholog.view.views import Selection
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.builders.html import StandaloneHTMLBuilder
     from sphinx.config import Config
+    from sphinx.writers.html5 import HTML5Translator
 
 _LOGGER = logging.getLogger(__name__)
 _PAGE = "tacholog-page"
@@ -99,9 +101,9 @@ class Perf(SphinxDirective):
     @property
     def wanted(self) -> Selection:
         """What the options select."""
-        given = {key: str(value) for key, value in self.options.items() if key in _SELECTION}
-        labels = _labels(given.pop("label", ""))
-        return msgspec.structs.replace(msgspec.convert(given, Selection), labels=labels)
+        fields = {key: str(value) for key, value in self.options.items() if key in _SELECTION}
+        labels = _labels(fields.pop("label", ""))
+        return msgspec.structs.replace(msgspec.convert(fields, Selection), labels=labels)
 
     @property
     def best(self) -> bool:
@@ -110,10 +112,10 @@ class Perf(SphinxDirective):
         Raises:
             TachologError: the option has another value.
         """
-        shown = self.options.get("show")
-        if shown not in (None, "best", "rest"):
-            raise TachologError(f":show: {shown}: there is only best")
-        return shown == "best"
+        choice = self.options.get("show")
+        if choice not in (None, "best", "rest"):
+            raise TachologError(f":show: {choice}: there is only best")
+        return choice == "best"
 
     @property
     def subject(self) -> str:
@@ -168,7 +170,7 @@ class Perf(SphinxDirective):
 
 
 class PerfFold(SphinxDirective):
-    """``{perf-fold} TITLE``: the content, folded. Where it is empty, because no directive in it shows anything, there is nothing to fold either."""
+    """``{perf-fold} TITLE``: folded content. If no directive in it shows anything, nothing is shown."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -182,9 +184,9 @@ class PerfFold(SphinxDirective):
         if not [node for node in inside.children if not isinstance(node, nodes.comment)]:
             return []
         title, ids = self.arguments[0].strip().strip('"'), self.state.document.ids
-        place = next(name for name in (slug(title), *(f"{slug(title)}-{number}" for number in range(2, len(ids) + 3))) if name not in ids)
-        ids[place] = inside
-        heading = tag(f"h{self.options.get('level', _HEADING)}", title, class_="tl-fold-title", id=place)
+        anchor = next(name for name in (slug(title), *(f"{slug(title)}-{number}" for number in range(2, len(ids) + 3))) if name not in ids)
+        ids[anchor] = inside
+        heading = tag(f"h{self.options.get('level', _HEADING)}", title, class_="tl-fold-title", id=anchor)
         start = join([Html('<details class="tl-fold">'), tag("summary", heading), Html('<div class="tl-folded">')])
         ends = [PerfHtml(html=str(start)), PerfHtml(html="</div></details>")]
         for end in ends:
@@ -199,9 +201,9 @@ def _words_of(line: str) -> list[str]:
         TachologError: a quote is not closed.
     """
     words, end = [], 0
-    while found := _ARGUMENT.match(line, end):
-        words.append(found["bare"] if found["quoted"] is None else _unescaped(found["quoted"]))
-        end = found.end()
+    while match := _ARGUMENT.match(line, end):
+        words.append(match["bare"] if match["quoted"] is None else _unescaped(match["quoted"]))
+        end = match.end()
     try:
         return words if not line[end:].strip() else shlex.split(line)
     except ValueError as error:
@@ -209,7 +211,7 @@ def _words_of(line: str) -> list[str]:
 
 
 def _unescaped(word: str) -> str:
-    return _ESCAPE.sub(lambda found: found[3] or chr(int(found[1] or found[2], 16)), word)
+    return _ESCAPE.sub(lambda match: match[3] or chr(int(match[1] or match[2], 16)), word)
 
 
 def _labels(option: str) -> tuple[tuple[str, str], ...]:
@@ -229,51 +231,53 @@ def _labels(option: str) -> tuple[tuple[str, str], ...]:
     return labels_asked(words, ":label:")
 
 
-def _diff(of: Perf) -> Html:
-    old, new = of.two_words("two releases, one with blanks in quotes")
-    options = of.options
+def _diff(directive: Perf) -> Html:
+    old, new = directive.two_words("two releases, one with blanks in quotes")
+    options = directive.options
     chosen = {name: str(options[key]).split() for key, name in (("metric", "metrics"), ("across", "across")) if key in options}
     if "transport" in options:
         chosen["transports"] = [str(options["transport"])]
     policy, labels, system = msgspec.convert(chosen, Policy), _labels(str(options.get("label", ""))), options.get("system")
     if "summary" in options:
-        return blocks_of_releases.diff_in_a_line(of.page, old, new, system, labels=labels, policy=policy)
-    only, limit = str(options.get("only", "")).split(), options.get("limit", blocks_of_releases.LIMIT)
-    return blocks_of_releases.diff(of.page, old, new, system, of.pages, labels=labels, policy=policy, only=only, limit=limit)
+        return blocks.diff_in_a_line(directive.page, old, new, system, labels=labels, policy=policy)
+    only, limit = str(options.get("only", "")).split(), options.get("limit", blocks.LIMIT)
+    return blocks.diff(directive.page, old, new, system, directive.pages, labels=labels, policy=policy, only=only, limit=limit)
 
 
-def _sources(of: Perf) -> Html:
-    body = of.body(_Addresses, "{}", "what it should be")
-    return blocks.sources(of.page, body.sources, digests=body.digests, vendor=body.vendor, repository=body.repository)
+def _sources(directive: Perf) -> Html:
+    body = directive.body(_Addresses, "{}", "what it should be")
+    return blocks.sources(directive.page, body.sources, digests=body.digests, vendor=body.vendor, repository=body.repository)
 
 
 _DIRECTIVES: dict[str, Callable[[Perf], Html]] = {
-    "table": lambda of: blocks.table(of.page, of.subject, of.wanted, best=of.best),
-    "plot": lambda of: blocks.plot(of.page, of.subject, of.wanted, best=of.best),
-    "summary": lambda of: blocks.summary_of(of.page, of.subject, of.wanted, best=of.best),
-    "evidence": lambda of: blocks.evidence(of.page, of.wanted),
-    "remarks": lambda of: blocks.remarks(of.page, of.wanted, of.words, rest=of.options.get("show") == "rest"),
-    "script": lambda of: blocks.scripts(of.page, of.wanted, best=of.best),
-    "host": lambda of: blocks.host(of.page, of.subject, of.wanted),
-    "log": lambda of: blocks.log(of.page, of.subject, of.wanted),
-    "downloads": lambda of: blocks.downloads(of.page, of.wanted, str(of.options.get("file", ""))),
+    "table": lambda directive: blocks.table(directive.page, directive.subject, directive.wanted, best=directive.best),
+    "plot": lambda directive: blocks.plot(directive.page, directive.subject, directive.wanted, best=directive.best),
+    "summary": lambda directive: blocks.summary_of(directive.page, directive.subject, directive.wanted, best=directive.best),
+    "evidence": lambda directive: blocks.evidence(directive.page, directive.wanted),
+    "remarks": lambda directive: blocks.remarks(directive.page, directive.wanted, directive.words, only_new=directive.options.get("show") == "rest"),
+    "script": lambda directive: blocks.scripts(directive.page, directive.wanted, best=directive.best),
+    "host": lambda directive: blocks.host(directive.page, directive.subject, directive.wanted),
+    "log": lambda directive: blocks.log(directive.page, directive.subject, directive.wanted),
+    "downloads": lambda directive: blocks.downloads(directive.page, directive.wanted, str(directive.options.get("file", ""))),
     "sources": _sources,
-    "overview": lambda of: blocks.overview(of.page, of.pages, of.wanted),
-    "beside": lambda of: blocks.beside(of.page, of.pages, of.wanted),
-    "compare": lambda of: blocks.compare(of.page, of.pages, of.wanted),
-    "doubts": lambda of: blocks.doubts(of.page, of.pages, of.wanted),
-    "glance": lambda of: blocks.rankings(of.page, of.pages, of.wanted),
-    "machines": lambda of: blocks.machines(of.page, of.pages, of.wanted),
+    "overview": lambda directive: blocks.overview(directive.page, directive.pages, directive.wanted),
+    "beside": lambda directive: blocks.systems_side_by_side(directive.page, directive.pages, directive.wanted),
+    "compare": lambda directive: blocks.compare(directive.page, directive.pages, directive.wanted),
+    "doubts": lambda directive: blocks.doubts(directive.page, directive.pages, directive.wanted),
+    "glance": lambda directive: blocks.rankings(directive.page, directive.pages, directive.wanted),
+    "machines": lambda directive: blocks.machines(directive.page, directive.pages, directive.wanted),
     "diff": _diff,
-    "changes": lambda of: blocks_of_releases.changes(of.page, of.wanted),
-    "history": lambda of: blocks_of_releases.history(of.page, *of.two_words("a metric and a statistic"), of.wanted),
-    "requirements": lambda of: blocks_of_releases.requirements(of.page, of.wanted),
+    "changes": lambda directive: blocks.changes(directive.page, directive.wanted),
+    "history": lambda directive: blocks.history(directive.page, *directive.two_words("a metric and a statistic"), directive.wanted),
+    "requirements": lambda directive: blocks.requirements(directive.page, directive.wanted),
 }
 
 
 def setup(app: Sphinx) -> None:
-    """Register every directive, and read the data before the first page."""
+    """Register every directive, its node, and what reads the data before the first page."""
     app.connect("config-inited", prepare_data)
+    leave_out = (_skip, None)
+    app.add_node(PerfHtml, html=(_visit, None), latex=leave_out, text=leave_out, man=leave_out, texinfo=leave_out, gettext=leave_out)
     app.add_directive("perf-fold", PerfFold)
     for name, make in _DIRECTIVES.items():
         app.add_directive(f"perf-{name}", type(f"Perf{name.title()}", (Perf,), {"make": staticmethod(make)}))
@@ -300,3 +304,26 @@ def prepare_data(app: Sphinx, config: Config) -> None:
     except TachologError as error:
         raise ExtensionError(f"tacholog_data: {error}") from error
     config.tacholog_dataset = str((work / "dataset").resolve())
+
+
+class PerfHtml(nodes.General, nodes.Element):
+    """HTML made by `tacholog.render`, in the attribute ``html``. Links ``doc:NAME?QUERY#ANCHOR`` and ``root:PATH`` are resolved on writing."""
+
+
+def _visit(translator: HTML5Translator, node: nodes.Element) -> None:
+    translator.body.append(with_addresses(node["html"], lambda kind, name: _target(translator.builder, kind, name, node)))
+    raise nodes.SkipNode
+
+
+def _target(builder: StandaloneHTMLBuilder, kind: str, name: str, node: nodes.Element) -> str:
+    here: str = builder.current_docname
+    if kind == "root":
+        up = builder.get_relative_uri(here, builder.config.root_doc).rpartition("/")[0]
+        return f"{up}/{name}" if up else name
+    if name not in builder.env.found_docs and name not in documents_of_site(builder.config.tacholog_dataset):
+        _LOGGER.warning("no page %r to link to", name, location=node, type="perf", subtype="nolink")
+    return builder.get_relative_uri(here, name)
+
+
+def _skip(_translator: object, _node: nodes.Element) -> None:
+    raise nodes.SkipNode

@@ -57,7 +57,7 @@ def questions_for(numbers: Iterable[Observation]) -> list[Question]:
     return [each[1] for each in (scored if is_latency_first else reversed(scored)) if each]
 
 
-class _Rows:
+class _MeasuredWays:
     """The different ways in which numbers were measured: the values of each field as integer codes, shape (rows,)."""
 
     def __init__(self, numbers: Sequence[Observation], fields: Sequence[Factor]) -> None:
@@ -67,7 +67,7 @@ class _Rows:
         runs: dict[tuple[int, ...], set[str]] = defaultdict(set)
         for each in numbers:
             runs[tuple(code[each.fields.get(field.name)] for field, code in zip(self.fields, codes, strict=True))].add(each.result.run.run)
-        self.codes = {field.name: np.array([row[at] for row in runs]) for at, field in enumerate(self.fields)}
+        self.codes = {field.name: np.array([row[index] for row in runs]) for index, field in enumerate(self.fields)}
         self.runs = np.array([len(of_row) for of_row in runs.values()])
 
     def follows(self, name: str, leaders: Sequence[str]) -> bool:
@@ -103,11 +103,11 @@ class _Rows:
 
 def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
     """Return the best question about some numbers, with the score of its crossing; ``None`` if there is none."""
-    rows = _Rows(numbers, varying(numbers))
+    rows = _MeasuredWays(numbers, varying(numbers))
     subjects = [
-        field for field in rows.fields if _place(field, SUBJECTS) is not None and field.kind == "text" and len(field.values) <= _MOST_SUBJECTS
+        field for field in rows.fields if _preference(field, SUBJECTS) is not None and field.kind == "text" and len(field.values) <= _MOST_SUBJECTS
     ]
-    axes = [field for field in rows.fields if _place(field, AXES) is not None and field.kind == "number"]
+    axes = [field for field in rows.fields if _preference(field, AXES) is not None and field.kind == "number"]
     best: tuple[float, int, int] | None = None
     chosen: tuple[Factor, Factor | None] | None = None
     for subject in subjects:
@@ -115,7 +115,7 @@ def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
         for axis in (*axes, None):
             groups = rows.groups([name for name in others if axis is None or name != axis.name])
             score = max((crossing.score for group in groups if (crossing := rows.crossing(group, subject, axis))), default=0.0)
-            rank = (-score, _place(subject, SUBJECTS) or 0, len(AXES) if axis is None else _place(axis, AXES) or 0)
+            rank = (-score, _preference(subject, SUBJECTS) or 0, len(AXES) if axis is None else _preference(axis, AXES) or 0)
             if score and (best is None or rank < best):
                 best, chosen = rank, (subject, axis)
     if best is None or chosen is None:
@@ -134,20 +134,20 @@ def _of_numbers(numbers: Sequence[Observation], axes: Sequence[Factor]) -> tuple
     """
     if not axes:
         return None
-    preferred = sorted(axes, key=lambda axis: _place(axis, AXES) or 0)
+    preferred = sorted(axes, key=lambda axis: _preference(axis, AXES) or 0)
     over = max(axes, key=lambda axis: (len(axis.values), axis.name == "payload_bytes", -preferred.index(axis)))
     subject = next((axis.name for axis in preferred if axis is not over and len(axis.values) <= _MOST_PANELS), "system")
     metric, statistic = default_metric(numbers, (subject, over.name))
     return len(over.values) / 2, Question(subject=subject, over=over.name, metric=f"{metric}:{statistic}")
 
 
-def _place(field: Factor, order: Sequence[str]) -> int | None:
+def _preference(field: Factor, order: Sequence[str]) -> int | None:
     """Return how preferred a field is, from 0; ``None`` if it takes no part."""
     name = "label." if is_label(field.name) else field.name
     return order.index(name) if name in order else None
 
 
-def _divisions(rows: _Rows, subject: Factor, axis: Factor | None) -> Iterator[str]:
+def _divisions(rows: _MeasuredWays, subject: Factor, axis: Factor | None) -> Iterator[str]:
     """Yield the fields that divide the answer: conditions and labels of which at least two values have a crossing."""
     names = [subject.name, *([axis.name] if axis else [])]
     divisions = (field for field in rows.fields if field.name not in names and _may_divide(field) and not rows.follows(field.name, names))
@@ -157,10 +157,10 @@ def _divisions(rows: _Rows, subject: Factor, axis: Factor | None) -> Iterator[st
 
 
 def _may_divide(field: Factor) -> bool:
-    takes_part = _place(field, SUBJECTS) is not None or _place(field, AXES) is not None
+    takes_part = _preference(field, SUBJECTS) is not None or _preference(field, AXES) is not None
     return takes_part and field.name != "release" and len(field.values) <= _MOST_PANELS
 
 
-def _crossed_parts(rows: _Rows, field: Factor, subject: Factor, axis: Factor | None) -> int:
+def _crossed_parts(rows: _MeasuredWays, field: Factor, subject: Factor, axis: Factor | None) -> int:
     """Return of how many values of a field the numbers have a crossing of their own."""
     return sum(rows.crossing(part, subject, axis) is not None for part in rows.groups([field.name]))

@@ -117,8 +117,8 @@ def observations(results: Iterable[ResultRow]) -> list[Observation]:
 def measured(data: Dataset) -> tuple[list[Observation], list[RunRow]]:
     """Return the numbers of whole measurements of a dataset with their fields, and its runs."""
     runs = results_of.runs(data)
-    whole = msgspec.structs.replace(data, results=data.results[data.results["scope"] == "summary"])
-    return observations(results_of.results(whole, runs)), list(runs.values())
+    summaries = msgspec.structs.replace(data, results=data.results[data.results["scope"] == "summary"])
+    return observations(results_of.results(summaries, runs)), list(runs.values())
 
 
 def _fields_of(result: ResultRow, made: dict[tuple[object, ...], Mapping[str, Value]]) -> Mapping[str, Value]:

@@ -25,7 +25,7 @@ _MOST_KEYS = 500
 _DEEPEST = 8
 
 
-class Facts:
+class SidecarFacts:
     """The facts of the logs of a folder: what the files beside them state."""
 
     def __init__(self, root: Path, template: str) -> None:
@@ -41,7 +41,7 @@ class Facts:
         if not template.endswith((".json", ".toml", ".yaml", ".yml")):
             raise UnreadableInput(f"--facts {template}: facts are in a file of JSON, TOML or YAML, as in '{_FOLDER}/experiment_config.json'")
         self._root, self._template = root, template
-        self._stated: dict[str, dict[str, Any]] = {}
+        self._contents: dict[str, dict[str, Any]] = {}
         self._differing: set[str] = set()
         self.missing: set[str] = set()
 
@@ -53,11 +53,11 @@ class Facts:
         """
         for name in sorted({self._file_of(path) for path in paths}):
             if is_there(self._root, name):
-                self._stated[name] = dict(_flat(_decoded(self._root, name)))
+                self._contents[name] = dict(_flat(_decoded(self._root, name)))
             else:
                 self.missing.add(name)
-        keys = {key for stated in self._stated.values() for key in stated}
-        self._differing = {key for key in keys if len({repr(stated.get(key)) for stated in self._stated.values()}) > 1}
+        keys = {key for content in self._contents.values() for key in content}
+        self._differing = {key for key in keys if len({repr(content.get(key)) for content in self._contents.values()}) > 1}
 
     def of_log(self, path: str) -> dict[str, Any]:
         """Return the fields that the file of a log states, by their full names.
@@ -67,7 +67,7 @@ class Facts:
         """
         name = self._file_of(path)
         try:
-            return {field: typed(field, str(value)) for key, value in self._stated.get(name, {}).items() if (field := self._field(key))}
+            return {field: typed(field, str(value)) for key, value in self._contents.get(name, {}).items() if (field := self._field(key))}
         except ValueError as error:
             raise ValueError(f"in {name}, {error}") from None
 

@@ -15,7 +15,7 @@ import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.registry import format_named
-from tacholog.runs.importing.facts import Facts
+from tacholog.runs.importing.facts import SidecarFacts
 from tacholog.runs.importing.fields import OF_LOG, full_name, typed
 from tacholog.runs.importing.patterns import ROLE, ROLES, Disagreement, Pattern, read_pattern
 from tacholog.runs.manifest import read_toml
@@ -99,7 +99,7 @@ class Rules(NamedTuple):
     rules: tuple[PreparedRule, ...]
     ignore: tuple[str, ...]
     defaults: dict[str, Any]
-    facts: Facts | None = None
+    facts: SidecarFacts | None = None
 
     def is_ignored(self, path: str) -> bool:
         """Return whether the user asked to ignore a file.

@@ -23,10 +23,10 @@ from tacholog.privacy.free_text import MASK
 from tacholog.schema.columns import DTYPES
 from tacholog.schema.tables import OFFERED
 from tacholog.site.downloads import ALL
-from tacholog.site.programs.latest import LATEST, latest_files
+from tacholog.site.for_programs import LATEST, latest_files
 from tacholog.site.stamp import sha256_of
-from tacholog.site.verification.foreign import most_unpacked, read_foreign, unpacked_pieces
-from tacholog.site.verification.receipt import Finding
+from tacholog.site.verification.reading import most_unpacked, read_foreign, unpacked_pieces
+from tacholog.site.verification.receipt import Mismatch
 from tacholog.store.engine import ask, connected, quoted, text
 from tacholog.store.export import FileKind, as_file
 from tacholog.view.page_index import DATA, VERSIONS
@@ -107,35 +107,35 @@ def as_offered(again: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     return again.assign(run=[names[run] for run in runs], id=ids)
 
 
-def columns_compared(offered: pd.DataFrame, again: pd.DataFrame, is_masked: Callable[[str, str], bool]) -> Iterator[Finding]:
-    """Yield what stands beside the numbers and is not what the logs give: one finding for each log and column.
+def columns_compared(offered: pd.DataFrame, again: pd.DataFrame, is_masked: Callable[[str, str], bool]) -> Iterator[Mismatch]:
+    """Yield values of other columns that differ from the logs: one mismatch for each log and column.
 
     Args:
         offered: the numbers that the site offers.
         again: those that its logs give.
         is_masked: whether any text of a log, by its run and name, is masked or withheld. How its run ended may be said there.
     """
-    yield from (Finding(place=ALL, reason=f"the column {name} is not there") for name in OFFERED if name not in offered)
-    one, other = _by_id(offered), _by_id(again)
-    both = one.index.intersection(other.index)
-    one, other = one.loc[both], other.loc[both]
-    logs = [(str(run), str(log)) for run, log in zip(other["run"], other["log"], strict=True)]
+    yield from (Mismatch(place=ALL, reason=f"the column {name} is not there") for name in OFFERED if name not in offered)
+    offered_rows, logged_rows = _by_id(offered), _by_id(again)
+    both = offered_rows.index.intersection(logged_rows.index)
+    offered_rows, logged_rows = offered_rows.loc[both], logged_rows.loc[both]
+    logs = [(str(run), str(log)) for run, log in zip(logged_rows["run"], logged_rows["log"], strict=True)]
     for name in OFFERED:
         if name in _NOT_COMPARED or name not in offered:
             continue
         different: dict[tuple[str, str], list[tuple[str, object, object]]] = {}
-        for log, number, shown, logged in zip(logs, other["id"], _plain(one[name]), _plain(other[name]), strict=True):
-            if not _equal(shown, logged) and MASK not in str(logged):
-                different.setdefault(log, []).append((str(number), shown, logged))
+        for log, number, offered_value, logged in zip(logs, logged_rows["id"], _plain(offered_rows[name]), _plain(logged_rows[name]), strict=True):
+            if not _equal(offered_value, logged) and MASK not in str(logged):
+                different.setdefault(log, []).append((str(number), offered_value, logged))
         for log, cases in different.items():
             if name == _ENDING and is_masked(*log):
                 continue
-            number, shown, logged = cases[0]
+            number, offered_value, logged = cases[0]
             more = f", also of {len(cases) - 1} more numbers" if len(cases) > 1 else ""
-            yield Finding(place=number, reason=f"{ALL} has another {name} than the log gives{more}", shown=_words(shown), log=_words(logged))
+            yield Mismatch(place=number, reason=f"{ALL} has another {name} than the log gives{more}", shown=_words(offered_value), log=_words(logged))
 
 
-def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Finding]:
+def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Mismatch]:
     """Yield the files of CSV and of JSON lines whose rows are not those of Parquet."""
     kept_from, findings = _kept_from_older(site)
     yield from findings
@@ -151,7 +151,7 @@ def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Finding]:
             try:
                 rows = _rows(site, name, head if kind == "csv" else b"")
             except UnreadableInput as error:
-                yield Finding(place=name, reason=str(error))
+                yield Mismatch(place=name, reason=str(error))
                 continue
             if plain is bytes and rows - wanted:  # An older version wrote the same values in other words.
                 plain = _plain_csv if kind == "csv" else _plain_json
@@ -159,18 +159,18 @@ def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Finding]:
             rows = _counted(rows, plain)
             if others := rows - wanted:
                 first = next(islice(others, 1)).decode(errors="replace")[:_SHOWN_CHARACTERS]
-                yield Finding(place=name, reason=f"{others.total()} rows are not those of {ALL}", shown=first)
+                yield Mismatch(place=name, reason=f"{others.total()} rows are not those of {ALL}", shown=first)
             wanted -= rows
         if wanted:
             first = next(islice(wanted, 1)).decode(errors="replace")[:_SHOWN_CHARACTERS]
-            yield Finding(place=ALL, reason=f"{wanted.total()} rows are in no file *{ending}", shown=first)
+            yield Mismatch(place=ALL, reason=f"{wanted.total()} rows are in no file *{ending}", shown=first)
 
 
 def _counted(rows: Counter[bytes], plain: Callable[[bytes], bytes]) -> Counter[bytes]:
-    found: Counter[bytes] = Counter()
+    counts: Counter[bytes] = Counter()
     for row, count in rows.items():
-        found[plain(row)] += count
-    return found
+        counts[plain(row)] += count
+    return counts
 
 
 def _plain_csv(row: bytes) -> bytes:
@@ -180,49 +180,51 @@ def _plain_csv(row: bytes) -> bytes:
 
 
 def _plain_json(row: bytes) -> bytes:
-    """Return a row with its values as Python writes them; as it is, if it is none."""
+    """Return a row with its values as Python writes them. Text that is no row stays as it is."""
     try:
         return json.dumps(json.loads(row)).encode()
     except ValueError:
         return row
 
 
-def newest_compared(site: Path, again: Dataset, left_out: Collection[str]) -> Iterator[Finding]:
+def newest_compared(site: Path, again: Dataset, left_out: Collection[str]) -> Iterator[Mismatch]:
     """Yield the rows of ``results/latest.json`` that are not what the logs give. Those of systems that are ``left_out`` are not compared."""
     if not is_there(site, LATEST):
         return  # of a site that an earlier version built, or no release has numbers
     try:
-        shown = msgspec.json.decode(read_foreign(site, LATEST), type=_Rows)
+        offered_rows = msgspec.json.decode(read_foreign(site, LATEST), type=_LatestRows)
     except (UnreadableInput, msgspec.DecodeError) as error:
-        yield Finding(place=LATEST, reason=f"it cannot be read: {error}")
+        yield Mismatch(place=LATEST, reason=f"it cannot be read: {error}")
         return
-    logged = msgspec.json.decode(latest_files(again, None)[LATEST], type=_Rows)
+    logged = msgspec.json.decode(latest_files(again, None)[LATEST], type=_LatestRows)
     # Redacted logs are others than those that were read, which is a mark itself: marks are not compared, as in the Parquet file.
-    for row in (*shown.rows, *logged.rows):
+    for row in (*offered_rows.rows, *logged.rows):
         row.pop("marks", None)
-    one, other = (Counter(msgspec.json.encode(row, order="sorted").decode() for row in rows) for rows in _of_others(shown, logged, left_out))
-    yield from (Finding(place=LATEST, reason="the logs give no such row", shown=row) for row in one - other)
-    yield from (Finding(place=LATEST, reason="the logs give this row, and it is not there", log=row) for row in other - one)
+    offered_counts, logged_counts = (
+        Counter(msgspec.json.encode(row, order="sorted").decode() for row in rows) for rows in _of_others(offered_rows, logged, left_out)
+    )
+    yield from (Mismatch(place=LATEST, reason="the logs give no such row", shown=row) for row in offered_counts - logged_counts)
+    yield from (Mismatch(place=LATEST, reason="the logs give this row, and it is not there", log=row) for row in logged_counts - offered_counts)
 
 
-def _of_others(shown: _Rows, logged: _Rows, left_out: Collection[str]) -> Iterator[list[dict[str, object]]]:
-    yield from ([row for row in rows.rows if row.get("system") not in left_out] for rows in (shown, logged))
+def _of_others(offered_rows: _LatestRows, logged: _LatestRows, left_out: Collection[str]) -> Iterator[list[dict[str, object]]]:
+    yield from ([row for row in rows.rows if row.get("system") not in left_out] for rows in (offered_rows, logged))
 
 
-class _Rows(msgspec.Struct, frozen=True):
-    """What is compared of ``results/latest.json``."""
+class _LatestRows(msgspec.Struct, frozen=True):
+    """The part of ``results/latest.json`` that is compared."""
 
     rows: list[dict[str, object]]
 
 
-def _kept_from_older(site: Path) -> tuple[set[str], list[Finding]]:
+def _kept_from_older(site: Path) -> tuple[set[str], list[Mismatch]]:
     """Return the files at the root of a published site that only older versions have: their addresses are kept, their rows are no longer shown."""
     versions = [path for path in (site / VERSIONS).glob("*") if path.is_dir() and not path.is_symlink()]
     if not versions:
         return set(), []
     newest = [version for version in versions if sha256_of(version / ALL) == sha256_of(site / ALL)]
     if not newest:
-        return set(), [Finding(place=ALL, reason=f"it is that of no version in {VERSIONS}/")]
+        return set(), [Mismatch(place=ALL, reason=f"it is that of no version in {VERSIONS}/")]
     names = {path.relative_to(site).as_posix() for path in (site / DATA).rglob("*.gz")}
     ours = {name for name in names if any((version / name).is_file() for version in newest)}
     return {name for name in names - ours if any(sha256_of(version / name) == sha256_of(site / name) for version in versions)}, []
@@ -248,13 +250,13 @@ def _by_id(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _plain(column: pd.Series) -> list[object]:
-    """Return the values of a column; what is missing is ``None``."""
+    """Return the values of a column. Missing values are ``None``."""
     values: list[object] = column.astype(object).where(column.notna(), None).tolist()
     return values
 
 
-def _equal(one: object, other: object) -> bool:
-    return one == other or (isinstance(one, float) and isinstance(other, float) and math.isclose(one, other, rel_tol=1e-12))
+def _equal(first: object, second: object) -> bool:
+    return first == second or (isinstance(first, float) and isinstance(second, float) and math.isclose(first, second, rel_tol=1e-12))
 
 
 def _words(value: object) -> str:

@@ -17,8 +17,8 @@ _WRONG = ("altered", "unreadable", "contradicted")
 _REASONS = 3  # in one line; check lists them all
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that is not what the logs say: where it is shown, what is shown there, and what the log says."""
+class Mismatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A difference between the site and its logs: the position, what is shown there, and what the log says."""
 
     place: str
     reason: str
@@ -27,7 +27,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
-    """What was checked. ``readers`` counts the logs by the format that they were read in. ``shown`` counts numbers on ``pages``.
+    """The result of a verification. ``readers`` counts the logs by the format that they were read in. ``shown`` counts numbers on ``pages``.
 
     ``notes`` say what could not be checked.
     """
@@ -40,7 +40,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sch
     numbers: int
     pages: int = 0
     shown: int = 0
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Mismatch, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -52,7 +52,7 @@ def verify_data(root: Path) -> Receipt:
     """
     data = with_hosts_above(load([root], work=Work(cache=Cache(None))), root)  # Nothing that was read before counts.
     wrong = data.problems[data.problems["kind"].isin(_WRONG)].to_dict("records")
-    findings = [Finding(place="/".join(filter(None, (str(row["run"]), str(row["log"])))), reason=str(row["reason"])) for row in wrong]
+    findings = [Mismatch(place="/".join(filter(None, (str(row["run"]), str(row["log"])))), reason=str(row["reason"])) for row in wrong]
     return Receipt(
         kind="data", path=str(root), logs=len(data.logs), readers=readers_of(data), numbers=len(data.results), findings=tuple(findings), notes=()
     )
@@ -76,19 +76,19 @@ def sentence(receipt: Receipt) -> str:
 def text(receipt: Receipt, limit: int) -> str:
     """Return the receipt as text: the result, what could not be checked, and at most ``limit`` findings; 0: all."""
     lines = [sentence(receipt), *(f"! {note}" for note in receipt.notes)]
-    listed: Sequence[Finding] = receipt.findings[: limit or None]
+    listed: Sequence[Mismatch] = receipt.findings[: limit or None]
     lines += [f"  {_finding(finding)}" for finding in listed]
-    rest = len(receipt.findings) - len(listed)
-    return "\n".join([*lines, *([f"  ... and {rest} more (--limit 0 lists all)"] if rest else [])]) + "\n"
+    unlisted = len(receipt.findings) - len(listed)
+    return "\n".join([*lines, *([f"  ... and {unlisted} more (--limit 0 lists all)"] if unlisted else [])]) + "\n"
 
 
 def reasons(receipt: Receipt) -> str:
     """Return the reasons of the first findings in one line. That of a run that could not be read names its file."""
-    rest = len(receipt.findings) - _REASONS
-    return "; ".join(finding.reason for finding in receipt.findings[:_REASONS]) + (f"; and {rest} more" if rest > 0 else "")
+    unlisted = len(receipt.findings) - _REASONS
+    return "; ".join(finding.reason for finding in receipt.findings[:_REASONS]) + (f"; and {unlisted} more" if unlisted > 0 else "")
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: Mismatch) -> str:
     parts: Iterable[str | None] = (finding.shown and f"shown {finding.shown}", finding.log and f"log {finding.log}")
     values = ", ".join(part for part in parts if part)
     return f"{finding.place}: {finding.reason}{f' ({values})' if values else ''}"

@@ -29,13 +29,12 @@ from tacholog.runs.manifest import RUN_FILE, Manifest, read_evidence_toml
 from tacholog.runs.problems import ALTERED
 from tacholog.site.downloads import ALL
 from tacholog.site.output_folder import MARKER
-from tacholog.site.parts import pieces_of
+from tacholog.site.page import pieces_of
 from tacholog.site.publish import published
 from tacholog.site.stamp import STAMP, changed_files, read_stamp
-from tacholog.site.verification.by_line import OfferedLogs, number_texts, reads
 from tacholog.site.verification.downloads import altered_numbers, as_offered, columns_compared, newest_compared, offered_table, texts_compared
-from tacholog.site.verification.foreign import read_foreign, unpacked_pieces
-from tacholog.site.verification.receipt import Finding, Receipt, readers_of
+from tacholog.site.verification.reading import OfferedLogs, number_texts, read_foreign, reads, unpacked_pieces
+from tacholog.site.verification.receipt import Mismatch, Receipt, readers_of
 from tacholog.store.export import results_table
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
@@ -71,19 +70,19 @@ def verify_site(site: Path) -> Receipt:
         table = as_offered(results_table(data), names)
         if offered["id"].duplicated().any():  # An earlier version gave several numbers of a line one id.
             table["id"] = table["id"].str.replace(_ORDINAL, "", regex=True)
-        found: Values = {}
+        logged: Values = {}
         for number, value in zip(table["id"], table["value"], strict=True):
-            found.setdefault(str(number), []).append(None if _is_missing(value) else float(value))
+            logged.setdefault(str(number), []).append(None if _is_missing(value) else float(value))
         logs = OfferedLogs({(names[run], log): Path(work, run, log) for run, log in data.logs[["run", "log"]].astype(str).to_numpy().tolist()})
-        printed = logs.printed(offered, found)
-        found |= {number: by_log[log][number] for log, numbers in printed.items() for number in numbers}
-        findings += [*missing, *_altered(site), *_compared(by_log, found), *columns_compared(offered, table, logs.is_masked)]
+        printed = logs.printed(offered, logged)
+        logged |= {number: by_log[log][number] for log, numbers in printed.items() for number in numbers}
+        findings += [*missing, *_altered(site), *_compared(by_log, logged), *columns_compared(offered, table, logs.is_masked)]
     notes += [_printed_words(log, len(numbers)) for log, numbers in printed.items()]
     if not is_built(site):
         systems = set(offered.loc[offered["run"].isin([run for run, _ in printed]), "system"].dropna())
         findings += [*texts_compared(site, offered), *newest_compared(site, data, systems)]
     addresses = {f"{log_document(LOGS, run, log)}.html": f"{run}/{log}" for run, log in by_log}
-    pages = shown = 0
+    pages = numbers_shown = 0
     for page in sorted(path for ending in ("html", "js") for path in site.rglob(f"*.{ending}")):
         path = page.relative_to(site)
         if path.parts[0] in _PAGES_WITHOUT or path.parts[0].startswith("."):
@@ -91,10 +90,10 @@ def verify_site(site: Path) -> Receipt:
         try:
             numbers = list(_numbers_on(site, path, addresses))
         except UnreadableInput as error:
-            findings.append(Finding(place=path.as_posix(), reason=str(error)))
+            findings.append(Mismatch(place=path.as_posix(), reason=str(error)))
             continue
-        pages, shown = pages + bool(numbers), shown + len(numbers)
-        findings += [finding for number in numbers if (finding := _wrong(number, path, found))]
+        pages, numbers_shown = pages + bool(numbers), numbers_shown + len(numbers)
+        findings += [finding for number in numbers if (finding := _wrong(number, path, logged))]
     return Receipt(
         kind="site",
         path=str(site),
@@ -102,7 +101,7 @@ def verify_site(site: Path) -> Receipt:
         readers=readers_of(data),
         numbers=len(table),
         pages=pages,
-        shown=shown,
+        shown=numbers_shown,
         findings=tuple(findings),
         notes=tuple(notes),
     )
@@ -110,17 +109,17 @@ def verify_site(site: Path) -> Receipt:
 
 def _published(offered: pd.DataFrame) -> dict[tuple[str, str], Values]:
     """The numbers that the site offers for download: by run and log, then by id."""
-    found: dict[tuple[str, str], Values] = {}
+    by_log: dict[tuple[str, str], Values] = {}
     for run, log, name, value in zip(*(offered[column] for column in ("run", "log", "id", "value")), strict=True):
-        found.setdefault((run, log), {}).setdefault(name, []).append(None if _is_missing(value) else float(value))
-    return found
+        by_log.setdefault((run, log), {}).setdefault(name, []).append(None if _is_missing(value) else float(value))
+    return by_log
 
 
-def _altered(site: Path) -> Iterator[Finding]:
-    """Yield the logs of which the site itself says that they are not those that were recorded: its numbers are what these logs say now."""
+def _altered(site: Path) -> Iterator[Mismatch]:
+    """Yield the logs that were altered after they were recorded, as the site itself says. The numbers of the site are those of the altered logs."""
     for run, log, count in altered_numbers(site, ALTERED):
         numbers = f"{count} numbers are" if count > 1 else "1 number is"
-        yield Finding(place=f"{run}/{log}", reason=f"the log is not the one that {RUN_FILE} names, by its SHA-256; {numbers} what it says now")
+        yield Mismatch(place=f"{run}/{log}", reason=f"the log is not the one that {RUN_FILE} names, by its SHA-256; {numbers} what it says now")
 
 
 def _printed_words(log: tuple[str, str], count: int) -> str:
@@ -134,20 +133,20 @@ def is_built(site: Path) -> bool:
     return any((site / name).is_file() for name in (STAMP, MARKER))
 
 
-def _changed(site: Path) -> tuple[list[Finding], list[str]]:
+def _changed(site: Path) -> tuple[list[Mismatch], list[str]]:
     if not is_built(site):
         notes = ["this site has no list of its files (a published one has none), so pages without numbers were not checked"]
         try:
             labels = published(site)
         except UnreadableInput as error:
-            return [Finding(place=VERSIONS, reason=str(error))], notes
+            return [Mismatch(place=VERSIONS, reason=str(error))], notes
         if labels:
             notes.append(f"only the newest version was checked; pass {site / VERSIONS}/LABEL to check another: {', '.join(labels)}")
         return [], notes
-    return [Finding(place=name, reason="the file is not as it was built") for name in changed_files(site, read_stamp(site))], []
+    return [Mismatch(place=name, reason="the file is not as it was built") for name in changed_files(site, read_stamp(site))], []
 
 
-def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[str, str], list[Finding]]:
+def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[str, str], list[Mismatch]]:
     """Read the offered logs of these runs. Return the dataset, the true name of each run in it, and what is missing."""
     names, missing = {}, []
     for number, run in enumerate(runs):
@@ -157,14 +156,14 @@ def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[
             (folder / RUN_FILE).write_bytes(read_foreign(site, raw_name(run, RUN_FILE)))
             manifest = read_evidence_toml(folder / RUN_FILE, Manifest)
         except UnreadableInput as error:
-            missing.append(Finding(place=raw_name(run, RUN_FILE), reason=str(error).removeprefix(f"{folder / RUN_FILE}: ")))
+            missing.append(Mismatch(place=raw_name(run, RUN_FILE), reason=str(error).removeprefix(f"{folder / RUN_FILE}: ")))
             continue
         names[str(number)] = run
         for entry in manifest.logs:
             reason = _unpacked(site, log_document(LOGS, run, entry.file), folder / entry.file)
             # A log without results may be withheld; one that is offered must be whole.
             if reason and (entry.results or (folder / entry.file).exists()):
-                missing.append(Finding(place=f"{run}/{entry.file}", reason=reason))
+                missing.append(Mismatch(place=f"{run}/{entry.file}", reason=reason))
     return load([work]), names, missing
 
 
@@ -179,12 +178,12 @@ def _unpacked(site: Path, document: str, target: Path) -> str | None:
         return f"its page: {error}"
     if named is None:
         return "its page leads to no text"
-    place, raw, sha256 = _place_of_raw_logs(site), raw_log_name(named[1]), hashlib.sha256()
-    if not is_there(place, raw):
+    raw_site, raw, sha256 = _place_of_raw_logs(site), raw_log_name(named[1]), hashlib.sha256()
+    if not is_there(raw_site, raw):
         return f"{raw} is not there"
     try:
         with target.open("wb") as text:
-            for piece in unpacked_pieces(place, raw):
+            for piece in unpacked_pieces(raw_site, raw):
                 sha256.update(piece)
                 text.write(piece)
     except UnreadableInput as error:
@@ -198,22 +197,22 @@ def _place_of_raw_logs(site: Path) -> Path:
     return above.parent if above.name == VERSIONS and (above.parent / RAW).is_dir() else site
 
 
-def _compared(by_log: Mapping[tuple[str, str], Values], found: Values) -> Iterator[Finding]:
+def _compared(by_log: Mapping[tuple[str, str], Values], all_logged: Values) -> Iterator[Mismatch]:
     """Yield the numbers for download that are not what the logs say."""
     offered = {name: values for values_of_log in by_log.values() for name, values in values_of_log.items()}
     for name, values in offered.items():
-        logged = found.get(name)
+        logged = all_logged.get(name)
         if logged is None:
-            yield Finding(place=name, reason="the log has no such number", shown=_words(values))
+            yield Mismatch(place=name, reason="the log has no such number", shown=_words(values))
         elif not _same(values, logged):
-            yield Finding(place=name, reason="the log has another value", shown=_words(values), log=_words(logged))
-    for name in found.keys() - offered.keys():
-        yield Finding(place=name, reason="the log has this number, and the site does not offer it", log=_words(found[name]))
+            yield Mismatch(place=name, reason="the log has another value", shown=_words(values), log=_words(logged))
+    for name in all_logged.keys() - offered.keys():
+        yield Mismatch(place=name, reason="the log has this number, and the site does not offer it", log=_words(all_logged[name]))
 
 
-def _same(one: list[float | None], other: list[float | None]) -> bool:
-    pairs = zip(sorted(one, key=_sorted), sorted(other, key=_sorted), strict=False)
-    return len(one) == len(other) and all(a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=1e-12)) for a, b in pairs)
+def _same(first: list[float | None], second: list[float | None]) -> bool:
+    pairs = zip(sorted(first, key=_sorted), sorted(second, key=_sorted), strict=False)
+    return len(first) == len(second) and all(a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=1e-12)) for a, b in pairs)
 
 
 def _sorted(value: float | None) -> tuple[bool, float]:
@@ -228,7 +227,7 @@ def _is_missing(value: object) -> bool:
     return not isinstance(value, int | float) or math.isnan(value)
 
 
-class _Shown(NamedTuple):
+class _PageNumber(NamedTuple):
     """A number on a page: its id, its text, and the exact value of its cell if the cell has only this number."""
 
     id: str
@@ -236,7 +235,7 @@ class _Shown(NamedTuple):
     exact: float | None
 
 
-def _numbers_on(site: Path, path: Path, addresses: Mapping[str, str]) -> Iterator[_Shown]:
+def _numbers_on(site: Path, path: Path, addresses: Mapping[str, str]) -> Iterator[_PageNumber]:
     """Yield the numbers of a page, or of a part that a page loads, that lead to a line of a log."""
     parser = _Links()
     text = read_foreign(site, path.as_posix()).decode(errors="replace")
@@ -247,7 +246,7 @@ def _numbers_on(site: Path, path: Path, addresses: Mapping[str, str]) -> Iterato
             address, _, anchor = unquote(href).partition("#")
             log = addresses.get(_resolved(path, address))
             if log and _ANCHOR.fullmatch(anchor):
-                yield _Shown(f"{log}#{anchor}", words, cell.value if len(cell.links) == 1 else None)
+                yield _PageNumber(f"{log}#{anchor}", words, cell.value if len(cell.links) == 1 else None)
 
 
 def _resolved(page: Path, address: str) -> str:
@@ -261,18 +260,18 @@ def _resolved(page: Path, address: str) -> str:
     return "/".join(parts)
 
 
-def _wrong(number: _Shown, path: Path, found: Values) -> Finding | None:
-    logged = [value for value in found.get(number.id, []) if value is not None]
-    place = f"{path.as_posix()}: {number.id}"
+def _wrong(number: _PageNumber, path: Path, all_logged: Values) -> Mismatch | None:
+    logged = [value for value in all_logged.get(number.id, []) if value is not None]
+    position = f"{path.as_posix()}: {number.id}"
     texts = number_texts(number.text)
-    if number.id in found and not logged and not texts:
+    if number.id in all_logged and not logged and not texts:
         return None  # The log names this number without a value, such as a percentile of one sample, and the page says so in words.
     if not logged:
-        return Finding(place=place, reason="the log has no such number", shown=number.text)
+        return Mismatch(place=position, reason="the log has no such number", shown=number.text)
     if texts and not any(reads(texts[0], value) for value in logged):
-        return Finding(place=place, reason="the log has another value", shown=number.text, log=_words([*logged]))
+        return Mismatch(place=position, reason="the log has another value", shown=number.text, log=_words([*logged]))
     if number.exact is not None and not any(math.isclose(number.exact, value, rel_tol=1e-11) for value in logged):
-        return Finding(place=place, reason="the log has another value than this cell", shown=f"{number.exact:.12g}", log=_words([*logged]))
+        return Mismatch(place=position, reason="the log has another value than this cell", shown=f"{number.exact:.12g}", log=_words([*logged]))
     return None
 
 
@@ -295,11 +294,11 @@ class _Links(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin a cell, or a link in it."""
-        given = dict(attrs)
+        attributes = dict(attrs)
         if tag == "td":
-            self.cells.append(_Cell(_float(given.get("data-v"))))
-        elif tag == "a" and "#L" in (given.get("href") or ""):
-            self._href, self._words = given["href"], []
+            self.cells.append(_Cell(_float(attributes.get("data-v"))))
+        elif tag == "a" and "#L" in (attributes.get("href") or ""):
+            self._href, self._words = attributes["href"], []
 
     def handle_endtag(self, tag: str) -> None:
         """End a link or a cell."""

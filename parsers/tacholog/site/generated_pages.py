@@ -1,4 +1,8 @@
-"""The pages that Sphinx collects: those of the data and of logs. Each is made of one template, in one pass, with its parts."""
+"""The pages that Sphinx collects: those of the data and of logs. Each is made of one template, in one pass, with its parts.
+
+The theme makes the pages of the data. Pages of parts and of logs, which are thousands, are written into a frame: a page without content that the
+theme made once, with the header, the footer and the policy of the site.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +10,30 @@ import html as markup
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
+from docutils.nodes import make_id
 from docutils.utils import new_document
+from myst_parser.slugs import github_slugify
+from sphinx import addnodes
 
 from tacholog.errors import TachologError
 from tacholog.installation import site_dir
 from tacholog.render.addresses import address_from, pages_linked, with_addresses
-from tacholog.render.html import NOTHING, Html, esc, tag
+from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.templates import rendered
-from tacholog.site import blocks, blocks_of_questions, blocks_of_releases
+from tacholog.site import blocks, blocks_of_questions
 from tacholog.site.data import SiteData
-from tacholog.site.former import FormerSite
-from tacholog.site.frame import FRAME_TITLE, PageFrame
+from tacholog.site.for_programs import Feed, description, newest_change
 from tacholog.site.log_pages import LogPage, log_bodies
-from tacholog.site.page import Page, Section, plain_title
+from tacholog.site.page import Heading, LoadedPart, Page, page_of_part, plain_title, script_of, sibling
 from tacholog.site.pages import MENU, SitePage
-from tacholog.site.parts import Part, beside, page_of_part, script_of
-from tacholog.site.programs.citation import description
-from tacholog.site.programs.feed import Feed, newest_change
 from tacholog.site.settings import SiteSettings
+from tacholog.site.stamp import FormerSite
 from tacholog.view.page_index import LOGS
 
 if TYPE_CHECKING:
@@ -63,16 +68,16 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "rankings": blocks.rankings,
     "machines": blocks.machines,
     "compare": blocks.compare,
-    "beside": blocks.beside,
+    "beside": blocks.systems_side_by_side,
     "older": blocks.older,
     "sources": blocks.sources,
     "dataset": blocks.dataset,
     "programs": blocks.programs,
-    "diff": blocks_of_releases.diff,
-    "diff_in_a_line": blocks_of_releases.diff_in_a_line,
-    "history": blocks_of_releases.history,
-    "changes": blocks_of_releases.changes,
-    "requirements": blocks_of_releases.requirements,
+    "diff": blocks.diff,
+    "diff_in_a_line": blocks.diff_in_a_line,
+    "history": blocks.history,
+    "changes": blocks.changes,
+    "requirements": blocks.requirements,
     "answer_words": blocks_of_questions.answer_words,
     "answer_figures": blocks_of_questions.answer_figures,
     "answer_numbers": blocks_of_questions.answer_numbers,
@@ -82,10 +87,18 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "question_as_toml": blocks_of_questions.question_as_toml,
     "question_as_command": blocks_of_questions.question_as_command,
 }
+_BODY = '<article class="bd-article">'
+_END = "</article>"
+FRAME_TITLE = "Page without content"
+_ADDRESS = re.compile(r'((?:href|src|action|data-content_root)=")\.\./')
+_SCRIPT = re.compile(r"(<script\b.*?</script>)", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_BLANK = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")  # From the first blank of a stretch on, so that a long one is gone through once.
+_VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')
 
 
-class MadePages:
-    """The pages of a site that are no documents of Sphinx."""
+class GeneratedPages:
+    """All pages of a site that are not documents of Sphinx."""
 
     def __init__(
         self,
@@ -97,7 +110,7 @@ class MadePages:
         former: FormerSite,
         digests: Mapping[tuple[str, str], str],
     ) -> None:
-        """Note the pages.
+        """Prepare the pages.
 
         Args:
             data: what they show.
@@ -189,23 +202,23 @@ class MadePages:
             self._write_framed(app, frame, log.document, log.title, self._addressed(log.document, content))
 
     def _body(self, planned: SitePage, page: Page) -> tuple[str, list[str]]:
-        """Return what stands on a page, and its words for the search."""
+        """Return the body of a page, and its words for the search."""
         hidden: list[Html] = []
         words: list[str] = []
 
-        def shown(name: str, make: Callable[..., Html]) -> Callable[..., Html]:
-            def block(*given: Any, **options: Any) -> Html:  # noqa: ANN401 - the template gives the arguments of the block
-                html = make(page, *given, **options)
-                if blocks.is_searched(name, str(given[0]) if given else ""):
+        def recorded(name: str, make: Callable[..., Html]) -> Callable[..., Html]:
+            def block(*arguments: Any, **options: Any) -> Html:  # noqa: ANN401 - the template gives the arguments of the block
+                html = make(page, *arguments, **options)
+                if blocks.is_searched(name, str(arguments[0]) if arguments else ""):
                     words.extend(blocks.words_of(html))
                 hidden.append(html)
                 return html
 
             return block
 
-        functions: dict[str, object] = {name: shown(name, make) for name, make in _BLOCKS.items()}
+        functions: dict[str, object] = {name: recorded(name, make) for name, make in _BLOCKS.items()}
         functions |= {"section": page.section, "fold": page.fold, "code": blocks.code, "title": page.title}
-        body = page.section(1, page.title, planned.place, caller=partial(rendered, planned.template, **self._shared, **planned.context, **functions))
+        body = page.section(1, page.title, planned.anchor, caller=partial(rendered, planned.template, **self._shared, **planned.context, **functions))
         text = str(body)
         for html in filter(None, hidden):
             text = text.replace(html, " ")
@@ -225,9 +238,10 @@ class MadePages:
         """Feed the words of a page to the search."""
         document = new_document(page.document)
         for section in page.sections:
-            of_section = nodes.section("", nodes.title("", plain_title(section.title)), ids=[section.place])
+            of_section = nodes.section("", nodes.title("", plain_title(section.title)), ids=[section.anchor])
             document += of_section
         document += nodes.paragraph("", " ".join(words))
+        document += addnodes.index(entries=[("single", phrase.replace(";", ","), anchor, "main", None) for phrase, anchor in planned.entries])
         if planned.keywords:
             document += nodes.meta("", name="keywords", content=planned.keywords)
         app.builder.indexer.feed(page.document, f"{page.document}.html", page.title, document)  # type: ignore[attr-defined]  # as above
@@ -239,10 +253,10 @@ class MadePages:
         app.builder.handle_page(f"{LOGS}/frame", context, _PAGE, outfilename=path)  # type: ignore[attr-defined]  # as above
         return PageFrame(path)
 
-    def _write_part(self, app: Sphinx, frame: PageFrame, document: str, part: Part) -> None:
+    def _write_part(self, app: Sphinx, frame: PageFrame, document: str, part: LoadedPart) -> None:
         """Write the script of a part, and its own page, if it has one."""
-        name = beside(document, part.name)
-        pieces = {place: self._addressed(document, text) for place, text in part.pieces.items()}
+        name = sibling(document, part.name)
+        pieces = {anchor: self._addressed(document, text) for anchor, text in part.pieces.items()}
         path = Path(app.outdir, f"{name}.js")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(script_of(part.name, pieces), encoding="utf-8")
@@ -256,26 +270,74 @@ class MadePages:
 
 
 def _without_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Leave out scripts that would stand in a page itself, and on pages of which there are thousands the files that only others use."""
+    """Leave out inline scripts. On pages without menus, leave out also the files that they do not use: there are thousands of these pages."""
     context["script_files"] = [file for file in context["script_files"] if file.filename]
     if _NO_MENUS in (context.get("meta") or {}):
         for kind, used in _USED_WITHOUT_MENUS.items():
             context[kind] = [file for file in context[kind] if str(file.filename).endswith(used)]
 
 
-def contents_of(sections: Sequence[Section]) -> str:
+def contents_of(sections: Sequence[Heading]) -> str:
     """Return the list of the headings of a page as Sphinx makes it, which the theme reads."""
-    title, *rest = sections
-    return str(tag("ul", tag("li", tag("a", title.title, class_="reference internal", href="#"), _below(rest, title.level + 1))))
+    title, *others = sections
+    return str(tag("ul", tag("li", tag("a", title.title, class_="reference internal", href="#"), _below(others, title.level + 1))))
 
 
-def _below(sections: Sequence[Section], level: int) -> Html:
+def _below(sections: Sequence[Heading], level: int) -> Html:
     """Return the list of the sections of a level, each with those below it."""
-    starts = [place for place, section in enumerate(sections) if section.level == level]
+    starts = [index for index, section in enumerate(sections) if section.level == level]
     ends = pairwise([*starts, len(sections)])
     items = [tag("li", _to(sections[start]), _below(sections[start + 1 : end], level + 1)) for start, end in ends]
     return tag("ul", *items) if items else NOTHING
 
 
-def _to(section: Section) -> Html:
-    return tag("a", section.title, class_="reference internal", href=f"#{section.place}")
+def _to(section: Heading) -> Html:
+    return tag("a", section.title, class_="reference internal", href=f"#{section.anchor}")
+
+
+class PageFrame:
+    """A page that is split at its content. Its addresses are those of a page one folder below the top."""
+
+    def __init__(self, page: Path) -> None:
+        """Read the page without content.
+
+        Raises:
+            TachologError: the page was not written whole, or the theme made one of another form.
+        """
+        text = page.read_text(encoding="utf-8") if page.is_file() else ""
+        if not text.rstrip().endswith("</html>"):
+            raise TachologError(f"{page}: the page could not be written whole. Is the disk full?")
+        before, mark, remainder = text.partition(_BODY)
+        _, end, after = remainder.rpartition(_END)
+        if not mark or not end or FRAME_TITLE not in before:
+            raise TachologError(f"{page}: the page has no article, so no page of a log can be made from it")
+        self.digest = sha256(text.encode()).hexdigest()
+        self._before, self._after = _once(_VIEWPORT, _squeezed(before)), _squeezed(after)
+
+    def page(self, document: str, title: str, content: str) -> str:
+        """Return a whole page: its heading and its content. Addresses in it are those of the page; ``document`` says how deep the page lies."""
+        up = "../" * document.count("/") or "./"
+        head = _readdressed(self._before, up).replace(FRAME_TITLE, esc(title))
+        return f"{head}{_BODY}{heading(title)}{content}{_END}{_readdressed(self._after, up)}"
+
+
+def _once(pattern: re.Pattern[str], text: str) -> str:
+    """Return text in which only the first match is left: Sphinx and the theme both write the same element."""
+    first = pattern.search(text)
+    return text if first is None else text[: first.end()] + pattern.sub("", text[first.end() :])
+
+
+def _readdressed(text: str, up: str) -> str:
+    return _ADDRESS.sub(lambda match: f"{match[1]}{up}", text)
+
+
+def _squeezed(text: str) -> str:
+    """Return HTML without its comments, blank lines and indents. Elements of scripts stay as they are."""
+    return "".join(part if part.startswith("<script") else _BLANK.sub("\n", _COMMENT.sub("", part)) for part in _SCRIPT.split(text))
+
+
+def heading(title: str) -> Html:
+    """Return the heading of a page with the anchors that Sphinx and MyST give one."""
+    anchor, other = make_id(title) or "top", github_slugify(title)
+    link = tag("a", "#", href=f"#{anchor}", class_="headerlink", title="Link to this heading")
+    return join([tag("span", id=other) if other != anchor else "", tag("h1", title, link, id=anchor)])

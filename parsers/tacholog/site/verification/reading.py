@@ -6,12 +6,17 @@ the reader finds no result, although the site does not lie. So such a number cou
 
 from __future__ import annotations
 
+import gzip
 import math
+import os
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacholog.errors import UnreadableInput
+from tacholog.evidence import open_evidence, read_evidence
 from tacholog.formats.source import LogText
 from tacholog.privacy.free_text import MASK
 from tacholog.privacy.logs import is_withheld
@@ -37,10 +42,10 @@ def reads(text: str, value: float) -> bool:
 
 
 class OfferedLogs:
-    """The offered logs of a site, to ask what stands in them beside what their readers find."""
+    """The offered logs of a site. They may print numbers that their readers do not find."""
 
     def __init__(self, paths: Mapping[tuple[str, str], Path]) -> None:
-        """Remember where each log is, by the names of its run and its own. Of one that is gone or damaged there is no file."""
+        """Remember the path of each log by its run and name. A log that is missing or damaged has no file."""
         self._paths = {key: path for key, path in paths.items() if path.is_file()}
         self._are_masked: dict[tuple[str, str], bool] = {}
 
@@ -51,26 +56,26 @@ class OfferedLogs:
             self._are_masked[key] = key in self._paths and any(MASK in text or is_withheld(text) for _, text in _lines(self._paths[key]))
         return self._are_masked[key]
 
-    def printed(self, offered: pd.DataFrame, found: Iterable[str]) -> dict[tuple[str, str], set[str]]:
-        """Return the ids of numbers that only their lines show, by run and log: those that are not found, in logs of which text is masked.
+    def printed(self, offered: pd.DataFrame, logged_ids: Iterable[str]) -> dict[tuple[str, str], set[str]]:
+        """Return, by run and log, the ids of numbers that readers do not find and their lines print, in logs with masked text.
 
         Args:
             offered: the numbers that the site offers.
-            found: the ids that the logs give.
+            logged_ids: the ids that the logs give.
         """
-        missing = offered[~offered["id"].isin(set(found)) & offered["line"].notna()]
+        missing = offered[~offered["id"].isin(set(logged_ids)) & offered["line"].notna()]
         by_log = missing.assign(last_line=missing["last_line"].fillna(missing["line"])).groupby(["run", "log"], sort=False)
         masked = {(str(run), str(log)): rows for (run, log), rows in by_log if self.is_masked(str(run), str(log))}
         return {key: ids for key, rows in masked.items() if (ids := self._printed(key, rows))}
 
     def _printed(self, key: tuple[str, str], rows: pd.DataFrame) -> set[str]:
         """Return the ids whose values all stand on their lines."""
-        places = [range(first, min(last, first + _MOST_LINES) + 1) for first, last in zip(rows["line"], rows["last_line"], strict=True)]
-        wanted = {line for lines in places for line in lines}
+        line_ranges = [range(first, min(last, first + _MOST_LINES) + 1) for first, last in zip(rows["line"], rows["last_line"], strict=True)]
+        wanted = {line for lines in line_ranges for line in lines}
         texts = {line: number_texts(text) for line, text in _lines(self._paths[key]) if line in wanted}
         wrong = {
             number
-            for number, lines, value in zip(rows["id"], places, rows["value"], strict=True)
+            for number, lines, value in zip(rows["id"], line_ranges, rows["value"], strict=True)
             if not (math.isnan(value) or any(reads(text, abs(value)) for line in lines for text in texts.get(line, ())))
         }
         return {*rows["id"]} - wrong
@@ -80,3 +85,47 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     with path.open("rb") as stream:
         for line in LogText(stream).lines():
             yield line.number, line.shown  # What stood before each line may be withheld, so it is not looked for.
+
+
+_MOST_READ = 2**28  # bytes of one file that is read as a whole, such as a page
+# What is compressed may be a thousand times as long. Texts of a site have been 56 times as long.
+_LEAST_UNPACKED, _MOST_TIMES = 2**26, 200
+_MOST_UNPACKED = 2**32
+_PIECE_BYTES = 2**20
+
+
+def read_foreign(site: Path, name: str) -> bytes:
+    """Return the bytes of a file of a site.
+
+    Raises:
+        UnreadableInput: it is missing, no regular file, behind a link, or too large.
+    """
+    content = read_evidence(site, name, _MOST_READ + 1)
+    if len(content) > _MOST_READ:
+        raise UnreadableInput(f"it is larger than {_MOST_READ >> 20} MiB")
+    return content
+
+
+def unpacked_pieces(site: Path, name: str) -> Iterator[bytes]:
+    """Yield what a file of a site holds that is compressed with gzip.
+
+    Raises:
+        UnreadableInput: it cannot be read, or unpacks to more than its size allows.
+    """
+    size = 0
+    with open_evidence(site, name) as stream:
+        limit = most_unpacked(os.fstat(stream.fileno()).st_size)
+        try:
+            with gzip.GzipFile(fileobj=stream) as packed:
+                while piece := packed.read(_PIECE_BYTES):
+                    size += len(piece)
+                    if size > limit:
+                        raise UnreadableInput(f"it holds more than {limit >> 20} MiB, too much for its size")
+                    yield piece
+        except (OSError, EOFError, zlib.error) as error:
+            raise UnreadableInput(f"it cannot be read: {error}") from error
+
+
+def most_unpacked(size_bytes: int) -> int:
+    """Return how many bytes a file of this size may hold."""
+    return min(_LEAST_UNPACKED + _MOST_TIMES * size_bytes, _MOST_UNPACKED)
