@@ -1,4 +1,4 @@
-"""Both sides' numbers as cells: what names each row, its conditions, one value for each run, and which cells stand against each other."""
+"""Both sides' numbers as cells: the name of each row, its conditions, one value for each run, and the pairs of cells to compare."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from msgspec.structs import replace
 from numpy.typing import NDArray
+from pandas.api.types import union_categoricals
 
 from tacholog.compare import comparable
 from tacholog.compare.comparable import A_REFERENCE, BYTES, STATED, as_text
@@ -22,8 +24,6 @@ from tacholog.schema.records import BOUNDS
 from tacholog.schema.tables import RESULTS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tacholog.store.frames import Dataset
 
 
@@ -96,11 +96,11 @@ class CellTable(NamedTuple):
         return slice(first, first + int(self.runs[cell]))
 
     def groups(self, names: Iterable[str]) -> Integers:
-        """Number the cells by what they state in several columns: cells have the same number where all of these are equal."""
+        """Number the cells by their values in several columns: cells have the same number if all of these values are equal."""
         return groups([self.stated[name].codes for name in names], len(self.tested))
 
     def column(self, name: str, cell: Integers) -> list[Any]:
-        """Return what these cells state in a column; ``None`` for what is not known."""
+        """Return the values of these cells in a column; ``None`` for unknown values."""
         words = [*self.stated[name].categories.tolist(), None]
         return list(map(words.__getitem__, self.stated[name].codes[cell].tolist()))
 
@@ -188,7 +188,7 @@ def reduced_values(cells: CellTable, function: np.ufunc) -> Floats:
 
 
 def run_sets(cells: CellTable, codes: Integers) -> Integers:
-    """A number for the runs of each cell: cells share it whose runs have the same codes (one for each run of both sides)."""
+    """A number for the set of runs of each cell: cells with the same runs, by their codes, have the same number."""
     names = np.random.default_rng(1).integers(0, 2**62, int(codes.max(initial=0)) + 1, dtype=np.uint64)
     totals = np.concatenate([[np.uint64(0)], np.cumsum(names[codes][cells.value_run])])
     first, count = cells.first, cells.runs
@@ -216,9 +216,6 @@ def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
 
 def _column(parts: Sequence[pd.Series]) -> pd.Categorical:
     """Return a column of both sides as one, its words in order."""
-    import pandas as pd
-    from pandas.api.types import union_categoricals
-
     parts = [part for part in parts if len(part)] or parts[:1]  # With only one side, there is nothing to join.
     if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # `concat` would expand categories, row by row.
         return union_categoricals([part.array for part in parts], sort_categories=True)
@@ -227,24 +224,18 @@ def _column(parts: Sequence[pd.Series]) -> pd.Categorical:
 
 def _labels(sides: Sequence[Dataset]) -> dict[str, pd.Categorical]:
     """A column for each label that any run has, one value a run."""
-    import pandas as pd
-
     texts = [text if isinstance(text, str) else None for side in sides for text in side.runs.reindex(columns=["labels"])["labels"]]
     labels = [labels_of(text) for text in texts]
     return {name: pd.Categorical([labels_of_run.get(name) for labels_of_run in labels]) for name in label_fields(texts)}
 
 
 def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> Integers:
-    import pandas as pd
-
     positions = [pd.Index(side["run"]).get_indexer(pd.Index(frame["run"])) for side, frame in zip((old, new), frames, strict=True)]
     return np.concatenate([positions[0], positions[1] + len(old)]).astype(np.int64)
 
 
 def groups(columns: Sequence[NDArray[Any]], count: int) -> Integers:
     """Number the rows of these columns: equal rows have the same number. Numbers begin with 0, in the order of first appearance."""
-    import pandas as pd
-
     numbers = np.zeros(count, np.int64)
     for column in columns:
         codes = column.astype(np.int64)

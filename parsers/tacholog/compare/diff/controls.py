@@ -1,7 +1,7 @@
 """Code or host? The controls answer: rows that no release changes, measured beside the others.
 
 Controls that moved show that the host changed. How much that explains of other rows is estimated from how much the controls moved, and how
-differently: a row is called better or worse only if it lies outside of what one more row may do with a probability of 95 %, for all rows together.
+differently: a row is called better or worse only if it is outside of the range of one more row of this kind, at 95 % for all rows together.
 Nothing is divided by a control: the host need not have the same effect on every row.
 
 One test over all controls and their mean decides whether they moved: by pairs, by sessions, or by the runs of two blocks.
@@ -34,7 +34,7 @@ from tacholog.compare.statistics import (
 from tacholog.runs.labels import CONTROL
 
 _LEVEL = 0.03  # of the test of the controls: chosen by simulation, see tests/diff/test_controls.py
-_LEAST = 2  # controls are needed to know how differently rows move
+_LEAST = 2  # so many controls are needed to know how differently rows move
 
 
 class HostChange(NamedTuple):
@@ -92,7 +92,7 @@ def host_change(controls: RowArrays, others: int, order: Sequence[RunOrder]) -> 
 
 
 def _range(shift: Floats, error: Floats, mean: float, rows: int) -> tuple[float, float]:
-    """The range in which so many more rows lie together with a probability of 95 %; a single control does not show how differently rows move."""
+    """The range that holds so many more rows together with a probability of 95 %; a single control does not show how differently rows move."""
     count = len(shift)
     if count < _LEAST:
         return -np.inf, np.inf

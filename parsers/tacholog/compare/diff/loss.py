@@ -87,7 +87,7 @@ def losses(
         pairs: the rows in which a run lost something.
         judged: the judgements of the conditions, and the index of each row's judgement.
         runs: the order of both sides' runs, and a code for each: the same for a run that is on both sides.
-        policy: what counts as a change.
+        policy: the thresholds.
     """
     (judgements, which), (order, codes) = judged, runs
     judgement_of = [judgements[index] for index in which.tolist()]

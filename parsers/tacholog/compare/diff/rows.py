@@ -108,7 +108,7 @@ def curves(arrays: RowArrays, policy: Policy) -> tuple[Curve, ...]:
 
 
 def _without_sizes(keys: list[RowKey], rows: Integers) -> list[RowKey]:
-    """The keys of these rows, as those of all sizes together."""
+    """The keys of these rows without their sizes."""
     sizes = dict.fromkeys(SIZE)
     return [msgspec.structs.replace(keys[row], **sizes) for row in rows.tolist()]
 
