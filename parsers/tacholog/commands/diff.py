@@ -37,8 +37,7 @@ import click
 import msgspec
 
 from tacholog import terminal
-from tacholog.commands.shared.arguments import complete_release, reading_options, work_of
-from tacholog.commands.shared.defaults import defaults
+from tacholog.commands.shared.arguments import complete_release, known_roots, reading_options, work_of
 from tacholog.commands.shared.messages import UNREADABLE_EXIT, print_complaints
 from tacholog.commands.shared.output import write_output
 from tacholog.compare.policy import Policy, read_policy
@@ -244,16 +243,6 @@ def write_report(output: str, report: Comparison, text: str, path: Path | None) 
         (terminal.data if output in _DATA else partial(click.echo, nl=False))(text)
     else:
         write_output(path, text.encode())
-
-
-def known_roots() -> tuple[Path, ...]:
-    """Return the folders of `defaults`, else the ``data/`` of the checkout, and the campaigns in ``build/runs/``, the newest first."""
-    from tacholog.campaign import campaign_folders
-
-    if folders := defaults().folders():
-        return folders
-    root = checkout() or Path.cwd()
-    return tuple(path for path in (root / "data", *reversed(campaign_folders(root / "build" / "runs"))) if path.is_dir())
 
 
 def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:

@@ -28,8 +28,8 @@ import click
 import msgspec
 
 from tacholog import terminal
-from tacholog.commands.diff import is_bare, known_roots, mention_releases
-from tacholog.commands.shared.arguments import Folder, complete_release, home
+from tacholog.commands.diff import is_bare, mention_releases
+from tacholog.commands.shared.arguments import Folder, complete_release, home, known_roots
 from tacholog.commands.shared.messages import mention_order, print_complaints
 from tacholog.commands.shared.output import write_output
 from tacholog.compare.requirements.result import VERDICTS
