@@ -58,12 +58,12 @@ others = st.sampled_from(
 
 def steady(low: int, count: int) -> list[str]:
     """Answers whose extremes grow apart as in a real log."""
-    return [answer(max(low - at // 3, 0), at % 3, low + at, at / 7) for at in range(count)]
+    return [answer(max(low - index // 3, 0), index % 3, low + index, index / 7) for index in range(count)]
 
 
 def with_cpu(lines: list[str]) -> list[str]:
     """The lines of a run with processor time."""
-    return [f"{line} CPU: {at * 7 % 11:.2f}%" for at, line in enumerate(lines)]
+    return [f"{line} CPU: {index * 7 % 11:.2f}%" for index, line in enumerate(lines)]
 
 
 stretches = st.one_of(
@@ -100,14 +100,14 @@ def test_lines_read_at_once_are_those_read_one_by_one(lines: list[str], end: str
 @pytest.mark.parametrize(
     ("line", "records"),
     [
-        (lambda at: summary(63000, 20000 + at, 30, at % 2 * 600, 0.0), 300),
-        (lambda at: interval(1024, 20000 + at, 19000, at % 3 * 7, 0.0), 300),
-        (lambda at: answer(max(40 - at, 3), 1, 100 + at, 1.5), 300),
+        (lambda index: summary(63000, 20000 + index, 30, index % 2 * 600, 0.0), 300),
+        (lambda index: interval(1024, 20000 + index, 19000, index % 3 * 7, 0.0), 300),
+        (lambda index: answer(max(40 - index, 3), 1, 100 + index, 1.5), 300),
     ],
     ids=["summaries", "intervals of throughput", "intervals of latency"],
 )
 def test_a_long_run_is_read_at_once(line: Callable[[int], str], records: int) -> None:
-    text = "********** New data length is 1024\n" + "".join(line(at) + "\n" for at in range(records))
+    text = "********** New data length is 1024\n" + "".join(line(index) + "\n" for index in range(records))
 
     batches = list(Scan(LogText(io.BytesIO(text.encode())), "rti").batches())
 
@@ -115,21 +115,21 @@ def test_a_long_run_is_read_at_once(line: Callable[[int], str], records: int) ->
 
 
 def test_a_line_in_doubt_costs_only_itself() -> None:
-    lines = [summary(1024, 20000 + at, 30, 0, 0.0) for at in range(300)]
+    lines = [summary(1024, 20000 + index, 30, 0, 0.0) for index in range(300)]
     lines[150] = summary(1024, 20000, 30, 0, 5000.0)
 
-    found, scan = events("\n".join(lines) + "\n", 2)
+    all_events, scan = events("\n".join(lines) + "\n", 2)
 
-    assert [event.line for event in found if isinstance(event.what, Broken)] == [151]
+    assert [event.line for event in all_events if isinstance(event.what, Broken)] == [151]
     assert scan.account.records == 299
 
 
 def test_a_printed_zero_is_a_bound_among_many() -> None:
-    lines = [answer(0, 1, 100 + at, 1.5) for at in range(300)]
+    lines = [answer(0, 1, 100 + index, 1.5) for index in range(300)]
 
-    found, _ = events("********** New data length is 64\n" + "\n".join(lines) + "\n", 2)
+    all_events, _ = events("********** New data length is 64\n" + "\n".join(lines) + "\n", 2)
 
-    record = found[200].what
+    record = all_events[200].what
     low = record.number("latency", "min")  # type: ignore[union-attr]
     assert (low.value, low.bound, low.resolution) == (1000, "<", 1000)  # type: ignore[union-attr]
 
@@ -158,8 +158,8 @@ def test_a_long_log_with_changed_numbers_says_the_same_read_at_once_and_line_by_
     """A changed digit leaves the shape of the line unchanged: only the checks of its numbers notice it."""
     chance = random.Random(seed)  # noqa: S311
     text = bytearray(log.text(60, seed).encode())
-    digits = [place for place, byte in enumerate(text) if chr(byte).isdigit() and place >= len(log.head)]
-    for place in chance.sample(digits, chance.randint(1, 12)):
-        text[place] = ord(chance.choice("0123456789"))
+    digits = [offset for offset, byte in enumerate(text) if chr(byte).isdigit() and offset >= len(log.head)]
+    for offset in chance.sample(digits, chance.randint(1, 12)):
+        text[offset] = ord(chance.choice("0123456789"))
 
     check_bulk(log.format, bytes(text))

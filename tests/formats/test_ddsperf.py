@@ -199,8 +199,12 @@ def test_trailing_zeros_that_the_tool_leaves_out_are_known_digits() -> None:
 def test_processor_time_is_the_sum_over_threads_and_the_peak_is_kept() -> None:
     log = read(LOGS / "sub.log")
 
-    own, peers = intervals(log, "ddsperf-process")[1:3]
-    assert (own.participant, values(own, "cpu"), values(own, "peak_memory")) == (None, {"mean": 20}, {"max": 7549747})  # 0+1+14+5 %, 7.2 MB
+    own_use, peers = intervals(log, "ddsperf-process")[1:3]
+    assert (own_use.participant, values(own_use, "cpu"), values(own_use, "peak_memory")) == (
+        None,
+        {"mean": 20},
+        {"max": 7549747},
+    )  # 0+1+14+5 %, 7.2 MB
     assert (peers.participant, values(peers, "cpu")) == ("peer 1", {"mean": 31})  # 2+0+22+7 %
     (summary,) = summaries(log)
     assert values(summary, "cpu") == {"mean": (20 + 41 + 71 + 35) / 4}
@@ -255,15 +259,15 @@ def test_counters_of_several_sizes_are_sums_of_their_own_seconds() -> None:
 
 
 def test_a_process_that_starts_anew_under_the_same_number_has_a_summary_of_its_own() -> None:
-    one = "[1] participant vm:1: new (self)\n" + SUB.format(1, 500, 0, 500, 0, "0.50", "4.10")
+    process = "[1] participant vm:1: new (self)\n" + SUB.format(1, 500, 0, 500, 0, "0.50", "4.10")
 
-    assert [values(summary, "messages_received") for summary in summaries(read_text(one + one, "ddsperf"))] == [{"total": 500}] * 2
+    assert [values(summary, "messages_received") for summary in summaries(read_text(process + process, "ddsperf"))] == [{"total": 500}] * 2
 
 
 def test_a_second_printed_twice_counts_once() -> None:
-    one, two = SUB.format(1, 500, 0, 500, 0, "0.50", "4.10"), SUB.format(2, 900, 0, 400, 0, "0.40", "3.28")
+    first, second = SUB.format(1, 500, 0, 500, 0, "0.50", "4.10"), SUB.format(2, 900, 0, 400, 0, "0.40", "3.28")
 
-    (summary,) = summaries(read_text(one + two + two + one, "ddsperf"))
+    (summary,) = summaries(read_text(first + second + second + first, "ddsperf"))
 
     assert summary.samples == 900
     assert values(summary, "message_rate") == {"mean": 400}
@@ -350,8 +354,8 @@ def test_lines_of_2019_have_no_context_switches() -> None:
         "[21179] 2.000  eno2: xmit 0% recv 41% [30721860914 29785042283]\n"
     )
 
-    own, peer = intervals(log, "ddsperf-process")
-    assert (values(own, "cpu"), values(own, "peak_memory")) == ({"mean": 105.0}, {"max": round(4.4 * 2**20)})
+    own_use, peer = intervals(log, "ddsperf-process")
+    assert (values(own_use, "cpu"), values(own_use, "peak_memory")) == ({"mean": 105.0}, {"max": round(4.4 * 2**20)})
     assert (values(peer, "cpu"), values(peer, "peak_memory")) == ({"mean": 102.0}, {"max": round(4.5 * 2**20)})
     assert (log.broken, log.unknown) == ([], [])
 

@@ -240,11 +240,11 @@ def test_no_block_takes_the_size_of_the_one_before(seam: str) -> None:
 
 def test_rows_of_two_senders_are_not_one_block() -> None:
     lines = (LOGS / "latency-6.2-sender.log").read_text().splitlines(keepends=True)
-    first = next(at for at, line in enumerate(lines) if line.startswith("Zero copy"))
-    rest = next(at for at, line in enumerate(lines) if line.startswith("Messages sent"))
+    first = next(index for index, line in enumerate(lines) if line.startswith("Zero copy"))
+    last = next(index for index, line in enumerate(lines) if line.startswith("Messages sent"))
 
     for seam in (["-" * 44 + "\n"] * 2, [lines[first]]):
-        assert read_text("".join([*lines[: first + 1], *seam, *lines[first + 1 : rest + 1]]), "ecal").records == []
+        assert read_text("".join([*lines[: first + 1], *seam, *lines[first + 1 : last + 1]]), "ecal").records == []
 
 
 def test_messages_sent_are_derived_where_only_those_asked_for_are_printed() -> None:
@@ -375,11 +375,11 @@ def test_a_block_at_the_end_of_a_cut_log_is_broken() -> None:
 def test_a_block_is_read_where_the_log_ends_in_a_last_row_that_a_unit_closes_or_that_says_again_what_others_say(sample: str, end: str) -> None:
     text = (LOGS / sample).read_text(encoding="utf-8")
     cut = text[: text.rindex(end) + len(end)]
-    whole = read_text(text[: text.index("\n", len(cut)) + 1], "ecal").records
+    complete = read_text(text[: text.index("\n", len(cut)) + 1], "ecal").records
 
     log = read_text(cut, "ecal")
 
-    assert log.records == whole
+    assert log.records == complete
     assert log.broken == []
 
 
@@ -433,12 +433,12 @@ def test_a_receivers_block_may_stand_within_a_senders() -> None:
 def test_the_grid_of_5_6_has_its_unit_beside_the_size_and_iceoryx_in_its_last_column() -> None:
     log = read(LOGS / "performance-5.6.rst")
 
-    shown = {
+    means = {
         (r.payload_bytes, r.participant, r.conditions.transport): (r.numbers[0].value, r.samples)
         for r in log.records
         if r.payload_bytes in {1024, 512 * 1024, 1024 * 1024, 16384 * 1024}
     }
-    assert shown == {
+    assert means == {
         (1024, "Win10 AMD64", "eCAL SHM"): (10_000, 200_000),
         (1024, "Ubuntu18 AMD64", "eCAL SHM"): (4_000, 200_000),
         (1024, "Ubuntu18 AMD64", "Iceoryx SHM"): (6_000, 200_000),

@@ -60,11 +60,11 @@ def package(tmp_path: Path) -> Path:
 
 
 def test_the_example_of_a_block_reads_its_log_and_holds_to_what_holds_for_every_format(package: Path) -> None:
-    places = os.pathsep.join(place for place in (str(package), os.environ.get("PYTHONPATH", "")) if place)
+    path = os.pathsep.join(folder for folder in (str(package), os.environ.get("PYTHONPATH", "")) if folder)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(package / "test_blocks.py")],
         cwd=package,
-        env=os.environ | {"PYTHONPATH": places},
+        env=os.environ | {"PYTHONPATH": path},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -58,8 +58,8 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(package: Path, cwd: Path, *words: str) -> str:
     """Run a Python program in a folder with the package installed; return its output."""
-    places = os.pathsep.join(place for place in (str(package), os.environ.get("PYTHONPATH", "")) if place)
-    environment = os.environ | {"PYTHONPATH": places, "COLUMNS": "200"}
+    path = os.pathsep.join(part for part in (str(package), os.environ.get("PYTHONPATH", "")) if part)
+    environment = os.environ | {"PYTHONPATH": path, "COLUMNS": "200"}
     done = subprocess.run(
         [sys.executable, "-m", *words],
         cwd=cwd,
@@ -75,15 +75,15 @@ def run(package: Path, cwd: Path, *words: str) -> str:
 
 
 def test_the_page_shows_what_the_format_reads(package: Path) -> None:
-    shown = re.search(r"^\$ tacholog (parse docs/example-logs/.*)\n((?:.*\n)*?)```", PAGE, flags=re.MULTILINE)
+    example = re.search(r"^\$ tacholog (parse docs/example-logs/.*)\n((?:.*\n)*?)```", PAGE, flags=re.MULTILINE)
 
-    assert shown
-    assert run(package, ROOT, "tacholog", *shown[1].split()) == shown[2]
+    assert example
+    assert run(package, ROOT, "tacholog", *example[1].split()) == example[2]
 
 
 def test_the_example_holds_to_what_holds_for_every_format(package: Path) -> None:
     (package / "test_fio.py").write_text(TESTS)
 
-    said = run(package, package, "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(package / "test_fio.py"))
+    output = run(package, package, "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(package / "test_fio.py"))
 
-    assert re.search(r"^19 passed", said, re.MULTILINE)
+    assert re.search(r"^19 passed", output, re.MULTILINE)

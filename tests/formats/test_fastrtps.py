@@ -146,7 +146,7 @@ def test_a_row_without_the_header_of_its_table_is_broken() -> None:
 
 def test_a_row_of_another_table_is_told_by_its_size() -> None:
     lines = (LOGS / "throughput-1.9.3.log").read_text().splitlines(keepends=True)
-    without_second_header = [line for at, line in enumerate(lines) if not (at > 120 and not line.lstrip()[:1].isdigit())]
+    without_second_header = [line for index, line in enumerate(lines) if not (index > 120 and not line.lstrip()[:1].isdigit())]
 
     log = read_text("".join(without_second_header), "fastrtps")
 
@@ -311,8 +311,8 @@ def test_quoted_rates_belong_to_the_headings_above_them() -> None:
         (16, 200, 38.538e6),
         (32, 100, 77.165e6),
     ]
-    (one,) = read(LOGS / "throughput-16-500.csv").records
-    assert (one.conditions.demand, one.conditions.reliability, value(one, "goodput")) == (500, "reliable", 38.4677e6)
+    (record,) = read(LOGS / "throughput-16-500.csv").records
+    assert (record.conditions.demand, record.conditions.reliability, value(record, "goodput")) == (500, "reliable", 38.4677e6)
 
 
 def test_as_many_quoted_rates_as_headings_are_needed() -> None:
@@ -397,14 +397,14 @@ def test_a_last_row_of_a_throughput_table_that_is_cut_keeps_its_closed_cells(end
 )
 def test_each_generation_of_the_throughput_table_keeps_its_closed_cells(sample: str, end: str, received: int, goodput: float | None) -> None:
     text = (LOGS / sample).read_text(encoding="utf-8")
-    whole = read_text(text, "fastrtps").records
+    complete = read_text(text, "fastrtps").records
     log = read_text(text[: text.rindex(end) + len(end)], "fastrtps")
 
     last = log.records[-1]
-    assert (len(log.records), log.broken) == (len(whole), [])
+    assert (len(log.records), log.broken) == (len(complete), [])
     assert value(last, "messages_received", "total") == received
     assert {number.value for number in last.numbers if number.metric == "goodput"} == ({goodput} if goodput else set())
-    assert last.conditions.definition == whole[-1].conditions.definition
+    assert last.conditions.definition == complete[-1].conditions.definition
 
 
 @pytest.mark.parametrize(
@@ -417,10 +417,10 @@ def test_each_generation_of_the_throughput_table_keeps_its_closed_cells(sample: 
 )
 def test_a_last_row_of_a_throughput_table_whose_closed_cells_do_not_stand_by_themselves_is_refused(sample: str, end: str) -> None:
     text = (LOGS / sample).read_text(encoding="utf-8")
-    whole = read_text(text, "fastrtps").records
+    complete = read_text(text, "fastrtps").records
     log = read_text(text[: text.rindex(end) + len(end)], "fastrtps")
 
-    assert log.records == whole[:-1]
+    assert log.records == complete[:-1]
     assert [broken.partition(": ")[2] for broken in log.broken] == ["a row of this table is cut short or garbled"]
 
 

@@ -60,12 +60,12 @@ def scanned(data: bytes, name: str | None = None) -> tuple[Scan, list[Event]]:
     return scan, list(scan)
 
 
-def whole(path: Path) -> bytes:
+def with_line_end(path: Path) -> bytes:
     """A sample with a line end after its last line."""
     return path.read_bytes().removesuffix(b"\n") + b"\n"
 
 
-def told(events: list[Event]) -> list[tuple[int, object]]:
+def findings_with_lines(events: list[Event]) -> list[tuple[int, object]]:
     """The findings, with their lines."""
     return [(event.line, event.what) for event in events if event.what is not None]
 
@@ -73,12 +73,12 @@ def told(events: list[Event]) -> list[tuple[int, object]]:
 @pytest.mark.parametrize("dress", DRESS)
 @pytest.mark.parametrize(("name", "path"), tries(SOME, SAMPLES), ids=lambda value: value.name if isinstance(value, Path) else value)
 def test_a_log_says_the_same_however_its_bytes_are_dressed(name: str, path: Path, dress: str) -> None:
-    plain = scanned(whole(path))[1]
+    plain = scanned(with_line_end(path))[1]
 
-    scan, events = scanned(DRESS[dress](whole(path)))
+    scan, events = scanned(DRESS[dress](with_line_end(path)))
 
     assert scan.format_name == name
-    assert told(events) == told(plain)
+    assert findings_with_lines(events) == findings_with_lines(plain)
 
 
 @pytest.mark.parametrize(("name", "path"), SAMPLES, ids=lambda value: value.name if isinstance(value, Path) else value)
@@ -95,20 +95,20 @@ def test_a_line_of_ten_megabytes_is_unknown_and_costs_at_most_what_it_stands_in(
 
 def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: str) -> None:
     """Put a line somewhere into a sample, and check that it is unknown and that the records are unchanged."""
-    lines = whole(path).splitlines(keepends=True)
-    plain = {wherever(event.what) for event in scanned(whole(path), name)[1] if isinstance(event.what, Record)}
-    at = random.Random(path.name).randrange(len(lines)) + 1  # noqa: S311
+    lines = with_line_end(path).splitlines(keepends=True)
+    plain = {wherever(event.what) for event in scanned(with_line_end(path), name)[1] if isinstance(event.what, Record)}
+    index = random.Random(path.name).randrange(len(lines)) + 1  # noqa: S311
 
-    scan, events = scanned(b"".join([*lines[:at], stranger, b"\n", *lines[at:]]), name)
+    scan, events = scanned(b"".join([*lines[:index], stranger, b"\n", *lines[index:]]), name)
 
-    assert at + 1 in {number for event in events if event.kind in ("unknown", "broken") for number in event.lines}
+    assert index + 1 in {number for event in events if event.kind in ("unknown", "broken") for number in event.lines}
     assert scan.account.total == len(lines) + 1
-    found = {wherever(event.what) for event in events if isinstance(event.what, Record)}
+    contents = {wherever(event.what) for event in events if isinstance(event.what, Record)}
     if (
         name == "iperf3"
     ):  # Where each stream is announced, a line that is not text may be another announcement: then the number of streams is unknown.
         plain |= {re.sub(r"\bpublishers=\d+", "publishers=None", record) for record in plain}
-    assert {record for record in found - plain if "derived" not in record} == set()
+    assert {record for record in contents - plain if "derived" not in record} == set()
 
 
 def wherever(record: Record) -> str:
@@ -134,9 +134,9 @@ def bombs() -> dict[str, bytes]:
 @pytest.mark.parametrize("packer", PACK)
 @pytest.mark.parametrize("name", FIRST)
 def test_a_bomb_behind_a_log_is_stopped_and_the_log_is_read(name: str, packer: str, bombs: dict[str, bytes]) -> None:
-    plain = [event.what for event in scanned(whole(FIRST[name]), name)[1] if isinstance(event.what, Record)]
+    plain = [event.what for event in scanned(with_line_end(FIRST[name]), name)[1] if isinstance(event.what, Record)]
 
-    scan, events = scanned(PACK[packer](whole(FIRST[name])) + bombs[packer])
+    scan, events = scanned(PACK[packer](with_line_end(FIRST[name])) + bombs[packer])
 
     assert scan.format_name == name
     assert [event.what for event in events if isinstance(event.what, Record)] == plain

@@ -32,8 +32,8 @@ def test_a_line_is_the_mean_of_half_a_round_trip_over_one_kind_of_service() -> N
 def test_each_kind_of_service_is_a_transport() -> None:
     log = read(LOGS / "0.9.3-publish-subscribe.log")
 
-    found = [(record.conditions.transport, record.numbers[0].value) for record in log.records]
-    assert found == [("ipc", 23397), ("ipc_threadsafe", 16361), ("local", 7897), ("local_threadsafe", 2998)]
+    latencies = [(record.conditions.transport, record.numbers[0].value) for record in log.records]
+    assert latencies == [("ipc", 23397), ("ipc_threadsafe", 16361), ("local", 7897), ("local_threadsafe", 2998)]
     assert (log.broken, log.unknown) == ([], [])
 
 

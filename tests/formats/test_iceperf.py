@@ -49,11 +49,11 @@ def test_a_row_is_the_mean_of_half_a_round_trip() -> None:
 
 
 def test_two_significant_digits_tell_how_well_a_mean_is_known() -> None:
-    known = {value: resolution for _, value, resolution in means(read(LOGS / "2.0.3-leader.log"))}
+    resolutions = {value: resolution for _, value, resolution in means(read(LOGS / "2.0.3-leader.log"))}
 
-    assert known[8_200.0] == 100  # printed 8.2
-    assert known[17_000.0] == 1000  # 17
-    assert known[100_000.0] == 10_000  # 1e+02
+    assert resolutions[8_200.0] == 100  # printed 8.2
+    assert resolutions[17_000.0] == 1000  # 17
+    assert resolutions[100_000.0] == 10_000  # 1e+02
     assert {resolution for value, _, resolution in [(v, s, r) for s, v, r in means(read(LOGS / "posted-message-queue.log"))] if value == 16e6} == {
         1e6
     }
@@ -67,8 +67,10 @@ def test_a_kilobyte_is_1024_bytes() -> None:
 def test_sections_are_ways_to_hand_over_a_message() -> None:
     records = read(LOGS / "manual.log").records
 
-    ways = [(records[at].conditions.transport, records[at].conditions.data_path, records[at].numbers[0].value) for at in (0, 13, 26)]
-    assert ways == [("message queue", "copy", 3100), ("Unix domain socket", "copy", 4300), ("iceoryx", "zero-copy", 730)]
+    transports = [
+        (records[index].conditions.transport, records[index].conditions.data_path, records[index].numbers[0].value) for index in (0, 13, 26)
+    ]
+    assert transports == [("message queue", "copy", 3100), ("Unix domain socket", "copy", 4300), ("iceoryx", "zero-copy", 730)]
     assert len(records) == 39
 
 

@@ -30,7 +30,7 @@ def summaries(log: Log) -> list[Record]:
     return [record for record in log.records if record.scope == "summary"]
 
 
-def shown(record: Record) -> dict[tuple[str, str], float | None]:
+def values_of(record: Record) -> dict[tuple[str, str], float | None]:
     """The numbers of a record by metric and statistic."""
     return {(number.metric, number.statistic): number.value for number in record.numbers}
 
@@ -51,7 +51,7 @@ def test_what_was_sent_and_what_was_received_are_two_records() -> None:
         conditions=Conditions(transport="TCP", publishers=1, definition="iperf3-sent"),
     )
     assert (received.side, received.conditions.definition) == ("subscriber", "iperf3-received")
-    assert shown(received) == {
+    assert values_of(received) == {
         ("goodput", "mean"): 16.7e9,
         ("bytes_received", "total"): round(5.84 * GIB, 2),
         ("duration", "total"): 3e9,
@@ -62,7 +62,7 @@ def test_rows_of_a_second_are_intervals() -> None:
     log = logged("tcp.log")
 
     intervals = [(event.line, event.what) for event in log.events if isinstance(event.what, Record) and event.what.scope == "interval"]
-    assert [(line, shown(record)["offered_goodput", "mean"], shown(record)["retransmissions", "total"]) for line, record in intervals] == [
+    assert [(line, values_of(record)["offered_goodput", "mean"], values_of(record)["retransmissions", "total"]) for line, record in intervals] == [
         (4, 18.7e9, 47),
         (5, 15.8e9, 3),
         (6, 15.7e9, 8),
@@ -75,11 +75,11 @@ def test_streams_have_names_and_their_sum_has_none_and_the_warm_up_is_left_out()
 
     assert [record.participant for record in log.records[:4]] == ["stream 5", "stream 7", "stream 9", None]
     total = [record for record in summaries(log) if record.participant is None]
-    assert [shown(record)[metric] for record, metric in zip(total, (("offered_goodput", "mean"), ("goodput", "mean")), strict=True)] == [
+    assert [values_of(record)[metric] for record, metric in zip(total, (("offered_goodput", "mean"), ("goodput", "mean")), strict=True)] == [
         52.1e9,
         52.1e9,
     ]
-    assert shown(total[0])["retransmissions", "total"] == 7
+    assert values_of(total[0])["retransmissions", "total"] == 7
     assert len(log.records) == 16
 
 
@@ -98,7 +98,7 @@ def test_an_interval_that_does_not_say_whose_it_is_has_no_side_whatever_stands_a
 
 @pytest.mark.parametrize("name", ["tcp-both-ways.log", "server-both-ways.log"])
 def test_both_ways_at_once_are_told_apart(name: str) -> None:
-    directions = {(record.side, record.participant): shown(record) for record in summaries(logged(name))}
+    directions = {(record.side, record.participant): values_of(record) for record in summaries(logged(name))}
 
     rates = {key: numbers.get(("offered_goodput", "mean")) or numbers.get(("goodput", "mean")) for key, numbers in directions.items()}
     assert rates["subscriber", None] == 21.4e9
@@ -167,7 +167,7 @@ def test_how_many_streams_there_are_is_not_known_where_an_announcement_may_be_mi
 def test_a_receivers_datagrams_have_jitter_and_losses_and_a_senders_do_not() -> None:
     sent, received = summaries(logged("udp.log"))
 
-    assert shown(sent) == {
+    assert values_of(sent) == {
         ("offered_goodput", "mean"): 300e6,
         ("bytes_sent", "total"): 71.5 * MIB,
         ("duration", "total"): 2e9,
@@ -193,8 +193,8 @@ def test_verbose_output_says_what_was_run_and_what_it_cost() -> None:
 
     sent, received, cpu, server = summaries(log)
     assert (sent.payload_bytes, sent.conditions.publishers, sent.conditions.planned_duration_s) == (131072, 1, 2)
-    assert shown(received)["goodput", "mean"] == 46354e6
-    assert shown(cpu) == {
+    assert values_of(received)["goodput", "mean"] == 46354e6
+    assert values_of(cpu) == {
         ("cpu", "local"): 26.3,
         ("cpu", "local-user"): 1.4,
         ("cpu", "local-system"): 24.9,
@@ -202,7 +202,7 @@ def test_verbose_output_says_what_was_run_and_what_it_cost() -> None:
         ("cpu", "remote-user"): 3.5,
         ("cpu", "remote-system"): 65.2,
     }
-    assert (server.participant, shown(server)["goodput", "mean"]) == ("server output", 46.4e9)
+    assert (server.participant, values_of(server)["goodput", "mean"]) == ("server output", 46.4e9)
     assert log.account.facts.tool_version == "3.12"
     assert (log.unknown, log.broken) == ([], [])
 
@@ -211,14 +211,14 @@ def test_json_has_its_figures_in_full() -> None:
     log = logged("tcp.json")
 
     sent, received, cpu = summaries(log)
-    assert shown(sent) == {
+    assert values_of(sent) == {
         ("offered_goodput", "mean"): 18888858226.590515,
         ("bytes_sent", "total"): 7086931968,
         ("duration", "total"): 3.001529e9,
         ("retransmissions", "total"): 45,
     }
-    assert shown(received)["goodput", "mean"] == 18885712211.307755
-    assert shown(cpu)["cpu", "remote-system"] == 26.845940734162482
+    assert values_of(received)["goodput", "mean"] == 18885712211.307755
+    assert values_of(cpu)["cpu", "remote-system"] == 26.845940734162482
     assert received.payload_bytes == 131072
     assert received.conditions == Conditions(transport="TCP", load_mode="max-rate", publishers=1, definition="iperf3-received", planned_duration_s=3)
     assert (log.account.facts.tool_version, log.account.facts.start_time) == ("3.12", "2026-11-21T01:53:10Z")
@@ -235,11 +235,11 @@ def test_in_json_bytes_of_the_sender_are_not_the_receivers() -> None:
     both, sent, received = summaries(logged("udp.json"))[:3]
 
     assert both.conditions.definition == "iperf3-udp"
-    assert shown(both)["bytes_sent", "total"] == 187448800
-    assert shown(both)["messages_lost", "total"] == 7970
-    assert shown(sent)["messages_sent", "total"] == 133892
-    assert ("jitter", "mean") not in shown(sent)
-    assert shown(received) == {
+    assert values_of(both)["bytes_sent", "total"] == 187448800
+    assert values_of(both)["messages_lost", "total"] == 7970
+    assert values_of(sent)["messages_sent", "total"] == 133892
+    assert ("jitter", "mean") not in values_of(sent)
+    assert values_of(received) == {
         ("goodput", "mean"): 469726311.85981941,
         ("bytes_received", "total"): 176155000,
         ("duration", "total"): 3.00013e9,
@@ -280,7 +280,7 @@ def test_what_is_said_of_a_test_is_not_said_of_the_servers_output(changed: Chang
 
 
 def test_both_ways_in_json_are_told_apart() -> None:
-    rates = [(record.side, record.participant, shown(record).get(("goodput", "mean"))) for record in summaries(logged("tcp-both-ways.json"))]
+    rates = [(record.side, record.participant, values_of(record).get(("goodput", "mean"))) for record in summaries(logged("tcp-both-ways.json"))]
 
     assert rates[1] == ("subscriber", None, 35142594208.121483)
     assert rates[3] == ("subscriber", "server to client", 14026366945.422491)
@@ -311,7 +311,7 @@ def test_a_run_that_did_not_end_well_says_why(name: str, status: str, reason: st
 
 def test_rows_of_a_client_and_of_a_server_between_each_other_are_nobodys() -> None:
     client, server = ((LOGS / name).read_text().splitlines(keepends=True) for name in ("tcp-interrupted.log", "server-udp-two-streams-both-ways.log"))
-    opening = next(place for place, line in enumerate(server) if line.startswith("Accepted"))
+    opening = next(index for index, line in enumerate(server) if line.startswith("Accepted"))
 
     log = read_text("".join([*client[:4], *server[: opening + 3], *client[4:], *server[opening + 3 :]]))
 
@@ -340,12 +340,12 @@ def test_a_client_without_its_last_line_is_truncated(changed: Changed) -> None:
     ],
 )
 def test_a_damaged_result_costs_only_itself(changed: Changed, name: str, old: str, new: str, broken: str) -> None:
-    whole = logged(name)
+    original = logged(name)
 
     log = changed(f"iperf3/{name}", old, new) if name.endswith(".log") else sum_changed(name, old, new)
 
     assert log.broken[0] == f"text:{broken}"
-    assert len(log.records) == len(whole.records) - len(log.broken)
+    assert len(log.records) == len(original.records) - len(log.broken)
 
 
 def test_bytes_that_are_not_those_of_the_datagrams_are_of_another_result(changed: Changed) -> None:
@@ -415,7 +415,7 @@ def test_one_udp_row_for_both_sides_is_of_the_oldest_versions_only(tmp_path: Pat
     assert (log.unknown, log.broken) == ([], [])
     (both,) = summaries(log)
     assert (both.side, both.conditions.definition) == ("both", "iperf3-udp")
-    assert shown(both)["messages_lost", "total"] == 5
+    assert values_of(both)["messages_lost", "total"] == 5
 
     (tmp_path / "some.log").write_text(text.replace("Bandwidth", "Bitrate  "))
     assert len(read(tmp_path / "some.log").broken) == 1
@@ -436,21 +436,21 @@ def test_json_before_3_7_has_no_word_on_the_side_and_is_read_by_who_sent() -> No
     log = logged("tcp-3.6.json")
 
     sent, received, cpu = summaries(log)
-    assert shown(sent) == {
+    assert values_of(sent) == {
         ("offered_goodput", "mean"): 144151851.40019661,
         ("bytes_sent", "total"): 210312704,
         ("duration", "total"): pytest.approx(11.671730995178223e9),
         ("retransmissions", "total"): 0,
     }
-    assert shown(received) == {
+    assert values_of(received) == {
         ("goodput", "mean"): 142238119.17342892,
         ("bytes_received", "total"): 210311680,
         ("duration", "total"): pytest.approx(11.828709840774536e9),
     }
-    assert shown(cpu)["cpu", "remote"] == 1.4590422545102182
+    assert values_of(cpu)["cpu", "remote"] == 1.4590422545102182
     intervals = [record for record in log.records if record.scope == "interval"]
     assert [record.side for record in intervals] == ["publisher"] * 12
-    assert shown(intervals[1])["offered_goodput", "mean"] == 108236912.57318234
+    assert values_of(intervals[1])["offered_goodput", "mean"] == 108236912.57318234
     assert (log.broken, log.unknown, log.account.facts.tool_version) == ([], [], "3.6")
 
 
@@ -475,10 +475,10 @@ def test_old_udp_json_has_the_senders_bytes_and_the_receivers_count_of_datagrams
     log = logged("udp-3.1.3.json")
 
     interval, both, _ = log.records
-    assert (interval.side, shown(interval)["messages_sent", "total"]) == ("publisher", 10000)
+    assert (interval.side, values_of(interval)["messages_sent", "total"]) == ("publisher", 10000)
     assert (both.scope, both.side, both.conditions.definition) == ("summary", "both", "iperf3-udp")
     # 10,000 datagrams of 8192 bytes were sent. "packets": 9996 counts up to the last that arrived, and is not the number of sent datagrams.
-    assert shown(both) == {
+    assert values_of(both) == {
         ("offered_goodput", "mean"): 834711189.017002,
         ("bytes_sent", "total"): 81920000,
         ("duration", "total"): pytest.approx(785134000),
@@ -529,8 +529,8 @@ def test_a_stream_whose_rate_is_over_its_end_lasted_until_then() -> None:
     received = next(record for record in read_text(text, "iperf3").records if record.participant == "stream 5" and record.side == "subscriber")
 
     # "end": 11.8287, "seconds": 11.6717 and 142.238 Mbit/s of 210311680 bytes, which took 11.8287 s.
-    assert shown(received)["goodput", "mean"] == 142238119.17342892
-    assert shown(received)["duration", "total"] == pytest.approx(11.828709840774536e9)
+    assert values_of(received)["goodput", "mean"] == 142238119.17342892
+    assert values_of(received)["duration", "total"] == pytest.approx(11.828709840774536e9)
 
 
 def test_a_udp_row_behind_the_words_of_a_summary_is_a_summary_without_a_rule() -> None:
@@ -539,9 +539,9 @@ def test_a_udp_row_behind_the_words_of_a_summary_is_a_summary_without_a_rule() -
     (both,) = log.records
     assert (both.scope, both.side, both.conditions.definition) == ("summary", "both", "iperf3-udp")
     assert both.number("offered_goodput", "mean") == Number(metric="offered_goodput", statistic="mean", value=1.06e9, resolution=1e7)
-    assert shown(both)["messages_lost", "total"] == 135795
-    assert ("messages_sent", "total") not in shown(both)
-    assert shown(both)["loss", "total"] == pytest.approx(135795 / 162217)
+    assert values_of(both)["messages_lost", "total"] == 135795
+    assert ("messages_sent", "total") not in values_of(both)
+    assert values_of(both)["loss", "total"] == pytest.approx(135795 / 162217)
     assert (log.broken, log.unknown) == ([], [])
 
 
@@ -556,9 +556,9 @@ def test_datagrams_that_an_old_row_calls_sent_are_those_that_arrived_or_were_mis
     log = logged("udp-3.1.log")
 
     *intervals, both = log.records
-    assert [shown(record)["messages_sent", "total"] for record in intervals] == [81, 90, 90, 90, 89, 90, 90, 90, 90, 89]
+    assert [values_of(record)["messages_sent", "total"] for record in intervals] == [81, 90, 90, 90, 89, 90, 90, 90, 90, 89]
     # "Sent 889 datagrams" is true here, but of 10 datagrams such a log says "Sent 1" (esnet/iperf issue 698): so it is not said.
-    assert shown(both) == {
+    assert values_of(both) == {
         ("offered_goodput", "mean"): 1.04e6,
         ("bytes_sent", "total"): round(1.24 * MIB, 2),
         ("duration", "total"): 10e9,
@@ -582,8 +582,8 @@ def test_a_servers_old_udp_summary_does_not_know_the_bytes_sent() -> None:
         Number(metric="offered_goodput", statistic="mean", value=None, marks=("impossible",)),
         Number(metric="bytes_sent", statistic="total", value=None, marks=("impossible",)),
     )
-    assert shown(both)["messages_lost", "total"] == 2304
-    assert ("messages_sent", "total") not in shown(both)
+    assert values_of(both)["messages_lost", "total"] == 2304
+    assert ("messages_sent", "total") not in values_of(both)
     assert (log.broken, log.unknown) == ([], [])
 
 
@@ -599,7 +599,7 @@ def test_an_old_udp_interval_that_begins_anew_is_a_summary_that_lost_its_header(
 def test_old_rows_of_the_warm_up_are_left_out_and_the_clock_begins_anew_behind_them() -> None:
     log = logged("udp-3.1.3-reverse-omit.log")
 
-    assert [(record.scope, record.side, shown(record)["duration", "total"]) for record in log.records] == [("interval", "subscriber", 1e9)] * 3
+    assert [(record.scope, record.side, values_of(record)["duration", "total"]) for record in log.records] == [("interval", "subscriber", 1e9)] * 3
     assert (log.broken, log.unknown) == ([], [])
 
 
@@ -610,8 +610,8 @@ def test_a_jitter_of_years_is_impossible_and_costs_only_itself() -> None:
 
     for record in (*intervals, both):
         assert record.number("jitter", "mean") == Number(metric="jitter", statistic="mean", value=None, marks=("impossible",))
-    assert [shown(record)["messages_lost", "total"] for record in intervals] == [0, 0, 4]
-    assert shown(both)["offered_goodput", "mean"] == 1.10e6
+    assert [values_of(record)["messages_lost", "total"] for record in intervals] == [0, 0, 4]
+    assert values_of(both)["offered_goodput", "mean"] == 1.10e6
 
 
 def test_what_a_server_was_never_told_of_the_sender_is_impossible_and_not_zero() -> None:
@@ -631,7 +631,7 @@ def test_datagrams_both_ways_are_told_apart_in_every_row() -> None:
     log = logged("udp-both-ways.log")
 
     intervals = [record for record in log.records if record.scope == "interval"]
-    assert [(record.side, shown(record).get(("messages_sent", "total")), record.samples) for record in intervals] == [
+    assert [(record.side, values_of(record).get(("messages_sent", "total")), record.samples) for record in intervals] == [
         ("publisher", 77, 77),
         ("subscriber", None, 77),
         ("publisher", 76, 76),
@@ -649,7 +649,7 @@ def test_of_several_streams_both_ways_each_row_is_read() -> None:
         *("stream 5", "stream 6", None),
         *("server to client, stream 9", "server to client, stream 12", "server to client"),
     ]
-    assert shown(log.records[5])["messages_sent", "total"] == 78
+    assert values_of(log.records[5])["messages_sent", "total"] == 78
 
 
 def test_a_count_of_datagrams_below_none_costs_neither_its_sides_other_figures_nor_the_other_side() -> None:
@@ -660,8 +660,8 @@ def test_a_count_of_datagrams_below_none_costs_neither_its_sides_other_figures_n
     assert both.number("bytes_sent", "total") == Number(metric="bytes_sent", statistic="total", value=None, marks=("impossible",))
     # "packets": 18446744073709551612 with 0 bytes: the server did not know how much the client had sent.
     assert sent.numbers == both.numbers[:2]
-    assert shown(received)["bytes_received", "total"] == 262144
-    assert shown(received)["goodput", "mean"] == 1048521.4768832021
+    assert values_of(received)["bytes_received", "total"] == 262144
+    assert values_of(received)["goodput", "mean"] == 1048521.4768832021
     assert (log.broken, log.unknown) == ([], [])
 
 
@@ -699,7 +699,7 @@ def test_from_3_17_on_the_word_on_the_side_is_the_same_in_both_sums() -> None:
     before, name, after = text.rpartition('"sum_received"')
     newer = before.replace("iperf 3.12", "iperf 3.18") + name + after.replace('"sender":\tfalse', '"sender":\ttrue', 1)
 
-    assert [shown(record) for record in summaries(read_text(newer, "iperf3"))] == [shown(record) for record in summaries(logged("udp.json"))]
+    assert [values_of(record) for record in summaries(read_text(newer, "iperf3"))] == [values_of(record) for record in summaries(logged("udp.json"))]
     assert len(read_text(newer.replace("iperf 3.18", "iperf 3.12"), "iperf3").broken) == 1
 
 
@@ -730,7 +730,7 @@ def test_lines_behind_times_are_read_and_shown_as_they_stand() -> None:
     log = logged("tcp-timestamps.log")
 
     assert (log.unknown, log.broken) == ([], [])
-    assert [shown(record)["goodput", "mean"] for record in summaries(log) if record.side == "subscriber"] == [10.3e9]
+    assert [values_of(record)["goodput", "mean"] for record in summaries(log) if record.side == "subscriber"] == [10.3e9]
     assert next(event.text for event in log.events) == "Mon Nov 23 01:37:45 2026 Connecting to host 127.0.0.1, port 5977"
 
 
@@ -779,7 +779,7 @@ def test_lines_between_results_cost_none(name: str, sender: float | None, receiv
 def test_a_server_keeps_the_figures_of_the_receiver() -> None:
     receiver, _ = summaries(logged("server-udp-verbose.log"))
 
-    assert shown(receiver) == {
+    assert values_of(receiver) == {
         ("goodput", "mean"): 14.5e6,
         ("bytes_received", "total"): 54.5 * MIB,
         ("duration", "total"): 31.44e9,
@@ -792,7 +792,7 @@ def test_a_server_keeps_the_figures_of_the_receiver() -> None:
 def test_fewer_losses_than_none_are_impossible_and_the_row_stays() -> None:
     receiver = summaries(logged("udp-negative-loss.log"))[-1]
 
-    assert shown(receiver) == {
+    assert values_of(receiver) == {
         ("goodput", "mean"): 1.05e6,
         ("bytes_received", "total"): 128 * 1024,
         ("duration", "total"): 1e9,
@@ -818,7 +818,7 @@ def test_a_summary_whose_word_is_cut_off_is_broken_and_no_interval() -> None:
     log = read(LOGS.parent / "iperf3_samples" / "udp-summary-without-word.log", "iperf3")
 
     assert log.broken == ["udp-summary-without-word.log:15: a summary that does not say whose it is, or is cut short"]
-    assert {shown(record)["duration", "total"] for record in log.records if record.scope == "interval"} == {1.1e9}
+    assert {values_of(record)["duration", "total"] for record in log.records if record.scope == "interval"} == {1.1e9}
     assert [rate(record) for record in summaries(log)] == [2.79e9]
 
 
@@ -833,8 +833,8 @@ def test_a_damaged_member_is_shown_at_its_line() -> None:
 def test_nothing_that_arrives_is_a_loss_of_all() -> None:
     sent, received = summaries(logged("udp-total-loss.log"))
 
-    assert shown(sent)["messages_sent", "total"] == 301955
-    assert shown(received) == {
+    assert values_of(sent)["messages_sent", "total"] == 301955
+    assert values_of(received) == {
         ("goodput", "mean"): 0,
         ("bytes_received", "total"): 0,
         ("duration", "total"): 10.01e9,
@@ -859,7 +859,7 @@ def test_one_row_for_both_sides_that_counts_no_datagram_is_a_loss_of_all() -> No
 
     both = summaries(read_text(text.replace(row, nothing)))[-1]
 
-    assert (both.conditions.definition, shown(both)["loss", "total"]) == ("iperf3-udp", 1)
+    assert (both.conditions.definition, values_of(both)["loss", "total"]) == ("iperf3-udp", 1)
 
 
 def without_arrivals(text: str) -> str:
@@ -875,7 +875,7 @@ def without_arrivals(text: str) -> str:
 
 def test_nothing_that_arrives_is_a_loss_of_all_in_json_too() -> None:
     text = without_arrivals((LOGS / "udp.json").read_text(encoding="utf-8"))
-    by_definition = {record.conditions.definition: shown(record) for record in summaries(read_text(text))}
+    by_definition = {record.conditions.definition: values_of(record) for record in summaries(read_text(text))}
     assert by_definition["iperf3-sent"]["messages_sent", "total"] == 133892
     assert by_definition["iperf3-udp"]["loss", "total"] == 1
     assert by_definition["iperf3-received"]["loss", "total"] == 1
@@ -905,12 +905,12 @@ def test_every_document_says_the_same_in_every_layout(name: str, layout: str) ->
         "one line": lambda: json.dumps(document),
         "list on one line": lambda: json.dumps([document, {"iperf": document}]),
     }[layout]()
-    whole, log = logged(name), read_text(changed, "iperf3")
+    original, log = logged(name), read_text(changed, "iperf3")
 
     times = 2 if "list" in layout else 1
-    assert sorted(map(repr, anywhere(log.records))) == sorted(list(map(repr, anywhere(whole.records))) * times)
-    assert len(log.broken) == len(whole.broken) * times
-    assert (log.unknown, log.account.status) == ([], whole.account.status)
+    assert sorted(map(repr, anywhere(log.records))) == sorted(list(map(repr, anywhere(original.records))) * times)
+    assert len(log.broken) == len(original.broken) * times
+    assert (log.unknown, log.account.status) == ([], original.account.status)
 
 
 def turned(value: object) -> object:
@@ -949,7 +949,7 @@ def test_debug_output_is_known_and_its_json_does_not_say_how_the_test_ended() ->
     log = logged("tcp-debug.log")
 
     sent, received = summaries(log)
-    assert (shown(sent)["offered_goodput", "mean"], shown(received)["goodput", "mean"]) == (976e3, 956e3)
+    assert (values_of(sent)["offered_goodput", "mean"], values_of(received)["goodput", "mean"]) == (976e3, 956e3)
     assert (log.account.facts.status, log.broken, log.unknown) == ("ok", [], [])
 
 
@@ -968,7 +968,7 @@ def test_more_losses_than_datagrams_are_impossible(changed: Changed) -> None:
     number = received.number("messages_lost", "total")
     assert number is not None
     assert (number.value, number.marks) == (None, ("impossible",))
-    assert shown(received)["goodput", "mean"] == 300e6
+    assert values_of(received)["goodput", "mean"] == 300e6
 
 
 def test_rows_whose_header_is_missing_are_broken_and_say_so(changed: Changed) -> None:
@@ -988,23 +988,23 @@ def test_a_blank_before_a_rule_says_nothing(changed: Changed) -> None:
 def test_a_receiver_of_bytes_that_counts_no_datagrams_did_not_lose_them_all(changed: Changed, lost: str, value: float | None) -> None:
     text = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)", f"0.002 ms  {lost}/0 (0%)")
     received = summaries(text)[1]
-    assert (received.conditions.definition, shown(received)["messages_lost", "total"]) == ("iperf3-received", value)
-    assert ("loss", "total") not in shown(received)
-    assert shown(received)["goodput", "mean"] == 300e6
+    assert (received.conditions.definition, values_of(received)["messages_lost", "total"]) == ("iperf3-received", value)
+    assert ("loss", "total") not in values_of(received)
+    assert values_of(received)["goodput", "mean"] == 300e6
 
 
 def test_a_receiver_of_bytes_in_json_did_not_lose_all_datagrams_either(changed: Changed) -> None:
     log = changed("iperf3/udp.json", '"packets":\t133795', '"packets":\t0')
 
     received = summaries(log)[-2]
-    assert (received.conditions.definition, shown(received)["messages_lost", "total"]) == ("iperf3-received", None)  # 7970 of 0
+    assert (received.conditions.definition, values_of(received)["messages_lost", "total"]) == ("iperf3-received", None)  # 7970 of 0
 
 
 def test_documents_in_a_row_on_one_line_are_read_as_on_lines_of_their_own() -> None:
     document = json.dumps(json.loads((LOGS / "tcp.json").read_text()))
 
-    apart, together = read_text(f"{document}\n" * 3), read_text(f"{document}{document} {document}\n")
+    on_lines, together = read_text(f"{document}\n" * 3), read_text(f"{document}{document} {document}\n")
 
-    assert [shown(record) for record in together.records] == [shown(record) for record in apart.records]
-    assert [shown(record) for record in together.records][:6] == [shown(record) for record in together.records][6:12]
+    assert [values_of(record) for record in together.records] == [values_of(record) for record in on_lines.records]
+    assert [values_of(record) for record in together.records][:6] == [values_of(record) for record in together.records][6:12]
     assert (len(together.records), together.unknown, together.broken) == (18, [], [])

@@ -41,9 +41,9 @@ def imported(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: str(path.relative_to(FORMATS)))
 def test_a_format_imports_the_kit_and_its_own_package_alone(path: Path) -> None:
-    own = f"tacholog.formats.{path.relative_to(FORMATS).parts[0].removesuffix('.py')}"
+    own_package = f"tacholog.formats.{path.relative_to(FORMATS).parts[0].removesuffix('.py')}"
 
-    assert [name for name in imported(path) if name != "tacholog.formats.kit" and not f"{name}.".startswith(f"{own}.")] == []
+    assert [name for name in imported(path) if name != "tacholog.formats.kit" and not f"{name}.".startswith(f"{own_package}.")] == []
 
 
 @pytest.mark.parametrize("path", KIT, ids=lambda path: path.name)

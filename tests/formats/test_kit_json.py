@@ -37,26 +37,28 @@ def job(item: JsonObject) -> Iterator[JsonResult]:
     yield Record(test="latency", payload_bytes=item.whole("size"), numbers=(number,) if number else ())
 
 
-def facts(place: str, value: JsonScalar) -> Facts | None:
-    return Facts(tool_version=str(value)) if place == "tool" else None
+def facts(path: str, value: JsonScalar) -> Facts | None:
+    return Facts(tool_version=str(value)) if path == "tool" else None
 
 
-def found(text: str, *, whole: bool = True) -> list[Finding]:
+def findings(text: str, *, whole: bool = True) -> list[Finding]:
     return list(json_findings(lines_of(text, whole=whole), {"jobs/[]": job}, facts))
 
 
 def records(text: str) -> list[tuple[int | None, float | None]]:
     return [
-        (item.what.payload_bytes, item.what.numbers[0].value if item.what.numbers else None) for item in found(text) if isinstance(item.what, Record)
+        (item.what.payload_bytes, item.what.numbers[0].value if item.what.numbers else None)
+        for item in findings(text)
+        if isinstance(item.what, Record)
     ]
 
 
 def broken(text: str, *, whole: bool = True) -> list[tuple[int, str]]:
-    return [(item.line.number, item.what.reason) for item in found(text, whole=whole) if isinstance(item.what, Broken) and item.line]
+    return [(item.line.number, item.what.reason) for item in findings(text, whole=whole) if isinstance(item.what, Broken) and item.line]
 
 
 def test_each_object_of_a_place_is_a_result_with_its_lines_and_the_line_and_last_place_of_its_numbers() -> None:
-    first, second = [item for item in found(DOCUMENT) if isinstance(item.what, Record)]
+    first, second = [item for item in findings(DOCUMENT) if isinstance(item.what, Record)]
 
     assert isinstance(first.what, Record)
     assert isinstance(second.what, Record)
@@ -68,13 +70,13 @@ def test_each_object_of_a_place_is_a_result_with_its_lines_and_the_line_and_last
 
 
 def test_every_line_is_claimed_once() -> None:
-    claimed = [line.number for item in found(DOCUMENT) for line in (item.line, *item.also) if line]
+    claimed = [line.number for item in findings(DOCUMENT) for line in (item.line, *item.also) if line]
 
     assert sorted(claimed) == list(range(1, 16))
 
 
 def test_a_member_outside_of_results_is_a_fact_at_once() -> None:
-    assert found(DOCUMENT)[1] == Finding(Line(2, '  "tool" : "some 1.2",'), Facts(tool_version="some 1.2"))
+    assert findings(DOCUMENT)[1] == Finding(Line(2, '  "tool" : "some 1.2",'), Facts(tool_version="some 1.2"))
 
 
 def test_a_document_on_one_line_holds_the_same_records() -> None:
@@ -85,7 +87,7 @@ def test_documents_may_follow_each_other_among_other_text() -> None:
     text = f"started\n{DOCUMENT}\n# done\n{DOCUMENT}"
 
     assert records(text) == [(64, 1500.0), (128, 2250.0)] * 2
-    assert {1, 17}.isdisjoint({line.number for item in found(text) for line in (item.line, *item.also) if line})
+    assert {1, 17}.isdisjoint({line.number for item in findings(text) for line in (item.line, *item.also) if line})
 
 
 @pytest.mark.parametrize("garbled", ['"size" : 6\x004,', '"size" 64,', '"size" : : 64,', '"size" : 1e,', "\x00", '"size" : 64, "size" : 65,'])
@@ -98,7 +100,7 @@ def test_what_follows_a_lost_bracket_has_no_place_and_is_no_record() -> None:
 
     assert records(text) == []
     assert [line for line, _ in broken(text)] == [5, 7]
-    assert [item.what.status for item in found(text) if isinstance(item.what, Facts) and item.what.status] == ["truncated"]
+    assert [item.what.status for item in findings(text) if isinstance(item.what, Facts) and item.what.status] == ["truncated"]
 
 
 def test_a_log_that_ends_within_a_result_keeps_those_before() -> None:
@@ -114,7 +116,7 @@ def test_a_member_of_another_type_is_unknown(value: str) -> None:
 
 
 def test_a_number_below_zero_is_impossible() -> None:
-    first = next(item.what for item in found(DOCUMENT.replace("1.50", "-1.50")) if isinstance(item.what, Record))
+    first = next(item.what for item in findings(DOCUMENT.replace("1.50", "-1.50")) if isinstance(item.what, Record))
 
     assert (first.numbers[0].value, first.numbers[0].marks, first.numbers[0].line) == (None, ("impossible",), 6)
 
@@ -129,7 +131,7 @@ def test_deep_and_endless_documents_are_read_in_bounded_memory() -> None:
     assert records('{"jobs": ' * 2000) == []
     endless = '{"jobs": [{\n' + '"size": 1,\n' * 10_000
     assert records(endless) == []
-    assert sum(len(item.also) for item in found(endless)) < 4096
+    assert sum(len(item.also) for item in findings(endless)) < 4096
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": -Infinity}', "[1]", '{"a": ', "{" * 100_000, ""])

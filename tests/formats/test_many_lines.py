@@ -194,8 +194,8 @@ def test_an_array_is_rounded_like_its_numbers() -> None:
 
 def repetitions(pattern: Any) -> Iterator[tuple[str, int, int]]:  # noqa: ANN401 - nothing public names what a pattern is made of
     """Yield the kind of each repetition in a parsed pattern, and its least and greatest number."""
-    for place in range(len(pattern)) if hasattr(pattern, "__getitem__") else ():
-        item = pattern[place]
+    for index in range(len(pattern)) if hasattr(pattern, "__getitem__") else ():
+        item = pattern[index]
         if isinstance(item, tuple) and str(item[0]).endswith("_REPEAT"):
             yield str(item[0]), item[1][0], item[1][1]
         yield from repetitions(item)
@@ -205,4 +205,4 @@ def repetitions(pattern: Any) -> Iterator[tuple[str, int, int]]:  # noqa: ANN401
 def test_no_shape_of_line_backtracks(name: str, bulk: Bulk) -> None:
     parsed = re._parser.parse(bulk.line)  # type: ignore[attr-defined]  # noqa: SLF001 - nothing public says what is in a pattern
 
-    assert [found for found in repetitions(parsed) if found[0] != "POSSESSIVE_REPEAT" and found[1] != found[2]] == [], name
+    assert [repetition for repetition in repetitions(parsed) if repetition[0] != "POSSESSIVE_REPEAT" and repetition[1] != repetition[2]] == [], name

@@ -16,8 +16,8 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 def record(log: str, test: str, wanted: Callable[[Record], bool] = lambda _: True) -> Record:
     """The first summary of this test in a sample, or its first interval if there is no summary."""
-    found = [one for one in read(HERE / log).records if one.test == test and wanted(one)]
-    return min(found, key=lambda one: one.scope != "summary")
+    records = [candidate for candidate in read(HERE / log).records if candidate.test == test and wanted(candidate)]
+    return min(records, key=lambda candidate: candidate.scope != "summary")
 
 
 # Log, basis, load mode (as far as the log states it), definition. Half of a round trip is never called one-way, whatever the tool calls it.
@@ -120,18 +120,20 @@ SAMPLES = [  # Log, test, how many messages are behind the statistics
 
 @pytest.mark.parametrize(("log", "basis", "load_mode", "definition"), LATENCIES)
 def test_a_latency_is_from_where_to_where(log: str, basis: str | None, load_mode: str | None, definition: str) -> None:
-    found = record(log, "latency", lambda one: one.conditions.definition not in ("ecal-sent", "rti-serialization", "rti-low-resolution"))
+    latency = record(
+        log, "latency", lambda candidate: candidate.conditions.definition not in ("ecal-sent", "rti-serialization", "rti-low-resolution")
+    )
 
-    assert (found.conditions.basis, found.conditions.load_mode, found.conditions.definition) == (basis, load_mode, definition)
+    assert (latency.conditions.basis, latency.conditions.load_mode, latency.conditions.definition) == (basis, load_mode, definition)
 
 
 @pytest.mark.parametrize(("log", "test", "metric", "statistic", "value"), UNITS)
 def test_a_number_is_in_the_unit_that_the_tool_means(log: str, test: str, metric: str, statistic: str, value: float) -> None:
-    number = record(log, test, lambda one: bool(one.number(metric, statistic))).number(metric, statistic)
+    number = record(log, test, lambda candidate: bool(candidate.number(metric, statistic))).number(metric, statistic)
 
     assert number
     if log.startswith("ddsperf"):  # It prints no summary: its intervals hold what it prints.
-        values = [n.value for one in read(HERE / log).records if one.scope == "interval" and (n := one.number(metric, statistic))]
+        values = [n.value for candidate in read(HERE / log).records if candidate.scope == "interval" and (n := candidate.number(metric, statistic))]
         assert value in [pytest.approx(v) for v in values]
     else:
         assert number.value == pytest.approx(value)
@@ -150,7 +152,7 @@ def test_a_size_that_was_cut_to_nothing_is_unknown() -> None:
 
 @pytest.mark.parametrize(("log", "test", "metric", "statistic"), DERIVED)
 def test_what_was_made_of_something_else_says_so(log: str, test: str, metric: str, statistic: str) -> None:
-    number = record(log, test, lambda one: bool(one.number(metric, statistic))).number(metric, statistic)
+    number = record(log, test, lambda candidate: bool(candidate.number(metric, statistic))).number(metric, statistic)
 
     assert number
     assert "derived" in number.marks
@@ -166,7 +168,7 @@ def test_what_cannot_be_is_unknown_and_says_so(log: str, test: str, metric: str,
 
 @pytest.mark.parametrize(("log", "test", "metric", "statistic", "resolution"), RESOLUTIONS)
 def test_a_number_is_as_exact_as_it_was_printed(log: str, test: str, metric: str, statistic: str, resolution: float) -> None:
-    number = record(log, test, lambda one: bool(one.number(metric, statistic))).number(metric, statistic)
+    number = record(log, test, lambda candidate: bool(candidate.number(metric, statistic))).number(metric, statistic)
 
     assert number
     assert number.resolution == pytest.approx(resolution)
@@ -174,11 +176,13 @@ def test_a_number_is_as_exact_as_it_was_printed(log: str, test: str, metric: str
 
 @pytest.mark.parametrize(("log", "test", "samples"), SAMPLES)
 def test_samples_are_as_many_as_the_log_says(log: str, test: str, samples: int | None) -> None:
-    assert record(log, test, lambda one: one.conditions.definition != "ecal-sent").samples == samples
+    assert record(log, test, lambda candidate: candidate.conditions.definition != "ecal-sent").samples == samples
 
 
 def test_a_rounded_nothing_is_less_than_one_unit() -> None:
-    std = record("rti/low-resolution-clock-pub.log", "latency", lambda one: one.conditions.definition == "rti-one-way").number("latency", "std")
+    std = record("rti/low-resolution-clock-pub.log", "latency", lambda candidate: candidate.conditions.definition == "rti-one-way").number(
+        "latency", "std"
+    )
 
     assert std
     assert (std.bound, std.value, std.resolution) == ("<", 100, 100)

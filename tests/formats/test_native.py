@@ -218,9 +218,9 @@ def test_what_a_role_used_is_a_record_of_its_side(changed: Changed) -> None:
 
 def test_the_peak_of_memory_is_a_bound_where_it_may_be_that_of_the_program_that_started_perftest(changed: Changed) -> None:
     line = "resources payload_bytes=64 test=throughput role=pub duration_ns=282076840 peak_memory_bytes=114552832\n"
-    own = line.replace("peak_memory_bytes", "peak_memory_from=VmHWM peak_memory_bytes")
+    with_source = line.replace("peak_memory_bytes", "peak_memory_from=VmHWM peak_memory_bytes")
 
-    for text, bound in ((line, "<"), (own, "=")):
+    for text, bound in ((line, "<"), (with_source, "=")):
         record = changed("native/latency-udp.log", "start time=", text + "start time=").records[0]
         assert [(number.value, number.bound) for number in record.numbers if number.metric == "peak_memory"] == [(114552832, bound)]
 
@@ -250,14 +250,14 @@ def test_a_role_that_nobody_has_is_broken(changed: Changed) -> None:
 @pytest.mark.parametrize("name", ["latency-udp.log", "throughput-udp.log", "demand-udp.log"])
 def test_a_result_cut_behind_a_whole_pair_is_broken_or_lacks_numbers_but_never_looks_like_another(name: str, tmp_path: Path) -> None:
     lines = (LOGS / name).read_text().splitlines()
-    for at, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=1):
         kind, *pairs = line.split(" ")
         if kind not in {"latency", "throughput", "demand", "interval", "resources"}:
             continue
         cut = tmp_path / "cut.log"
         cut.write_text("\n".join([lines[0], lines[1], " ".join([kind, *pairs[:-1]]), ""]))
 
-        assert read(cut).broken == [f"cut.log:3: {kind} line is cut short or garbled"] or "offered_rate_per_s=" in pairs[-1], at
+        assert read(cut).broken == [f"cut.log:3: {kind} line is cut short or garbled"] or "offered_rate_per_s=" in pairs[-1], number
 
 
 def test_a_warm_up_that_ended_in_a_way_that_is_not_known_is_none(changed: Changed) -> None:
@@ -429,8 +429,8 @@ def test_the_cost_of_a_message_is_the_processor_time_of_both_sides_and_of_the_br
     costs = [record for record in log.records if record.number("cpu_per_message", "mean")]
 
     assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
-    found = [(record.payload_bytes, record.side, record.numbers[0].value) for record in costs]
-    assert found == [(64, "subscriber", (176977000 + 120000000) / 298946), (65536, "subscriber", (41084000 + 130000000) / 710)]
+    values = [(record.payload_bytes, record.side, record.numbers[0].value) for record in costs]
+    assert values == [(64, "subscriber", (176977000 + 120000000) / 298946), (65536, "subscriber", (41084000 + 130000000) / 710)]
     assert {record.conditions.definition for record in costs} == {"perftest-throughput"}
 
 
@@ -449,8 +449,8 @@ def test_a_cost_that_is_cut_is_broken(changed: Changed) -> None:
 
 @pytest.mark.parametrize("what_stands_of_the_broker", ["companion name=nats-server", "companion name=nats-se\ncut"])
 def test_a_cost_without_its_brokers_share_is_broken(what_stands_of_the_broker: str) -> None:
-    whole = (LOGS / "throughput-nats.log").read_text()
-    cut = whole.replace("companion name=nats-server", what_stands_of_the_broker).replace(" companion_ns=130000000", "")
+    original = (LOGS / "throughput-nats.log").read_text()
+    cut = original.replace("companion name=nats-server", what_stands_of_the_broker).replace(" companion_ns=130000000", "")
 
     log = read_text(cut, "native")
 
@@ -484,9 +484,9 @@ def test_of_two_runs_that_wrote_at_the_same_time_no_line_says_anything_of_anothe
 
 
 def test_of_a_run_behind_one_that_was_killed_lines_of_both_are_read() -> None:
-    killed, whole = ((LOGS / name).read_text() for name in ("publisher-killed.log", "latency-late-udp.log"))
+    killed, complete = ((LOGS / name).read_text() for name in ("publisher-killed.log", "latency-late-udp.log"))
 
-    log = read_text(killed + whole + whole, "native")
+    log = read_text(killed + complete + complete, "native")
 
     late = [record for record in log.records if record.number("messages_late", "total")]
     assert [record.conditions.warmup for record in late] == [None, None, "fixed", "fixed"]
@@ -524,13 +524,13 @@ def test_a_companion_program_is_a_fact(changed: Changed) -> None:
 def test_a_search_is_its_trials_and_the_rates_between_which_the_goal_stops_to_hold() -> None:
     log = read(LOGS / "sustain-mock.log")
     trials = [record for record in log.records if record.test == "sustain" and record.scope == "interval"]
-    (found,) = [record for record in log.records if record.test == "sustain" and record.scope == "summary"]
+    (summary,) = [record for record in log.records if record.test == "sustain" and record.scope == "summary"]
 
     assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
-    assert (found.payload_bytes, found.side, found.conditions.definition) == (64, "publisher", "perftest-sustain")
-    assert found.conditions.goal == "p99 at most 20 ms, no loss, exceed ratio 0.5"
-    assert found.number("sustained_rate", "lower-bound") == Number(metric="sustained_rate", statistic="lower-bound", value=1861.9)
-    assert found.number("sustained_rate", "upper-bound") == Number(metric="sustained_rate", statistic="upper-bound", value=1882.2)
+    assert (summary.payload_bytes, summary.side, summary.conditions.definition) == (64, "publisher", "perftest-sustain")
+    assert summary.conditions.goal == "p99 at most 20 ms, no loss, exceed ratio 0.5"
+    assert summary.number("sustained_rate", "lower-bound") == Number(metric="sustained_rate", statistic="lower-bound", value=1861.9)
+    assert summary.number("sustained_rate", "upper-bound") == Number(metric="sustained_rate", statistic="upper-bound", value=1882.2)
     assert len(trials) == 15
     assert (trials[0].samples, trials[0].conditions.offered_rate_per_s) == (100, 400)
     assert trials[0].number("loss", "total") == Number(metric="loss", statistic="total", value=0)
@@ -544,8 +544,8 @@ def test_a_search_is_its_trials_and_the_rates_between_which_the_goal_stops_to_ho
 def test_a_search_that_ends_at_a_limit_of_its_range_bounds_the_rate(changed: Changed, outcome: str, bound: str, value: float) -> None:
     log = changed("native/sustain-mock.log", "outcome=found", f"outcome={outcome}")
 
-    (found,) = [record for record in log.records if record.test == "sustain" and record.scope == "summary"]
-    (rate,) = [number for number in found.numbers if number.metric == "sustained_rate"]
+    (summary,) = [record for record in log.records if record.test == "sustain" and record.scope == "summary"]
+    (rate,) = [number for number in summary.numbers if number.metric == "sustained_rate"]
     assert (rate.statistic, rate.bound, rate.value) == ("lower-bound", bound, value)
 
 
@@ -566,12 +566,12 @@ def test_a_search_that_this_version_does_not_know_is_broken(changed: Changed, wr
 
 def test_the_log_of_a_search_with_another_tool_names_its_definition_in_the_goal() -> None:
     log = read(LOGS / "sustain-of-sockperf.log")
-    (found,) = [record for record in log.records if record.scope == "summary"]
+    (summary,) = [record for record in log.records if record.scope == "summary"]
 
     assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
-    assert found.conditions.goal == "p99 at most 2 ms, no loss, exceed ratio 0.5, by sockperf-latency"
-    assert (found.conditions.transport, found.conditions.basis, found.conditions.definition) == ("UDP", "rtt/2", "sustain-of-tool")
-    assert found.number("sustained_rate", "lower-bound") == Number(metric="sustained_rate", statistic="lower-bound", value=8000, bound="<")
+    assert summary.conditions.goal == "p99 at most 2 ms, no loss, exceed ratio 0.5, by sockperf-latency"
+    assert (summary.conditions.transport, summary.conditions.basis, summary.conditions.definition) == ("UDP", "rtt/2", "sustain-of-tool")
+    assert summary.number("sustained_rate", "lower-bound") == Number(metric="sustained_rate", statistic="lower-bound", value=8000, bound="<")
 
 
 # : The meaning of each formula of `COMPUTED`, in code.

@@ -34,10 +34,10 @@ def test_each_number_that_is_printed_says_where(path: Path) -> None:
     with path.open("rb") as file:
         lines = {line.number: line.shown for line in LogText(file).lines()}
     with path.open("rb") as file:
-        found = [(event.line, number) for event in Scan(LogText(file), name) if isinstance(event.what, Record) for number in event.what.numbers]
+        numbers = [(event.line, number) for event in Scan(LogText(file), name) if isinstance(event.what, Record) for number in event.what.numbers]
 
-    printed = [(lines[number.line or line], number) for line, number in found if number.value_start is not None]
-    nowhere = {number.metric for _, number in found if number.value_start is None and "derived" not in number.marks}
+    printed = [(lines[number.line or line], number) for line, number in numbers if number.value_start is not None]
+    nowhere = {number.metric for _, number in numbers if number.value_start is None and "derived" not in number.marks}
     assert nowhere <= NOT_PRINTED.get(name, set())
     for line, number in printed:
         assert re.fullmatch(r"-?[0-9][0-9.,]*(?:e[-+][0-9]+)?|-?nan|-?inf", line[number.value_start : number.value_end]), (line, number)
@@ -48,7 +48,7 @@ def test_what_is_found_holds_plain_texts_only(path: Path) -> None:
     """A text that knows its position can neither be written as JSON nor be sent to another process."""
     with path.open("rb") as file:
         scan = Scan(LogText(file), path.parent.name)
-        found = [event.what for event in scan if isinstance(event.what, Record | Facts)]
+        contents = [event.what for event in scan if isinstance(event.what, Record | Facts)]
 
-    for what in (*found, scan.account.facts):
+    for what in (*contents, scan.account.facts):
         msgspec.json.encode(what)

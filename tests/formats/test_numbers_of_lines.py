@@ -14,22 +14,22 @@ WHOLE = st.from_regex(r"[0-9]{1,15}", fullmatch=True)
 WITH_A_DOT = st.tuples(WHOLE, st.integers(0, 15)).map(lambda pair: f"{pair[0][: pair[1]]}.{pair[0][pair[1] :]}")
 
 
-def fixed(digits: str, places: int) -> str:
-    digits = digits.rjust(places + 1, "0")
-    return f"{digits[: len(digits) - places]}.{digits[len(digits) - places :]}"
+def fixed(digits: str, decimals: int) -> str:
+    digits = digits.rjust(decimals + 1, "0")
+    return f"{digits[: len(digits) - decimals]}.{digits[len(digits) - decimals :]}"
 
 
 @st.composite
 def rows_of_words(draw: st.DrawFn) -> list[list[str]]:
     """Rows of numbers. Most columns have equally many decimals in each row, as tools print them; some do not."""
-    places = draw(st.lists(st.sampled_from([None, 0, 1, 2, 3, 6, 14, -1]), min_size=1, max_size=5))
+    decimals = draw(st.lists(st.sampled_from([None, 0, 1, 2, 3, 6, 14, -1]), min_size=1, max_size=5))
 
     def word(count: int | None) -> str:
         if count is None:
             return draw(WHOLE)
         return draw(WITH_A_DOT | WHOLE) if count < 0 else fixed(draw(st.from_regex(r"[0-9]{1,14}", fullmatch=True)), count)
 
-    return [[word(count) for count in places] for _ in range(draw(st.integers(1, 6)))]
+    return [[word(count) for count in decimals] for _ in range(draw(st.integers(1, 6)))]
 
 
 @settings(deadline=None, max_examples=tries(100, 500))

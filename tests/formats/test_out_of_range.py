@@ -67,8 +67,8 @@ def test_no_number_costs_more_than_its_result(name: str, seed: int, tmp_path: Pa
 def test_a_count_beyond_the_schema_costs_its_row(name: str, sample: str, old: str, new: str, reason: str | None) -> None:
     text = (HERE / name / sample).read_text(encoding="utf-8")
     assert old in text
-    whole, log = read_text(text, name), read_text(text.replace(old, new, 1), name)
+    original, log = read_text(text, name), read_text(text.replace(old, new, 1), name)
 
     assert len(log.broken) >= 1
     assert reason is None or log.broken[0].endswith(reason)
-    assert 0 < len(log.records) < len(whole.records) or name == "native"
+    assert 0 < len(log.records) < len(original.records) or name == "native"

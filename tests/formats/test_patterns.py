@@ -41,18 +41,18 @@ def in_category(category: Any) -> Text:
 
 def in_set(items: Any) -> Text:
     """The characters of a set in brackets."""
-    found: set[int] = set()
+    codes_in_set: set[int] = set()
     negated = False
     for kind, value in items:
         if kind is codes.NEGATE:
             negated = True
         elif kind is codes.LITERAL:
-            found.add(value)
+            codes_in_set.add(value)
         elif kind is codes.RANGE:
-            found |= set(range(value[0], min(value[1], 255) + 1))
+            codes_in_set |= set(range(value[0], min(value[1], 255) + 1))
         elif kind is codes.CATEGORY:
-            found |= in_category(value)
-    return EVERY - found if negated else frozenset(found) & EVERY
+            codes_in_set |= in_category(value)
+    return EVERY - codes_in_set if negated else frozenset(codes_in_set) & EVERY
 
 
 def texts(sequence: Any) -> Text:
@@ -135,25 +135,25 @@ def long_parts(item: Any) -> Iterator[tuple[Any, list[Any], list[Any]]]:
     else:
         return
     for sequence in inner:
-        for at, one in enumerate(sequence):
-            for repeated, before, behind in long_parts(one):
-                yield repeated, [*list(sequence)[:at], *before], [*behind, *list(sequence)[at + 1 :]]
+        for index, inner_item in enumerate(sequence):
+            for repeated, before, behind in long_parts(inner_item):
+                yield repeated, [*list(sequence)[:index], *before], [*behind, *list(sequence)[index + 1 :]]
 
 
 def faults(sequence: Any) -> Iterator[str]:
     """Return the faults that make a sequence slow."""
     for flat in chains(sequence):
-        for at, first in enumerate(flat):
+        for index, first in enumerate(flat):
             for repeated, _, behind in long_parts(first):
-                for end in range(at + 1, len(flat)):
+                for end in range(index + 1, len(flat)):
                     for other, before, _ in long_parts(flat[end]):
                         shared = texts(repeated) & texts(other)
-                        if shared and fits([*repeated, *other, *behind, *flat[at + 1 : end], *before], shared):
+                        if shared and fits([*repeated, *other, *behind, *flat[index + 1 : end], *before], shared):
                             yield f"two repeats of {sample(shared)} with nothing else between"
     for kind, value in sequence:
         if kind in (codes.MAX_REPEAT, codes.MIN_REPEAT):
-            whole = (codes.SUBPATTERN, (None, 0, 0, value[2]))
-            if value[1] >= LONG and any(fits([*before, *behind], texts(inner)) for inner, before, behind in long_parts(whole)):
+            group = (codes.SUBPATTERN, (None, 0, 0, value[2]))
+            if value[1] >= LONG and any(fits([*before, *behind], texts(inner)) for inner, before, behind in long_parts(group)):
                 yield "a repeat within a repeat"
             yield from faults(value[2])
         elif kind is codes.SUBPATTERN:
@@ -171,9 +171,9 @@ def faults(sequence: Any) -> Iterator[str]:
             yield from faults(value[2])
 
 
-def sample(taken: Text) -> str:
+def sample(characters: Text) -> str:
     """Some of the characters."""
-    return repr("".join(chr(code) for code in sorted(taken) if 32 <= code < 127)[:12])
+    return repr("".join(chr(code) for code in sorted(characters) if 32 <= code < 127)[:12])
 
 
 def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:

@@ -210,8 +210,8 @@ def test_where_the_mode_is_lost_it_is_not_known_what_a_latency_is_of(instead: st
 def test_two_experiments_in_one_log_have_their_own_conditions_and_summaries() -> None:
     log = read_text(SUBSCRIBER + SUBSCRIBER.replace("RELIABLE", "BEST_EFFORT").replace("Array1k", "Array4k"), "performance_test")
 
-    found = [(record.conditions.reliability, record.conditions.type) for record in rows(log, "latency", "summary")]
-    assert found == [("reliable", "Array1k"), ("best-effort", "Array4k")]
+    values = [(record.conditions.reliability, record.conditions.type) for record in rows(log, "latency", "summary")]
+    assert values == [("reliable", "Array1k"), ("best-effort", "Array4k")]
 
 
 def test_a_row_printed_twice_counts_once() -> None:
@@ -310,10 +310,10 @@ def test_seconds_without_any_message_count_only_between_others() -> None:
 def test_latencies_of_version_036a5f5_are_those_since_the_start() -> None:
     log = read(LOGS / "036a5f5-cumulative.json")
     parts = rows(log, "latency")
-    (whole,) = rows(log, "latency", "summary")
+    (summary,) = rows(log, "latency", "summary")
 
-    assert (whole.samples, whole.payload_bytes, len(rows(log, "throughput", "summary"))) == (11509, None, 1)
-    assert [(n.statistic, n.value, n.marks) for n in whole.numbers] == [
+    assert (summary.samples, summary.payload_bytes, len(rows(log, "throughput", "summary"))) == (11509, None, 1)
+    assert [(n.statistic, n.value, n.marks) for n in summary.numbers] == [
         ("min", 58_851, ()),
         ("max", 1_186_950, ()),
         ("mean", pytest.approx(252_242.19202363426, rel=1e-12), ()),
@@ -327,11 +327,11 @@ def test_latencies_of_version_036a5f5_are_those_since_the_start() -> None:
 def test_the_parts_of_a_run_come_to_its_whole() -> None:
     log = read(LOGS / "036a5f5-cumulative.json")
     parts = [(part.samples or 0, values(part)["latency_mean_ns"] or 0, values(part)["latency_std_ns"] or 0) for part in rows(log, "latency")]
-    (whole,) = rows(log, "latency", "summary")
-    mean, std = values(whole)["latency_mean_ns"] or 0, values(whole)["latency_std_ns"] or 0
+    (summary,) = rows(log, "latency", "summary")
+    mean, std = values(summary)["latency_mean_ns"] or 0, values(summary)["latency_std_ns"] or 0
 
     samples = sum(count for count, _, _ in parts)
-    assert samples == whole.samples == 11509
+    assert samples == summary.samples == 11509
     assert sum(count * part for count, part, _ in parts) / samples == pytest.approx(mean, rel=1e-12)
     squares = sum(count * (deviation**2 + (part - mean) ** 2) for count, part, deviation in parts)
     assert squares / samples == pytest.approx(std**2, rel=1e-7)
@@ -342,18 +342,18 @@ def test_the_parts_of_a_run_come_to_its_whole() -> None:
 def test_a_log_of_latencies_since_the_start_that_ends_early_says_that_they_are_of_a_part() -> None:
     text = (LOGS / "036a5f5-cumulative.json").read_text(encoding="utf-8")
 
-    (whole,) = rows(read_text(text[: text.index('{"experiment_start":7001060465')], "performance_test"), "latency", "summary")
+    (summary,) = rows(read_text(text[: text.index('{"experiment_start":7001060465')], "performance_test"), "latency", "summary")
 
-    assert whole.samples == 200
-    assert all({"derived", "partial"} <= set(number.marks) for number in whole.numbers)
+    assert summary.samples == 200
+    assert all({"derived", "partial"} <= set(number.marks) for number in summary.numbers)
 
 
 def test_a_version_that_nobody_knows_is_known_by_its_counts() -> None:
     text = (LOGS / "036a5f5-cumulative.json").read_text(encoding="utf-8").replace('"036a5f5"', '"0123456"')
 
-    (whole,) = rows(read_text(text, "performance_test"), "latency", "summary")
+    (summary,) = rows(read_text(text, "performance_test"), "latency", "summary")
 
-    assert whole.samples == 11509
+    assert summary.samples == 11509
 
 
 def test_a_version_with_more_members_is_read_by_name() -> None:
@@ -371,9 +371,9 @@ def test_as_many_messages_came_as_their_rate_needs_at_least() -> None:
     document = read_document((LOGS / "eff2a50-subscriber.json").read_text(encoding="utf-8"))
 
     assert isinstance(document, ExperimentDocument)
-    found = [(row.received, int(float(row.cells["latencies"]))) for row in document.rows if isinstance(row, ExperimentRow)]
-    assert len(found) == 115
-    assert [came for came, _ in found] == [counted for _, counted in found]
+    counts = [(row.received, int(float(row.cells["latencies"]))) for row in document.rows if isinstance(row, ExperimentRow)]
+    assert len(counts) == 115
+    assert [received for received, _ in counts] == [counted for _, counted in counts]
 
 
 def test_a_table_with_a_column_more_is_read_by_name() -> None:
@@ -483,10 +483,10 @@ def test_json_without_its_head_is_refused_for_nobody_knows_what_was_run() -> Non
 
 
 def test_json_of_an_hour_is_read_though_it_is_one_line() -> None:
-    head, found, results = JSON.partition('"analysis_results":[')
+    head, separator, results = JSON.partition('"analysis_results":[')
     last = results[results.rindex('{"experiment_start"') : results.index("]}")]
     hour = (last.replace("4001100998", f"{second}001100998") for second in range(5, 3605))
-    text = f"{head}{found}{results.removesuffix(']}')},{','.join(hour)}]}}"
+    text = f"{head}{separator}{results.removesuffix(']}')},{','.join(hour)}]}}"
     log = read_text(text, "performance_test")
 
     assert len(text) > 2_500_000
@@ -552,8 +552,8 @@ publisher loop                                       subscriber loop
 | 0.007260 | 0.008229 | 0.008057 | 0.000000 |        | 0.000000 | 0.000000 | 0.000000 | 0.000000 |
 +----------+----------+----------+----------+        +----------+----------+----------+----------+
 """
-    shown = SCREEN[SCREEN.index("\n  run time") :].replace("\n  system usage", f"{loops}\n  system usage")
-    log = read_text("\n".join(f"    {line}".rstrip() for line in shown.split("\n")), "performance_test")
+    screen = SCREEN[SCREEN.index("\n  run time") :].replace("\n  system usage", f"{loops}\n  system usage")
+    log = read_text("\n".join(f"    {line}".rstrip() for line in screen.split("\n")), "performance_test")
 
     assert [values(record)["latency_mean_ns"] for record in rows(log, "latency")] == [112_000, 100_000]
     assert (log.account.status, log.account.lines["unknown"], log.account.lines["broken"]) == ("ok", 0, 0)
@@ -565,8 +565,8 @@ publisher loop                                       subscriber loop
     [("| 97   | 100 ", "| 97   | 1O0 "), ("| 97   | 100  |", "| 97   |"), ("| recv | sent | lost | data_recv", "| recv | sent | data_recv")],
 )
 def test_a_damaged_row_of_a_screen_costs_that_screen_alone(old: str, new: str) -> None:
-    at = SCREEN.index("T_experiment | 2.000600")
-    log = read_text(SCREEN[:at] + SCREEN[at:].replace(old, new, 1), "performance_test")
+    offset = SCREEN.index("T_experiment | 2.000600")
+    log = read_text(SCREEN[:offset] + SCREEN[offset:].replace(old, new, 1), "performance_test")
 
     assert [record.samples for record in rows(log, "latency")] == [101]
     assert log.account.lines["broken"] > 0
@@ -583,9 +583,9 @@ def test_a_screen_without_usage_as_on_windows_and_one_that_the_log_ends_in() -> 
 
 
 def test_samples_of_a_screen_whose_time_is_cut_are_not_given_the_time_of_the_one_above() -> None:
-    at = SCREEN.index("| T_experiment | 2.000600")
-    text = SCREEN[:at] + SCREEN[at:].replace("| T_experiment | 2.000600", "", 1)
-    above = text.rindex("| recv | sent", 0, at)
+    offset = SCREEN.index("| T_experiment | 2.000600")
+    text = SCREEN[:offset] + SCREEN[offset:].replace("| T_experiment | 2.000600", "", 1)
+    above = text.rindex("| recv | sent", 0, offset)
     row = text.index("| 0 ", above)
     log = read_text(text[: row + 4] + text[text.index("\n", row) :], "performance_test")
 
@@ -603,9 +603,9 @@ def test_screens_of_two_logs_in_one_are_not_mixed() -> None:
 
 def test_a_latency_below_the_last_place_of_a_screen_is_no_zero() -> None:
     log = read_text(SCREEN.replace("| 0.000060 |", "| 0.000000 |"), "performance_test")
-    found = [record.number("latency", "min") for record in (rows(log, "latency")[1], *rows(log, "latency", "summary"))]
+    latencies = [record.number("latency", "min") for record in (rows(log, "latency")[1], *rows(log, "latency", "summary"))]
 
-    assert [(n.bound, n.value, n.marks) for n in found if n] == [("<", 1000, ()), ("=", 71_000, ("derived", "partial"))]
+    assert [(n.bound, n.value, n.marks) for n in latencies if n] == [("<", 1000, ()), ("=", 71_000, ("derived", "partial"))]
 
 
 def test_a_relay_of_a_version_with_the_old_name_of_the_communication_states_no_load() -> None:

@@ -31,12 +31,12 @@ def texts(line: str, record: Record | None) -> dict[tuple[str, str], str | None]
 
 @pytest.mark.parametrize("before", ["", "  ", "2026-11-27T10:00:00.5 ", "Clock skew suspected: received time 5 usec, sent time 7 usec"])
 def test_each_number_stands_where_the_line_prints_it(before: str) -> None:
-    lines = [before + SUMMARY.replace("77849677", f"7784967{at}") for at in range(9)]
+    lines = [before + SUMMARY.replace("77849677", f"7784967{index}") for index in range(9)]
 
-    found = read_text("\n".join(lines) + "\n", "rti").records
+    records = read_text("\n".join(lines) + "\n", "rti").records
 
-    assert len(found) == 9
-    assert texts(lines[3], found[3]) == {
+    assert len(records) == 9
+    assert texts(lines[3], records[3]) == {
         ("messages_received", "total"): "77849673",
         ("messages_lost", "total"): "0",
         ("message_rate", "mean"): "2594706",
@@ -46,11 +46,11 @@ def test_each_number_stands_where_the_line_prints_it(before: str) -> None:
 
 
 def test_a_number_is_the_same_wherever_it_stands() -> None:
-    one, other = (Number(metric="loss", statistic="total", value=0.5, value_start=at, value_end=at + 3) for at in (3, 17))
+    number, other = (Number(metric="loss", statistic="total", value=0.5, value_start=start, value_end=start + 3) for start in (3, 17))
 
-    assert one == other
-    assert hash(one) == hash(other)
-    assert one != Number(metric="loss", statistic="total", value=0.25, value_start=3, value_end=6)
+    assert number == other
+    assert hash(number) == hash(other)
+    assert number != Number(metric="loss", statistic="total", value=0.25, value_start=3, value_end=6)
 
 
 @pytest.mark.parametrize("log", [LONG_LOGS[name] for name in PLACED], ids=PLACED)

@@ -194,7 +194,7 @@ def test_a_log_of_hostile_lines_is_looked_at_in_bounded_steps() -> None:
         "a b" * 20_000,
         "\t" * 60_000,
     ):
-        assert [found.number for found in LogText(io.BytesIO(f"{line}\n".encode() * 20)).lines()] == [*range(1, 21)]
+        assert [line_read.number for line_read in LogText(io.BytesIO(f"{line}\n".encode() * 20)).lines()] == [*range(1, 21)]
 
 
 def test_a_word_before_most_lines_is_named_where_a_format_fits_without_it() -> None:

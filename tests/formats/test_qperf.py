@@ -265,10 +265,10 @@ def test_counts_without_their_last_blank_are_read() -> None:
 @pytest.mark.parametrize("path", sorted(LOGS.glob("*.log")), ids=lambda path: path.name)
 def test_blanks_at_the_ends_of_lines_say_nothing(path: Path) -> None:
     stripped = "".join(f"{line.rstrip()}\n" for line in path.read_text(encoding="utf-8").splitlines())
-    log, whole = read_text(stripped, "qperf"), read(path, "qperf")
+    log, original = read_text(stripped, "qperf"), read(path, "qperf")
 
-    assert (len(log.records), log.broken, log.unknown) == (len(whole.records), whole.broken, whole.unknown)
-    assert [record.numbers[0] for record in log.records] == [record.numbers[0] for record in whole.records]
+    assert (len(log.records), log.broken, log.unknown) == (len(original.records), original.broken, original.unknown)
+    assert [record.numbers[0] for record in log.records] == [record.numbers[0] for record in original.records]
 
 
 def test_a_count_below_a_thousand_without_its_last_blank_may_be_a_cut_one_and_is_not_known() -> None:
@@ -282,9 +282,9 @@ def test_a_count_below_a_thousand_without_its_last_blank_may_be_a_cut_one_and_is
 
 @pytest.mark.parametrize("other", ["    retries = 3", "\tcore = 2", "    log = open(name)", "make: warning"])
 def test_an_assignment_of_another_program_costs_only_itself(other: str) -> None:
-    header, first, *rest = (LOGS / "udp-bw-vv.log").read_text(encoding="utf-8").splitlines()
+    header, first, *others = (LOGS / "udp-bw-vv.log").read_text(encoding="utf-8").splitlines()
 
-    log = read_text("\n".join((header, first, other, *rest, "")), "qperf")
+    log = read_text("\n".join((header, first, other, *others, "")), "qperf")
 
     assert (anywhere(log.records), log.broken, log.unknown) == (anywhere(read(LOGS / "udp-bw-vv.log").records), [], [3])
 

@@ -49,10 +49,10 @@ def test_what_a_shell_on_another_host_counted_are_lower_bounds_and_coarse_times(
 
 
 def test_a_processor_time_of_zero_is_less_than_the_unit_of_the_kernel() -> None:
-    found = next(iter(parse([Line(1, USED.replace("5000", "0"))])))
+    finding = next(iter(parse([Line(1, USED.replace("5000", "0"))])))
 
-    assert isinstance(found.what, Record)
-    assert (found.what.numbers[0].value, found.what.numbers[0].bound) == (1000.0, "<")
+    assert isinstance(finding.what, Record)
+    assert (finding.what.numbers[0].value, finding.what.numbers[0].bound) == (1000.0, "<")
 
 
 def test_a_run_without_results_has_nothing_to_stand_beside() -> None:

@@ -245,12 +245,12 @@ def test_latencies_from_a_spreadsheet_are_refused_where_a_cell_that_told_their_d
 )
 def test_a_last_row_whose_closed_cells_do_not_stand_by_themselves_is_refused(sample: str, end: str) -> None:
     text = (LOGS / sample).read_text(encoding="utf-8")
-    whole = read_text(text, "rti")
+    complete = read_text(text, "rti")
 
     log = read_text(text[: text.rindex(end) + len(end)], "rti")
 
-    assert log.records == whole.records[: len(log.records)]
-    assert len(log.records) < len(whole.records)
+    assert log.records == complete.records[: len(log.records)]
+    assert len(log.records) < len(complete.records)
     assert len(log.broken) + len(log.unknown) == 1
 
 
@@ -293,8 +293,8 @@ def test_json_of_java_is_a_whole_document() -> None:
 @pytest.mark.parametrize("lost", ['"latency_std"', '"CPU": 12.88', '"summary"'])
 def test_an_object_of_json_that_lacks_a_line_is_refused(lost: str) -> None:
     lines = (LOGS / "printer-4.2-json-pub.txt").read_text().splitlines()
-    summary = next(at for at, line in enumerate(lines) if "summary" in line)
-    gone = next(at for at, line in enumerate(lines) if lost in line and at >= summary)
+    summary = next(index for index, line in enumerate(lines) if "summary" in line)
+    gone = next(index for index, line in enumerate(lines) if lost in line and index >= summary)
 
     log = read_text("\n".join(lines[:gone] + lines[gone + 1 :]), "rti")
 
@@ -401,11 +401,11 @@ def test_a_bullet_above_a_garbled_head_says_nothing_of_the_next_table() -> None:
 
 
 def test_raw_latencies_become_intervals_of_a_thousand_and_a_summary() -> None:
-    first, rest, summary = read(LOGS / "latency-file.csv").records
+    first, second, summary = read(LOGS / "latency-file.csv").records
 
-    assert [first.samples, rest.samples, summary.samples] == [1000, 205, 1205]
+    assert [first.samples, second.samples, summary.samples] == [1000, 205, 1205]
     assert values(first) == {"mean": 20_100, "min": 20_000, "max": 21_000, "p50": 20_000, "p90": 20_000, "p99": 21_000, "p99.99": 21_000}
-    assert values(rest)["max"] == 120_000
+    assert values(second)["max"] == 120_000
     assert summary.scope == "summary"
     assert values(summary)["p99.99"] == 120_000
     assert {n.marks for n in summary.numbers} == {("derived", "unit_assumed")}

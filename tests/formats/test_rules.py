@@ -61,7 +61,7 @@ def test_a_line_that_fails_a_check_is_broken_and_another_is_none_of_the_rule() -
 
 
 def test_many_lines_say_what_each_of_them_says() -> None:
-    text = "".join(f"{at} s: {at % 3 * 7} received, {at % 2} lost, {at} {'KM'[at % 2]}B\n" for at in range(1, 40))
+    text = "".join(f"{index} s: {index % 3 * 7} received, {index % 2} lost, {index} {'KM'[index % 2]}B\n" for index in range(1, 40))
     run = lines(text)
     like = COUNTS.read(run.line(0).text)
     assert isinstance(like, Record)
@@ -76,7 +76,7 @@ def test_many_lines_say_what_each_of_them_says() -> None:
 
 @pytest.mark.parametrize("doubtful", ["5 s: 7 received, 101 lost, 9 KB", "2 s: 7 received, 1 lost, 9 KB"])
 def test_a_line_in_doubt_ends_what_is_read_at_once(doubtful: str) -> None:
-    good = [f"{at} s: 7 received, 1 lost, 9 KB" for at in range(1, 9)]
+    good = [f"{index} s: 7 received, 1 lost, 9 KB" for index in range(1, 9)]
     run = lines("".join(f"{line}\n" for line in [*good[:4], doubtful, *good[5:]]))
     like = COUNTS.read(good[0])
     assert isinstance(like, Record)
@@ -88,7 +88,7 @@ def test_a_line_in_doubt_ends_what_is_read_at_once(doubtful: str) -> None:
 
 
 def test_a_line_is_judged_by_the_one_before_it() -> None:
-    first, second = (COUNTS.cells(COUNTS.match(f"{at} s: 7 received, 1 lost, 9 KB") or {}) for at in (1, 2))
+    first, second = (COUNTS.cells(COUNTS.match(f"{index} s: 7 received, 1 lost, 9 KB") or {}) for index in (1, 2))
 
     assert isinstance(COUNTS.record(second, first), Record)
     assert COUNTS.record(first, second) == Broken("seconds go back")
@@ -104,7 +104,7 @@ def test_expressions_are_of_one_number_or_of_many() -> None:
 
 
 def test_a_record_of_another_kind_is_not_continued() -> None:
-    run = lines("".join(f"{at} s: 7 received, 1 lost, 9 KB\n" for at in range(1, 9)))
+    run = lines("".join(f"{index} s: 7 received, 1 lost, 9 KB\n" for index in range(1, 9)))
 
     assert COUNTS.columns(run, Record(test="latency", payload_bytes=None, numbers=(), scope="interval")) is None
     assert COUNTS.columns(run, LIKE) is None

@@ -17,7 +17,7 @@ def conditions_by_line(path: Path) -> dict[int, tuple[str, ...]]:
     """The conditions of each record's line, as they stand in a dataset."""
     results = load_logs([path]).results
     rows = results[["line", *Conditions.__struct_fields__]].drop_duplicates("line")
-    return {int(line): tuple(map(str, known)) for line, *known in rows.itertuples(index=False)}
+    return {int(line): tuple(map(str, conditions)) for line, *conditions in rows.itertuples(index=False)}
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_each_record_has_the_conditions_of_its_own_run(tmp_path: Path, first: st
     both.write_bytes((LOGS / first).read_bytes() + (LOGS / second).read_bytes())
     behind = len((LOGS / first).read_bytes().splitlines())
 
-    alone = conditions_by_line(LOGS / first) | {line + behind: known for line, known in conditions_by_line(LOGS / second).items()}
+    alone = conditions_by_line(LOGS / first) | {line + behind: conditions for line, conditions in conditions_by_line(LOGS / second).items()}
 
     assert conditions_by_line(both) == alone
 

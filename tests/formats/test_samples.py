@@ -61,8 +61,8 @@ def test_every_line_of_a_log_is_in_one_class(name: str, path: Path) -> None:
 def test_a_start_time_is_an_iso_time_or_unknown(name: str, path: Path) -> None:
     account = read(path, name).account
 
-    for stated in filter(None, (facts.start_time for facts in (*account.runs, account.facts))):
-        datetime.fromisoformat(stated)  # It raises ValueError for anything else.
+    for time in filter(None, (facts.start_time for facts in (*account.runs, account.facts))):
+        datetime.fromisoformat(time)  # It raises ValueError for anything else.
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
@@ -76,8 +76,8 @@ def test_every_number_is_of_a_known_metric(name: str, path: Path) -> None:
 def test_what_a_format_yields_is_what_is_asked_of_those_that_nobody_knows(name: str, path: Path) -> None:
     with open_log(path) as text:
         lines = list(text.pieces(RunCutter((), 1), getattr(formats()[name], "LINE_BYTES", LINE_BYTES)))
-        for found in formats()[name].parse(iter(line for line in lines if isinstance(line, Line))):
-            assert defect_of(found, len(lines)) is None
+        for finding in formats()[name].parse(iter(line for line in lines if isinstance(line, Line))):
+            assert defect_of(finding, len(lines)) is None
 
 
 def test_every_format_of_this_project_with_results_declares_what_they_state() -> None:

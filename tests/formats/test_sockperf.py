@@ -73,7 +73,7 @@ def test_under_load_more_is_sent_than_answered() -> None:
     record = logged("under-load.log").records[0]
 
     assert record.samples == 273
-    assert [record.numbers[at].value for at in (12, 13)] == [545, 273]
+    assert [record.numbers[index].value for index in (12, 13)] == [545, 273]
 
 
 def test_a_signal_that_is_told_among_the_lines_of_a_result_costs_nothing() -> None:
@@ -260,7 +260,7 @@ def test_a_newer_versions_statistics_behind_the_mean_are_read(changed: Changed) 
 
     record = changed("sockperf/ping-pong-udp.log", "std-dev=57.581)", more).records[0]
 
-    assert [record.numbers[at].value for at in (12, 13, 14, 15)] == [1100, 90, 69, 99]
+    assert [record.numbers[index].value for index in (12, 13, 14, 15)] == [1100, 90, 69, 99]
     assert record.numbers[15].statistic == "std-error"
 
 
@@ -287,7 +287,7 @@ def test_before_2_8_percentiles_had_two_decimals_and_two_of_them_were_others() -
         "sockperf: Summary: Latency is 5.403 usec\n"
         "sockperf: Total 20000 observations; each percentile contains 200.00 observations\n"
         "sockperf: ---> <MAX> observation =   42.337\n"
-        + "".join(f"sockperf: ---> percentile  {name} = {9.9 - at:8.3f}\n" for at, name in enumerate(names))
+        + "".join(f"sockperf: ---> percentile  {name} = {9.9 - index:8.3f}\n" for index, name in enumerate(names))
         + "sockperf: ---> <MIN> observation =    1.003\n"
     )
 

@@ -130,12 +130,12 @@ PACKERS = [gzip.compress, lzma.compress, zstd_checked]
 
 @pytest.mark.parametrize("pack", PACKERS, ids=["gzip", "xz", "zstd"])
 def test_a_damaged_stream_keeps_what_came_before_and_says_so(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
-    whole = pack("\n".join([LINE] * 5000 + [os.urandom(200_000).hex()] * 2 + [LINE] * 5000).encode())
+    stream = pack("\n".join([LINE] * 5000 + [os.urandom(200_000).hex()] * 2 + [LINE] * 5000).encode())
 
-    half = len(whole) // 2
+    half = len(stream) // 2
 
-    cut = read(written(tmp_path, whole[:half]))
-    overwritten = read(written(tmp_path, whole[:half] + b"no such block" * 20 + whole[half + 260 :]))
+    cut = read(written(tmp_path, stream[:half]))
+    overwritten = read(written(tmp_path, stream[:half] + b"no such block" * 20 + stream[half + 260 :]))
 
     assert len(cut.records) == 5000
     assert len(overwritten.records) >= 5000  # Some streams only know at their end, from a checksum.

@@ -74,13 +74,13 @@ def test_each_fact_that_a_tool_prints_is_a_condition_or_is_known_to_be_none(name
 
 @pytest.mark.parametrize("name", [name for name in NAMES if any(why is ALSO for why in ENVIRONMENT.get(name, {}).values())])
 def test_samples_that_differ_in_an_option_do_not_compare_as_equal(name: str) -> None:
-    for (one, old), (other, new) in combinations(runs(name), 2):
+    for (path, old), (other, new) in combinations(runs(name), 2):
         options = {key for key in {*old.environment, *new.environment} if why_environment(name, key) is ALSO}
         differ = {key for key in options & {*old.environment} & {*new.environment} if old.environment[key] != new.environment[key]}
         if differ and "rti_data_size" not in differ and "lite_datalen" not in differ:  # The size stands in each record.
-            assert (old.conditions, old.system) != (new.conditions, new.system) or name == "sockperf", (one, other, differ)
+            assert (old.conditions, old.system) != (new.conditions, new.system) or name == "sockperf", (path, other, differ)
             if name == "sockperf":  # Its parameters hold for the records of one test, not for the log.
-                assert read(HERE / name / one, name).records[0].conditions != read(HERE / name / other, name).records[0].conditions
+                assert read(HERE / name / path, name).records[0].conditions != read(HERE / name / other, name).records[0].conditions
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -49,7 +49,7 @@ def text_of(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="surrogateescape")
 
 
-def places(lines: list[str]) -> list[int]:
+def positions(lines: list[str]) -> list[int]:
     """The positions where a line is inserted: before each line, or before some of many, always the same."""
     every = range(len(lines) + 1)
     return list(every) if len(every) <= PLACES else sorted(random.Random(len(lines)).sample(every, PLACES))  # noqa: S311
@@ -60,12 +60,12 @@ def test_a_line_that_is_not_known_costs_only_itself(name: str, path: Path, tmp_p
     if path.name.startswith(DOCUMENTS):
         pytest.skip("a document, not a log: a line between its cells may be a cell")
     lines = text_of(path).splitlines(keepends=True)
-    whole = numbers(read(path, name))
+    original = numbers(read(path, name))
     is_cut = bool(lines) and not lines[-1].endswith("\n")  # Nothing comes behind its last line.
-    for number, at in enumerate(place for place in places(lines) if place < len(lines) or not is_cut):
+    for number, position in enumerate(candidate for candidate in positions(lines) if candidate < len(lines) or not is_cut):
         strange = STRANGE[number % len(STRANGE)]
-        log = read_changed("".join([*lines[:at], f"{strange}\n", *lines[at:]]), name, tmp_path)
-        assert numbers(log) == whole, f"{strange!r} before line {at + 1}"
+        log = read_changed("".join([*lines[:position], f"{strange}\n", *lines[position:]]), name, tmp_path)
+        assert numbers(log) == original, f"{strange!r} before line {position + 1}"
 
 
 STRIPPED: dict[str, Callable[[str], str]] = {
@@ -102,6 +102,9 @@ def test_tabs_for_blanks_change_nothing_or_the_message_names_them(name: str, pat
 def with_tabs(text: str) -> str:
     """A text as saved by editors that replace the blanks before every eighth column by a tab."""
     return "\n".join(
-        "".join(re.sub(r" {2,}$", "\t", line[at : at + 8]) if len(line) >= at + 8 else line[at:] for at in range(0, max(len(line), 1), 8))
+        "".join(
+            re.sub(r" {2,}$", "\t", line[offset : offset + 8]) if len(line) >= offset + 8 else line[offset:]
+            for offset in range(0, max(len(line), 1), 8)
+        )
         for line in text.split("\n")
     )

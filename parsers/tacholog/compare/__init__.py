@@ -1,1 +1,1 @@
-"""What may be compared, what changed between two sets of runs, and how certain the change is."""
+"""The rules of what may be compared, the changes between two sets of runs, and their statistical evidence."""

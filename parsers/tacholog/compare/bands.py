@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from math import log, sqrt
 from pathlib import Path
+from statistics import median, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -88,8 +89,6 @@ def _has_labels(key: RowKey) -> bool:
 
 
 def _calibration(row: ComparisonRow, build: str, session: str, start: str | None) -> Calibration | None:
-    from statistics import median, stdev
-
     if row.old is None or row.new is None or row.ratio is None or row.interval is None or None in row.interval:
         return None
     values = [*row.old.values, *row.new.values]

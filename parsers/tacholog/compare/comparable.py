@@ -29,7 +29,7 @@ _NAMED_AS_LOCAL = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|int
 
 
 def is_local(conditions: Conditions) -> bool:
-    """Whether the transport stays within one machine, so that no network card takes part: by the reach that the log states, else by its name."""
+    """Whether the transport stays within one machine, without any network card: by the reach in the log, or else by its name."""
     if conditions["reach"] is not None:
         return bool(conditions["reach"] != "network")
     return _NAMED_AS_LOCAL.search(conditions["transport"] or "") is not None
@@ -146,7 +146,7 @@ CODES: Mapping[str, str] = MappingProxyType({name: condition.code for name, cond
 
 
 class Judgement(NamedTuple):
-    """Conditions that differ, those that are not stated and would have to be known, and machines that have different names.
+    """The conditions that differ, the conditions that must be known and are not stated, and machines with different names.
 
     A diff judges a row with ``unverified`` conditions by single values only; a ratio and a ranking are refused.
     """
@@ -166,7 +166,7 @@ def judge(
 ) -> Judgement:
     """Compare the conditions of two cells or series.
 
-    Two runs on the same host (the same host file) have the same machine, also where the file leaves something out.
+    Two runs on the same host (the same host file) have the same machine, even if the file is incomplete.
 
     Args:
         old: the conditions of one side: ``metric``, and every one that `asked` names (or ``only``); for a diff also ``host``, ``machine``, ``test``.

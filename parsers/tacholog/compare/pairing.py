@@ -1,4 +1,4 @@
-"""``ab.toml``: the plan of interleaved pairs and what happened to it, so that a comparison can say how its pairs were made.
+"""``ab.toml``: the plan of interleaved pairs and its changes, so that a comparison can state how its pairs were made.
 
 The file is in the folder that holds ``old/`` and ``new/``, and is copied with them.
 """

@@ -1,4 +1,4 @@
-"""What counts as a change: thresholds, which rows are tested, which conditions may differ."""
+"""The policy of a comparison: the thresholds, the rows that are tested, and the conditions that may differ."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Override(RowFilter, frozen=True, kw_only=True, omit_defaults=True, forbid_
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What counts as a change. A thresholds file (TOML) holds any of these fields.
+    """The rules by which a change counts. A thresholds file (TOML) holds any of these fields.
 
     ``thresholds_percent``: changes smaller than this do not matter. ``single_value_percent``: how much two single values may differ by chance,
     as long as nobody has measured it. ``same_build_percent``: the band within which runs of one build in different sessions were found (A/A).

@@ -1,4 +1,4 @@
-"""What runs were made on and with: the profile that decides whether numbers may be compared, and other differences that may explain a change."""
+"""The machine, tool and options of runs: the profile, which decides whether numbers may be compared, and differences that may explain a change."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def is_same_control(old: Dataset, new: Dataset) -> bool:
 
 
 def _programs(dataset: Dataset, *, controls: bool = False) -> set[tuple[str, ...] | None]:
-    """The SHA-256 of every program that the runs measured, with the words of its command; ``None`` among them if a run does not say.
+    """The SHA-256 of every program that the runs measured, with the words of its command; ``None`` is among them if a run does not state it.
 
     Either of the controls, or of all other runs.
     """

@@ -8,6 +8,7 @@ A comparison may have a million rows, and none of them refers back to another: `
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 from typing import Any, Literal
 
 import msgspec
@@ -38,7 +39,7 @@ VERDICTS: tuple[Verdict, ...] = (
 )
 COMPARED: frozenset[Verdict] = frozenset({"worse", "better", "no_change", "inconclusive", "too_few_pairs", "unreplicated_diff", "unreplicated_same"})
 TESTED: frozenset[Verdict] = frozenset({"worse", "better", "no_change", "inconclusive", "too_few_pairs"})  # the verdicts of repeated runs
-OPEN: frozenset[Verdict] = frozenset({"inconclusive", "too_few_pairs"})  # tested, and neither a change nor its absence is shown
+OPEN: frozenset[Verdict] = frozenset({"inconclusive", "too_few_pairs"})  # tested, but the runs show neither a change nor its absence
 Level = Literal["a", "b", "c"]
 DesignKind = Literal["paired", "sessions", "confounded", "single"]
 ControlLayout = Literal["pairs", "sessions", "blocks"]
@@ -146,8 +147,6 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     @property
     def change(self) -> float | None:
         """The change as a logarithm: positive is worse, negative is better."""
-        from math import log
-
         if self.ratio is None or self.ratio <= 0:
             return None
         return log(self.ratio) * (1 if self.better == "lower" else -1)
@@ -218,7 +217,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
     @property
     def change(self) -> float | None:
-        """How much more is lost, as a share: what a test estimated, else by the medians; where these are equal, by the largest shares."""
+        """How much more is lost, as a share: the estimate of a test, or else the difference of the medians or, if these are equal, of the maxima."""
         if self.difference is not None:
             return self.difference
         if self.old is None or self.new is None or self.verdict in ("not_comparable", "invalid"):
@@ -227,7 +226,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
 
 class Controls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the controls show: rows that no release changes. They are not among the rows of the comparison.
+    """The result of the controls: rows that no release changes. They are not among the rows of the comparison.
 
     ``other``: the controls of the two sides are not the same program, so they show nothing. ``moved`` says whether they show that the host changed;
     null: none of them could be judged. ``judged`` is how many could. ``change`` is how much worse (positive) or better these became on average, and
@@ -274,7 +273,7 @@ class InputProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One side of the comparison: its name, and what it holds.
+    """One side of the comparison: its name and a summary of its runs.
 
     ``systems`` and ``versions`` are those of what was measured: controls, which no release changes, have versions of their own. ``hosts`` are the
     names of its machines; where several machines share a name, each has its id behind it. ``labels`` holds the values of each label that a run of
@@ -297,7 +296,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ComparisonWarning(msgspec.Struct, frozen=True):
-    """What a reader must know before the rows: a code, and the values that its sentence names.
+    """A warning that a reader must see before the rows: a code, and the values in its sentence.
 
     ``count`` is a number of rows, runs or pairs, ``planned`` how many there should be. ``side`` is old or new, or the name of a side. ``names`` are
     fields or metrics.
@@ -330,7 +329,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def worse_by(ratio: float, better: str | None) -> float:
-    """By which share the new side is worse: 0.05 is 5 % worse, and below 0 is better.
+    """The share by which the new side is worse: 0.05 is 5 % worse, and a negative share is better.
 
     The share is of the old value, whichever direction is better: x1.05 of a latency is 5 % worse, and so is x0.95 of a rate. `tacholog diff` prints
     it of the ratio, and `tacholog require` compares it with ``max_worse_percent``.

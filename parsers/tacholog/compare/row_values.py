@@ -1,4 +1,4 @@
-"""One value for each row of a set of runs, for other tools and dashboards: the median over its runs, and the interval in which it lies.
+"""One value for each row of a set of runs, for other tools and dashboards: the median over its runs, and its interval.
 
 The interval comes from order statistics, without any assumption about the distribution of the runs. Each run is as likely above the true median as
 below it, so the number of runs below it is distributed as the heads of as many coins. The interval from the k-th smallest to the k-th largest run
@@ -28,7 +28,7 @@ from tacholog.store.frames import Dataset
 
 
 class MedianInterval(NamedTuple):
-    """The interval of a median: its ends, and the confidence that this number of values gives, which is at least what was asked for."""
+    """The interval of a median: its ends, and the confidence of this number of values, which is at least the required one."""
 
     low: float
     high: float
@@ -43,7 +43,7 @@ def median_interval(values: Sequence[float], confidence: float) -> MedianInterva
         confidence: between 0 and 1, two-sided: of 0.95, at most 0.025 of the cases have the median below the interval, and at most 0.025 above.
 
     Returns:
-        ``None`` if so few values cannot give this confidence: `values_needed` says how many can.
+        ``None`` if there are too few values for this confidence; see `values_needed`.
     """
     rank, achieved = _rank(len(values), confidence)
     if not rank:
@@ -68,7 +68,7 @@ def attainable_confidence(count: int) -> float:
 @lru_cache(maxsize=1024)
 def _rank(count: int, confidence: float) -> tuple[int, float]:
     """The largest k for which the interval between the k-th smallest and the k-th largest value has the confidence, and its confidence; 0: none."""
-    # Exact: powers of two of a thousand runs are beyond every float, and 0.95 is no float either.
+    # Exact fractions: 2**1000 and 0.95 cannot be floats.
     allowed = (1 - Fraction(str(confidence))) * 2**count
     term, outside, rank, left = 1, 0, 0, Fraction(0)
     while rank < (count + 1) // 2:
@@ -130,7 +130,7 @@ def dataset_rows(dataset: Dataset) -> DatasetRows:
 
 
 def row_values(dataset: Dataset) -> list[RowValue]:
-    """The values of the rows that a diff tests, and of loss, by name. Controls are left out: they show what a host does, and nothing of a release.
+    """The values of the rows that a diff tests, and of loss, by name. Controls are left out: they measure the host, not a release.
 
     Args:
         dataset: runs of one release of each system, so that no row holds two releases.

@@ -71,7 +71,7 @@ def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = No
 
 
 def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[str, Path]]:
-    """Return the names that are a release too, although `find_all` takes each for a path, with the folder that the release is in.
+    """Return the names that `find_all` reads as paths although they are releases too, with the folder of the release.
 
     Only manifests are read, and none if no name is both a word and a path.
     """

@@ -365,7 +365,7 @@ def student_t_two_sided_quantile(outside: NDArray[np.float64], freedom: int) -> 
         freedom: degrees of freedom, at least 1.
     """
     low, high = np.zeros_like(outside), np.full_like(outside, math.pi / 2)
-    for _ in range(60):  # halves: as exact as floating-point numbers are
+    for _ in range(60):  # bisection down to the precision of floating-point numbers
         middle = (low + high) / 2
         above = _within(middle, freedom) < 1 - outside
         low, high = np.where(above, middle, low), np.where(above, high, middle)
@@ -489,7 +489,7 @@ def _statistics(
 def _of_flips(differences: Floats, flips: Floats) -> Floats:
     """Student's t of each row under each flip.
 
-    The sum of squares is the same under all flips. So the share of the squared sum in it, between 0 and 1, is all that t depends on.
+    The sum of squares is the same under all flips. So t depends only on the share of the squared sum in it, between 0 and 1.
     """
     pairs = differences.shape[1]
     squares = (differences**2).sum(axis=1, keepdims=True) * pairs
@@ -497,7 +497,7 @@ def _of_flips(differences: Floats, flips: Floats) -> Floats:
 
 
 def _of_splits(values: Floats, is_new: Floats) -> Floats:
-    """Student's t of two samples, of each row under each split: all that it depends on is which share of the squares lies between the sides."""
+    """Student's t of two samples, of each row under each split: it depends only on the share of the squares that is between the sides."""
     runs = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
     news = is_new.sum(axis=0)  # Runs that a row lacks are on one of the sides, so their number differs between splits.
@@ -509,14 +509,14 @@ def _comparable(part: Floats, total: Floats, freedom: int) -> Floats:
     """Statistics on a scale that does not depend on the number of runs: approximately that of a squared normal variable."""
     share = np.divide(part, total, out=np.zeros_like(part), where=total > 0)
     np.minimum(np.round(share, _DIGITS), 1.0, out=share)
-    with np.errstate(divide="ignore"):  # runs that all differ by the same amount: infinite, as it should be
+    with np.errstate(divide="ignore"):  # If all runs differ by the same amount, the statistic is infinite, which is correct.
         np.negative(np.log1p(-share), out=share)
     return np.asarray(share * freedom * ((8 * freedom + 1) / (8 * freedom + 3)) ** 2, np.float64)
 
 
 @functools.lru_cache(maxsize=16)
 def _signs(pairs: int) -> Floats:
-    """The flips, shape (flips, pairs), the one that changes nothing first."""
+    """The flips, shape (flips, pairs); the first one changes nothing."""
     if 2 ** (pairs - 1) <= MOST_FLIPS:
         return np.where((np.arange(2 ** (pairs - 1))[:, None] >> np.arange(pairs)) & 1, -1.0, 1.0)
     drawn = np.random.default_rng(1).integers(0, 2, (MOST_FLIPS, pairs)) * 2.0 - 1.0
@@ -526,7 +526,7 @@ def _signs(pairs: int) -> Floats:
 
 @functools.lru_cache(maxsize=16)
 def _splits(olds: int, news: int) -> Floats:
-    """The splits, shape (splits, runs), 1 for the runs of the new side; the true one, whose new runs come last, first."""
+    """The splits, shape (splits, runs), 1 for the runs of the new side. The true split, whose new runs come last, is the first one."""
     runs = olds + news
     if splits_of(olds, news) < MOST_FLIPS:
         chosen = itertools.combinations(range(runs - 1, -1, -1), news)

@@ -159,7 +159,7 @@ def _event(event: re.Match[str], processes: dict[str, _Process]) -> Iterator[Fin
     if event["event"] == "new (self)" and pid in processes:
         yield from processes.pop(pid).summaries()
     elif pid in processes:
-        processes[pid].disturbed()
+        processes[pid].note_change()
 
 
 def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) -> Iterator[Finding]:
@@ -172,7 +172,7 @@ def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) 
         return
     pid = stamp["pid"]
     if isinstance(result, Broken) and pid in processes:
-        processes[pid].damaged()
+        processes[pid].note_damage()
     if not isinstance(result, Record):
         yield Finding(line, result if isinstance(result, Broken) else None)
         return
@@ -291,12 +291,12 @@ class _Process:
             return peer and self._roles.get(peer, "another peer")
         return self._roles.setdefault(peer, f"peer {len(self._roles) + 1}")
 
-    def disturbed(self) -> None:
+    def note_change(self) -> None:
         """Note that a participant came or went: the next interval is not whole."""
         self._quiet = False
         self._undisturbed.clear()
 
-    def damaged(self) -> None:
+    def note_damage(self) -> None:
         """Note a broken line: the numbers of its second are unknown."""
         self.partial = True
         self._undisturbed.clear()

@@ -243,7 +243,7 @@ class Scan:
             first, last, count = self._waiting.stretch
             self.account.lines["unknown"] += count
             yield Event(first, last, range(first, last + 1), f"{count} more lines that no rule knows", "unknown", None, len(self.account.runs))
-        self._waiting.reported()
+        self._waiting.forget_late()
 
     def _event_of_unclaimed(self, line: Line) -> Event:
         """Return the event of a line that the format did not claim: unknown, unless another tool prints such lines into logs of any format."""

@@ -501,5 +501,5 @@ class Packets:
 
     def _is_of(self, record: Record) -> bool:
         largest, _ = self._latencies_ns.statistics()["max"]
-        stated = record.number("latency", "max")
-        return stated is not None and stated.value is not None and abs(stated.value - largest) <= 2  # noqa: PLR2004
+        largest_stated = record.number("latency", "max")
+        return largest_stated is not None and largest_stated.value is not None and abs(largest_stated.value - largest) <= 2  # noqa: PLR2004

@@ -93,7 +93,7 @@ class WaitingLines:
         self._settle()
         self._expire(0, 0)
 
-    def reported(self) -> None:
+    def forget_late(self) -> None:
         """Forget the late lines."""
         self.late, self.stretch, self._late_characters = [], None, 0
 

@@ -68,14 +68,14 @@ class RequirementLine(NamedTuple):
 
 
 def lines_table(
-    requirement_lines: Sequence[RequirementLine], label: str = "", lead: Callable[[RequirementLine], str | None] = lambda _line: None
+    requirement_lines: Sequence[RequirementLine], label: str = "", link_of: Callable[[RequirementLine], str | None] = lambda _line: None
 ) -> Table:
-    """Return lines as a table. ``lead`` gives the link to a median, which is the value of a run."""
+    """Return lines as a table. ``link_of`` gives the link to a median, which is the value of a run."""
     columns = [TableColumn(name) for name in ("verdict", "requirement", "row", "limit")]
     columns += [TableColumn("median", align="right"), TableColumn("interval"), TableColumn()]
     rows = []
     for line in requirement_lines:
-        link = lead(line)
+        link = link_of(line)
         is_median = line.result_row is not None and line.result_row.value is not None and line.result_row.worse is None
         cells = [
             TableCell(TITLES[line.verdict], class_=f"{CLASSES[line.verdict]} stat-evidence"),
@@ -121,7 +121,7 @@ def _of_row(result: RequirementResult, row: RequirementRow, *, with_system: bool
 
 
 def interval(result: RequirementResult, row: RequirementRow) -> str:
-    """Return the interval of a row; nothing if there is none."""
+    """Return the interval of a row; an empty text if there is none."""
     if row.interval is None:
         return ""
     low, high = row.interval
@@ -139,7 +139,7 @@ def change(worse: float) -> str:
 
 
 def remark(result: RequirementResult, row: RequirementRow) -> str:
-    """Return on what evidence a row was judged, or why it cannot be told."""
+    """Return the evidence for the verdict of a row, or why it is undecided."""
     return "; ".join([*(reason(result, row, code) for code in row.reasons), *_evidence(row)])
 
 
@@ -156,7 +156,7 @@ def _evidence(row: RequirementRow) -> list[str]:
 
 
 def reason(result: RequirementResult, row: RequirementRow, code: str) -> str:
-    """Return why a row cannot be told."""
+    """Return why a row is undecided."""
     if code == "few_runs":
         if result.kind == "worse":
             return f"too few runs: {MIN_RUNS} a side are needed"
@@ -186,12 +186,12 @@ def _counted(count: int, noun: str) -> str:
 
 
 def about(report: RequirementReport) -> str:
-    """Return what was judged: systems, releases, and how many runs."""
+    """Return the systems, the releases and the number of runs that were judged."""
     names: Sequence[str] = [", ".join(report.systems), ", ".join(report.releases)]
     return ", ".join([*(name for name in names if name), _counted(report.runs, "run")])
 
 
-#: Markdown for a pull request has at most this many lines: what needs no attention is folded, and of what remains the worst comes first.
+#: Markdown for a pull request has at most this many lines: rows that need no attention are folded, and of the others the worst come first.
 MOST_LINES = 28
 
 
@@ -213,7 +213,7 @@ def _text(report: RequirementReport) -> Iterator[str]:
 
 
 def markdown(report: RequirementReport, most_lines: int = MOST_LINES) -> str:
-    """Return the report as Markdown of at most so many lines: what did not pass, worst first; then, folded, what did.
+    """Return the report as Markdown of at most so many lines: the rows that did not pass, worst first; then, folded, the rows that did.
 
     Args:
         report: the verdicts.
@@ -379,14 +379,14 @@ def _requirement_counts(report: RequirementReport) -> str:
 
 
 def _page_rows(judged: JudgedRelease, find: FindLink) -> Html:
-    def lead(line: RequirementLine) -> str | None:
+    def link_of(line: RequirementLine) -> str | None:
         row = line.result_row
         return None if row is None or row.value is None or row.worse is not None else find(judged.system, judged.release, row.key, row.value)
 
-    table = lines_table(lines(judged.report), f"Requirements of {judged.system} {judged.release}", lead)
+    table = lines_table(lines(judged.report), f"Requirements of {judged.system} {judged.release}", link_of)
     heads = [*(column._replace(heading=column.heading.capitalize()) for column in table.columns[:-1]), TableColumn("Evidence")]
     rows = [row._replace(cells=[row.cells[0]._replace(text=tag("b", row.cells[0].text)), *row.cells[1:]]) for row in table.rows]
-    # A table of the class `rows` shows no heads on narrow screens, so its cells must say by themselves what they are.
+    # A table of the class `rows` has no headings on narrow screens, so its cells must be clear without them.
     return scroller(table._replace(columns=heads, bodies=[rows]), "scroll", tools=False)
 
 

@@ -1,4 +1,4 @@
-"""Both sides' numbers as cells: what names each row, its conditions, one value for each run, and which cells stand against each other."""
+"""Both sides' numbers as cells: the name of each row, its conditions, one value for each run, and the pairs of cells to compare."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from msgspec.structs import replace
 from numpy.typing import NDArray
+from pandas.api.types import union_categoricals
 
 from tacholog.compare import comparable
 from tacholog.compare.comparable import A_REFERENCE, BYTES, STATED, as_text
@@ -22,8 +24,6 @@ from tacholog.schema.records import BOUNDS
 from tacholog.schema.tables import RESULTS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tacholog.store.frames import Dataset
 
 
@@ -51,7 +51,7 @@ class CellTable(NamedTuple):
     """Both sides' numbers, one element for each cell: the numbers of one row on one side under one set of conditions.
 
     Attributes:
-        stated: for each column what the cells state, such as the transport.
+        columns: for each column what the cells state, such as the transport.
         new: whether the cell is on the new side.
         row: the number of the row; both sides share these numbers.
         conditions: the number of the set of conditions; both sides share these numbers too.
@@ -71,7 +71,7 @@ class CellTable(NamedTuple):
         labels: the columns of the labels that both sides must share (``label.plugin``).
     """
 
-    stated: dict[str, pd.Categorical]
+    columns: dict[str, pd.Categorical]
     new: Flags
     row: Integers
     conditions: Integers
@@ -96,13 +96,13 @@ class CellTable(NamedTuple):
         return slice(first, first + int(self.runs[cell]))
 
     def groups(self, names: Iterable[str]) -> Integers:
-        """Number the cells by what they state in several columns: cells have the same number where all of these are equal."""
-        return groups([self.stated[name].codes for name in names], len(self.tested))
+        """Number the cells by their values in several columns: cells have the same number if all of these values are equal."""
+        return groups([self.columns[name].codes for name in names], len(self.tested))
 
     def column(self, name: str, cell: Integers) -> list[Any]:
-        """Return what these cells state in a column; ``None`` for what is not known."""
-        words = [*self.stated[name].categories.tolist(), None]
-        return list(map(words.__getitem__, self.stated[name].codes[cell].tolist()))
+        """Return the values of these cells in a column; ``None`` for unknown values."""
+        words = [*self.columns[name].categories.tolist(), None]
+        return list(map(words.__getitem__, self.columns[name].codes[cell].tolist()))
 
 
 def by_word(column: pd.Categorical, value_of: Callable[[Any], Any], unknown: object) -> NDArray[Any]:
@@ -157,7 +157,7 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -
     value, value_run, first, count = _one_value_a_run(cell[order], run[order], _floats(frames, "value")[order], upper)
     published = np.concatenate([side.runs["session"].isna().to_numpy(bool) for side in sides])
     cells = CellTable(
-        stated=columns,
+        columns=columns,
         new=is_new[source],
         row=groups([columns[name].codes for name in (*setting, *NAME)], len(source)),
         conditions=groups([profiles[run[source]], *(columns[name].codes for name in conditions)], len(source)),
@@ -188,7 +188,7 @@ def reduced_values(cells: CellTable, function: np.ufunc) -> Floats:
 
 
 def run_sets(cells: CellTable, codes: Integers) -> Integers:
-    """A number for the runs of each cell: cells share it whose runs have the same codes (one for each run of both sides)."""
+    """A number for the set of runs of each cell: cells with the same runs, by their codes, have the same number."""
     names = np.random.default_rng(1).integers(0, 2**62, int(codes.max(initial=0)) + 1, dtype=np.uint64)
     totals = np.concatenate([[np.uint64(0)], np.cumsum(names[codes][cells.value_run])])
     first, count = cells.first, cells.runs
@@ -216,9 +216,6 @@ def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
 
 def _column(parts: Sequence[pd.Series]) -> pd.Categorical:
     """Return a column of both sides as one, its words in order."""
-    import pandas as pd
-    from pandas.api.types import union_categoricals
-
     parts = [part for part in parts if len(part)] or parts[:1]  # With only one side, there is nothing to join.
     if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # `concat` would expand categories, row by row.
         return union_categoricals([part.array for part in parts], sort_categories=True)
@@ -227,24 +224,18 @@ def _column(parts: Sequence[pd.Series]) -> pd.Categorical:
 
 def _labels(sides: Sequence[Dataset]) -> dict[str, pd.Categorical]:
     """A column for each label that any run has, one value a run."""
-    import pandas as pd
-
     texts = [text if isinstance(text, str) else None for side in sides for text in side.runs.reindex(columns=["labels"])["labels"]]
     labels = [labels_of(text) for text in texts]
     return {name: pd.Categorical([labels_of_run.get(name) for labels_of_run in labels]) for name in label_fields(texts)}
 
 
 def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> Integers:
-    import pandas as pd
-
     positions = [pd.Index(side["run"]).get_indexer(pd.Index(frame["run"])) for side, frame in zip((old, new), frames, strict=True)]
     return np.concatenate([positions[0], positions[1] + len(old)]).astype(np.int64)
 
 
 def groups(columns: Sequence[NDArray[Any]], count: int) -> Integers:
     """Number the rows of these columns: equal rows have the same number. Numbers begin with 0, in the order of first appearance."""
-    import pandas as pd
-
     numbers = np.zeros(count, np.int64)
     for column in columns:
         codes = column.astype(np.int64)
@@ -263,7 +254,7 @@ def _mark_bits(marks: pd.Series) -> Integers:
 
 def _tested(cells: CellTable, setting: Integers, policy: Policy) -> Flags:
     """Which cells get a verdict. Not all of them: all percentiles of one distribution, for example, are nearly copies of each other."""
-    metric, statistic, is_new = cells.stated["metric"], cells.stated["statistic"], cells.new
+    metric, statistic, is_new = cells.columns["metric"], cells.columns["statistic"], cells.new
     wanted = np.zeros(len(setting), bool)
     for name, statistics in policy.tests().items():
         if name != LOSS:  # Loss is compared separately: most shares are 0, so there is no ratio.
@@ -380,7 +371,7 @@ def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy)
 
 def _differs(cells: CellTable, name: str, cell: Integers | Flags) -> bool:
     """Whether these cells have several values in a column."""
-    return len(np.unique(cells.stated[name].codes[cell])) > 1
+    return len(np.unique(cells.columns[name].codes[cell])) > 1
 
 
 def _labels_that_differ(cells: CellTable) -> list[str]:
@@ -471,7 +462,7 @@ def _looser(cells: CellTable, across: Collection[str]) -> dict[str, Integers]:
 
 def _of_one_side(cells: CellTable, name: str) -> bool:
     """Whether only one side states this field."""
-    has_value = cells.stated[name].notna()
+    has_value = cells.columns[name].notna()
     return bool(has_value[cells.new].any() != has_value[~cells.new].any())
 
 
@@ -479,7 +470,7 @@ def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Intege
     """The codes, all different for rows of special data paths: a log that does not mention the data path means a copy."""
     if "data_path" not in silent:
         return codes
-    special = by_word(cells.stated["data_path"], lambda word: word != "copy", unknown=False)
+    special = by_word(cells.columns["data_path"], lambda word: word != "copy", unknown=False)
     return np.where(special, -1 - np.arange(len(codes)), codes)
 
 

@@ -103,8 +103,8 @@ def compare(
     Args:
         old: the runs to compare with.
         new: the runs that are judged.
-        policy: what counts as a change.
-        names: what to call the two sides.
+        policy: the thresholds, and the conditions that may differ.
+        names: the names of the two sides.
         everything: whether the comparison also holds the numbers that are never tested.
         measured: the band of one build on this machine, if somebody measured it.
     """
@@ -158,7 +158,7 @@ def compare(
 
 
 class RunLists(NamedTuple):
-    """What is known of each run of both sides, the old side's runs first.
+    """Lists with one element for each run of both sides, the old side's runs first.
 
     ``codes`` are numbers of the runs: a run that is on both sides has the same number twice.
     """
@@ -240,7 +240,7 @@ def _controls(cells: CellTable, pairs: CellPairs, arrays: RowArrays, runs: RunLi
         return None
     control_arrays = _row_arrays(cells, pairs, runs, policy, None)
     change = host_change(control_arrays, int(arrays.estimates.tested.sum()), runs.order)
-    if change is not None and change.moved:
+    if change is not None and change.has_moved:
         within_host(arrays, change)
     return controls_of(change, comparison_rows(control_arrays, policy), arrays)
 

@@ -74,7 +74,7 @@ def lossy(cells: CellTable, pairs: CellPairs, policy: Policy) -> tuple[CellPairs
 def _rows_with(cells: CellTable, pairs: CellPairs, metric: str) -> Integers:
     """The rows of a metric for which some run has a value."""
     has_value = np.where(pairs.old != NONE, cells.runs[pairs.old], 0) + np.where(pairs.new != NONE, cells.runs[pairs.new], 0) > 0
-    return np.flatnonzero(has_value & (cells.stated["metric"] == metric)[pairs.either])
+    return np.flatnonzero(has_value & (cells.columns["metric"] == metric)[pairs.either])
 
 
 def losses(
@@ -87,7 +87,7 @@ def losses(
         pairs: the rows in which a run lost something.
         judged: the judgements of the conditions, and the index of each row's judgement.
         runs: the order of both sides' runs, and a code for each: the same for a run that is on both sides.
-        policy: what counts as a change.
+        policy: the thresholds.
     """
     (judgements, which), (order, codes) = judged, runs
     judgement_of = [judgements[index] for index in which.tolist()]

@@ -1,4 +1,4 @@
-"""Reading ``requirements.toml``. Every mistake in it is an error that names file, line and key."""
+"""The reader of ``requirements.toml``. Every mistake in the file is an error that names file, line and key."""
 
 from __future__ import annotations
 
@@ -165,14 +165,14 @@ def read_requirements(path: Path) -> RequirementFile:
         raise UnreadableInput(
             f"{_location(path, _line_of_key(lines, 0, unknown[0]))}: unknown key {unknown[0]!r}; there are [[require]] and [[gate]]"
         )
-    placed = [
+    entries = [
         RequirementEntry(location, _checked(_converted(table, Requirement, location), location))
         for location, table in _entries(path, tables, lines, "require")
     ]
     gates = [GateEntry(location, _converted(table, RowFilter, location)) for location, table in _entries(path, tables, lines, "gate")]
-    if not placed and not gates:
+    if not entries and not gates:
         raise UnreadableInput(f"{path}: it holds no [[require]]")
-    return RequirementFile(str(path), tuple(placed), tuple(gates))
+    return RequirementFile(str(path), tuple(entries), tuple(gates))
 
 
 def _entries(path: Path, tables: Mapping[str, Any], lines: list[str], name: str) -> Iterator[tuple[str, Any]]:

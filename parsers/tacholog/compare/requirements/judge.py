@@ -154,7 +154,7 @@ def _absolute_verdict(low: float, high: float, requirement: Requirement) -> RowV
 
 
 def _widths(cells: CellTable, cell: int) -> tuple[float, float]:
-    """How far below and above a printed value the true one may lie, by its rounding and its bound."""
+    """How far the true value may be below and above a printed value, by its rounding and its bound."""
     resolution, bound = float(cells.resolution[cell]), BOUNDS[int(cells.bound[cell])]
     half = 0.0 if np.isnan(resolution) else resolution / 2
     if bound == "<":
@@ -170,7 +170,7 @@ _NO_PARTNER = ("not_comparable", "removed", "added")
 
 
 class RequirementSides(NamedTuple):
-    """The runs to compare with, the runs that are judged, and what the controls of both say of the host."""
+    """The runs to compare with, the runs that are judged, and the controls of both."""
 
     old: Dataset
     new: Dataset
@@ -287,7 +287,7 @@ FAIL_ON: tuple[RequirementVerdict, ...] = ("failed", "undecided", "missing")
 Base = Callable[[str], Dataset]  # the runs of a release, or of a folder
 
 
-class _Other(NamedTuple):
+class _Baseline(NamedTuple):
     """The base of relative requirements: ``than`` replaces the release that they name, ``host`` gives the controls for a release."""
 
     base: Base
@@ -307,11 +307,9 @@ def judge(dataset: Dataset, file: RequirementFile, base: Base, than: str | None 
     Raises:
         UnreadableInput: ``base`` finds no such runs. See `check_bases` for requirements that name none.
     """
-    other = _Other(base, than, cache(lambda name: host_between(base(name), dataset)))
-    results = [
-        _absolute(dataset, placed) if not placed.requirement.is_relative else _relative(dataset, placed, other) for placed in file.requirements
-    ]
-    results += [_gate(dataset, gate, other) for gate in file.gates]
+    baseline = _Baseline(base, than, cache(lambda name: host_between(base(name), dataset)))
+    results = [_absolute(dataset, entry) if not entry.requirement.is_relative else _relative(dataset, entry, baseline) for entry in file.requirements]
+    results += [_gate(dataset, gate, baseline) for gate in file.gates]
     counted = Counter(result.verdict for result in results)
     runs = dataset.runs
     return RequirementReport(
@@ -337,33 +335,33 @@ def exit_code(report: RequirementReport, fail_on: tuple[str, ...] = ()) -> int:
     return EXIT_FAILED if "failed" in asked else EXIT_UNDECIDED if asked else 0
 
 
-def _absolute(dataset: Dataset, placed: RequirementEntry) -> RequirementResult:
-    requirement = placed.requirement
-    part = selected(dataset, requirement)
+def _absolute(dataset: Dataset, entry: RequirementEntry) -> RequirementResult:
+    requirement = entry.requirement
+    part = matching_numbers(dataset, requirement)
     kind: LimitKind = "max" if requirement.max is not None else "min"
     words = "at most" if kind == "max" else "at least"
     limit = requirement.max if requirement.max is not None else requirement.min
     rows = judge_absolute(part.dataset, requirement) if part.hint is None else ()
     unit = "\u00b5s" if requirement.unit == "us" else requirement.unit  # as values are written
-    return _result(placed, kind, f"{words} {limit:g} {unit}", rows, part.hint)
+    return _result(entry, kind, f"{words} {limit:g} {unit}", rows, part.hint)
 
 
-def _relative(dataset: Dataset, placed: RequirementEntry, other: _Other) -> RequirementResult:
-    requirement = placed.requirement
-    name = other.than or requirement.than or ""
-    old, new = selected(other.base(name), requirement), selected(dataset, requirement)
+def _relative(dataset: Dataset, entry: RequirementEntry, baseline: _Baseline) -> RequirementResult:
+    requirement = entry.requirement
+    name = baseline.than or requirement.than or ""
+    old, new = matching_numbers(baseline.base(name), requirement), matching_numbers(dataset, requirement)
     hint = new.hint or (f"{name or 'the other release, which nothing names'}: {old.hint}" if old.hint else None)
     metrics = (f"{requirement.metric}:{requirement.statistic}",)
-    rows = () if hint else judge_relative(RequirementSides(old.dataset, new.dataset, other.host(name)), metrics, requirement.limit)
+    rows = () if hint else judge_relative(RequirementSides(old.dataset, new.dataset, baseline.host(name)), metrics, requirement.limit)
     limit = f"at most {requirement.max_worse_percent:g} % worse than {name}"
-    return msgspec.structs.replace(_result(placed, "worse", limit, rows, hint), than=name)
+    return msgspec.structs.replace(_result(entry, "worse", limit, rows, hint), than=name)
 
 
-def _gate(dataset: Dataset, gate: GateEntry, other: _Other) -> RequirementResult:
-    name = other.than or ""
+def _gate(dataset: Dataset, gate: GateEntry, baseline: _Baseline) -> RequirementResult:
+    name = baseline.than or ""
     wanted = gate.rows
     metrics = (f"{wanted.metric}:{wanted.statistic}" if wanted.statistic else wanted.metric,) if wanted.metric else ()
-    rows = judge_relative(RequirementSides(other.base(name), dataset, other.host(name)), metrics, None, _named_in_rows(wanted))
+    rows = judge_relative(RequirementSides(baseline.base(name), dataset, baseline.host(name)), metrics, None, _named_in_rows(wanted))
     return RequirementResult(
         name=", ".join(f"{field} {value}" for field, value in wanted.wanted().items()) or "all rows",
         place=gate.location,
@@ -386,10 +384,10 @@ def _named_in_rows(wanted: RowFilter) -> RowFilter | None:
 
 
 def check_bases(file: RequirementFile, than: str | None) -> None:
-    """Refuse a relative requirement that says nothing to compare with.
+    """Refuse a relative requirement that names no release to compare with.
 
     Raises:
-        UnreadableInput: neither the file nor the command line says it; the message names file and line.
+        UnreadableInput: neither the file nor the command line names one; the message names file and line.
     """
     unnamed = [entry.location for entry in file.requirements if entry.requirement.is_relative and not entry.requirement.than]
     for location in () if than else (*unnamed, *(gate.location for gate in file.gates)):
@@ -415,7 +413,7 @@ def _result(entry: RequirementEntry, kind: LimitKind, limit: str, rows: tuple[Re
 
 
 def _named(requirement: Requirement) -> str:
-    """A name made of what a requirement asks for, such as ``latency p99, shm, 1024 B``."""
+    """A name made of the properties of a requirement, such as ``latency p99, shm, 1024 B``."""
     wanted = {name: value for name, value in requirement.wanted().items() if name != "payload_bytes"}
     size = [f"{requirement.bytes_wanted} B"] if requirement.bytes_wanted is not None else []
     statistic = "" if requirement.statistic == "total" else f" {requirement.statistic}"
@@ -447,7 +445,7 @@ class MatchingNumbers(NamedTuple):
     hint: str | None
 
 
-def selected(dataset: Dataset, requirement: Requirement) -> MatchingNumbers:
+def matching_numbers(dataset: Dataset, requirement: Requirement) -> MatchingNumbers:
     """The numbers that a requirement names, with their runs. Controls are left out, unless the requirement names their label.
 
     Args:

@@ -21,7 +21,7 @@ LimitKind = Literal["max", "min", "worse"]
 class RequirementRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One row that a requirement names, and whether it holds there.
 
-    ``reasons`` say why an undecided row is: ``across_limit``, the interval holds the limit; ``few_runs``; ``undersampled``; and more.
+    ``reasons`` state why a row is undecided: ``across_limit``, the interval holds the limit; ``few_runs``; ``undersampled``; and more.
     ``value`` is the median, that of a run. ``interval`` is that of the median over ``over`` (runs, or sessions), widened by what rounding hides, and
     ``confidence`` what so many of them give. ``needed`` is the number of runs, or of samples in each run, that a verdict needs.
     Of a relative requirement, ``baseline`` is the median of the other release, ``worse`` by how much this one is worse (0.05: 5 %; below 0: better),
@@ -47,7 +47,7 @@ class RequirementRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class RequirementResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A requirement and its verdict: that of the worst of its rows; ``missing`` if there is no row that it names, and ``hint`` says why.
+    """A requirement and its verdict: that of the worst of its rows; ``missing`` if no row matches it; ``hint`` then states why.
 
     ``place`` is its file and line. ``limit`` is in ``unit`` of the schema; of a relative requirement it is a share (0.05: at most 5 % worse), or null
     if each row has the threshold of `tacholog diff`. ``stated`` is the limit as the file writes it.

@@ -86,12 +86,12 @@ class DocumentedTables:
             self._grid_head = [line]
         elif _HEAD_END.fullmatch(text) and _crossings(text) == _crossings(head[0].text):
             self._grid_head = []
-            if self._opened([row.text for row in head[1:-1]], _crossings(text)):
+            if self._open_grid([row.text for row in head[1:-1]], _crossings(text)):
                 yield Finding(head[0], None, tuple(head[1:]))
         else:
             self._grid_head = head if text.startswith("|") and len(head) < _HEAD_LINES else []
 
-    def _opened(self, texts: Sequence[str], borders: list[int]) -> bool:
+    def _open_grid(self, texts: Sequence[str], borders: list[int]) -> bool:
         rows = [_cells(text.rstrip(), borders) for text in texts]
         if not rows or not all(rows) or rows[0][0] not in {"Payload Size", "Payload Size (kB)"}:
             return False

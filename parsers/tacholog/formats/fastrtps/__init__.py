@@ -166,7 +166,7 @@ class _FastRtpsOutput:
 
     def line(self, line: Line) -> Iterator[Finding]:
         squeezed = "".join(line.text.split())
-        if opened := self._opened(line.text, squeezed):
+        if opened := self._table_of_header(line.text, squeezed):
             yield from self._leave()
             self._table = opened
             yield Finding(line, None)
@@ -190,7 +190,7 @@ class _FastRtpsOutput:
         if self._stopped_fine:
             yield Finding(None, Facts(status="ok"))
 
-    def _opened(self, text: str, squeezed: str) -> LogTable | None:
+    def _table_of_header(self, text: str, squeezed: str) -> LogTable | None:
         """Return the table that a header opens, with the values that were stated above it."""
         if demands := throughput.form_of(squeezed):
             recovery_ms, self._recovery_ms = self._recovery_ms, None

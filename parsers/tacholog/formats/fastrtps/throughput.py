@@ -115,7 +115,7 @@ class DemandTable(RecordTable):
         if isinstance(record, Broken):
             return record
         self._last = cells
-        return self._completed(record, cells)
+        return self._with_conditions(record, cells)
 
     def take_many(self, lines: Lines) -> BulkStep:
         """Read rows as long as they are in order. Each demand and recovery time has its own conditions."""
@@ -136,12 +136,12 @@ class DemandTable(RecordTable):
             indices = np.flatnonzero(kind == number)
             if columns is None or not isinstance(record, Record):
                 return BulkStep()
-            like = self._completed(record, cells.part(int(indices[0])))
+            like = self._with_conditions(record, cells.part(int(indices[0])))
             findings.append(BulkFinding(part, Records(like, columns.rows(indices), indices)))
         self._last = cells.part(-1)
         return BulkStep(count, findings)
 
-    def _completed(self, record: Record, cells: Cells) -> Record:
+    def _with_conditions(self, record: Record, cells: Cells) -> Record:
         """Return the record with the conditions of its table."""
         recovery_ms = int(cells["recovery"]) if "recovery" in cells else self._recovery_ms
         conditions = Conditions(

@@ -119,7 +119,7 @@ class TestResults:
         rule = self._rule(path, members, is_interval=is_interval)
         cells = _cells(members, printed, of_one_side=rule is not BOTH, has_all_digits=not self._is_before(_ALL_DIGITS))
         lacks = cells is None or self._lacks(cells, is_sent=rule is SENT, is_interval=is_interval)
-        if cells is None or rule is None or lacks or not is_paired or self._is_of_the_other(path, members) or self._turned(members):
+        if cells is None or rule is None or lacks or not is_paired or self._is_of_the_other(path, members) or self._has_turned(members):
             return Broken("members of this result are missing, out of place, or contradict each other")
         if rule is SENT and not is_interval and cells.get("datagrams"):
             self._sent[_pair(path)] = cells["datagrams"]
@@ -170,7 +170,7 @@ class TestResults:
         says_whose = self.test.transport == "UDP" and path in _IS_SENT and (self._version is None or self._is_before(_ONE_SENDER))
         return says_whose and members.get("sender") is not _IS_SENT[path]
 
-    def _turned(self, members: Mapping[str, JsonScalar]) -> bool:
+    def _has_turned(self, members: Mapping[str, JsonScalar]) -> bool:
         """Whether a sending stream is now a receiving one: then the object was joined from two."""
         socket, is_sender = _integer(members.get("socket")), members.get("sender")
         if socket is None or not isinstance(is_sender, bool) or (socket not in self._senders and len(self._senders) >= _STREAMS):
@@ -335,7 +335,7 @@ class IperfDocument:
             self._begin()
             self._tests = 0
         if line.text.count('"bits_per_second"') + line.text.count('"host_total"') > 1:
-            yield from self._damaged(line, self._reader.spoil(line, _SEVERAL))
+            yield from self._findings_of_damage(line, self._reader.spoil(line, _SEVERAL))
             return
         read = self._reader.take(line)
         if read.is_foreign:
@@ -343,10 +343,10 @@ class IperfDocument:
         if len(self._parts) < _MOST_PARTS:
             self._parts |= {path for path in read.opened if path.rpartition("/")[2] in ("start", "end")}
         facts = [fact for path, member in read.members if (fact := self._fact(path, member.value))]
-        closed = [finding for item in read.closed for finding in self._closed(item)] if read.closed else []
+        closed = [finding for item in read.closed for finding in self._close_object(item)] if read.closed else []
         if read.damage:
             yield from (finding for finding in closed if line not in {finding.line, *finding.also})
-            yield from self._damaged(line, read)
+            yield from self._findings_of_damage(line, read)
             return
         yield from closed
         yield from self._claim(line)
@@ -397,7 +397,7 @@ class IperfDocument:
         within = self._within(path)
         return within is not None and is_result(within)
 
-    def _damaged(self, line: Line, read: JsonLine) -> Iterator[Finding]:
+    def _findings_of_damage(self, line: Line, read: JsonLine) -> Iterator[Finding]:
         """Yield what a damaged line costs: the line itself, its result, or all that follows."""
         yield from self._given_up(read.lost, "the JSON is damaged behind this result")
         if not any(map(self._is_result, self._reader.holders(line))):
@@ -414,7 +414,7 @@ class IperfDocument:
         waiting, self._waiting = self._waiting, []
         yield from (result.item.found(Broken("the JSON ends before it says what was run, or how it ended")) for result in waiting)
 
-    def _closed(self, item: JsonObject) -> Iterator[Finding]:
+    def _close_object(self, item: JsonObject) -> Iterator[Finding]:
         """Read an object that has ended; yield its finding if it is a result, and the results that waited for it."""
         if item.path == self._root:
             yield from self._end_of_test()

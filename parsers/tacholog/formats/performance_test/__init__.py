@@ -136,7 +136,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
             yield from experiment.document(line)
         elif line.text.strip() == _START:
             experiment.columns = ()
-            yield Finding(line, experiment.settled())
+            yield Finding(line, experiment.load_facts())
         elif is_of_screen(line.text):
             yield from experiment.box(line)
         elif (text := line.text.strip()) in _ENDINGS or not text:
@@ -171,9 +171,9 @@ class _Experiment:
         """Take a line of the head. There is no head before the opening line and after the table."""
         if self.columns or len(self._head) >= _KEYS or not (self._head or key == _OPENING):
             return None
-        return self._learned({key: value})
+        return self._learn_all({key: value})
 
-    def _learned(self, values: Mapping[str, str]) -> Facts:
+    def _learn_all(self, values: Mapping[str, str]) -> Facts:
         before, system = self._conditions, _middleware(self._head)
         self._head |= values
         self._conditions = _conditions(self._head)
@@ -186,7 +186,7 @@ class _Experiment:
             environment=environment,
         )
 
-    def settled(self) -> Facts | None:
+    def load_facts(self) -> Facts | None:
         """Return how the load is made, at the start of the table if no mode was stated."""
         mode = self._conditions.load_mode
         return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._head else None
@@ -197,7 +197,7 @@ class _Experiment:
         if isinstance(document, Broken):
             yield Finding(line, document)
             return
-        yield Finding(None, self._learned(document.head))
+        yield Finding(None, self._learn_all(document.head))
         accumulates = accumulated(document.head.get(_VERSION), document.rows)
         for row in document.rows:
             yield from self._of_row(line, row, accumulates=accumulates)

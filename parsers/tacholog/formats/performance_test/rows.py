@@ -102,7 +102,7 @@ class ExperimentRow(NamedTuple):
         counts = Record(
             test="throughput",
             payload_bytes=None,  # Not stated. Bytes divided by messages is not the size: both are rates without their fractions.
-            numbers=tuple(self._placed(self._counts())),
+            numbers=tuple(self._with_positions(self._counts())),
             scope="interval",
             conditions=Conditions(definition="performance_test-rates").over(conditions),
         )
@@ -117,13 +117,13 @@ class ExperimentRow(NamedTuple):
         return Record(
             test="latency",
             payload_bytes=None,
-            numbers=tuple(self._placed(self._latencies())),
+            numbers=tuple(self._with_positions(self._latencies())),
             samples=samples,
             scope="interval",
             conditions=meaning.over(conditions),
         )
 
-    def _placed(self, numbers: Iterable[Number]) -> Iterator[Number]:
+    def _with_positions(self, numbers: Iterable[Number]) -> Iterator[Number]:
         for number in numbers:
             cell = self.cells.get(_PRINTED.get((number.metric, number.statistic), ""))
             yield msgspec.structs.replace(number, value_start=cell.start, value_end=cell.end) if isinstance(cell, Cell) else number
@@ -310,7 +310,7 @@ class Screens:
         cells = tuple(cell for cell in Cell.between(line.text, "|") if cell) if "|" in line.text else ()
         self._since += 1
         if cells[:1] == ("T_experiment",):
-            yield from self._begun(line, cells)
+            yield from self._take_times(line, cells)
             return
         if self._begin and (self._since > _TO_SAMPLES or _LATER.match(line.text) or (cells in _BOX_HEADS and cells != _SAMPLES)):
             begin, self._begin = self._begin, None  # Its samples are lost: the next samples belong to another screen.
@@ -320,7 +320,7 @@ class Screens:
             self._head = cells
             yield Finding(line, None)
         elif cells:
-            yield from self._valued(line, cells)
+            yield from self._take_values(line, cells)
         else:
             yield Finding(line, None)
 
@@ -336,7 +336,7 @@ class Screens:
         if self._begin and (is_cut or line.number - self._begin.number > _HELD_LINES):
             yield from self.close()
 
-    def _begun(self, line: Line, cells: tuple[Cell, ...]) -> Iterator[Finding | Screen]:
+    def _take_times(self, line: Line, cells: tuple[Cell, ...]) -> Iterator[Finding | Screen]:
         self._tangled = self._begin is not None
         yield from self.close()
         good = line.whole and len(cells) == 4 and cells[2] == "T_loop" and all(_SECONDS.fullmatch(cell) for cell in cells[1::2])  # noqa: PLR2004
@@ -345,7 +345,7 @@ class Screens:
             return
         self._begin, self._since, self._times = line, 0, cells[1::2]
 
-    def _valued(self, line: Line, cells: tuple[Cell, ...]) -> Iterator[Finding | Screen]:
+    def _take_values(self, line: Line, cells: tuple[Cell, ...]) -> Iterator[Finding | Screen]:
         head, self._head = self._head, ()
         good = line.whole and len(cells) == len(head) and all(_BOX_VALUE.fullmatch(cell) for cell in cells)
         if not good:

@@ -29,8 +29,8 @@ from tacholog.formats.rti import rules
 from tacholog.formats.rti.banner import Banner, begins_run, without_skew_notices
 from tacholog.formats.rti.csv import CsvTable, is_row
 from tacholog.formats.rti.json import JsonOutput
-from tacholog.formats.rti.legacy import Legacy
-from tacholog.formats.rti.lite import Lite
+from tacholog.formats.rti.legacy import LegacyText
+from tacholog.formats.rti.lite import LiteOutput
 from tacholog.formats.rti.pages import WebPage
 from tacholog.formats.rti.samples import SAMPLES, LatencyFile
 
@@ -137,9 +137,9 @@ class _PerftestRun:
     def __init__(self) -> None:
         self.banner = Banner()
         self._results = False
-        self._legacy = Legacy()
+        self._legacy = LegacyText()
         self._json = JsonOutput(self.banner)
-        self._lite = Lite()
+        self._lite = LiteOutput()
         self._page = WebPage()
         self._samples = LatencyFile()
         self._readers = (self._samples, self._json, self._legacy, self._lite, CsvTable(), self._page)
@@ -153,7 +153,7 @@ class _PerftestRun:
         for reader in self._readers:
             findings = reader.take(cut)
             if findings is not None:
-                yield from findings if reader is self._page else map(self._completed, findings)
+                yield from findings if reader is self._page else map(self._with_conditions, findings)
                 return
         around = self.banner.take(cut)
         if around:
@@ -163,7 +163,7 @@ class _PerftestRun:
     def take_many(self, lines: Lines) -> BulkStep:
         """Use rows of a file of samples. Once it has begun, no other reader concerns them."""
         step = self._samples.take_many(lines)
-        return step._replace(found=[self._completed(finding) if isinstance(finding, Finding) else finding for finding in step.found])
+        return step._replace(found=[self._with_conditions(finding) if isinstance(finding, Finding) else finding for finding in step.found])
 
     def close(self, reason: str | None = None) -> Iterator[Finding]:
         """Give up the results that are still open, and yield how the run ended if its progress lines state it."""
@@ -172,7 +172,7 @@ class _PerftestRun:
         yield from self._samples.close(reason or "the log ends within these samples")
         yield from self.banner.close(results=self._results)
 
-    def _completed(self, finding: Finding) -> Finding:
+    def _with_conditions(self, finding: Finding) -> Finding:
         """Return the record with the conditions of its run and, if it is a summary of latencies, with the marks of earlier notices."""
         record = finding.what
         if not isinstance(record, Record):

@@ -136,14 +136,14 @@ class Banner:
             self._inside = True
             return Finding(line, None)
         if self._inside and (key := _KEY.fullmatch(line.text)):
-            return self._keyed(line, key["key"], (key["value"] or "").strip())
+            return self._take_key(line, key["key"], (key["value"] or "").strip())
         return Finding(line, None) if self._inside and line.text.startswith("\t") else None
 
     def _learn(self, line: Line, conditions: Conditions, environment: dict[str, str] | None = None) -> Finding:
         self.conditions = conditions.over(self.conditions)
         return Finding(line, Facts(conditions=conditions, environment=environment or {}))
 
-    def _keyed(self, line: Line, key: str, value: str) -> Finding:
+    def _take_key(self, line: Line, key: str, value: str) -> Finding:
         environment = {"rti_" + re.sub(r"\W+", "_", key.lower()): value} if key in _ENVIRONMENT and value else {}
         if key == "Latency count" and (every := _LATENCY_COUNT.fullmatch(value)):
             environment["messages_per_latency_sample"] = every[1]
@@ -153,10 +153,10 @@ class Banner:
         if key == "Dynamic Data" and value.startswith("Yes"):
             return self._learn(line, Conditions(type=f"{self._custom_type}, dynamic" if self._custom_type else "dynamic"))
         if read := _CONDITIONS.get(key):
-            return self._learn(line, self._allowed(read(value)), environment)
+            return self._learn(line, self._possible_conditions(read(value)), environment)
         return Finding(line, Facts(environment=environment) if environment else None)
 
-    def _allowed(self, conditions: Conditions) -> Conditions:
+    def _possible_conditions(self, conditions: Conditions) -> Conditions:
         """Return the conditions, with a load mode only in a test of throughput: a ping-pong stays one at any rate."""
         return msgspec.structs.replace(conditions, load_mode=None) if conditions.load_mode and not self._throughput_test else conditions
 

@@ -116,12 +116,12 @@ class CsvTable:
         if _BARE_CPU_HEAD.fullmatch(text):
             return [Finding(line, None)]
         if _HEAD_START.match(text):
-            return [Finding(line, self._headed(text) if line.whole else CUT)]
+            return [Finding(line, self._take_head(text) if line.whole else CUT)]
         if _ROW.match(text) and (text if line.whole else line.text).count(",") >= 5:  # noqa: PLR2004
             return [Finding(line, self._row(line, text))]
         return None
 
-    def _headed(self, text: str) -> Broken | None:
+    def _take_head(self, text: str) -> Broken | None:
         self._head, self._trouble = None, "the head above is garbled"
         for row, pattern in zip(CSV_ROWS, _HEADS, strict=True):
             if head := pattern.fullmatch(text):
@@ -138,13 +138,13 @@ class CsvTable:
         if self._trouble:
             return Broken(self._trouble)
         if not line.whole:
-            return self._closed(line)
+            return self._record_of_cut_row(line)
         point = "." if "." in text else ","
         cells = _cells(text, point, line)
         row, names = _FORMS.get(_signature(cells, point), (None, ()))
-        return self._saved_anew(line, text) if row is None else self._record(row, dict(zip(names, cells, strict=True)))
+        return self._record_of_saved_row(line, text) if row is None else self._record(row, dict(zip(names, cells, strict=True)))
 
-    def _closed(self, line: Line) -> Record | Broken:
+    def _record_of_cut_row(self, line: Line) -> Record | Broken:
         """Return the record from the complete cells of a row in which the log ends. A last cell with all its decimals is complete, too."""
         head = self._head
         if head is None or (head.row in _OF_LATENCY and " " not in line.text.strip()):
@@ -158,7 +158,7 @@ class CsvTable:
             for form in _forms(head):
                 if len(cells) >= head.row.least and _signature(cells, point) == tuple(form.values())[: len(cells)]:
                     return self._record(head.row, dict(zip(form, cells, strict=False)))
-        return self._saved_anew(line, closed.rstrip(", \t"), is_whole=False)
+        return self._record_of_saved_row(line, closed.rstrip(", \t"), is_whole=False)
 
     def _record(self, row: CsvRow, cells: Mapping[str, str]) -> Record | Broken:
         if row not in _OF_LATENCY:
@@ -167,7 +167,7 @@ class CsvTable:
         is_certain = self._unit is not None or re.search("[.,]", cells["min"]) is not None
         return rules.record(row.rule, cells, () if is_certain else ("unit_assumed",), unit=unit_ns(self._unit or "us"))
 
-    def _saved_anew(self, line: Line, text: str, *, is_whole: bool = True) -> Record | Broken:
+    def _record_of_saved_row(self, line: Line, text: str, *, is_whole: bool = True) -> Record | Broken:
         """Return the record of a row from a spreadsheet, or of its complete cells: without padding, and without trailing zeros."""
         head = self._head
         if head is None or re.search(r"\s", text):

@@ -56,17 +56,17 @@ class JsonOutput:
         """Use a line of the document; ``None`` for noise between its lines."""
         text = line.text
         if begin := _LENGTH.fullmatch(text) or _DOCUMENT.fullmatch(text):
-            return self._begun(line, begin.groupdict().get("size"))
+            return self._take_beginning(line, begin.groupdict().get("size"))
         if opening := _OPENING.fullmatch(text):
-            return self._opened(line, opening["what"])
+            return self._take_opening(line, opening["what"])
         if field := _FIELD.fullmatch(text):
-            return self._valued(line, field)
+            return self._take_value(line, field)
         if not self._inside:
             return [Finding(line, None)] if text in {",", "\t\t{"} else None
         structure = _STRUCTURE.fullmatch(text)
-        if structure is None or not self._knows(line, structure["rest"]):
+        if structure is None or not self._is_known(line, structure["rest"]):
             return None
-        return self._structured(line, structure["signs"])
+        return self._take_structure(line, structure["signs"])
 
     def close(self, reason: str) -> Iterator[Finding]:
         """Give up the object that is open."""
@@ -80,18 +80,18 @@ class JsonOutput:
         is_too_long = bool(self._lines) and line.number - self._lines[0].number > _OPEN_LINES
         return list(self.close("the object does not end")) if is_too_long else []
 
-    def _knows(self, line: Line, behind: str) -> bool:
+    def _is_known(self, line: Line, behind: str) -> bool:
         """Whether the text behind braces is output of the tool, which ends no line after them."""
         return not behind or self._lines != [] or self._banner.take(line._replace(text=behind)) is not None
 
-    def _begun(self, line: Line, size: str | None) -> list[Finding]:
+    def _take_beginning(self, line: Line, size: str | None) -> list[Finding]:
         done = list(self.close("another size begins within this object"))
         self._inside, self._intervals, self._extremes, self._test, self._ended = True, False, None, None, False
         self._sizes = self._sizes + 1 if size else 0
         self._size = size if self._sizes == 1 else None
         return [*done, Finding(line, None)]
 
-    def _opened(self, line: Line, what: str) -> list[Finding]:
+    def _take_opening(self, line: Line, what: str) -> list[Finding]:
         done = list(self.close("another object begins within this one"))
         if self._size is None or (what == "intervals" and self._extremes is not None):
             return [*done, Finding(line, Broken("no length stands before this object"))]
@@ -102,7 +102,7 @@ class JsonOutput:
         self._object, self._lines = what, [line]
         return done
 
-    def _valued(self, line: Line, field: re.Match[str]) -> list[Finding]:
+    def _take_value(self, line: Line, field: re.Match[str]) -> list[Finding]:
         if self._object is None or field["key"] in self._values or self._ended:
             done = list(self.close("values of this object are missing, or stand there twice"))
             return [*done, Finding(line, Broken("a value outside of an object"))]
@@ -111,7 +111,7 @@ class JsonOutput:
         self._ended = not field["comma"]
         return []
 
-    def _structured(self, line: Line, signs: str) -> list[Finding]:
+    def _take_structure(self, line: Line, signs: str) -> list[Finding]:
         done: list[Finding] = []
         mine = False
         for sign in signs:
@@ -119,22 +119,22 @@ class JsonOutput:
                 done += self.close("another object begins within this one")
                 self._object, self._lines, mine = "interval", [line], True
             elif sign == "}" and self._lines and not mine:
-                done.append(self._closed(line))
+                done.append(self._close_object(line))
                 mine = True
             elif sign == "]":
                 self._intervals = False
         return done if mine else [*done, Finding(line, None)]
 
-    def _closed(self, line: Line) -> Finding:
+    def _close_object(self, line: Line) -> Finding:
         lines = (*self._lines, line)
         summary = self._object == "summary"
-        what = self._continued(_record(self._size or "0", self._values, summary=summary)) if self._ended else MISSING
+        what = self._check_order(_record(self._size or "0", self._values, summary=summary)) if self._ended else MISSING
         if summary:
             self._size, self._sizes = None, max(self._sizes - 1, 0)  # Another object without a length before it would be of another size.
         self._object, self._lines, self._values, self._ended = None, [], {}, False
         return finding_on(lines, what)
 
-    def _continued(self, record: Record | Broken) -> Record | Broken:
+    def _check_order(self, record: Record | Broken) -> Record | Broken:
         """Check that minimum and maximum only grow apart within a size, and that its summary repeats the last of them."""
         if isinstance(record, Broken):
             return record

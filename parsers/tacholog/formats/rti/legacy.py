@@ -59,7 +59,7 @@ _STARTS = (
 )
 
 
-class Legacy:
+class LegacyText:
     """The size of the next interval, and the summary that the next cost of serialising belongs to."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Legacy:
 
     def _result(self, line: Line, text: str) -> Record | Broken:
         if text.startswith("Length:"):
-            return self._summarised(line)
+            return self._summary_record(line)
         if text.startswith("Serialization"):
             size, self._summary = self._summary if self._costs else None, None
             return _serialization(line, size)
@@ -102,7 +102,7 @@ class Legacy:
             return _TANGLED if self._tangled else _HEADLESS
         return self._interval(line, self._open)
 
-    def _summarised(self, line: Line) -> Record | Broken:
+    def _summary_record(self, line: Line) -> Record | Broken:
         self._costs = self._costs and self._summary is None
         self._open, self._tangled, self._summary = None, False, None
         if match := _THROUGHPUT.fullmatch(line.text):

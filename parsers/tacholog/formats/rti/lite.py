@@ -110,7 +110,7 @@ _PUBLISHERS = ("Exec time", "Pubrate", "Latency test")  # Both sides print them;
 _KEY = re.compile(r"  (?P<key>[A-Z][A-Za-z ]{1,16}?) *: (?P<value>.*)")
 
 
-class Lite:
+class LiteOutput:
     """The latest head, and the current size."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class Lite:
             self._head, self._configuring = head, False
             return [Finding(line, None)]
         if self._configuring and (key := _KEY.fullmatch(line.text)):
-            return [Finding(line, self._configured(key["key"].strip(), key["value"].strip()))]
+            return [Finding(line, self._take_configuration(key["key"].strip(), key["value"].strip()))]
         if text.startswith(("[LAT]", "[pub] ", "[sub] ", "---", "===")):
             return self._progress(line, text)
         if self._head and text[:1].isdigit():
@@ -158,7 +158,7 @@ class Lite:
         record = rules.record(_SAMPLE, {**cells, "size": self._size})
         return record if isinstance(record, Broken) else msgspec.structs.replace(record, samples=1)
 
-    def _configured(self, key: str, value: str) -> Facts | None:
+    def _take_configuration(self, key: str, value: str) -> Facts | None:
         self._publishing = value == "Publisher" if key == "Role" else self._publishing
         read = None if not self._publishing and key in _PUBLISHERS else _CONDITIONS.get(key)
         conditions = read(value) if read else Conditions()

@@ -304,10 +304,10 @@ class WebPage:
         if table is None:
             return [*done, *self.close("a row under a header that is not the latency table's")]
         if len(self._row) == table.first_decimal + 1:
-            done += self._checked(table)
+            done += self._previous_row(table)
         return [*done, *self._complete()] if len(self._row) == len(self._columns) else done
 
-    def _checked(self, table: TableForm) -> Iterator[Finding]:
+    def _previous_row(self, table: TableForm) -> Iterator[Finding]:
         """Yield the previous row, which is valid if this row has its first decimal in the right column."""
         if self._last_row is None:
             return
@@ -331,7 +331,7 @@ class WebPage:
             return OUT_OF_PLACE
         (table,) = tables(self._columns)
         record = table.record([Cell(bare(cell.text), 0, cell.number) for cell in self._row])
-        return record if isinstance(record, Broken) else self._conditioned(record)
+        return record if isinstance(record, Broken) else self._with_conditions(record)
 
     def _line_of_cells(self, line: Line) -> list[Finding] | None:
         """Use a line of a table with one row on each line."""
@@ -342,7 +342,7 @@ class WebPage:
         if finding is None:
             return None
         done = list(self._leave(_SLIPPED)) if self._columns else []
-        return [*done, finding._replace(what=self._conditioned(finding.what)) if isinstance(finding.what, Record) else finding]
+        return [*done, finding._replace(what=self._with_conditions(finding.what)) if isinstance(finding.what, Record) else finding]
 
     def _use_up_title(self) -> None:
         """Forget a title that states the reliability: it stands above one table only, and the title of the next may be garbled."""
@@ -350,6 +350,6 @@ class WebPage:
             self._title = self._of_title = Conditions()
         self._reliability = self._of_title  # A bullet holds for one table, too.
 
-    def _conditioned(self, record: Record) -> Record:
+    def _with_conditions(self, record: Record) -> Record:
         """Return the record with the conditions from the titles of its table."""
         return msgspec.structs.replace(record, conditions=record.conditions.over(self._reliability.over(self._title)))

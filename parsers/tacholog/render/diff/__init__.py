@@ -1,1 +1,1 @@
-"""A diff in words. `document` says all of it once, in sentences and tables; `text` and `page` write that as text, Markdown and HTML."""
+"""A diff in words. `document` holds all sentences and tables; `text` and `page` write them as text, Markdown and HTML."""

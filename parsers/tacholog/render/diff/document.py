@@ -33,10 +33,10 @@ from tacholog.view.numerals import in_full
 
 LOSS_SAYS = "Compared in percentage points: most runs lose nothing, and a ratio to 0 is undefined."
 Which = Literal["old", "new"]
-Lead = Callable[[ComparisonRow | Loss, Which], str | None]  # the link to the value of a side
+LinkOf = Callable[[ComparisonRow | Loss, Which], str | None]  # the link to the value of a side
 
 
-def _no_lead(_row: ComparisonRow | Loss, _which: Which) -> None:
+def _no_link(_row: ComparisonRow | Loss, _which: Which) -> None:
     """Return no link: only pages link values to lines of logs."""
 
 
@@ -58,7 +58,7 @@ class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one verdict, worst first: how many there are, and those that are listed.
+    """The rows of one verdict, worst first: their number, and the listed ones.
 
     ``alike`` are the conditions that the names of all listed rows have in common, ``shared`` is the part that their remarks have in common. Each name
     and each remark then holds only what differs.
@@ -83,27 +83,27 @@ class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
         """How many rows are counted and not listed."""
         return self.total - len(self.lines)
 
-    def table(self, lead: Lead = _no_lead) -> Table:
+    def table(self, link_of: LinkOf = _no_link) -> Table:
         """Return the listed rows as a table."""
         kinds = {line.row.interval_kind for line in self.lines if line.interval}
         interval_title = "95 % interval, row alone" if kinds == {"confidence"} else "by rounding" if kinds == {"rounding"} else "interval"
         ratio_title = "estimated ratio" if any(is_estimate(line.row) for line in self.lines) else "ratio"
-        return rows_table(self.title, self.lines, (ratio_title, interval_title), lead)
+        return rows_table(self.title, self.lines, (ratio_title, interval_title), link_of)
 
 
-def rows_table(label: str, lines: Sequence[DiffLine], titles: tuple[str, str], lead: Lead = _no_lead) -> Table:
-    """Return rows as a table. ``titles`` say what their ratios and their intervals are."""
+def rows_table(label: str, lines: Sequence[DiffLine], titles: tuple[str, str], link_of: LinkOf = _no_link) -> Table:
+    """Return rows as a table. ``titles`` are the headings of the ratios and the intervals."""
     numbers = [TableColumn(name, class_="n", align="right") for name in ("old", "new", titles[0])]
     columns = [TableColumn("row"), *numbers, TableColumn(titles[1], align="centre"), TableColumn()]
-    return Table(label, columns, [[_cells(line, lead) for line in lines]], "rows")
+    return Table(label, columns, [[_cells(line, link_of) for line in lines]], "rows")
 
 
-def _cells(line: DiffLine, lead: Lead) -> TableRow:
+def _cells(line: DiffLine, link_of: LinkOf) -> TableRow:
     return TableRow(
         [
             head(line.name),
-            TableCell(line.old, link=lead(line.row, "old"), title=value_of(line.row, "old", in_full), class_="n stat-median"),
-            TableCell(line.new, link=lead(line.row, "new"), title=value_of(line.row, "new", in_full), class_="n stat-median"),
+            TableCell(line.old, link=link_of(line.row, "old"), title=value_of(line.row, "old", in_full), class_="n stat-median"),
+            TableCell(line.new, link=link_of(line.row, "new"), title=value_of(line.row, "new", in_full), class_="n stat-median"),
             TableCell(line.ratio, class_=f"n stat-ratio {line.row.ratio_kind or ''}"),
             TableCell(line.interval, class_="i stat-interval"),
             TableCell(line.remark, class_="r stat-evidence"),
@@ -131,7 +131,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def notes(self) -> list[str]:
-        """The sentences at the end: how figures were computed, and what else a reader of the rows should know."""
+        """The sentences at the end: how figures were computed, and other notes on the rows."""
         return [*self.figures, *([self.unstated] if self.unstated else []), *self.marked, *(f"Changed too: {change}" for change in self.changed)]
 
     @property
@@ -139,14 +139,14 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         """How many rows with loss are not listed."""
         return len(self.losses) - len(self.loss_lines)
 
-    def loss_table(self, lead: Lead = _no_lead) -> Table:
+    def loss_table(self, link_of: LinkOf = _no_link) -> Table:
         """Return the rows in which messages were lost."""
         rows = [
             TableRow(
                 [
                     head(line.name),
-                    TableCell(_share(line.old_parts, lead(loss, "old")), class_="stat-evidence"),
-                    TableCell(_share(line.new_parts, lead(loss, "new")), class_="stat-evidence"),
+                    TableCell(_share(line.old_parts, link_of(loss, "old")), class_="stat-evidence"),
+                    TableCell(_share(line.new_parts, link_of(loss, "new")), class_="stat-evidence"),
                     TableCell(line.remark, class_="r stat-evidence"),
                 ]
             )
@@ -161,7 +161,7 @@ def _share(parts: tuple[str, str, str], link: str | None) -> str | Html:
 
 
 def document(comparison: Comparison, only: Sequence[str] = (), limit: int = 0, most_lost: int = 0, *, with_reasons: bool = True) -> Document:
-    """Return what a diff says.
+    """Return the content of a diff.
 
     Args:
         comparison: the comparison.

@@ -38,7 +38,7 @@ def path_of(verdict: str, x: float, y: float) -> str | None:
 
 
 def swatch(verdict: str) -> Html:
-    """Return the sign on its own, for a legend; nothing if there is none."""
+    """Return the sign alone, for a legend; empty if the verdict has none."""
     path = path_of(verdict, _SIZE / 2, _SIZE / 2)
     if path is None:
         return Html()
@@ -77,7 +77,7 @@ def axis(span: float) -> Html:
 
 
 def ratio_plot(row: ComparisonRow, span: float) -> Html:
-    """The ratio of a row, its interval, and the threshold; an arrow where it lies beyond the axis."""
+    """The ratio of a row, its interval, and the threshold; an arrow if it is beyond the axis."""
     if row.ratio is None or row.ratio <= 0 or row.threshold is None:
         return NOTHING
     words = " ".join(("ratio", ratio(row.ratio), interval(row))).strip()
@@ -125,7 +125,7 @@ def _ratio_parts(row: ComparisonRow, value: float, span: float) -> Iterator[Html
 
 
 def legend() -> Html:
-    """What the drawings show, in words."""
+    """The legend of the drawings, in words."""
     sentences = (
         "In the tables below: the sign in the column \u201cRatio, drawn\u201d is the ratio of new to old, its line the interval of the row alone.",
         "Changes within the shaded band do not count.",
@@ -151,11 +151,11 @@ def _x_of(value: float, span: float) -> float:
 DRAWN: tuple[Verdict, ...] = ("worse", "better", "no_change", "inconclusive", "too_few_pairs", "unreplicated_diff", "unreplicated_same")
 _WIDTH, _HEIGHT = 720, 260
 _LEFT, _RIGHT, _END = 74, 12, 14  # room beside the rows, and above and below them
-_MOST_STEP = 26.0  # between two rows: of few rows, the picture would be all gaps
+_MOST_STEP = 26.0  # the largest distance of two rows, so that a picture of few rows is not too sparse
 _PICTURE_TICKS = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
 _PICTURE_LABEL_ROOM = 22  # letters have this height on a phone too
 _PICTURE_LEAST_REACH, _PICTURE_MOST_REACH = math.log(1.06), math.log(150)
-_MOST_TITLES = 150  # of more rows, a sign has no words of its own: each costs two elements of the page
+_MOST_TITLES = 150  # If there are more rows, their signs have no titles: each title costs two elements of the page.
 _MOST_ROWS = 5_000
 _FEWEST = 2
 
@@ -266,7 +266,7 @@ def _signs(frame: _PictureScale) -> Iterator[Html]:
 
 
 def _cut(frame: _PictureScale) -> Html:
-    """Return an arrow for each sign that stands at an end of the axis because its change lies beyond it."""
+    """Return an arrow for each sign whose change is beyond the axis."""
     arrows, half = [], min(4.0, frame.step * 0.38)  # neighbours must not touch
     for index, row in enumerate(frame.rows):
         change = row.change or 0.0

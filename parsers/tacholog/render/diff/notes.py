@@ -88,8 +88,8 @@ def warnings(comparison: Comparison) -> list[str]:
     sentences = [
         *unusable(comparison),
         *ended(comparison),
-        *(_warning(warning) for warning in comparison.warnings if warning.code != "same_runs"),
-    ]  # the conclusion states it
+        *(_warning(warning) for warning in comparison.warnings if warning.code != "same_runs"),  # The conclusion states it.
+    ]
     sessions = comparison.settings.same_build_sessions
     sentences += [*_unpaired(comparison), *_layout(comparison), *host_words(comparison)]
     return [*sentences, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else sentences

@@ -41,11 +41,11 @@ class ComparisonLinks:
         *,
         is_linked: bool = False,
     ) -> None:
-        """``line`` gives the link to the value of a side, ``pages`` are those of transports."""
+        """``line`` returns the link to the value of a side, ``pages`` are the pages of transports."""
         self.line, self._pages, self.is_linked = line, pages or PageIndex(), is_linked
 
     def transport(self, system: str | None, transport: str | None) -> str | None:
-        """Return the link to the page of a transport; nothing if there is none, or several that share it."""
+        """Return the link to the page of a transport; ``None`` if there is no page, or several."""
         documents = {part.document for part in self._pages.parts if (part.system, part.transport) == (system, transport)}
         return f"doc:{documents.pop()}" if len(documents) == 1 else None
 
@@ -138,7 +138,7 @@ _FOLDED = ("no_change", "unreplicated_same")  # also where they come first: nobo
 
 
 class DiffBlock(msgspec.Struct, frozen=True):
-    """The rows of one verdict: the table of those that are seen at once, and the table of so ``many_more`` that a reader unfolds."""
+    """The rows of one verdict: the table of the rows that are visible at first, and the table of ``many_more`` rows that a reader unfolds."""
 
     section: VerdictSection
     sentence: Html
@@ -169,15 +169,15 @@ def html(comparison: Comparison, only: Sequence[str] = (), limit: int = 500) -> 
     )
 
 
-def fragment(comparison: Comparison, anchor: str, only: Sequence[str] = (), limit: int = 50, leads: ComparisonLinks = NO_LINKS) -> Html:
-    """The comparison as part of a page; ``anchor`` begins all of its ids (`anchor_of`), ``leads`` are its links."""
-    context = _context(comparison, only, limit, f"{anchor}-", _MOST_IN_PART, leads)
+def fragment(comparison: Comparison, anchor: str, only: Sequence[str] = (), limit: int = 50, links: ComparisonLinks = NO_LINKS) -> Html:
+    """The comparison as part of a page; ``anchor`` begins all of its ids (`anchor_of`), ``links`` are its links."""
+    context = _context(comparison, only, limit, f"{anchor}-", _MOST_IN_PART, links)
     rendered = html_templates().get_template("diff_rows.html.jinja").render(**context, heading="span")
     return tag("div", Html(rendered), class_="tl-diff", id=anchor)  # noqa: S704 - by an environment that escapes
 
 
 def anchor_of(system: str, old: str, new: str, labels: Sequence[tuple[str, str]] = ()) -> str:
-    """Return what the ids of a comparison on a page begin with; that of a verdict's rows ends with the verdict."""
+    """Return the prefix of the ids of a comparison on a page; the id of a verdict's rows is the prefix with the verdict."""
     return slug(" ".join([f"diff {system} {old} {new}", *(f"{label_name(field)}={value}" for field, value in labels)]))
 
 
@@ -200,15 +200,15 @@ def brief(comparison: Comparison, target: str | None) -> Html:
 
 
 def _context(
-    comparison: Comparison, only: Sequence[str], limit: int, prefix: str = "", most: int = _MOST, leads: ComparisonLinks = NO_LINKS
+    comparison: Comparison, only: Sequence[str], limit: int, prefix: str = "", most: int = _MOST, links: ComparisonLinks = NO_LINKS
 ) -> dict[str, Any]:
     comparison = shown_part(comparison, only)
     listed = limit and max(limit, most if most == _MOST else _ELEMENTS_IN_PART // 6)
     content = document(comparison, only, listed, most, with_reasons=False)
     verdict_sections: Iterable[VerdictSection] = content.sections
     if most != _MOST:
-        verdict_sections = _bounded(verdict_sections, 6 * min(len(comparison.runs), most) + 7 * len(content.loss_lines), 2 * leads.is_linked)
-    blocks = [_block(section, limit, leads, is_open=_is_open(section, index)) for index, section in enumerate(verdict_sections)]
+        verdict_sections = _bounded(verdict_sections, 6 * min(len(comparison.runs), most) + 7 * len(content.loss_lines), 2 * links.is_linked)
+    blocks = [_block(section, limit, links, is_open=_is_open(section, index)) for index, section in enumerate(verdict_sections)]
     moments = sorted(comparison.runs, key=lambda run: (instant(run.start_time) or 0.0, run.order_index or 0))
     apart_blocks = [block for block in blocks if block.section.verdict in APART]
     return {
@@ -220,18 +220,18 @@ def _context(
         "blocks": [block for block in blocks if block.section.verdict not in APART],
         "apart": apart_blocks,
         "apart_words": apart_words(comparison),
-        "loss_table": scroller(_titled(content.loss_table(leads.line), "Lost"), "scroll", tools=False) if content.loss_lines else NOTHING,
+        "loss_table": scroller(_titled(content.loss_table(links.line), "Lost"), "scroll", tools=False) if content.loss_lines else NOTHING,
         "loss_open": any(line.verdict in _OPEN or line.direction == "higher" for line in content.loss_lines),
         "loss_says": LOSS_SAYS if comparison.losses else "",
         "legend": drawings.legend() if any(block.is_drawn for block in blocks) else "",
         "runs": scroller(_runs(moments[:most]), "scroll", tools=False),
         "other_runs": len(moments[most:]),
-        "transports": _transports(comparison, leads, prefix, with_apart=bool(apart_blocks)),
+        "transports": _transports(comparison, links, prefix, with_apart=bool(apart_blocks)),
     }
 
 
-def _transports(comparison: Comparison, leads: ComparisonLinks, prefix: str, *, with_apart: bool) -> Html:
-    """Return how many rows of each transport have which verdict; nothing for a single transport."""
+def _transports(comparison: Comparison, links: ComparisonLinks, prefix: str, *, with_apart: bool) -> Html:
+    """Return a table of the verdicts of each transport; empty for a single transport."""
     transports = by_transport(comparison)
     if not transports:
         return NOTHING
@@ -242,7 +242,7 @@ def _transports(comparison: Comparison, leads: ComparisonLinks, prefix: str, *, 
     columns += [TableColumn(tag("a", "Do not compare", href=f"#{prefix}apart"), class_="n")] if with_apart else []
     rows = []
     for line in transports:
-        cells = [head(linked(line.name, leads.transport(line.system, line.transport)))]
+        cells = [head(linked(line.name, links.transport(line.system, line.transport)))]
         for verdict, number, which in line.counts:
             named = join([" ", tag("span", "(", which, ")", class_="which")]) if which else NOTHING
             cells.append(TableCell(str(number), below=named, class_=f"n stat-count {verdict}"))
@@ -278,14 +278,14 @@ def _is_open(section: VerdictSection, index: int) -> bool:
     return section.verdict in _OPEN or (index == 0 and section.verdict not in _FOLDED)
 
 
-def _block(section: VerdictSection, limit: int, leads: ComparisonLinks, *, is_open: bool) -> DiffBlock:
+def _block(section: VerdictSection, limit: int, links: ComparisonLinks, *, is_open: bool) -> DiffBlock:
     span = drawings.reach([line.row for line in section.lines])
     axis = drawings.axis(span) if section.verdict in _PLOTTED else NOTHING
     is_apart = section.verdict in APART  # Such rows are not drawn: their values must not be compared.
     runs = [NOTHING if is_apart else drawings.runs_plot(line.row) for line in section.lines]
     drawn = [(TableColumn(join(["Ratio, drawn", axis])), [drawings.ratio_plot(line.row, span) for line in section.lines])] if axis else []
     drawn += [(TableColumn("Runs"), runs)] if any(runs) else []
-    table, rows = _drawn(section, leads, drawn, said_below=bool(axis))
+    table, rows = _drawn(section, links, drawn, said_below=bool(axis))
     first, more = rows[: limit or None], rows[limit:] if limit else []
     later = table._replace(label=f"{section.title}, more rows", bodies=[[row for each in more for row in each]])
     return DiffBlock(
@@ -300,13 +300,13 @@ def _block(section: VerdictSection, limit: int, leads: ComparisonLinks, *, is_op
 
 
 def _drawn(
-    section: VerdictSection, leads: ComparisonLinks, drawn: Sequence[tuple[TableColumn, Sequence[Html]]], *, said_below: bool
+    section: VerdictSection, links: ComparisonLinks, drawn: Sequence[tuple[TableColumn, Sequence[Html]]], *, said_below: bool
 ) -> tuple[Table, list[list[TableRow]]]:
     """Return the table of a section with its drawings, and the rows of each line.
 
     With ``said_below``, a remark has a row of its own: beside so many columns it would be narrow, which makes rows high.
     """
-    table = _titled(section.table(leads.line), "Why").without_empty_columns()
+    table = _titled(section.table(links.line), "Why").without_empty_columns()
     has_remarks = any(line.remark for line in section.lines)
     before = len(table.columns) - has_remarks
     columns = [*table.columns[:before], *(column for column, _ in drawn), *([] if said_below else table.columns[before:])]

@@ -55,7 +55,7 @@ def apart_words(comparison: Comparison) -> str:
 
 
 class _Sides:
-    """What each side has of a comparison: its transports, metrics, and rows without their sizes.
+    """The transports, the metrics, and the rows without their sizes, of each side.
 
     Rows that are only shown, or compared as loss, count too: a transport that lost everything has no row that could be tested.
     """
@@ -136,8 +136,8 @@ def has_tests(counts: Mapping[str, int]) -> bool:
 
 def counts(comparison: Comparison) -> list[VerdictCount]:
     """How many rows got each verdict, worst first. If there were tests, a count of 0 worse rows is listed too."""
-    looked = has_tests(comparison.counts)
-    verdicts = [verdict for verdict in VERDICTS if comparison.counts[verdict] or (verdict == "worse" and looked)]
+    is_tested = has_tests(comparison.counts)
+    verdicts = [verdict for verdict in VERDICTS if comparison.counts[verdict] or (verdict == "worse" and is_tested)]
     return [
         VerdictCount(verdict, comparison.counts[verdict], MEANINGS[verdict].title, directions(comparison) if verdict == UNTESTED[0] else "")
         for verdict in verdicts
@@ -153,8 +153,8 @@ def buttons(comparison: Comparison) -> list[VerdictCount]:
 
 def directions(comparison: Comparison) -> str:
     """How many of the rows that differ without proof point to worse, and how many to better."""
-    directions = [toward(row) for row in comparison.rows if row.verdict == UNTESTED[0]]
-    return ", ".join(f"{directions.count(direction)} {direction}" for direction in ("toward worse", "toward better") if direction in directions)
+    toward_words = [toward(row) for row in comparison.rows if row.verdict == UNTESTED[0]]
+    return ", ".join(f"{toward_words.count(direction)} {direction}" for direction in ("toward worse", "toward better") if direction in toward_words)
 
 
 def headline(comparison: Comparison) -> str:
@@ -174,7 +174,7 @@ def loss_counts(comparison: Comparison) -> str:
     parts = [_verdict_counts(loss.verdict for loss in comparison.losses if loss.verdict not in _UNPROVEN)]
     unproven = [loss for loss in comparison.losses if loss.verdict in _UNPROVEN]
     if unproven:
-        counted = ((len(members), direction) for direction, members in _by_way(unproven).items())
+        counted = ((len(members), direction) for direction, members in _by_direction(unproven).items())
         parts.append(f"{', '.join(f'{count} {direction}' for count, direction in counted if count)}, not proven")
     return ", ".join(part for part in parts if part)
 
@@ -194,7 +194,7 @@ def loss_words(comparison: Comparison) -> str:
     if not unproven:
         not_comparable = sum(loss.verdict in APART for loss in comparison.losses)
         return f"{lost}, which {'does' if total == 1 else 'do'} not compare" if not_comparable == total else lost
-    by_direction = _by_way(unproven)
+    by_direction = _by_direction(unproven)
     of_rows = f" of {_count_of_rows(len(unproven))}"
     parts = [
         f"{direction} in {len(members)}{'' if index else of_rows}"
@@ -211,7 +211,7 @@ def loss_words(comparison: Comparison) -> str:
     return f"loss was {', '.join(parts)}, not proven{f'; in {others} more, which do not compare, messages were lost too' if others else ''}"
 
 
-def _by_way(losses: Iterable[Loss]) -> dict[str, list[Loss]]:
+def _by_direction(losses: Iterable[Loss]) -> dict[str, list[Loss]]:
     """The rows whose loss is higher now, lower, and the same."""
     by_direction: dict[str, list[Loss]] = {"higher": [], "lower": [], "alike": []}
     for loss in losses:
@@ -242,7 +242,7 @@ _OPEN_WORDS: Mapping[Verdict, str] = MappingProxyType(
 
 
 def conclusion(comparison: Comparison, *, with_reasons: bool = True) -> str:
-    """The result in short sentences: what got better and worse, how many rows do not compare, and for how many the runs prove no change.
+    """The result in short sentences: the better and worse rows, how many rows do not compare, and for how many the runs prove nothing.
 
     Args:
         comparison: the comparison.
@@ -347,7 +347,7 @@ def curve_words(curve: Curve) -> str:
 
 
 def _flat(curve: Curve) -> list[str]:
-    """The sides whose latency is the same at all sizes, which does not happen if the bytes move."""
+    """The sides whose latency is the same at all sizes, which is impossible if the bytes are moved."""
     unit = METRICS[curve.key.metric].unit
     means = "at every size, as when a reference is handed over and no payload moves"
     levels = (("old", curve.old_flat), ("new", curve.new_flat))
@@ -496,7 +496,7 @@ def where_and_how_much(rows: Sequence[ComparisonRow]) -> str:
 
 
 def _moved_over(rows: Sequence[ComparisonRow]) -> str:
-    """Return which statistics moved over which transports, those first whose medians or means moved."""
+    """Return which statistics moved over which transports; transports whose medians or means moved come first."""
     over: dict[str | None, list[ComparisonRow]] = {}
     for row in sorted(rows, key=lambda row: row.key.transport or ""):
         over.setdefault(row.key.transport, []).append(row)
@@ -533,7 +533,7 @@ def _range(name: str, rows: Sequence[ComparisonRow]) -> str:
 
 
 def loss_sentence(comparison: Comparison) -> str:
-    """A sentence on the rows without loss, or without a share of it; nothing if loss was not asked for."""
+    """A sentence on the rows without loss, or without a share of it; empty if loss was not asked for."""
     if comparison.warns("same_runs") or not comparison.loss_asked:
         return ""
     if not comparison.losses and not comparison.lossless and not comparison.lossy_counts:

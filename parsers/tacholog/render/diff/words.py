@@ -1,4 +1,4 @@
-"""A row of a diff in words, or a row in which messages were lost: its numbers, on what evidence, or why it has no verdict."""
+"""The rows of a diff, and of its losses, in words: numbers, evidence, or why there is no verdict; and the meaning of the verdicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNTESTED: tuple[Verdict, ...] = ("unreplicated_diff", "unreplicated_same")
 
 
 class Meaning(msgspec.Struct, frozen=True):
-    """A verdict's title, and the sentence that says when a row gets it."""
+    """The title of a verdict, and the sentence on when a row gets it."""
 
     title: str
     sentence: str
@@ -172,7 +172,7 @@ def remark(row: ComparisonRow) -> str:
 
 
 def remarks(row: ComparisonRow) -> tuple[str, ...]:
-    """The parts of the remark beside a row's numbers: how large the change is, on what evidence, or why there is no verdict."""
+    """The parts of the remark beside a row's numbers: the size of the change, the evidence, or why there is no verdict."""
     machines = [different(row.verdict, difference) for difference in row.differences if difference.field == "host" and row.old and row.new]
     reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_limits` states it
     parts = [change(row), evidence(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row)]
@@ -359,12 +359,12 @@ class LossLine(msgspec.Struct, frozen=True):
 
     @property
     def old(self) -> str:
-        """What the old side lost."""
+        """The loss of the old side."""
         return "".join(self.old_parts)
 
     @property
     def new(self) -> str:
-        """What the new side lost."""
+        """The loss of the new side."""
         return "".join(self.new_parts)
 
 
