@@ -28,13 +28,13 @@ def bencher(values: Iterable[RowValue]) -> bytes:
 
     The measures ``latency-p50`` and so on are in ns, ``goodput`` in bit/s, ``message-rate`` in messages/s, ``loss`` is a share.
     """
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    benchmarks: dict[str, dict[str, dict[str, float]]] = {}
     for name, row in _named(values, with_metric=False):
         metric = {"value": row.value}
         if row.low is not None and row.high is not None:
             metric |= {"lower_value": row.low, "upper_value": row.high}
-        found.setdefault(name[:_NAME_LENGTH], {})[_measure(row)] = metric
-    return msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
+        benchmarks.setdefault(name[:_NAME_LENGTH], {})[_measure(row)] = metric
+    return msgspec.json.format(msgspec.json.encode(benchmarks), indent=1) + b"\n"
 
 
 def github_action_benchmark(values: Iterable[RowValue]) -> dict[str, bytes]:
@@ -55,11 +55,11 @@ def _measure(row: RowValue) -> str:
 
 def _named(values: Iterable[RowValue], *, with_metric: bool) -> Iterator[tuple[str, RowValue]]:
     """Yield each row with its name. Rows that have one name, such as those of two machines, get their machine added, and then a number."""
-    seen: set[tuple[str, str]] = set()
+    used_names: set[tuple[str, str]] = set()
     for row in values:
         name = row_name(row.key, with_system=True)
         plain = name if with_metric else name.partition(", ")[2]
-        options = [plain, f"{plain}, on {row.host}", *(f"{plain}, on {row.host}, {count}" for count in range(2, len(seen) + 3))]
-        chosen = next(option for option in options if (option, _measure(row)) not in seen)
-        seen.add((chosen, _measure(row)))
+        options = [plain, f"{plain}, on {row.host}", *(f"{plain}, on {row.host}, {count}" for count in range(2, len(used_names) + 3))]
+        chosen = next(option for option in options if (option, _measure(row)) not in used_names)
+        used_names.add((chosen, _measure(row)))
         yield drawn_in_line(chosen.replace("\u00a0", " ").replace("\u202f", " ")), row

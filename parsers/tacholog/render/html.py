@@ -52,7 +52,7 @@ def folded(heading: Html, *content: object) -> Html:
 
 def tag(name: str, /, *content: object, **attributes: object) -> Html:
     """Return an element. ``class_`` means ``class``, and ``_`` in names means ``-``. Attributes that are ``None`` or ``False`` are left out."""
-    shown = "".join(
+    written = "".join(
         [
             _attribute(key) if value is True else f'{_attribute(key)}="{escaped(str(value))}"'
             for key, value in attributes.items()
@@ -60,10 +60,10 @@ def tag(name: str, /, *content: object, **attributes: object) -> Html:
         ]
     )
     if name in _VOID and not content:
-        return Html(f"<{name}{shown}>")
+        return Html(f"<{name}{written}>")
     if name in _SVG_EMPTY and not content:
-        return Html(f"<{name}{shown}/>")
-    return Html(f"<{name}{shown}>{_joined(content)}</{name}>")
+        return Html(f"<{name}{written}/>")
+    return Html(f"<{name}{written}>{_joined(content)}</{name}>")
 
 
 def linked(text: object, link: str | None) -> Html:
@@ -83,9 +83,9 @@ def visible(text: str) -> Html:
         return esc(text)
     parts: list[Html] = []
     end = 0
-    for found in HIDDEN_IN_LINE.finditer(text):
-        parts += [esc(text[end : found.start()]), tag("span", sign(found[0]), class_="tl-control", title=f"U+{ord(found[0]):04X}")]
-        end = found.end()
+    for hidden in HIDDEN_IN_LINE.finditer(text):
+        parts += [esc(text[end : hidden.start()]), tag("span", sign(hidden[0]), class_="tl-control", title=f"U+{ord(hidden[0]):04X}")]
+        end = hidden.end()
     return join([*parts, esc(text[end:])])
 
 
@@ -97,5 +97,5 @@ def unhidden(text: str) -> str:
 def data_block(value: object, class_: str, kind: str = "application/json") -> Html:
     """Return ``value`` as JSON in a script element that browsers do not run. ``<`` is escaped, so nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    text = _SPELT_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1] if found[0] != "<" else "\\u003c", text)
+    text = _SPELT_IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1] if match[0] != "<" else "\\u003c", text)
     return Html(f'<script type="{html.escape(kind)}" class="{html.escape(class_)}">{text}</script>')

@@ -107,7 +107,7 @@ _LINK = re.compile(r'href="(doc|root):([^"#?]*)')
 
 def with_addresses(html: str, target: Callable[[str, str], str]) -> str:
     """Return HTML in which each link has an address. ``target`` is called with the kind of a link (doc, root) and its name."""
-    return _LINK.sub(lambda found: f'href="{target(found[1], found[2])}', html)
+    return _LINK.sub(lambda match: f'href="{target(match[1], match[2])}', html)
 
 
 def pages_linked(html: str) -> set[str]:
@@ -125,30 +125,30 @@ class Targets:
     """The links of one script, written as elements so that Sphinx resolves them like all others."""
 
     def __init__(self) -> None:
-        self._places: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
 
     def number(self, link: str | None) -> int | None:
         """Return the number of a link without its anchor."""
-        return None if link is None else self._places.setdefault(link.partition("#")[0], len(self._places))
+        return None if link is None else self._numbers.setdefault(link.partition("#")[0], len(self._numbers))
 
     def log(self, links: Links, result: ResultRow) -> int | None:
         """Return the number of the log's page that a number leads to, if there is one."""
         return None if result.line is None else self.number(links.to_log(result.run.run, result.log))
 
-    def place(self, links: Links, result: ResultRow) -> list[object]:
+    def position(self, links: Links, result: ResultRow) -> list[object]:
         """Return where a number stands: the number of the log's page, if there is one, the line, and the end of the anchor if it is not the first."""
         ordinal = with_ordinal("", result.ordinal)
         return [self.log(links, result), result.line, *([ordinal] if ordinal else [])]
 
     def line(self, links: Links, result: ResultRow | None) -> Sequence[object] | None:
         """Return the same, or nothing if there is no such page."""
-        return None if result is None or self.log(links, result) is None else self.place(links, result)
+        return None if result is None or self.log(links, result) is None else self.position(links, result)
 
     def links(self) -> Iterator[Html]:
         """Yield one element for each link, in order."""
-        for link in self._places:
+        for link in self._numbers:
             yield tag("a", href=link, tabindex=-1)
 
     def html(self) -> Html:
         """Return all links in a hidden element; nothing if there are none."""
-        return tag("div", *self.links(), hidden=True, class_="tl-targets") if self._places else Html("")
+        return tag("div", *self.links(), hidden=True, class_="tl-targets") if self._numbers else Html("")

@@ -18,7 +18,7 @@ _MARK_ENTITY = "&#8288;"  # so that whoever reads the source sees it
 
 def escape(cell: str) -> str:
     """Return text out of logs and manifests so that it cannot become markup, a link, a mention or a picture."""
-    marked = _LINKED.sub(lambda found: found[0] + _MARK, unhidden(cell))
+    marked = _LINKED.sub(lambda match: match[0] + _MARK, unhidden(cell))
     return _ACTIVE.sub(lambda sign: _ENTITIES.get(sign[0], f"\\{sign[0]}"), marked).replace(_MARK, _MARK_ENTITY)
 
 

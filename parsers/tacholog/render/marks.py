@@ -40,21 +40,21 @@ def shared_marks_note(names: Iterable[str], anchor: str) -> Html:
     return tag("p", join(notes, " "), class_="tl-note") if notes else NOTHING
 
 
-def add_shared_marks(seen: UsedMarks, shared: Iterable[str]) -> None:
+def add_shared_marks(used: UsedMarks, shared: Iterable[str]) -> None:
     """Add the marks that stand above a table: their notes must be there, whatever cells the table has."""
     for mark in shared:
-        seen.setdefault(mark, False)
+        used.setdefault(mark, False)
 
 
-def add_marks(seen: UsedMarks, cell: Cell) -> None:
+def add_marks(used: UsedMarks, cell: Cell) -> None:
     """Add the marks of a number to those that were seen. No run has that of two groups alone."""
     for mark in cell.marks:
-        seen[mark] = seen.get(mark, False) or (mark != TWO_GROUPS and not all(mark in result.marks for result in cell.results))
+        used[mark] = used.get(mark, False) or (mark != TWO_GROUPS and not all(mark in result.marks for result in cell.results))
 
 
-def mark_notes(seen: Mapping[str, bool], anchor: str) -> Html:
+def mark_notes(used: Mapping[str, bool], anchor: str) -> Html:
     """Return the note for each mark, in the order of the registry; nothing for no marks."""
-    notes = [tag("li", _words(mark_of(name)), _OF_SOME_RUNS if seen[name] else "", id=f"{anchor}-mark-{name}") for name in in_order(seen)]
+    notes = [tag("li", _words(mark_of(name)), _OF_SOME_RUNS if used[name] else "", id=f"{anchor}-mark-{name}") for name in in_order(used)]
     return tag("ul", *notes, class_="tl-notes", aria_label="What the marks mean") if notes else NOTHING
 
 

@@ -39,41 +39,41 @@ def number_anchor(result: ResultRow) -> str | None:
 
 def by_line(results: Iterable[ResultRow]) -> dict[int, dict[str, ResultRow]]:
     """Return the numbers of each line by their anchors."""
-    found: dict[int, dict[str, ResultRow]] = {}
+    lines: dict[int, dict[str, ResultRow]] = {}
     for result in results:
         anchor = number_anchor(result)
         if anchor is not None and result.number_line is not None:
-            found.setdefault(result.number_line, {})[anchor] = result
-    return found
+            lines.setdefault(result.number_line, {})[anchor] = result
+    return lines
 
 
-def with_anchors(text: str, numbers: Mapping[str, ResultRow], stated: Mapping[str, Span] = NOWHERE) -> Html:
+def with_anchors(text: str, numbers: Mapping[str, ResultRow], format_spans: Mapping[str, Span] = NOWHERE) -> Html:
     """Return a line, escaped, with an anchor at each number whose place is known. Anchors of other numbers are at the start of the line.
 
     ``stated`` are the places that the log's format says, by anchor.
     """
-    places: dict[Span, list[str]] = {}
-    for anchor, span in spans_of(text, numbers, stated).items():
-        places.setdefault(span or (0, 0), []).append(anchor)
-    return join(_pieces(text, places))
+    anchors_at: dict[Span, list[str]] = {}
+    for anchor, span in spans_of(text, numbers, format_spans).items():
+        anchors_at.setdefault(span or (0, 0), []).append(anchor)
+    return join(_pieces(text, anchors_at))
 
 
-def spans_of(text: str, numbers: Mapping[str, ResultRow], stated: Mapping[str, Span] = NOWHERE) -> dict[str, Span | None]:
+def spans_of(text: str, numbers: Mapping[str, ResultRow], format_spans: Mapping[str, Span] = NOWHERE) -> dict[str, Span | None]:
     """Return where on a line each number was printed, by anchor; ``None`` if that is not certain."""
-    said = {anchor: span for anchor in numbers if (span := stated.get(anchor)) and span[1] <= len(text)}
-    others = {anchor: printed_at(text, result) for anchor, result in numbers.items() if anchor not in said}
-    apart = {anchor: span for anchor, span in others.items() if span and all(_is_apart(span, other) for other in said.values())}
-    return {anchor: said.get(anchor) or apart.get(anchor) for anchor in numbers}
+    stated_spans = {anchor: span for anchor in numbers if (span := format_spans.get(anchor)) and span[1] <= len(text)}
+    others = {anchor: printed_at(text, result) for anchor, result in numbers.items() if anchor not in stated_spans}
+    found_spans = {anchor: span for anchor, span in others.items() if span and all(_is_apart(span, other) for other in stated_spans.values())}
+    return {anchor: stated_spans.get(anchor) or found_spans.get(anchor) for anchor in numbers}
 
 
-def _is_apart(one: Span, other: Span) -> bool:
+def _is_apart(span: Span, other: Span) -> bool:
     """Whether two places are the same, or do not overlap."""
-    return one == other or one[1] <= other[0] or other[1] <= one[0]
+    return span == other or span[1] <= other[0] or other[1] <= span[0]
 
 
-def _pieces(text: str, places: Mapping[Span, list[str]]) -> Iterator[Html]:
+def _pieces(text: str, anchors_at: Mapping[Span, list[str]]) -> Iterator[Html]:
     end = 0
-    for (start, stop), anchors in sorted(places.items()):
+    for (start, stop), anchors in sorted(anchors_at.items()):
         yield visible(text[end:start])
         marked = visible(text[start:stop])
         for anchor in anchors:
@@ -87,11 +87,11 @@ def printed_at(text: str, result: ResultRow) -> Span | None:
     """Return where on a line a number was printed; ``None`` if that is not certain."""
     if result.value is None:
         return None
-    found = sorted(_found_in(text, result, result.value))
-    if len(found) > 1:
+    candidates = sorted(_found_in(text, result, result.value))
+    if len(candidates) > 1:
         names = _names(result)
-        found = [span for span in found if _is_named(text[max(0, span[0] - _BEFORE) : span[0]], names)]
-    return found[0] if len(found) == 1 else None
+        candidates = [span for span in candidates if _is_named(text[max(0, span[0] - _BEFORE) : span[0]], names)]
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _scales(result: ResultRow) -> tuple[float, ...]:
@@ -103,15 +103,15 @@ def _found_in(text: str, result: ResultRow, value: float) -> set[Span]:
     """Return where on a line the value of a result was printed."""
     values, printed = _printed_in(text)
     near, resolution = _NEAR * abs(value), result.resolution
-    found: set[Span] = set()
+    spans: set[Span] = set()
     for scale in _scales(result):
         # A line has up to a hundred numbers, and is searched for each of them: only those about as large are looked at.
         first, last = bisect_left(values, (value - 2 * near) / scale), bisect_right(values, (value + 2 * near) / scale)
         for number, last_place, span in printed[first:last]:
             fits = resolution is None or abs(scale * last_place - resolution) <= _NEAR * resolution
             if fits and abs(number * scale - value) <= near:
-                found.add(span)
-    return found
+                spans.add(span)
+    return spans
 
 
 @lru_cache(maxsize=64)

@@ -88,14 +88,14 @@ class Table(NamedTuple):
 
     def without_empty_columns(self, empty: Sequence[str] = ("",)) -> Table:
         """Return the table without the columns in which no cell says anything. Each row needs a cell for each column."""
-        kept = [at for at in range(len(self.columns)) if any(row.cells[at].text not in empty for row in self.rows)]
-        bodies = [[row._replace(cells=[row.cells[at] for at in kept]) for row in body] for body in self.bodies]
-        return self._replace(columns=[self.columns[at] for at in kept], bodies=bodies)
+        indices = [index for index in range(len(self.columns)) if any(row.cells[index].text not in empty for row in self.rows)]
+        bodies = [[row._replace(cells=[row.cells[index] for index in indices]) for row in body] for body in self.bodies]
+        return self._replace(columns=[self.columns[index] for index in indices], bodies=bodies)
 
 
 def head(text: object, class_: str = "", *, value: object = "", title: str | None = None) -> TableCell:
     """Return the first cell of a row, which names it."""
-    return TableCell(_shown(text), str(value), class_=class_, scope="row", title=title)
+    return TableCell(_as_text(text), str(value), class_=class_, scope="row", title=title)
 
 
 def empty(why: str = NOT_STATED, link: str | None = None, marks: tuple[str, ...] = (), title: str | None = None) -> TableCell:
@@ -113,15 +113,15 @@ def words_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object
 
     Plain text in it is marked as words: digits in it are part of a name, not a result.
     """
-    body = [TableRow([head(first), *map(_words, rest, heads[1:])]) for first, *rest in rows]
+    body = [TableRow([head(first), *map(_words, others, heads[1:])]) for first, *others in rows]
     return Table(label, [TableColumn(words, class_="tl-text") for words in heads], [body], f"tl-table tl-words {class_}".strip())
 
 
 def _words(content: object, name: str) -> TableCell:
-    return TableCell(_shown(content), class_="tl-text" if isinstance(content, Html) else "tl-text stat-label", head=name)
+    return TableCell(_as_text(content), class_="tl-text" if isinstance(content, Html) else "tl-text stat-label", head=name)
 
 
-def _shown(content: object) -> str | Html:
+def _as_text(content: object) -> str | Html:
     return content if isinstance(content, str) else str(content)
 
 
@@ -165,10 +165,10 @@ def _in_markdown(cell: TableCell) -> str:
 
 def terminal(table: Table) -> list[str]:
     """Return the lines of a table for a terminal. Columns in which no row says anything are left out."""
-    shown = table.without_empty_columns(("", "-"))
-    lines = [[_heading(column) for column in shown.columns], *([cell.plain for cell in row.cells] for row in shown.rows)]
+    visible = table.without_empty_columns(("", "-"))
+    lines = [[_heading(column) for column in visible.columns], *([cell.plain for cell in row.cells] for row in visible.rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    aligned = [str.rjust if column.align == "right" else str.ljust for column in shown.columns]
+    aligned = [str.rjust if column.align == "right" else str.ljust for column in visible.columns]
     return [plain("  ".join(align(cell, width) for align, cell, width in zip(aligned, cells, widths, strict=True)).rstrip()) for cells in lines]
 
 

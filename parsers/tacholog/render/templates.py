@@ -58,7 +58,7 @@ def table_macro(folder: Path | None = None) -> Callable[..., str]:
 
 @lru_cache(maxsize=2)  # a site has a page for each comparison: a new environment would compile the same templates for each
 def _templates_in(folder: Path) -> _Environment:
-    return _Environment(folder, _shown, autoescape=True)
+    return _Environment(folder, _as_html, autoescape=True)
 
 
 @lru_cache(maxsize=2)
@@ -84,7 +84,7 @@ def labelled(value: object) -> Html:
     return tag("span", value, class_="stat-label")
 
 
-def _shown(value: object) -> str:
+def _as_html(value: object) -> str:
     """Return a value as it is shown.
 
     Raises:
@@ -99,4 +99,4 @@ def _shown(value: object) -> str:
 
 def _as_piece(value: object) -> str:
     """Return a value escaped, as text: without Jinja's own escaping, it need not be marked as such."""
-    return escaped(value) if type(value) is str else _shown(value)
+    return escaped(value) if type(value) is str else _as_html(value)

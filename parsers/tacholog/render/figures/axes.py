@@ -30,7 +30,7 @@ class Axis(msgspec.Struct, frozen=True):
     labels: tuple[str, ...]
     unit: str = ""
 
-    def place(self, value: float) -> float:
+    def position(self, value: float) -> float:
         """Return the position of ``value`` between the ends, 0 to 1."""
         if self.scale == "linear":
             return (value - self.low) / (self.high - self.low)
@@ -63,13 +63,13 @@ def number_axis(values: Sequence[float], title: str, unit: str) -> Axis:
     """Return the axis of numbers in the schema's ``unit``: ticks at 1, 2 and 5 of each decade, or at whole decades if these are too many."""
     low, high = _ends(values)
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
-    shown: list[float] = []
+    ticks_in_range: list[float] = []
     for factors, every in (((1, 2, 5), 1), ((1,), 1), ((1,), 2), ((1,), 3)):
         ticks = [factor * 10.0**power for power in powers if power % every == 0 for factor in factors]
-        shown = [tick for tick in ticks if low <= tick <= high]
-        if len(shown) <= _MANY_UPRIGHT:
+        ticks_in_range = [tick for tick in ticks if low <= tick <= high]
+        if len(ticks_in_range) <= _MANY_UPRIGHT:
             break
-    return _log(title, low, high, shown, lambda tick: quantity(tick, unit), unit)
+    return _log(title, low, high, ticks_in_range, lambda tick: quantity(tick, unit), unit)
 
 
 def percentile_axis(highest: float) -> Axis:
@@ -77,8 +77,8 @@ def percentile_axis(highest: float) -> Axis:
     nines = range(1, max(2, math.ceil(math.log10(highest))) + 1)
     ticks = [2.0, *(10.0**count for count in nines)]
     labels = ["50\u00a0%", *(f"{100 - 100 / 10**count:.{max(0, count - 2)}f}\u00a0%" for count in nines)]
-    kept = [(tick, label) for tick, label in zip(ticks, labels, strict=True) if tick <= highest * 1.2]
-    return Axis("Percentile", "log", 1.0, highest * 1.3, tuple(tick for tick, _ in kept), tuple(label for _, label in kept), "1/(1 - share)")
+    labelled = [(tick, label) for tick, label in zip(ticks, labels, strict=True) if tick <= highest * 1.2]
+    return Axis("Percentile", "log", 1.0, highest * 1.3, tuple(tick for tick, _ in labelled), tuple(label for _, label in labelled), "1/(1 - share)")
 
 
 def share_axis(values: Sequence[float], title: str) -> Axis:
@@ -120,5 +120,5 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _log(title: str, low: float, high: float, ticks: Sequence[float], label: Callable[[float], str], unit: str) -> Axis:
-    shown = tuple(tick for tick in ticks if low <= tick <= high)
-    return Axis(title, "log", low, high, shown, tuple(label(tick) for tick in shown), unit)
+    ticks_in_range = tuple(tick for tick in ticks if low <= tick <= high)
+    return Axis(title, "log", low, high, ticks_in_range, tuple(label(tick) for tick in ticks_in_range), unit)

@@ -102,7 +102,7 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
     ]
     ranges = sorted((trace for curve in series for trace in _ranges(curve)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
     dots = _dots(traces, series)
-    traces = [_without_ranges(trace) if any(trace.slot == one.slot for one in dots) else trace for trace in traces]
+    traces = [_without_ranges(trace) if any(trace.slot == dot_trace.slot for dot_trace in dots) else trace for trace in traces]
     shades = tuple(shade for curve in series if (shade := _shade(curve)))
     notes = [_RANGE_NOTE if ranges else "", _DOTS_NOTE if dots else "", _SHADE_NOTE if shades and len(shades) <= MOST_SHADED else ""]
     notes.append(_cross_note(traces, series))
@@ -217,18 +217,18 @@ def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -
 def _dots(traces: Sequence[Trace], series: Sequence[Series]) -> list[Trace]:
     """Return a dot for each run behind the lines. They replace the ranges; nothing if there are no repeated runs, or too many."""
     by_slot = {curve.slot: curve for curve in series}
-    found: list[Trace] = []
+    dots: list[Trace] = []
     for trace in traces:
         if trace.shape == "line":
             cells = by_slot[trace.slot].cells("latency", trace.style)
             points = tuple(
-                PlotPoint(point.x, result.value, f"{size(point.x)}: {quantity(result.value, 'ns')}, one run", more=(_place(result),), result=result)
+                PlotPoint(point.x, result.value, f"{size(point.x)}: {quantity(result.value, 'ns')}, one run", more=(log_line(result),), result=result)
                 for point in trace.points
                 for result in cells[int(point.x)].results
                 if result.value and len(cells[int(point.x)].results) > 1
             )
-            found += [msgspec.structs.replace(trace, points=points, shape="runs")] if points else []
-    return found if sum(len(trace.points) for trace in found) <= MOST_DOTS else []
+            dots += [msgspec.structs.replace(trace, points=points, shape="runs")] if points else []
+    return dots if sum(len(trace.points) for trace in dots) <= MOST_DOTS else []
 
 
 def _without_ranges(trace: Trace) -> Trace:
@@ -236,7 +236,8 @@ def _without_ranges(trace: Trace) -> Trace:
     return msgspec.structs.replace(trace, points=tuple(point._replace(low=None, high=None) for point in trace.points))
 
 
-def _place(result: ResultRow) -> str:
+def log_line(result: ResultRow) -> str:
+    """Return the log and the line of a result, in words."""
     return f"{result.run.run}/{result.log}" + (f", line {result.number_line}" if result.number_line else "")
 
 
@@ -253,19 +254,19 @@ def _shade(series: Series) -> Trace | None:
 def _ranges(series: Series) -> Iterator[Trace]:
     """Yield numbers that a source states for a range of sizes: an area between two ends, or a line at, about or below a value."""
     highs = series.cells("latency", "range-high")
-    for at, low in series.cells("latency", "range-low").items():
-        high = highs.get(at)
-        if at and low.value and high and high.value:
+    for payload, low in series.cells("latency", "range-low").items():
+        high = highs.get(payload)
+        if payload and low.value and high and high.value:
             words, more = f"{low.size_words}: {quantity(low.value, 'ns')} to {quantity(high.value, 'ns')}", more_of(low)
-            last = low.sizes_high or at
-            corners = ((at, low.value), (last, low.value), (last, high.value), (at, high.value))
+            last = low.sizes_high or payload
+            corners = ((payload, low.value), (last, low.value), (last, high.value), (payload, high.value))
             ends = tuple(PlotPoint(x, y, words, more=more, result=low.result) for x, y in corners)
             yield Trace(series.label, series.slot, "total", "solid", series.published, ends, "area", details_of(series))
     for statistic in ("typical", "mean", "min", "max"):
-        for at, cell in series.cells("latency", statistic).items():
-            if at and cell.value and cell.sizes_high:
+        for payload, cell in series.cells("latency", statistic).items():
+            if payload and cell.value and cell.sizes_high:
                 words, more = f"{cell.size_words}: {words_of(cell, 'ns')}", more_of(cell)
-                ends = tuple(PlotPoint(x, cell.value, words, more=more, result=cell.result) for x in (at, cell.sizes_high))
+                ends = tuple(PlotPoint(x, cell.value, words, more=more, result=cell.result) for x in (payload, cell.sizes_high))
                 shape: Literal["line", "below"] = "below" if cell.result.bound == "<" else "line"
                 yield Trace(series.label, series.slot, statistic, "solid", series.published, ends, shape, details_of(series))
 
@@ -348,20 +349,19 @@ def more_of(cell: Cell, result: ResultRow | None = None) -> tuple[str, ...]:
     """Return the details of one point: its runs and samples, its marks, and its log line. ``result`` is given for a point of one group of runs."""
     result = result or cell.result
     runs = f"{cell.run_count} run{'s' if cell.run_count != 1 else ''}"
-    samples = _samples_words([one.samples for one in cell.results] if cell.run_count > 1 else [result.samples])
+    samples = _samples_words([row.samples for row in cell.results] if cell.run_count > 1 else [result.samples])
     marks = [f"marked: {mark_of(name).title}" for name in in_order(cell.marks)]
-    place = f"{result.run.run}/{result.log}" + (f", line {result.number_line}" if result.number_line else "")
-    return (f"{runs}, {samples}", *marks, place)
+    return (f"{runs}, {samples}", *marks, log_line(result))
 
 
 def _samples_words(counts: Sequence[int | None]) -> str:
     """Return how many samples the runs have, from the fewest to the most."""
-    known = sorted({count for count in counts if count is not None})
-    if not known:
+    stated_counts = sorted({count for count in counts if count is not None})
+    if not stated_counts:
         return f"samples {NOT_STATED}"
-    each = " each" if len(counts) > 1 and len(known) == 1 and None not in counts else ""
+    each = " each" if len(counts) > 1 and len(stated_counts) == 1 and None not in counts else ""
     unknown = f", in {counts.count(None)} of them {NOT_STATED}" if None in counts else ""
-    return f"{' to '.join(grouped(count) for count in dict.fromkeys((known[0], known[-1])))} samples{each}{unknown}"
+    return f"{' to '.join(grouped(count) for count in dict.fromkeys((stated_counts[0], stated_counts[-1])))} samples{each}{unknown}"
 
 
 _COST_TITLE = "Latency against processor time"
@@ -386,8 +386,8 @@ def latency_over_cost(series: Sequence[Series], results: Iterable[ResultRow]) ->
 
 
 def _cost_points(series: Series, cost: Mapping[int | None, Cost]) -> Iterator[PlotPoint]:
-    for at, cell in sorted(series.cells("latency", "p50").items(), key=lambda item: item[0] or 0):
-        found = cost.get(at)
-        if found is not None and found.cpu_ns is not None and cell.value:
-            words = f"{size(at)}: {quantity(cell.value, 'ns')}, {quantity(found.cpu_ns.value, 'ns')} of processor time"
-            yield PlotPoint(found.cpu_ns.value, cell.value, words, more=more_of(cell), result=cell.result)
+    for payload, cell in sorted(series.cells("latency", "p50").items(), key=lambda item: item[0] or 0):
+        point_cost = cost.get(payload)
+        if point_cost is not None and point_cost.cpu_ns is not None and cell.value:
+            words = f"{size(payload)}: {quantity(cell.value, 'ns')}, {quantity(point_cost.cpu_ns.value, 'ns')} of processor time"
+            yield PlotPoint(point_cost.cpu_ns.value, cell.value, words, more=more_of(cell), result=cell.result)

@@ -42,19 +42,20 @@ def marks_table(view: View) -> Html:
 
 def doubts_table(view: View, pages: PageIndex) -> Html:
     """Return the marks in use: how many numbers have each, why, and on which pages they are."""
-    places: dict[str, Counter[PagePart]] = {}
+    counts_by_mark: dict[str, Counter[PagePart]] = {}
     for name, marked in marked_of(view).items():
         for (transport, marks), count in marked.items():
             part = _part_with(view.runs[name], transport, pages)
             for mark in marks:
-                places.setdefault(mark, Counter())[part] += count
-    if grouped_ := _in_two_groups(view, pages):
-        places[TWO_GROUPS] = grouped_
-    if not places:
+                counts_by_mark.setdefault(mark, Counter())[part] += count
+    if in_groups := _in_two_groups(view, pages):
+        counts_by_mark[TWO_GROUPS] = in_groups
+    if not counts_by_mark:
         return tag("p", "No number has a mark.")
     rows = [
-        [_mark_words(name), count_of(places[name].total()), tag("span", mark_of(name).sentence, class_="stat-limit"), _places(places[name])]
-        for name in in_order(places)
+        [_mark_words(name), count_of(counts.total()), tag("span", mark_of(name).sentence, class_="stat-limit"), _where(counts)]
+        for name in in_order(counts_by_mark)
+        for counts in [counts_by_mark[name]]
     ]
     return plain_table("Numbers with marks", ("mark", "numbers", "why", "where"), rows)
 
@@ -67,27 +68,27 @@ def _part_with(run: RunRow, transport: str | None, pages: PageIndex) -> PagePart
 
 def _in_two_groups(view: View, pages: PageIndex) -> Counter[PagePart]:
     """Count the numbers whose runs fall into two groups, by the part of a page. Only several runs together can have this mark."""
-    found: Counter[PagePart] = Counter()
+    counts: Counter[PagePart] = Counter()
     for member in system_series(view, pages):
         first = member.series.results[0]
         part = _part_with(first.run, first.conditions.transport, pages)
         for metric, statistic in (name for name in member.series.statistics() if may_have_groups(*name)):
-            found[part] += sum(len(cell.results) for cell in member.series.cells(metric, statistic).values() if cell.groups)
-    return +found
+            counts[part] += sum(len(cell.results) for cell in member.series.cells(metric, statistic).values() if cell.groups)
+    return +counts
 
 
 def _mark_words(name: str) -> Html:
     return join([tag("span", mark_of(name).sign, class_="tl-sign"), " ", mark_of(name).title])
 
 
-def _places(counts: Counter[PagePart]) -> Html:
+def _where(counts: Counter[PagePart]) -> Html:
     """Return the systems with their transports, each with its count and linked to its page."""
     by_system: dict[str, list[Html]] = {}
     for part, count in sorted(counts.items(), key=lambda item: (item[0].system, item[0].transport, item[0].others)):
-        shown = joined([("transport", part.transport), *part.others])
-        named = tag("a", shown, href=f"doc:{part.document}") if part.document else esc(shown)
+        name = joined([("transport", part.transport), *part.others])
+        named = tag("a", name, href=f"doc:{part.document}") if part.document else esc(name)
         by_system.setdefault(part.system, []).append(join([named, "\u00a0(", count_of(count), ")"]))
-    return join([tag("div", f"{system}: ", tag("span", join(found, ", ")), class_="tl-wraps") for system, found in by_system.items()])
+    return join([tag("div", f"{system}: ", tag("span", join(links, ", ")), class_="tl-wraps") for system, links in by_system.items()])
 
 
 def metrics_table() -> Html:
@@ -123,13 +124,13 @@ def definitions_table() -> Html:
 
 def shared_conditions(view: View) -> Html:
     """Return the conditions that all numbers of a view share. Those that differ are named; the labels of the series show them."""
-    found = conditions_among(view.summaries())
+    all_conditions = conditions_among(view.summaries())
     pairs: list[tuple[str, object]] = []
     for name in (name for name in CONDITIONS if name in SHOWN_CONDITIONS):
-        values = {getattr(conditions, name) for conditions in found}
+        values = {getattr(conditions, name) for conditions in all_conditions}
         if len(values) > 1:
-            known = [*sorted({words(name, value) for value in values if value is not None}), *([NOT_STATED] if None in values else [])]
-            pairs.append((title(name), tag("em", f"differs: {'; '.join(known)}")))
+            stated_values = [*sorted({words(name, value) for value in values if value is not None}), *([NOT_STATED] if None in values else [])]
+            pairs.append((title(name), tag("em", f"differs: {'; '.join(stated_values)}")))
         elif values:
             value = next(iter(values))
             pairs.append((title(name), words(name, value) if value is not None else null()))
@@ -142,8 +143,8 @@ def _labels_of_all(view: View) -> Iterator[tuple[str, object]]:
     texts = dict.fromkeys(run.labels for run in view.runs.values())
     for field in label_fields(texts):
         values = {labels_of(text).get(field) for text in texts}
-        known = [*sorted(value for value in values if value is not None), *([NOT_STATED] if None in values else [])]
-        yield condition_name(field), known[0] if len(known) == 1 else tag("em", f"differs: {'; '.join(known)}")
+        stated_values = [*sorted(value for value in values if value is not None), *([NOT_STATED] if None in values else [])]
+        yield condition_name(field), stated_values[0] if len(stated_values) == 1 else tag("em", f"differs: {'; '.join(stated_values)}")
 
 
 def _unit_words(unit: str) -> str:

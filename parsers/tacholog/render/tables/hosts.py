@@ -52,8 +52,8 @@ def host_anchor(host_id: str) -> str:
 def missing(section: str, properties: dict[str, str]) -> list[str]:
     """Return the expected properties of a section that are not stated."""
     # Values count too: "Intel 710, 10 Gbit/s" states a link speed under another name.
-    stated = " ".join([*properties, *properties.values()]).lower()
-    return [title for title, pattern in _EXPECTED.get(section, ()) if not re.search(rf"(?:\b|_)(?:{pattern})", stated)]
+    text = " ".join([*properties, *properties.values()]).lower()
+    return [title for title, pattern in _EXPECTED.get(section, ()) if not re.search(rf"(?:\b|_)(?:{pattern})", text)]
 
 
 class _Machine(msgspec.Struct, frozen=True):
@@ -65,8 +65,8 @@ class _Machine(msgspec.Struct, frozen=True):
 
     def properties(self, section: str) -> Mapping[str, str]:
         """Return what is stated of a section."""
-        found: Mapping[str, str] = getattr(self.host, section)
-        return found
+        section_properties: Mapping[str, str] = getattr(self.host, section)
+        return section_properties
 
 
 def machines_side_by_side(view: View) -> Html:
@@ -80,7 +80,7 @@ def machines_side_by_side(view: View) -> Html:
             by_host.setdefault(str(run.host), []).append(run)
     machines = [_Machine(name, view.hosts[name], tuple(runs)) for name, runs in by_host.items()]
     machines.sort(key=lambda machine: (-len(machine.runs), machine.id))
-    groups = [(title, [one for one in machines if one.host.published == published]) for title, published in _GROUPS]
+    groups = [(title, [machine for machine in machines if machine.host.published == published]) for title, published in _GROUPS]
     return join(_side_by_side(title, members, alone=len(members) == len(machines)) for title, members in groups if members)
 
 
@@ -115,10 +115,10 @@ def _body(section: str, machines: Sequence[_Machine]) -> list[TableRow]:
     names = dict.fromkeys(name for machine in machines for name in machine.properties(section))
     if not names:
         return []
-    stated = {f"{place} {name}": value for place, machine in enumerate(machines) for name, value in machine.properties(section).items()}
+    all_properties = {f"{index} {name}": value for index, machine in enumerate(machines) for name, value in machine.properties(section).items()}
     title = TableCell(_TITLES[section], class_="tl-section", scope="rowgroup", span=len(machines) + 1)
     rows = [_row(name.replace("_", " "), [machine.properties(section).get(name) for machine in machines]) for name in names]
-    return [TableRow([title]), *rows, *(_row(gap, [None] * len(machines)) for gap in missing(section, stated))]
+    return [TableRow([title]), *rows, *(_row(gap, [None] * len(machines)) for gap in missing(section, all_properties))]
 
 
 def _row(name: str, values: Sequence[str | None]) -> TableRow:

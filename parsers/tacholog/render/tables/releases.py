@@ -48,8 +48,8 @@ def releases_table(view: View, links: Links, compare: Compare | None = None, pag
     before = {(system, new): old for system, old, new in neighbours(view.runs.values())}
     heads = ["release", "measured", "machines", "runs"] + (["since the release before", "what moved most"] if compare else [])
     rows = []
-    found = releases(view)
-    for release in found:
+    all_releases = releases(view)
+    for release in all_releases:
         if not release.name:
             continue
         old = before.get((release.system, release.name))
@@ -58,11 +58,11 @@ def releases_table(view: View, links: Links, compare: Compare | None = None, pag
             row += [tag("span", "first release here", class_="tl-null"), ""]
         elif compare and old is not None:
             report = compare(release.system, old, release.name)
-            place = (release.system, old, release.name)
-            row += [_changes(report, pages.get(place)), _moved(report, pages.get(place), anchor_of(*place))]
+            pair = (release.system, old, release.name)
+            row += [_changes(report, pages.get(pair)), _largest_changes(report, pages.get(pair), anchor_of(*pair))]
         rows.append(row)
     table = plain_table("Releases", heads, rows) if rows else NOTHING
-    return join([table, *(_without_release(release, view, links) for release in found if not release.name)])
+    return join([table, *(_without_release(release, view, links) for release in all_releases if not release.name)])
 
 
 def _without_release(release: Release, view: View, links: Links) -> Html:
@@ -74,17 +74,17 @@ def _without_release(release: Release, view: View, links: Links) -> Html:
 
 def releases(view: View) -> list[Release]:
     """Return the releases of each system, the newest first. Systems with own runs come first: readers look for these."""
-    found: dict[tuple[str, str], list[RunRow]] = {}
+    runs_of: dict[tuple[str, str], list[RunRow]] = {}
     for run in view.runs.values():
-        found.setdefault((run.system or "" if run.release else "", run.release or ""), []).append(run)
-    order = {(system, name): place for system, names in releases_of(view.runs.values()).items() for place, name in enumerate(names)}
-    own = {system for (system, _), runs in found.items() if not all(run.published for run in runs)}
+        runs_of.setdefault((run.system or "" if run.release else "", run.release or ""), []).append(run)
+    order = {(system, name): index for system, names in releases_of(view.runs.values()).items() for index, name in enumerate(names)}
+    own_systems = {system for (system, _), runs in runs_of.items() if not all(run.published for run in runs)}
 
     def rank(which: tuple[str, str]) -> tuple[object, ...]:
         system, name = which
-        return not name, system not in own, system.lower(), system, -order.get(which, 0)
+        return not name, system not in own_systems, system.lower(), system, -order.get(which, 0)
 
-    return [Release(*which, tuple(found[which])) for which in sorted(found, key=rank)]
+    return [Release(*which, tuple(runs_of[which])) for which in sorted(runs_of, key=rank)]
 
 
 def _name(release: Release) -> Html:
@@ -99,28 +99,29 @@ def _changes(comparison: Comparison, page: str | None) -> Html:
     title = f"{comparison.old.name} \u2192 {comparison.new.name}"
     link = tag("a", title, href=f"doc:{page}") if page else title
     counts = buttons(comparison)
-    items = [tag("li", swatch(one.anchor), tag("b", one.number), f" {one.words.lower()}", class_=one.style) for one in counts]
-    apart = apart_words(comparison)
-    items += [tag("li", f"{apart}." if not counts else f"{sum(comparison.counts[verdict] for verdict in APART)} do not compare")] if apart else []
+    items = [tag("li", swatch(button.anchor), tag("b", button.number), f" {button.words.lower()}", class_=button.style) for button in counts]
+    not_compared = apart_words(comparison)
+    if not_compared:
+        items.append(tag("li", f"{sum(comparison.counts[verdict] for verdict in APART)} do not compare" if counts else f"{not_compared}."))
     counted = tag("ul", *items, class_="counts stat-count") if items else NOTHING
     return tag("div", tag("div", link, class_="stat-label"), counted, class_="tl-diff tl-wraps")
 
 
-def _moved(comparison: Comparison, page: str | None, anchor: str) -> Html:
+def _largest_changes(comparison: Comparison, page: str | None, anchor: str) -> Html:
     """Return the rows that moved most, each with a link to the rows of its verdict."""
-    found = moved_most(comparison)
-    if not found:
+    changes = moved_most(comparison)
+    if not changes:
         tested = any(row.p_adjusted is not None for row in comparison.rows)
         words = "nothing that a test could show" if tested else "nothing beyond the band" if comparison.counts["unreplicated_same"] else ""
         return tag("span", words, class_="tl-null")
-    names = (tag("a", one.name, href=f"doc:{page}#{anchor}-{one.verdict}") if page else one.name for one in found)
-    return join(tag("div", name, f": {one.words}", class_="tl-wraps tl-moved stat-evidence") for name, one in zip(names, found, strict=True))
+    names = (tag("a", change.name, href=f"doc:{page}#{anchor}-{change.verdict}") if page else change.name for change in changes)
+    return join(tag("div", name, f": {change.words}", class_="tl-wraps tl-moved stat-evidence") for name, change in zip(names, changes, strict=True))
 
 
 def _transports(runs: Iterable[RunRow], view: View) -> set[str]:
     runs = list(runs)
-    stated = {result.conditions.transport for run in runs for result in view.by_run.get(run.run, ())} | {transport_of(run) for run in runs}
-    return {transport for transport in stated if transport}
+    names = {result.conditions.transport for run in runs for result in view.by_run.get(run.run, ())} | {transport_of(run) for run in runs}
+    return {transport for transport in names if transport}
 
 
 def _days(runs: Iterable[RunRow]) -> str | Html:
@@ -136,18 +137,18 @@ def _runs(release: Release, view: View, links: Links) -> Html:
         return tag("span", str(len(runs)), data_v=len(runs), class_="stat-count")
     measured, controls = ([run for run in runs if (CONTROL in labels_of(run.labels)) is kind] for kind in (False, True))
     facts = (
-        *((name, _systems(of)) for name, of in (("Measured", measured), ("Controls, which no release changes", controls)) if of),
+        *((name, _systems(group)) for name, group in (("Measured", measured), ("Controls, which no release changes", controls)) if group),
         ("Transports", _listed(_transports(runs, view)) or NOT_STATED),
         ("Builds", _listed(build_words(run.build) for run in runs if run.build) or NOT_STATED),
         ("Numbers", grouped(sum(len(view.by_run.get(run.run, ())) for run in runs))),
     )
     about = [tag("div", f"{name}: {words}", class_="tl-wraps stat-label") for name, words in facts]
-    found = [tag("div", tag("a", run.run, href=f"root:{raw_name(run.run, RUN_FILE)}", title="The run's manifest")) for run in runs[:_MOST_RUNS]]
+    run_links = [tag("div", tag("a", run.run, href=f"root:{raw_name(run.run, RUN_FILE)}", title="The run's manifest")) for run in runs[:_MOST_RUNS]]
     if len(runs) > _MOST_RUNS:
         left = tag("span", grouped(len(runs) - _MOST_RUNS), class_="stat-count")
-        found.append(tag("div", "and ", left, " more, which the files of the release on the page of downloads name"))
+        run_links.append(tag("div", "and ", left, " more, which the files of the release on the page of downloads name"))
     summary = tag("summary", f"{len(runs)} run{'s' if len(runs) != 1 else ''}", class_="stat-count")
-    return tag("details", summary, *about, *found, class_="tl-each", data_v=len(runs))
+    return tag("details", summary, *about, *run_links, class_="tl-each", data_v=len(runs))
 
 
 def _systems(runs: Iterable[RunRow]) -> str:

@@ -42,22 +42,22 @@ def numbers_anchor(test: str, selection: Selection, number: int = 1) -> str:
     return page_anchor(test, *selection.values(), number=number)
 
 
-def numbers_tables(series: Sequence[Series], links: Links, anchor: str, apart: MoveTableOut | None = None, marks_anchor: str = "") -> Html:
+def numbers_tables(series: Sequence[Series], links: Links, anchor: str, move_out: MoveTableOut | None = None, marks_anchor: str = "") -> Html:
     """Return one table for each series, then the notes on their marks.
 
     Args:
         series: the series.
-        links: where the pages of the logs are.
+        links: the addresses of the log pages.
         anchor: the start of every id.
-        apart: keeps a large table out of the page, and returns what stands in its place. Without it, the page holds every table.
-        marks_anchor: the start of the ids of the notes, if another table on the page has notes of the same series.
+        move_out: moves a large table into a file of its own, and returns the HTML that replaces it. Without it, the page holds every table.
+        marks_anchor: the start of the ids of the notes, if another table on the page has notes on the same series.
     """
-    seen: UsedMarks = {}
-    many = sum(len(one.results) for one in series if one.repeated) > MOST_EACH
+    used_marks: UsedMarks = {}
+    many = sum(len(member.results) for member in series if member.repeated) > MOST_EACH
     marks_anchor = marks_anchor or anchor
-    tables = [_series_table(one, links, f"{anchor}-{one.slot}", marks_anchor, seen, apart if many else None) for one in series]
-    note = tag("p", _OWN_MEDIANS, class_="tl-note") if any(one.repeated and _counts(one) for one in series) else NOTHING
-    return join([note, *tables, mark_notes(seen, marks_anchor)])
+    tables = [_series_table(member, links, f"{anchor}-{member.slot}", marks_anchor, used_marks, move_out if many else None) for member in series]
+    note = tag("p", _OWN_MEDIANS, class_="tl-note") if any(member.repeated and _counts(member) for member in series) else NOTHING
+    return join([note, *tables, mark_notes(used_marks, marks_anchor)])
 
 
 def _counts(series: Series) -> bool:
@@ -81,18 +81,18 @@ def badge(*, published: bool) -> Html:
     return tag("span", "own run", class_="tl-badge tl-own", title="Measured by the owner of this site; the raw log is here")
 
 
-def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, seen: UsedMarks, apart: MoveTableOut | None) -> Html:
+def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, used_marks: UsedMarks, move_out: MoveTableOut | None) -> Html:
     columns, never = without_zeros(series, columns_of(series))
     everywhere = marks_everywhere(series, columns)
-    write = CellWriter(links, marks_anchor, seen, everywhere, f"#{anchor}-each" if series.repeated else None)
+    write = CellWriter(links, marks_anchor, used_marks, everywhere, f"#{anchor}-each" if series.repeated else None)
     cells = [series.cells(column.metric, column.statistic) for column in columns]
     has_samples = _has_samples(series)
     lines = [
         ResultLine(
             _row_head(series, payload),
             [
-                ResultNumber(found.get(payload), series.absent(column.metric, column.statistic, payload))
-                for column, found in zip(columns, cells, strict=True)
+                ResultNumber(column_cells.get(payload), series.absent(column.metric, column.statistic, payload))
+                for column, column_cells in zip(columns, cells, strict=True)
             ],
             [*([_samples_cell(series, payload)] if has_samples else []), *([_runs_cell(series, payload)] if series.repeated else [])],
         )
@@ -106,7 +106,7 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
         tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption"),
         _note_above(everywhere, never, marks_anchor),
         scroller(table),
-        _every_run(series, columns, links, anchor, apart) if series.repeated else NOTHING,
+        _every_run(series, columns, links, anchor, move_out) if series.repeated else NOTHING,
         class_="tl-series",
         id=anchor,
     )
@@ -144,21 +144,21 @@ def results_table(
     label: str, columns: Sequence[TableColumn], units: Sequence[Unit], lines: Sequence[ResultLine], write: CellWriter, class_: str = "tl-table"
 ) -> Table:
     """Return a table of numbers, with their decimal points aligned. ``units`` are those of the columns with numbers."""
-    places = [column_decimals([cell for line in lines if (cell := line.numbers[at].cell)], unit) for at, unit in enumerate(units)]
-    rows = [TableRow([line.head, *map(write.cell, line.numbers, units, places), *line.tail]) for line in lines]
+    column_digits = [column_decimals([cell for line in lines if (cell := line.numbers[index].cell)], unit) for index, unit in enumerate(units)]
+    rows = [TableRow([line.head, *map(write.cell, line.numbers, units, column_digits), *line.tail]) for line in lines]
     return Table(label, columns, [rows], class_, write.marks_anchor)
 
 
 class CellWriter:
     """Makes the cells of a table of results, and remembers their marks in ``seen``. Those in ``above`` are stated above the table."""
 
-    def __init__(self, links: Links, marks_anchor: str, seen: UsedMarks, above: Sequence[str] = (), each: str | None = None) -> None:
+    def __init__(self, links: Links, marks_anchor: str, used_marks: UsedMarks, above: Sequence[str] = (), each: str | None = None) -> None:
         """``each`` is the link to the values of each run, where it is the same for the whole table."""
         self.marks_anchor = marks_anchor
-        self._links, self._seen, self._above, self._each = links, seen, above, each
-        add_shared_marks(seen, above)
+        self._links, self._used_marks, self._above, self._each = links, used_marks, above, each
+        add_shared_marks(used_marks, above)
 
-    def cell(self, number: ResultNumber, unit: Unit, places: int = 0) -> TableCell:
+    def cell(self, number: ResultNumber, unit: Unit, digits: int = 0) -> TableCell:
         """Return one cell: the number, its range and its marks. Of repeated runs it is the median, or the median of each group.
 
         The number links to its log line; a median links to the line of the run in the middle. ``places`` is how many decimals its column has.
@@ -166,12 +166,12 @@ class CellWriter:
         cell = number.cell
         if cell is None:
             return empty(number.absent)
-        add_marks(self._seen, cell)
+        add_marks(self._used_marks, cell)
         marks = tuple(mark for mark in in_order(cell.marks) if mark not in self._above)
         link, each = self._links.to_line(cell.result), self._each or number.each
         if cell.value is None:
             return empty(number.absent, self._each if cell.coverage and self._each else link, marks, _partly(cell))
-        text, pad = (self._groups(cell, unit, marks, best=number.best), "") if cell.groups else _aligned(cell.value, cell.result, unit, places)
+        text, pad = (self._groups(cell, unit, marks, best=number.best), "") if cell.groups else _aligned(cell.value, cell.result, unit, digits)
         return TableCell(
             text,
             exact(cell.value),
@@ -191,9 +191,9 @@ class CellWriter:
         parts = []
         for group in cell.groups:
             number = linked(_aligned(group.value, group.result, unit, 0)[0], self._links.to_line(group.result))
-            shown = tag("strong", number, class_="tl-best") if best else number
-            of = tag("span", f"in\u00a0{group.runs}\u00a0runs", class_="tl-of")
-            parts.append(tag("span", shown, of, signs if group is cell.groups[0] else NOTHING, class_="tl-group"))
+            number_html = tag("strong", number, class_="tl-best") if best else number
+            runs_html = tag("span", f"in\u00a0{group.runs}\u00a0runs", class_="tl-of")
+            parts.append(tag("span", number_html, runs_html, signs if group is cell.groups[0] else NOTHING, class_="tl-group"))
         return join([*parts, dot_strip([result.value for result in cell.results if result.value is not None])])
 
 
@@ -205,26 +205,26 @@ def _partly(cell: Cell) -> str | None:
     return f"stated in {cell.coverage.times} of {cell.coverage.wanted} {what}: no median of all of them"
 
 
-def _every_run(series: Series, columns: Sequence[MetricColumn], links: Links, anchor: str, apart: MoveTableOut | None) -> Html:
+def _every_run(series: Series, columns: Sequence[MetricColumn], links: Links, anchor: str, move_out: MoveTableOut | None) -> Html:
     """Return the values of each run, folded: the medians above were computed from them."""
     rows, has_samples = [], _has_samples(series)
     for payload in series.sizes():
         first = _row_head(series, payload)
         for run, by_name in series.measured.measurements(payload):
             samples = next((result.samples for result in by_name.values() if result.samples is not None), None)
-            shown = (number_cell(by_name.get(column.pair), column.unit, links, absent_words(*column.pair, [samples])) for column in columns)
+            number_cells = (number_cell(by_name.get(column.pair), column.unit, links, absent_words(*column.pair, [samples])) for column in columns)
             tail = [count(NOT_STATED if samples is None else grouped(samples))] if has_samples else []
-            rows.append(TableRow([first, TableCell(run.run, class_="tl-text"), *shown, *tail]))
+            rows.append(TableRow([first, TableCell(run.run, class_="tl-text"), *number_cells, *tail]))
     names = [TableColumn("size"), TableColumn("run", class_="tl-text")]
     heads = [*names, *map(column_head, columns), *([TableColumn("samples")] if has_samples else [])]
     table = Table(f"Each run's {series.results[0].test} numbers: {series.label}", heads, [rows], "tl-table tl-small")
-    return folded_table("Each run's numbers", scroller(table), f"{anchor}-each", apart)
+    return folded_table("Each run's numbers", scroller(table), f"{anchor}-each", move_out)
 
 
-def folded_table(words: str, content: Html, anchor: str, apart: MoveTableOut | None, *, is_open: bool = False) -> Html:
+def folded_table(words: str, content: Html, anchor: str, move_out: MoveTableOut | None, *, is_open: bool = False) -> Html:
     """Return a table that a reader unfolds. ``apart`` keeps it out of the page."""
-    file, shown = (None, content) if apart is None else apart(anchor, content)
-    return tag("details", tag("summary", words), shown, class_="tl-each", id=anchor, data_part=file, open=is_open)
+    file, page_content = (None, content) if move_out is None else move_out(anchor, content)
+    return tag("details", tag("summary", words), page_content, class_="tl-each", id=anchor, data_part=file, open=is_open)
 
 
 def column_head(column: MetricColumn) -> TableColumn:
@@ -251,10 +251,10 @@ def _has_samples(series: Series) -> bool:
 
 
 def _samples_cell(series: Series, payload: int | None) -> TableCell:
-    found = sorted({result.samples for result in series.measured.of_size[payload] if result.samples is not None})
-    if not found:
+    counts = sorted({result.samples for result in series.measured.of_size[payload] if result.samples is not None})
+    if not counts:
         return empty()
-    return count(" to ".join(grouped(one) for one in dict.fromkeys((found[0], found[-1]))), found[0])
+    return count(" to ".join(grouped(samples) for samples in dict.fromkeys((counts[0], counts[-1]))), counts[0])
 
 
 def _runs_cell(series: Series, payload: int | None) -> TableCell:
@@ -269,8 +269,8 @@ def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False, 
     title = words_of(cell, unit, in_full)
 
     def in_words(value: float, result: ResultRow) -> Html:
-        found = _in_words(value, result, unit, links, title)
-        return tag("strong", found) if strong else found
+        number = _in_words(value, result, unit, links, title)
+        return tag("strong", number) if strong else number
 
     if not cell.groups:
         return in_words(cell.value or 0.0, cell.result)
@@ -293,21 +293,21 @@ def linked_value(value: float, result: ResultRow, unit: str, links: Links) -> Ht
 
 def marks_of_cells(cells: Iterable[Cell]) -> list[str]:
     """Return the marks that all cells have. They are stated once instead of in each cell."""
-    first, *rest = [cell.marks for cell in cells] or [()]
-    return [mark for mark in first if all(mark in marks for marks in rest)]
+    first, *others = [cell.marks for cell in cells] or [()]
+    return [mark for mark in first if all(mark in marks for marks in others)]
 
 
 def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
     """Return the number of decimals that align the decimal points of a column."""
-    shown = [decimals(rounded(cell.value / unit.size)) for cell in cells if cell.value is not None]
-    return min(max(shown, default=0), _MAX_PAD)
+    digits = [decimals(rounded(cell.value / unit.size)) for cell in cells if cell.value is not None]
+    return min(max(digits, default=0), _MAX_PAD)
 
 
-def _aligned(value: float, result: ResultRow, unit: Unit, places: int) -> tuple[str, str]:
+def _aligned(value: float, result: ResultRow, unit: Unit, digits: int) -> tuple[str, str]:
     """Return the number, and the digits that it lacks to align its decimal point."""
-    shown = rounded(value / unit.size)
-    own = decimals(shown)
-    return with_bound(shown, result.bound), ("." if own == 0 else "") + "0" * (places - own) if places > own else ""
+    text = rounded(value / unit.size)
+    own_digits = decimals(text)
+    return with_bound(text, result.bound), ("." if own_digits == 0 else "") + "0" * (digits - own_digits) if digits > own_digits else ""
 
 
 def _range(cell: Cell, unit: Unit) -> str:
@@ -382,13 +382,13 @@ def columns_of(series: Series) -> list[MetricColumn]:
         for metric, statistic, heading in _COLUMNS
         if (metric, statistic) in present
     ]
-    known = {(column.metric, column.statistic) for column in (*latency, *others)}
-    rest = [
+    listed = {(column.metric, column.statistic) for column in (*latency, *others)}
+    unlisted = [
         MetricColumn(metric, statistic, _metric_words(metric, statistic), _metric_unit(metric))
         for metric, statistic in present
-        if (metric, statistic) not in known
+        if (metric, statistic) not in listed
     ]
-    return [*latency, *others, *rest]
+    return [*latency, *others, *unlisted]
 
 
 def heading_of(metric: str, statistic: str) -> str:
@@ -427,7 +427,7 @@ def _metric_unit(metric: str) -> Unit:
 
 def worst_run(cell: Cell) -> tuple[float, ResultRow]:
     """Return the largest share that a run lost, and where that is stated. The cell is one that has a value."""
-    return max(((result.value, result) for result in cell.results if result.value is not None), key=lambda stated: stated[0])
+    return max(((result.value, result) for result in cell.results if result.value is not None), key=lambda candidate: candidate[0])
 
 
 def lost_words(cell: Cell, links: Links) -> Html:
@@ -438,17 +438,17 @@ def lost_words(cell: Cell, links: Links) -> Html:
 def loss_line(title: str, series: Sequence[Series], links: Links) -> Html:
     """Return one line on the largest loss of a test, to stand above what is folded; nothing if no rate carries the mark of it."""
     marked = [
-        (*worst_run(cell), at, one)
-        for one in series
-        if one.has_mark(LOSS)
-        for at, cell in one.cells("loss", "total").items()
+        (*worst_run(cell), payload, member)
+        for member in series
+        if member.has_mark(LOSS)
+        for payload, cell in member.cells("loss", "total").items()
         if cell.value is not None and LOSS in cell.marks
     ]
     if not marked:
         return NOTHING
-    most, result, at, worst = max(marked, key=lambda found: found[0])
+    most, result, payload, worst = max(marked, key=lambda candidate: candidate[0])
     of_several = f"{worst.label}, " if len(series) > 1 else ""
-    where = tag("span", f"{of_several}{size(at)}", class_="stat-size")
+    where = tag("span", f"{of_several}{size(payload)}", class_="stat-size")
     share = tag("strong", linked_value(most, result, "ratio", links))
     return tag("p", f"{title}: up to ", share, " of the messages were lost (", where, ").", class_="tl-note tl-loss")
 
