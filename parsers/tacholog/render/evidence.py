@@ -18,18 +18,18 @@ _LIMITS = {"kept": "other load within its limits", "exceeded": "other load beyon
 
 
 def evidence_lines(evidence: Iterable[Evidence], view: View, documents: Collection[str] = ()) -> Html:
-    """Return a line for each set of runs: what it is, on which machine, how many runs. The machine is linked if ``documents`` has its page."""
+    """Return a line for each set of runs: release, machine, days and number of runs. The machine is linked if ``documents`` contains its page."""
     return join([tag("p", join(_parts(runs_evidence, view, documents), ", "), ".", class_="tl-evidence stat-label") for runs_evidence in evidence])
 
 
 def evidence_remarks(evidence: Iterable[Evidence], view: View) -> Html:
-    """Return the remarks that are on all of these runs, if they are few. All others are shown where the page says how it was measured."""
+    """Return the first remarks that apply to all of these runs. The page shows the other remarks in its section on the measurement."""
     remarks = common_remarks(evidence, view)
     return tag("div", *(tag("p", remark.note) for remark in remarks), class_="tl-remarks", role="note") if remarks else NOTHING
 
 
 def common_remarks(evidence: Iterable[Evidence], view: View) -> list[Remark]:
-    """Return the first remarks that are on all of these runs."""
+    """Return the first remarks that apply to all of these runs."""
     names = {name for runs_evidence in evidence for name in runs_evidence.runs}
     return [remark for remark in remarks_on(view.runs[name] for name in view.runs if name in names) if not remark.runs][:_MOST_REMARKS]
 
@@ -52,7 +52,7 @@ def _parts(evidence: Evidence, view: View, documents: Collection[str]) -> Iterat
 
 
 def _runs(evidence: Evidence) -> str:
-    """Return how many runs are behind a number: not all series and sizes need have the same."""
+    """Return the number of runs behind each number, as a range if series or sizes differ in it."""
     if evidence.fewest_runs_each < evidence.most_runs_each:
         return f"{evidence.fewest_runs_each} to {evidence.most_runs_each} runs"
     return ("no results", "one run")[evidence.most_runs_each] if evidence.most_runs_each < _SEVERAL else f"{evidence.most_runs_each} runs"
@@ -69,7 +69,7 @@ def _machine(evidence: Evidence, host: Host | None, documents: Collection[str]) 
 
 
 def remarks(runs: Iterable[RunRow], but: Container[str] = ()) -> Html:
-    """Return each remark once, with the runs that it is on where it is not on all; nothing where there is none. ``but`` are shown elsewhere."""
+    """Return each remark once, with the names of its runs if it does not apply to all. ``but`` are remarks that the page shows already."""
     remarks_to_show = [remark for remark in remarks_on(runs) if remark.note not in but]
     if not remarks_to_show:
         return NOTHING

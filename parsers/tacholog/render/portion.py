@@ -1,4 +1,4 @@
-"""A portion of what a page shows, as one piece: for the page of an older release, and for a page that loads it when somebody asks for it."""
+"""A portion of a page as one piece of HTML: for the page of an older release, and for a page that loads the piece on request."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def portion_html(
 
 
 class _TestContext:
-    """Where the numbers of a test are put: what their ids are made from."""
+    """The context of one test on the page: its links, and the parts from which ids are made."""
 
     def __init__(self, test: str, selection: Selection, links: Links, suffix: str, move_out: MoveTableOut | None, number: int) -> None:
         self.test, self.suffix, self.move_out, self._number = test, suffix, move_out, number
@@ -88,9 +88,9 @@ def _test(part: View, portion: Portion, series: Sequence[Series], context: _Test
 
 
 def _costs(results: Sequence[ResultRow], series: Sequence[Series], context: _TestContext) -> Html:
-    """Return what a message costs, folded; nothing where nobody measured it.
+    """Return the cost of a message, folded; nothing if it was not measured.
 
-    ``results`` are those of the portion. To search those of all releases for each of them grew with the square of their number.
+    ``results`` are those of the portion only: searching the results of all releases for each portion takes quadratic time.
     """
     if not has_cost(series, results):
         return NOTHING
@@ -119,7 +119,7 @@ def _each(name: str, figures: Iterable[tuple[int, Figure | None]], context: _Tes
 
 
 def portion_runs(part: View, portion: Portion, links: Links, find_log: FindOfferedLog, move_rows_out: MoveRowsOut | None) -> Html:
-    """Return the table of the runs of a portion, folded. ``rest`` takes all but the first runs out of the piece."""
+    """Return the table of the runs of a portion, folded. ``move_rows_out`` moves all but the first runs out of the piece."""
     if not portion.is_first:
         return NOTHING
     return folded(tag("h2", "Runs and raw logs"), runs_table(portion.only(part), links, find_log, move_rows_out))

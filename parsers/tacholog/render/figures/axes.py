@@ -15,12 +15,12 @@ _MANY = 9
 _MANY_UPRIGHT = 13
 _LINEAR_TICKS = 5
 _KIB = 1 << 10
-_MOST_SIZES = 10  # that have room for a label, if they stand at equal distances
-_STEPS_OF_POWERS = (1, 2, 5, 10)  # of two: then 1 KiB and 1 MiB are among them
+_MOST_SIZES = 10  # sizes that have room for a label, if their distances are equal
+_STEPS_OF_POWERS = (1, 2, 5, 10)  # between powers of two; with these, 1 KiB and 1 MiB have ticks
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """One axis: its title, its range (low, high) and ticks in the unit of the schema, the labels of the ticks, and the name of the unit in files."""
+    """An axis: title, ends and ticks in the unit of the schema, labels of the ticks, and the name of the unit in exported files."""
 
     title: str
     scale: Literal["log", "linear"]
@@ -31,16 +31,17 @@ class Axis(msgspec.Struct, frozen=True):
     unit: str = ""
 
     def position(self, value: float) -> float:
-        """Return the position of ``value`` between the ends, 0 to 1."""
+        """Return the position of a value between the ends, from 0 to 1."""
         if self.scale == "linear":
             return (value - self.low) / (self.high - self.low)
         return math.log(value / self.low) / math.log(self.high / self.low)
 
 
 def size_axis(values: Sequence[float], title: str = "Message size") -> Axis:
-    """Return the axis of payload sizes in bytes: ticks at the measured sizes if there are few, else at the ends and at powers of two between them.
+    """Return the axis of payload sizes in bytes.
 
-    No tick stands at a size that reads as a long number of bytes, such as 10 000 000 B.
+    If there are few sizes, each has a tick. Otherwise, the ends and powers of two between them have ticks. A size that would be labelled with a long
+    number of bytes, such as 10 000 000 B, has no tick.
     """
     low, high = _ends(values)
     measured = sorted({float(value) for value in values})
@@ -73,7 +74,7 @@ def number_axis(values: Sequence[float], title: str, unit: str) -> Axis:
 
 
 def percentile_axis(highest: float) -> Axis:
-    """Return the axis of percentiles, as samples per sample above it: 10 is the 90th, 100 the 99th. Each further nine takes the same space."""
+    """Return the axis of percentiles. A value is 1 / (1 - share): 10 is the 90th percentile, 100 the 99th. Each further nine takes the same space."""
     nines = range(1, max(2, math.ceil(math.log10(highest))) + 1)
     ticks = [2.0, *(10.0**count for count in nines)]
     labels = ["50\u00a0%", *(f"{100 - 100 / 10**count:.{max(0, count - 2)}f}\u00a0%" for count in nines)]
@@ -82,7 +83,7 @@ def percentile_axis(highest: float) -> Axis:
 
 
 def share_axis(values: Sequence[float], title: str) -> Axis:
-    """Return the axis of shares (0 to 1): linear from zero, because most shares of a good run are zero."""
+    """Return the axis of shares (0 to 1). It is linear and begins at zero, because most shares of a good run are zero."""
     step = _round_step(max(*values, 1e-6) / _LINEAR_TICKS)
     count = math.ceil(max(*values, 1e-6) / step - 1e-9)
     ticks = [step * index for index in range(count + 1)]
@@ -111,7 +112,7 @@ def _round_step(least: float) -> float:
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends, with space around the points. They are at least a factor of 10 apart, so that noise does not look like a change."""
+    """Return the ends of an axis, with space around the points. They differ by at least a factor of 10, so that noise does not look like a change."""
     low, high = min(values), max(values)
     middle = math.sqrt(low * high)
     low, high = min(low, middle / math.sqrt(10)), max(high, middle * math.sqrt(10))

@@ -22,15 +22,15 @@ from tacholog.view.series import LOGICAL, Cell, Series
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")
 _SHADED = ("p50", "p99")
-MOST_SHADED = 2  # more would overlap and be unreadable
+MOST_SHADED = 2  # areas; more of them would overlap and be unreadable
 _LATENCY_STYLES = 2
-MOST_DOTS = 400  # of single runs in a figure: more hide the lines
+MOST_DOTS = 400  # dots of single runs in a figure; more of them would hide the lines
 _MEDIAN = "p50"
 _CROSS_NOTE = "Crosses have too few samples for their percentile{in_some}."
 _IN_SOME = ", in at least one of their runs"
 _ROUGH = "Those of medians are rough."
 _LARGEST = "Those of high percentiles say little more than the largest value."
-_NAMED = 2  # of two runs, both values are shown
+_NAMED = 2  # up to so many runs, each value is shown
 _RANGE_NOTE = (
     "A filled area is a range: the source states only its ends, for all sizes together. "
     "Triangles that point down mark an upper bound: the measured value is lower."
@@ -41,9 +41,9 @@ _DOTS_NOTE = "Each dot is a run."
 
 
 class PlotPoint(NamedTuple):
-    """One point: payload bytes, value in the unit of the schema, the text beside it, the lowest and highest value of its runs, and more details.
+    """A point: payload bytes, value in the unit of the schema, its text, the lowest and highest value of its runs, and more details.
 
-    ``result`` is the result that it shows, with its log line. ``undersampled``: it has too few samples.
+    ``result`` is the result behind the point, with its log line. ``undersampled`` points have too few samples.
     """
 
     x: float
@@ -57,11 +57,11 @@ class PlotPoint(NamedTuple):
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """One line: name and slot (colour) of its series, name and dash of its style, and whether its markers are hollow (published numbers).
+    """A line of a figure: name and slot (colour) of its series, name and dash of its style. Published numbers have ``hollow`` markers.
 
-    The values of an ``area`` lie somewhere within its points. The values of ``below`` are less than its points. ``points`` are not joined: they show
-    the second group of runs, at the sizes where runs fall into two groups. ``runs`` are small dots, one for each run behind a line.
-    ``details`` hold for all points. Points of ``records`` are computed from a whole record, so they link to its line and not to one number.
+    Shapes: the values of an ``area`` lie somewhere within its points. The values of ``below`` are lower than its points. ``points`` are not joined;
+    they show the smaller group of runs, at the sizes where runs fall into two groups. ``runs`` are small dots, one for each run behind a line.
+    ``details`` apply to all points. If ``records`` is set, points are computed from a whole record, and link to its line and not to one number.
     """
 
     name: str
@@ -76,9 +76,9 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A figure: title, text alternative, axes, lines, a note below it, and whether it has many points (``dense``), which are drawn small.
+    """A figure: title, text alternative, axes, lines, and a note below. A ``dense`` figure has many points, which are drawn small.
 
-    ``shades`` are areas between two lines of one series. They add no data, and only a few of them are readable at once.
+    ``shades`` are areas between two lines of one series. They add no data, and they are readable only if there are few.
     """
 
     title: str
@@ -92,7 +92,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 def latency_over_size(series: Sequence[Series]) -> Figure | None:
-    """Return latency percentiles over message size: colour tells the series, dash tells the percentile."""
+    """Return latency percentiles over message size. The colour identifies the series, the dash the percentile."""
     styles = _percentiles_of(series)
     traces = [
         trace
@@ -100,7 +100,7 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
         for dash, statistic in zip(_DASHES, styles, strict=False)
         for trace in _traces(curve, "latency", statistic, "ns", dash)
     ]
-    ranges = sorted((trace for curve in series for trace in _ranges(curve)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
+    ranges = sorted((trace for curve in series for trace in _ranges(curve)), key=lambda trace: trace.shape != "area")  # the last trace is on top
     dots = _dots(traces, series)
     traces = [_without_ranges(trace) if any(trace.slot == dot_trace.slot for dot_trace in dots) else trace for trace in traces]
     shades = tuple(shade for curve in series if (shade := _shade(curve)))
@@ -111,7 +111,7 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
 
 
 def goodput_over_size(series: Sequence[Series]) -> Figure | None:
-    """Return payload received per second over message size. Rates for which no bytes moved are left out, with a note."""
+    """Return payload received per second over message size. Rates of references are left out, with a note, because no bytes moved."""
     real = [curve for curve in series if not curve.has_mark(LOGICAL)]
     left_out = [curve.label for curve in series if curve.has_mark(LOGICAL) and curve.cells("goodput", "mean")]
     note = (
@@ -179,7 +179,7 @@ def latency_words(series: Sequence[Series]) -> str:
 
 
 def _percentiles_of(series: Sequence[Series]) -> list[str]:
-    """Choose up to three statistics; mean, min and max only if no series has percentiles."""
+    """Return the statistics to draw: two percentiles, or mean, min and max if no series has a median."""
     present = {statistic for curve in series for metric, statistic in curve.statistics() if metric == "latency"}
     chosen = [statistic for statistic in _PERCENTILES if statistic in present]
     if "p50" in present:
@@ -192,13 +192,13 @@ def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) ->
     points = tuple(
         PlotPoint(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell), cell.result, UNDERSAMPLED in cell.marks)
         for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
-        if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is no point
+        if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is not a point
     )
     return Trace(series.label, series.slot, statistic, dash, series.published, points, details=details_of(series)) if points else None
 
 
 def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Iterator[Trace]:
-    """Yield the line of a statistic, and the points beside it where runs fall into two groups."""
+    """Yield the line of a statistic, and the points of the smaller group where runs fall into two groups."""
     line = _trace(series, metric, statistic, unit, dash)
     if line is None:
         return
@@ -215,7 +215,7 @@ def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -
 
 
 def _dots(traces: Sequence[Trace], series: Sequence[Series]) -> list[Trace]:
-    """Return a dot for each run behind the lines. They replace the ranges; nothing if there are no repeated runs, or too many."""
+    """Return a dot for each run behind the lines, which replaces the range; nothing if no run was repeated, or if there are too many dots."""
     by_slot = {curve.slot: curve for curve in series}
     dots: list[Trace] = []
     for trace in traces:
@@ -232,7 +232,7 @@ def _dots(traces: Sequence[Trace], series: Sequence[Series]) -> list[Trace]:
 
 
 def _without_ranges(trace: Trace) -> Trace:
-    """Leave out the ranges, where the runs are drawn."""
+    """Return a line without ranges, because its runs are drawn."""
     return msgspec.structs.replace(trace, points=tuple(point._replace(low=None, high=None) for point in trace.points))
 
 
@@ -252,7 +252,7 @@ def _shade(series: Series) -> Trace | None:
 
 
 def _ranges(series: Series) -> Iterator[Trace]:
-    """Yield numbers that a source states for a range of sizes: an area between two ends, or a line at, about or below a value."""
+    """Yield the numbers that a source states for a range of sizes: an area between two values, or a line at or below one value."""
     highs = series.cells("latency", "range-high")
     for payload, low in series.cells("latency", "range-low").items():
         high = highs.get(payload)
@@ -272,7 +272,7 @@ def _ranges(series: Series) -> Iterator[Trace]:
 
 
 def _cross_note(traces: Sequence[Trace], series: Sequence[Series]) -> str:
-    """Return what crosses mean: a median of few samples is no largest value, and only some of the runs may have few."""
+    """Return the note on crosses. It depends on the statistic, and on whether all runs or only some have too few samples."""
     by_slot = {curve.slot: curve for curve in series}
     crossed = [
         (trace.style, by_slot[trace.slot].cells("latency", trace.style)[int(point.x)])

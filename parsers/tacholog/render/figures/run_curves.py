@@ -23,7 +23,7 @@ _CURVE_NOTE = "Each line is one run: the one with the middle median. It ends whe
 
 
 def distribution_of(series: Series, histograms: Sequence[HistogramRow]) -> Figure | None:
-    """Return latency over percentile, one line for each size. Each line is one run, the one with the middle median: runs are not pooled."""
+    """Return latency over percentile, with one line for each size. Runs are not pooled: each line is the run with the middle median."""
     by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.packed}
     traces = [trace for slot, payload in enumerate(spread(series.sizes())) if (trace := _percentile_curve(series, payload, slot, by_record))]
     if not traces:
@@ -36,7 +36,7 @@ def distribution_of(series: Series, histograms: Sequence[HistogramRow]) -> Figur
 
 
 def distributions_of(series: Sequence[Series], histograms: Sequence[HistogramRow]) -> Figure | None:
-    """Return the percentile curves of several series in one figure: colour tells the series, dash tells the size. Of a single series, all sizes."""
+    """Return the percentile curves of several series: the colour identifies the series, the dash the size. A single series has all its sizes."""
     if len(series) == 1:
         return distribution_of(series[0], histograms)
     by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.packed}
@@ -56,14 +56,14 @@ def distributions_of(series: Sequence[Series], histograms: Sequence[HistogramRow
 
 
 def _ends_of(series: Sequence[Series]) -> list[int | None]:
-    """Return the smallest and the largest size that all series have, or that any has."""
+    """Return the smallest and the largest size that all series have in common; without a common size, those of any series."""
     sizes = [set(member.sizes()) for member in series]
     candidates = sorted(set.intersection(*sizes) or set.union(*sizes), key=lambda payload: -1 if payload is None else payload)
     return list(dict.fromkeys((candidates[0], candidates[-1])))
 
 
 def spread(sizes: Sequence[int | None]) -> list[int | None]:
-    """Choose at most as many sizes as there are colours, including the smallest and the largest."""
+    """Return at most as many sizes as there are colours, including the smallest and the largest."""
     if len(sizes) <= _MOST_LINES:
         return list(sizes)
     last = len(sizes) - 1
@@ -86,7 +86,7 @@ def _percentile_curve(series: Series, payload: int | None, slot: int, by_record:
 
 
 def _percentile_points(histogram: HistogramRow) -> Iterator[PlotPoint]:
-    """Yield the latency at even steps of the axis: the upper edge of the bin with that rank, as for percentiles."""
+    """Yield the latency at even steps of the axis: the upper edge of the bin that contains this rank, as for percentiles."""
     total = sum(count for _, _, count in histogram.bins())
     step, next_x, cumulated = 10 ** (1 / _STEPS_A_DECADE), 1.25, 0
     for _, upper, count in histogram.bins():
@@ -97,7 +97,7 @@ def _percentile_points(histogram: HistogramRow) -> Iterator[PlotPoint]:
             next_x *= step
 
 
-_FEWEST_INTERVALS = 3  # two intervals show no course
+_FEWEST_INTERVALS = 3  # two intervals do not show a course
 _MANY = 40
 _DRAWN = (
     ("latency", (("p50", "solid"), ("p99", "dash"))),
@@ -109,7 +109,7 @@ _DRAWN = (
 
 
 def interval_figures(curves: Iterable[Series], wanted: Callable[[Series], bool] = lambda _: True) -> list[tuple[int, Figure]]:
-    """Return a figure for each wanted series of single intervals that has a run with enough of them, with the slot of the series."""
+    """Return a figure, with the slot of the series, for each wanted series of intervals that has a run with enough intervals."""
     figures = ((curve.slot, _interval_figure(curve)) for curve in curves if wanted(curve))
     return [(slot, figure) for slot, figure in figures if figure]
 
@@ -125,7 +125,7 @@ def _interval_figure(series: Series) -> Figure | None:
 
 
 def _longest(series: Series, payload: int | None, metric: str, statistic: str) -> list[ResultRow]:
-    """Return the results of the run with the most intervals of a size (the first, if several have as many); none if these are too few."""
+    """Return the results of the run with the most intervals at a size, or of the first such run; nothing if there are too few intervals."""
     named = (payload, metric, statistic)
     wanted = [result for result in series.results if (result.payload_bytes, result.metric, result.statistic) == named and result.value]
     if not wanted:
@@ -162,7 +162,7 @@ def _log_of(results: Sequence[ResultRow]) -> list[str]:
 
 
 def _by_interval(results: Sequence[ResultRow]) -> list[list[ResultRow]]:
-    """Group the results by interval: those on one line belong together, unless a number repeats (JSON may stand on one line)."""
+    """Group the results by interval. Results on one line form an interval, unless a number repeats: JSON may have all intervals on one line."""
     intervals: list[list[ResultRow]] = []
     for result in sorted(results, key=lambda result: result.line or 0):
         latest = intervals[-1] if intervals else []
@@ -182,7 +182,7 @@ def _is_timed(results: Sequence[ResultRow]) -> bool:
 
 
 def _interval_points(results: Sequence[ResultRow], metric: str, statistic: str, *, timed: bool) -> Iterator[PlotPoint]:
-    """Yield a point at the end of each interval. An interval without a message has no place on a log axis."""
+    """Yield a point at the end of each interval. An interval without a message is left out, because a log axis has no zero."""
     end = 0.0
     for interval in _by_interval(results):
         end += (_value_of(interval, "duration", "total") or 0.0) / 1e9 if timed else 1.0

@@ -1,4 +1,4 @@
-"""A figure as static SVG: visible at once, without scripts, in print, and in both colour themes (colours come from the style sheet)."""
+"""A figure as static SVG. It is visible without scripts and in print. Its colours come from the style sheet, so it fits both colour themes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def swatch(slot: int, dash: str = "solid", *, hollow: bool = False) -> Html:
 
 
 def dot_strip(values: Sequence[float]) -> Html:
-    """Return a small line from the lowest to the highest value of some runs, with a dot for each run. Its cell says the numbers."""
+    """Return a small line from the lowest to the highest value of some runs, with a dot for each run. The numbers are in the cell of the table."""
     low, high = min(values), max(values)
     dots = "".join(f"M{_STRIP_EDGE + (value - low) / ((high - low) or 1) * (_STRIP - 2 * _STRIP_EDGE):.1f} 5h0" for value in sorted(values))
     line = tag("path", d=f"M{_STRIP_EDGE} 5H{_STRIP - _STRIP_EDGE}", class_="tl-grid")
@@ -70,7 +70,7 @@ def _grid(x: Axis, y: Axis) -> Iterator[Html]:
         yield tag("line", x1=position, x2=position, y1=_TOP, y2=bottom, class_="tl-grid")
         yield tag("text", label, x=position, y=bottom + 18, class_="tl-tick", text_anchor="middle")
     yield tag("text", x.title, x=(_LEFT + right) / 2, y=HEIGHT - 8, class_="tl-axis", text_anchor="middle")
-    yield tag("text", y.title, x=0, y=14, class_="tl-axis")  # horizontal, so that it is readable and clear of the labels of the ticks
+    yield tag("text", y.title, x=0, y=14, class_="tl-axis")  # horizontal text is easier to read and does not touch the labels of the ticks
 
 
 def _shade(figure: Figure, shade: Trace) -> Html:
@@ -100,7 +100,7 @@ def _line(figure: Figure, trace: Trace) -> Html:
 
 
 def _whiskers(figure: Figure, points: Sequence[PlotPoint]) -> Iterator[Html]:
-    """Yield the lines from the lowest to the highest run of each repeated point, as one element."""
+    """Yield one element with a vertical line from the lowest to the highest run of each repeated point."""
     whiskers = [
         f"M{_x(figure.x, point.x):g} {_y(figure.y, point.low):g}V{_y(figure.y, point.high):g}"
         for point in points
@@ -111,7 +111,7 @@ def _whiskers(figure: Figure, points: Sequence[PlotPoint]) -> Iterator[Html]:
 
 
 def _dots(coordinates: Sequence[tuple[float, float]], trace: Trace) -> Iterator[Html]:
-    """Yield the points of a line with many as one element, and what they say as one title: elements for each point were a fifth of a page."""
+    """Yield all points of a dense line as one element with one title: an element for each point would be a fifth of the page."""
     yield tag("path", d="".join(f"M{x:g} {y:g}h0" for x, y in coordinates), class_="tl-dots")
     yield tag("title", f"{trace.name}: {', '.join(point.words for point in trace.points)}")
 
@@ -128,7 +128,7 @@ def _path(path: str, dash: str) -> Html:
 
 
 def _marker(x: float, y: float, slot: int, words: Html = NOTHING, *, hollow: bool, cross: bool = False) -> Html:
-    """Draw a point, or a cross for too few samples. When the colours are used up, the shape changes."""
+    """Return a point, or a cross for too few samples. The shape changes after the last colour."""
     if cross:
         return tag("path", words, d=f"M{x - 3:g} {y - 3:g}l6 6m0-6l-6 6", class_="tl-point")
     class_ = "tl-point tl-hollow" if hollow else "tl-point"

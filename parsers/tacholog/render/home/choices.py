@@ -86,7 +86,7 @@ def choices_table(choices: Choices, links: Links, anchor: str, used_marks: UsedM
 
 
 def _of_use(words: str, table: Table, *, is_first: bool) -> Html:
-    """Return the table of a use under its name. On a phone, where each is longer than the screen, a script folds all but the first."""
+    """Return the table of a use under its name. On phones, a script folds all but the first, because each is longer than the screen."""
     content = scroller(table, tools=False)
     return tag("details", tag("summary", words, class_="stat-size"), content, class_="tl-use" if is_first else "tl-use tl-folds-on-phone", open=True)
 
@@ -98,20 +98,20 @@ def _criterion(criterion: Criterion, *, is_first: bool) -> TableCell:
 
 
 class _Writer:
-    """Writes the cells, and remembers their marks."""
+    """Writes the cells, and collects their marks."""
 
     def __init__(self, links: Links, anchor: str, used_marks: UsedMarks, labels: Collection[str], *, same_runs: bool) -> None:
         self._links, self._anchor, self._used_marks, self._labels, self._same_runs = links, anchor, used_marks, labels, same_runs
 
     def cell(self, answers: Sequence[Choice], criterion: Criterion, words: str) -> TableCell:
-        """Return a cell: what leads, and where that depends on whether it may poll, each answer."""
+        """Return a cell with the leading transport, or with two answers if a transport that polls and one that sleeps lead."""
         if not answers:
             return empty("not measured")._replace(head=words)
         parts = [part for choice in answers for part in self._answer(choice, criterion, alone=len(answers) == 1)]
         return TableCell(join(parts), class_="tl-text", head=words)
 
     def _answer(self, choice: Choice, criterion: Criterion, *, alone: bool) -> Iterator[Html]:
-        """Yield the number, whose it is, whose ranges overlap with it, and on how much it rests; before it why nothing leads, if so."""
+        """Yield the transport and its number, with overlapping ranges, runs and samples, and the floor; before it the reason if nothing leads."""
         member, unit = choice.member, METRICS[choice.cell.result.metric].unit
         add_marks(self._used_marks, choice.cell)
         marks = [mark_link(mark, self._anchor) for mark in in_order(choice.cell.marks)]
@@ -124,7 +124,7 @@ class _Writer:
         yield tag("div", join([number, tag("span", about, class_="tl-rests-on")], " "), class_="tl-wraps")
 
     def _evidence(self, choice: Choice, criterion: Criterion, *, alone: bool) -> Html:
-        """Return how many runs and samples are behind a number. The note below the table says how many runs, if all have as many."""
+        """Return the number of runs and samples behind a number. If all numbers have as many runs, the note below the table states it instead."""
         samples = [result.samples for result in choice.cell.results if result.samples is not None]
         few = "too few runs to name a winner" if choice.candidates > 1 and not choice.is_firm and not choice.doubts else ""
         count = choice.cell.run_count
@@ -146,19 +146,19 @@ class _Writer:
 
 
 def _doubt_words(choice: Choice, *, alone: bool) -> str:
-    """Return why nothing leads. The number below it cannot be relied on, but a reader wants to know its magnitude."""
+    """Return why nothing leads. The number below is not reliable, but a reader wants to know its magnitude."""
     kind = "" if alone else " that polls" if polls(choice.member) else " that sleeps"
     why = " or ".join(words for doubt, words in _DOUBTS.items() if doubt in choice.doubts)
     return f"none{kind}: {why}{'' if choice.candidates == 1 else '; the lowest is'}"
 
 
 def _only_words(choice: Choice, criterion: Criterion) -> Html:
-    """Return that there is nothing else to choose from: either nothing else was measured, or it has no such number."""
+    """Return why there is only one candidate: nothing else was measured, or nothing else has such a number."""
     return esc("the only one measured") if choice.measured == 1 else join(["the only one with ", _NUMBERS[criterion]])
 
 
 def _below_floor(choice: Choice, floor: SystemSeries, unit: str) -> str:
-    """Return why a number is below its floor, as far as the way of the floor says it: a reader takes it for a mistake otherwise."""
+    """Return why the floor is worse than the number, as far as its way of waiting explains it. Without a reason, it looks like a mistake."""
     if choice.beside_floor == "level":
         return ", about the same: their ranges overlap"
     if choice.beside_floor == "above":
@@ -169,7 +169,7 @@ def _below_floor(choice: Choice, floor: SystemSeries, unit: str) -> str:
 
 
 def _head(column: ReachColumn, words: str, width: str) -> TableColumn:
-    """Return the head of a column: the campaign and the release that its numbers are of."""
+    """Return the head of a column, with the campaign and the releases of its numbers."""
     bare = [member for member in column.members if id(member) in column.bare]
     release_names = ", ".join(dict.fromkeys(_release(member) for member in bare or column.members))
     several = len({member.system for member in bare or column.members}) > 1
@@ -192,7 +192,7 @@ def _overlaps(choice: Choice) -> Html:
 
 
 def _notes(choices: Choices, chosen: Collection[Choice], runs: int | None, *, loopback: bool) -> Html:
-    """Return what holds for all cells: how many runs, what a latency is, the campaign, and what the words mean."""
+    """Return a note that applies to all cells: the number of runs, the kind of latency, and the meaning of words."""
     bases = {column.latency["basis"] for column in choices.columns if column.latency}
     basis = BASIS_WORDS.get(str(bases.pop()), "") if len(bases) == 1 else ""
     sentences = [
@@ -212,7 +212,7 @@ def _notes(choices: Choices, chosen: Collection[Choice], runs: int | None, *, lo
 
 
 def _reach_words(choices: Choices) -> str:
-    """Return what tells the columns apart: how far a transport can carry a message. What stays on one machine may use its network stack, too."""
+    """Return how the columns differ: in the reach of a transport. A transport that stays on one machine may use its network stack, too."""
     local = "Between processes: transports that stay on one machine, some of them through its network stack. "
     network = "Over loopback: those that reach other machines, too, here without a network card. "
     return local + network if any(column.reach == "host" and column.members for column in choices.columns) else network
@@ -231,7 +231,7 @@ def _has_two(choices: Choices) -> bool:
 
 
 def _floor_words(choices: Choices) -> Html:
-    """Return what a floor is, and of which release: that of the same campaign, so that both were measured in the same way."""
+    """Return what a floor is, and its release. It is of the same campaign, so that both were measured in the same way."""
     releases = dict.fromkeys(_release(member) for column in choices.columns for member in column.members if id(member) in column.bare)
     if not releases:
         return NOTHING

@@ -35,14 +35,14 @@ _WHICH = "Which transport for which message?"
 def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
     """Return a section for each machine, the newest first, and a list of the machines of published documents.
 
-    Where there are no own runs, the machines of documents have the sections. Where nothing can be ranked at all, there are the newest results.
+    Without own runs, the machines of documents have the sections. If nothing can be ranked at all, the page shows the newest results.
 
     Args:
-        view: what to show.
-        pages: which page shows what.
-        links: where the logs are.
-        anchor: starts every id.
-        documents: which of the pages that are linked to there are.
+        view: the data to show.
+        pages: the index of the pages.
+        links: the addresses of the logs.
+        anchor: the start of every id.
+        documents: the pages that exist, of those that may be linked.
     """
     everything = system_series(view, pages)
     all_machines = machines(everything)
@@ -79,7 +79,7 @@ def _section(
 
 
 def _folded(view: View, machine: HomeMachine, section: Html) -> Html:
-    """Return the section of a machine, closed under its name."""
+    """Return the section of a machine, folded under its name."""
     host = view.hosts.get(machine.host)
     caveat = caveats(host, _runs(machine))
     about = tag("span", caveat, class_="tl-caveat") if caveat else NOTHING
@@ -93,13 +93,13 @@ def _runs(machine: HomeMachine) -> list[RunRow]:
 
 
 def _remark(runs: Sequence[RunRow]) -> Html:
-    """Return the remarks that are on all runs. Those on some runs stand on the pages of these."""
+    """Return the remarks that apply to all runs. The pages of single runs show the other remarks."""
     notes = [remark.note for remark in remarks_on(runs) if not remark.runs and not remark.is_folded]
     return tag("p", " ".join(notes), class_="tl-note") if notes else NOTHING
 
 
 def _table(view: View, machine: str, choices_found: Choices | None, links: Links, marks: tuple[UsedMarks, str], *, is_first: bool) -> Html:
-    """Return the table of choices: open for the newest machine, folded for all others."""
+    """Return the table of choices: unfolded for the newest machine, folded for the others."""
     if choices_found is None:
         return NOTHING
     used_marks, anchor = marks
@@ -118,7 +118,7 @@ def _others(count: int, documents: Collection[str]) -> Html:
 
 
 def _published(view: View, everything: Iterable[SystemSeries], listed: Collection[str], documents: Collection[str]) -> Html:
-    """Return a list of the machines of documents that have no section, with links to what was published of them."""
+    """Return a list of the machines of documents that have no section, with links to the published results."""
     by_host: dict[str | None, dict[str, dict[str, str | None]]] = {}
     for member in everything:
         host = member.series.runs[0].host
@@ -163,7 +163,10 @@ _NOT_COMPARABLE = " Do not compare one row with another: they were measured in d
 
 
 def newest_results(view: View, everything: Sequence[SystemSeries], links: Links) -> Html:
-    """Return a table with a row for each system, the one that was measured last first; of each, the transport with the most numbers."""
+    """Return a table of systems, the most recently measured first. Each row shows the transport with the most numbers.
+
+    Rows are in the order of time and not of numbers, because they are not comparable with each other.
+    """
     by_system: dict[str, list[SystemSeries]] = {}
     for member in everything:
         by_system.setdefault(member.system, []).append(member)
@@ -179,7 +182,7 @@ def newest_results(view: View, everything: Sequence[SystemSeries], links: Links)
 
 
 def _system_row(view: View, system: str, members: Sequence[SystemSeries], links: Links) -> tuple[tuple[str, int, str], list[object]]:
-    """Return what a row is ordered by, and its cells."""
+    """Return the sort key of a row, and its cells."""
     newest = newest_release(members)
     by_transport: dict[str, list[SystemSeries]] = {}
     for member in newest:
@@ -202,7 +205,7 @@ def _system_row(view: View, system: str, members: Sequence[SystemSeries], links:
 
 
 def _other_transports(documents: dict[str, str | None]) -> Html | str:
-    """Return links to the other transports of a system, and of many how many more there are."""
+    """Return links to the other transports of a system, and the number of those that are left out."""
     if not documents:
         return ""
     by_name = sorted(documents.items())

@@ -1,7 +1,7 @@
-"""A figure of small panels, one a system: latency and rate over message size, every run a dot, on axes that all panels share.
+"""A figure of small panels, one for each system: latency and rate over message size, on axes that all panels share. Each dot is a run.
 
-Grey lines are the other systems. The dark line is the floor: what the same tool reaches without a library, over as far a way and with the same way of
-waiting. It is static SVG. Colours come from the style sheet, and each panel says in words what it draws.
+Grey lines are the other systems. The dark line is the floor: the result of the same tool without a library, with the same reach (process, host,
+network) and the same way of waiting. The figure is static SVG. Colours come from the style sheet, and each panel has a description in words.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from tacholog.view.series import Cell, labels_among
 WIDTH, HEIGHT = 312, 154
 _TOP, _BOTTOM = 18, 132
 _LATENCY, _RATE = (42, 130), (252, 294)  # from left to right
-_NAMES = 74  # for the names beside the lines, where there is only one plot
-_FIRST = 6  # panels that a phone shows at once: elsewhere, whole rows of three or of two
-_LINE = 11.0  # of text, in the units of the drawing
+_NAMES = 74  # width of the names beside the lines, if there is only one plot
+_FIRST = 6  # panels that a phone shows unfolded; on wider screens, these are whole rows of three or of two
+_LINE = 11.0  # height of a line of text, in units of the drawing
 _MOST_TICKS = 5
-_MOST_NAMES = 5  # with more of them, lines of one transport share a name
-_MOST_LETTERS = 13  # of a name beside a line: a longer one would lie over the next plot
+_MOST_NAMES = 5  # if there are more names, all lines of a transport share one
+_MOST_LETTERS = 13  # letters of a name beside a line; a longer name would overlap the next plot
 _SHORT_WAYS = {SPINS: "spins"}
-_NEAR = 40.0  # two labels of sizes that are nearer than this would overlap
+_NEAR = 40.0  # labels of sizes that are closer to each other would overlap
 _DASH = "4 2.5"
 _Cells = Mapping[int, Cell]
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """A logarithmic axis of a plot: its range, and where on the drawing its ends are."""
+    """A logarithmic axis of a plot: its range of values, and the positions of its ends on the drawing."""
 
     low: float
     high: float
@@ -44,13 +44,13 @@ class Scale(msgspec.Struct, frozen=True):
     end: float
 
     def __call__(self, value: float) -> float:
-        """Return where a value is on the drawing."""
+        """Return the position of a value on the drawing."""
         share = math.log(value / self.low) / math.log(self.high / self.low)
         return round(self.start + share * (self.end - self.start), 1)
 
 
 class Plot(msgspec.Struct, frozen=True):
-    """A plot that all panels have: which number, its title, and its axes with the ticks and their labels."""
+    """A plot that all panels have: the ranked series, a title, and the axes with ticks and labels."""
 
     members: GroupMembers
     title: str
@@ -65,14 +65,14 @@ class Plot(msgspec.Struct, frozen=True):
 
 
 class Panel(msgspec.Struct, frozen=True):
-    """A panel: its name, the slot of its colour, its series of all plots."""
+    """A panel: its name, the slot of its colour, and its series in all plots."""
 
     name: str
     slot: int
     series: tuple[SystemSeries, ...]
 
     def members_in(self, plot: Plot) -> list[SystemSeries]:
-        """Return its series in a plot."""
+        """Return the series of the panel in a plot."""
         return [member for member in plot.members.members if member in self.series]
 
 
@@ -80,9 +80,9 @@ def panels(machine: HomeMachine, slots: Mapping[str, int], anchor: str) -> Html:
     """Return the panels of a machine.
 
     Args:
-        machine: what was measured there.
-        slots: the colour of each system, and of each transport where there is only one system.
-        anchor: starts every id.
+        machine: the machine with its series.
+        slots: the slot of the colour of each system, or of each transport if there is only one system.
+        anchor: the start of every id.
     """
     plots = list(_plots(machine))
     bare = floors(machine.series)
@@ -98,7 +98,7 @@ def panels(machine: HomeMachine, slots: Mapping[str, int], anchor: str) -> Html:
 
 
 def _rows(drawn: Sequence[Html]) -> Html:
-    """Return the panels. On a phone, a script folds all but the first: below each other, a dozen are three screens high."""
+    """Return the panels. On phones, a script folds all but the first, because a dozen panels are three screens high there."""
     first, others = (drawn[:_FIRST], drawn[_FIRST:]) if len(drawn) > _FIRST + 1 else (drawn, ())
     visible_panels = tag("div", *first, class_="tl-panels")
     if not others:
@@ -109,13 +109,13 @@ def _rows(drawn: Sequence[Html]) -> Html:
 
 
 def names_of(machines: Iterable[HomeMachine]) -> dict[str, int]:
-    """Return the slot of the colour of each panel of these machines: a system has the same colour on all."""
+    """Return the slot of the colour of each panel. A system has the same colour on all machines."""
     names = {_name(member, machine.series) for machine in machines for member in machine.series}
     return {name: slot for slot, name in enumerate(sorted(names, key=lambda name: (name.casefold(), name)))}
 
 
 def _name(member: SystemSeries, series: Sequence[SystemSeries]) -> str:
-    """Return the name of the panel of a series: its system, or its transport where all are of one system."""
+    """Return the name of the panel of a series: its system, or its transport if all series are of one system."""
     return member.system if len({each.system for each in series}) > 1 else member.transport
 
 
@@ -128,7 +128,7 @@ def _panels(series: Sequence[SystemSeries], slots: Mapping[str, int]) -> Iterato
 
 
 def _speed(panel: Panel, plot: Plot) -> tuple[float, str]:
-    """Return what panels are ordered by: the lowest latency at the smallest size that any series of the panel has."""
+    """Return the sort key of a panel: its best number at the smallest size of each series, then its name."""
     cells = [panel_cells[min(panel_cells)] for member in panel.members_in(plot) if (panel_cells := plot.cells(member))]
     sign = 1 if plot.members.group.metric == "latency" else -1
     return min((sign * (standing(cell).value or math.inf) for cell in cells), default=math.inf), panel.name
@@ -170,7 +170,7 @@ def _powers(low: float, high: float) -> list[float]:
 
 
 def _sizes_labelled(sizes: Sequence[int], x: Scale) -> tuple[int, ...]:
-    """Return the sizes that have room for a label: the largest, and from the smallest on those that are not too near."""
+    """Return the sizes that have room for a label: the largest, and then, from the smallest on, each that is not too close to the others."""
     labelled = [sizes[-1]]
     for payload in sizes[:-1]:
         if all(abs(x(payload) - x(other)) >= _NEAR for other in labelled):
@@ -179,7 +179,7 @@ def _sizes_labelled(sizes: Sequence[int], x: Scale) -> tuple[int, ...]:
 
 
 def _floors_of(panel: Panel, plots: Sequence[Plot], bare: Sequence[SystemSeries]) -> dict[int, list[SystemSeries]]:
-    """Return the floor lines of each plot: of each reach and way of waiting that the panel has, the best series without a library."""
+    """Return the floor lines of each plot: the best series without a library for each reach and way of waiting in the panel."""
     floors: dict[int, list[SystemSeries]] = {}
     for index, plot in enumerate(plots):
         wanted = {_reach_and_waiting(member) for member in panel.members_in(plot) if member not in bare}
@@ -196,13 +196,13 @@ def _reach_and_waiting(member: SystemSeries) -> tuple[str | None, str | None]:
 
 
 def _worth(plot: Plot, member: SystemSeries) -> float:
-    """Return the mean logarithm of the numbers of a series, with the better ones lower."""
+    """Return the mean logarithm of the numbers of a series. A lower result is better."""
     logs = [math.log(standing(cell).value) for cell in plot.cells(member).values() if cell.value]
     sign = 1 if plot.members.group.metric == "latency" else -1
     return sign * sum(logs) / len(logs) if logs else math.inf
 
 
-# -- What a reader sees -----------------------------------------------------------------------------------------------------
+# -- The text around the drawing -----------------------------------------------------------------------------------------------------
 
 
 def _head(panel: Panel, plots: Sequence[Plot], bare: Sequence[SystemSeries]) -> Html:
@@ -222,7 +222,7 @@ def _linked(text: str, document: str | None, *, strong: bool = False) -> Html:
 
 
 def _short_names(transports: Sequence[str]) -> dict[str, str]:
-    """Return the names of transports without the first word that all of them share: ``ipc`` and ``udp`` for ``aeron-ipc`` and ``aeron-udp``."""
+    """Return the names of transports without a common first word: ``ipc`` and ``udp`` for ``aeron-ipc`` and ``aeron-udp``."""
     heads = {transport.partition("-")[0] for transport in transports}
     shared = len(heads) == 1 and len(transports) > 1 and all("-" in transport for transport in transports)
     return {transport: transport.partition("-")[2] if shared else transport for transport in transports}
@@ -295,7 +295,7 @@ def _outline(plot: Plot, cells: _Cells) -> str:
 
 
 def _labels(panel: Panel, plot: Plot) -> Iterator[Html]:
-    """Yield the name of each line beside its end: of lines of one name, that of the longest, then the lowest."""
+    """Yield the name of each line beside its end. Of several lines with one name, the one that ends at the largest size gets it, then the lowest."""
     ends: dict[str, tuple[int, float]] = {}
     for member, name in zip(panel.members_in(plot), line_names(panel.members_in(plot)), strict=True):
         if name and (cells := plot.cells(member)):
@@ -306,10 +306,11 @@ def _labels(panel: Panel, plot: Plot) -> Iterator[Html]:
 
 
 def line_names(members: Sequence[SystemSeries]) -> list[str]:
-    """Return what each line of a panel is called: its transport, if there are several, and its way of waiting, if the transport has several.
+    """Return the name of each line of a panel.
 
-    Where the names are too many or too long, lines of one transport share its name. In a document on one transport, a line is called by the
-    conditions in which the lines differ, if there is room.
+    It contains the transport if the panel has several, and the way of waiting if the transport has several. If the names are too many or too long,
+    all lines of a transport share its name. In a document on one transport, lines are named after the conditions in which they differ, if there is
+    room.
     """
     transports = list(dict.fromkeys(member.transport for member in members))
     short = _short_names(transports) if len(transports) > 1 else dict.fromkeys(transports, "")
@@ -328,7 +329,7 @@ def line_names(members: Sequence[SystemSeries]) -> list[str]:
 
 
 def _waiting_word(member: SystemSeries) -> str:
-    """Return how a series waits in one word, where there is one: the table below the panels has the whole words."""
+    """Return the way of waiting of a series, in one word if possible. The table below the panels has the full words."""
     return _SHORT_WAYS.get(waits(member), waits(member))
 
 
@@ -337,7 +338,7 @@ def _cut(name: str) -> str:
 
 
 def spread_labels(heights: Mapping[str, float], top: float, bottom: float) -> dict[str, float]:
-    """Return places of labels, from top to bottom, moved so far that no two lie on one another and none leaves the plot."""
+    """Return the heights of labels, from top to bottom, moved so that they do not overlap and stay within the plot."""
     order = sorted(heights, key=lambda name: (heights[name], name))
     spread: list[float] = []
     for name in order:
@@ -350,7 +351,7 @@ def spread_labels(heights: Mapping[str, float], top: float, bottom: float) -> di
 
 
 def _described(panel: Panel, plot: Plot) -> str:
-    """Return the medians that a panel draws in words, for readers who cannot see it."""
+    """Return the medians of a panel in words, for readers who cannot see it."""
     unit = "ns" if plot.members.group.metric == "latency" else "bit_per_s"
     lines = []
     for member in panel.members_in(plot):

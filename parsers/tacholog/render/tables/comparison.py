@@ -1,4 +1,4 @@
-"""The page that compares: its data for the script, and static tables for readers without scripts."""
+"""The page on which a reader compares series: the data for its script, and static tables for readers without scripts."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from tacholog.view.series import Cell
 from tacholog.view.views import View
 
 _MOST_COLUMNS = 10
-_MOST_ROWS, _MOST_CELLS = 10, 450  # of one table, and of all tables without scripts; a cell has some six elements
+_MOST_ROWS, _MOST_CELLS = 10, 450  # rows of one static table, cells of all static tables; a cell has about six elements
 
 
 def compare(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
-    """Return the place where a script lets a reader choose, its data, and static tables of what may stand side by side."""
+    """Return the element for the script's choices, the data of the script, and static tables of comparable series."""
     compared = comparison(view, pages)
     if not compared.series:
         return tag("p", "There is nothing to compare.", class_="tl-null")
@@ -49,7 +49,7 @@ def compare(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
 
 
 def _data(compared: SeriesComparison, links: Links, targets: Targets) -> dict[str, Any]:
-    """Return what the script needs. Its verdicts are made here, its words too."""
+    """Return the data of the script. They contain all verdicts and words, so the script makes none."""
     entries = [_entry(offered, links, targets) for offered in compared.series]
     cells = [cell for offered in compared.series for each in offered.cells.values() for cell in each]
     used = dict.fromkeys(mark for _, cell in cells for mark in cell.marks)
@@ -109,7 +109,7 @@ def _entry(offered: OfferedSeries, links: Links, targets: Targets) -> dict[str, 
 
 
 def _numbers(payload: int, cell: Cell, name: str, links: Links, targets: Targets) -> list[object]:
-    """Return size, value, lowest and highest of repeated runs, runs, bound, place (link and line), marks, both groups of runs, and the use."""
+    """Return a number for the script: size, value, lowest and highest run, number of runs, bound, position, marks, both groups of runs, and use."""
     repeated = len(cell.results) > 1
     return [
         payload,
@@ -126,7 +126,7 @@ def _numbers(payload: int, cell: Cell, name: str, links: Links, targets: Targets
 
 
 def _static(everything: Sequence[SystemSeries], links: Links, anchor: str) -> Html:
-    """Return a table for each group of series that may be ranked: same machine, same definition. Of many, only as much as a page can hold."""
+    """Return a table for each group of comparable series (same machine, same definition), within the limits of a page."""
     used_marks: UsedMarks = {}
     tables, left = list[Html](), _MOST_CELLS
     ranked_groups = groups(everything)
@@ -153,5 +153,5 @@ def _caption(group: Group, members: Sequence[SystemSeries]) -> Html:
 
 
 def _more(count: int, what: str) -> Html:
-    """Say what is left out of a list without scripts, and where else its numbers are."""
+    """Return a sentence on what the static tables leave out, and where the numbers are."""
     return tag("p", count_of(count), f" more {what} are shown only with JavaScript. The pages of the transports have all numbers.", class_="tl-note")

@@ -1,4 +1,4 @@
-"""What messages cost, as a table and as a sentence: processor time, context switches, memory."""
+"""The cost of messages, as a table and as sentences: processor time, context switches and memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tacholog.view.series import Series
 _MIB = float(1 << 20)
 _TO = "\u2013"  # an en dash
 _MOST_IN_WORDS = 4  # series
-_LEAST_SHOWN = 0.001  # of context switches for a message: fewer are none, and how few is chance
+_LEAST_SHOWN = 0.001  # context switches per message; below this, the exact number is chance
 _HOW = (
     "The kernel counted processor time, context switches and memory of both sides, also while they warmed up and waited for the end. "
     "Where the log does not state for how many messages, the processor time of a message is the processors in use times the time for a message. "
@@ -48,12 +48,12 @@ def has_cost(series: Sequence[Series], results: Iterable[ResultRow]) -> bool:
 
 
 def cost_note() -> Html:
-    """Return what the numbers mean and where they come from. Once on a page is enough."""
+    """Return a note on the meaning and the source of the numbers. A page needs it once."""
     return tag("p", _HOW, class_="tl-note")
 
 
 def cost_table(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
-    """Return a row for each size and series; nothing if no cost is known."""
+    """Return a table with a row for each size and series; nothing if no cost is known."""
     measured = _costs_of(series, results)
     if not measured:
         return NOTHING
@@ -72,14 +72,14 @@ def cost_table(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
 
 
 def cost_summary(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
-    """Return in a sentence for each series what its smallest messages cost; nothing if no cost is known, or for many series."""
+    """Return a sentence for each series on the cost of its smallest messages; nothing if no cost is known, or if there are many series."""
     measured = _costs_of(series, results)
     items = [item for member, by_payload in measured if (item := _sentence(member, by_payload, named=len(measured) > 1))]
     return tag("ul", *items, class_="tl-answers stat-cost") if items and len(items) <= _MOST_IN_WORDS else NOTHING
 
 
 def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
-    """Return that series which are told to sleep spin by default, with the numbers that show it; nothing if none does."""
+    """Return a note on the series that spin although they were told to sleep, with the numbers that show it; nothing if there are none."""
     resources = resources_of(results)
     spinning_ways = spinning(series, resources)
     spins = [member for member in series if member.results[0].test == "latency" and way_of_measuring(member) in spinning_ways]
@@ -96,7 +96,7 @@ def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tu
 
 
 def _is_measured(series: Series) -> bool:
-    """Whether a series has latencies or a received rate: another side of the same run has the same cost."""
+    """Whether a series has latencies or a received rate. The other side of the same run has the same cost, so it is left out."""
     return any(metric == "latency" or (metric, statistic) == ("message_rate", "mean") for metric, statistic in series.statistics())
 
 

@@ -29,7 +29,7 @@ from tacholog.view.views import Selection, View, marked_of
 
 
 def marks_table(view: View) -> Html:
-    """Return all marks: how many numbers have each, and why."""
+    """Return a table of all marks, with the rule behind each and how many numbers have it."""
     of_sets = Counter[tuple[str, ...]]()
     for marked in marked_of(view).values():
         for (_, marks), count in marked.items():
@@ -41,7 +41,7 @@ def marks_table(view: View) -> Html:
 
 
 def doubts_table(view: View, pages: PageIndex) -> Html:
-    """Return the marks in use: how many numbers have each, why, and on which pages they are."""
+    """Return a table of the marks in use, with the rule behind each, how many numbers have it, and on which pages."""
     counts_by_mark: dict[str, Counter[PagePart]] = {}
     for name, marked in marked_of(view).items():
         for (transport, marks), count in marked.items():
@@ -61,13 +61,13 @@ def doubts_table(view: View, pages: PageIndex) -> Html:
 
 
 def _part_with(run: RunRow, transport: str | None, pages: PageIndex) -> PagePart:
-    """Return the part of a page that shows the numbers of a run over a transport. Where no page does, it is one without a document."""
+    """Return the part of a page that shows the numbers of a run over a transport. If no page shows them, the part has no document."""
     pair = (run.system or NOT_STATED, transport or NOT_STATED)
     return pages.part_with(*pair, run) or PagePart(Selection(system=pair[0], transport=pair[1]), "")
 
 
 def _in_two_groups(view: View, pages: PageIndex) -> Counter[PagePart]:
-    """Count the numbers whose runs fall into two groups, by the part of a page. Only several runs together can have this mark."""
+    """Count the numbers whose runs fall into two groups, by part of a page. Only several runs together can have this mark."""
     counts: Counter[PagePart] = Counter()
     for member in system_series(view, pages):
         first = member.series.results[0]
@@ -105,13 +105,13 @@ def conditions_table() -> Html:
 
 
 def statistics_table() -> Html:
-    """Return the kinds of numbers that pages show besides the values of runs."""
+    """Return a table of the kinds of numbers that are not values of runs."""
     rows = [[statistic.name, tag("code", name), statistic.sentence] for name, statistic in STATISTICS.items()]
     return plain_table("Statistics", ("statistic", "class of its element", "meaning"), rows)
 
 
 def definitions_table() -> Html:
-    """Return the definitions of metrics by tool: where the clock starts and stops, and what is counted."""
+    """Return the definitions of metrics by tool: when the clock starts and stops, and what is counted."""
     from tacholog.formats.registry import formats
 
     rows = [
@@ -123,7 +123,7 @@ def definitions_table() -> Html:
 
 
 def shared_conditions(view: View) -> Html:
-    """Return the conditions that all numbers of a view share. Those that differ are named; the labels of the series show them."""
+    """Return the conditions of a view. Values that differ are listed; the labels of the series show which series has which."""
     all_conditions = conditions_among(view.summaries())
     pairs: list[tuple[str, object]] = []
     for name in (name for name in CONDITIONS if name in SHOWN_CONDITIONS):
@@ -152,7 +152,7 @@ def _unit_words(unit: str) -> str:
 
 
 def schema_table() -> Html:
-    """Return the columns, their kinds and their meanings as a table, which a phone folds: it is four screens high there."""
+    """Return a table of the columns of exported tables. Phones fold it, because it is four screens high there."""
     rows = [[tag("code", name), column.kind, _with_code(column.meaning)] for name, column in OFFERED.items()]
     table = plain_table("Columns", ("column", "kind", "meaning"), rows, class_="tl-compact")
     summary = tag("summary", count_of(len(rows)), " columns")
@@ -160,7 +160,7 @@ def schema_table() -> Html:
 
 
 def _with_code(text: str) -> Html:
-    """Return text whose odd pieces between backticks are code."""
+    """Return text in which the pieces between backticks are code."""
     return join(tag("code", piece) if index % 2 else piece for index, piece in enumerate(text.split("`")))
 
 

@@ -1,4 +1,7 @@
-"""The history of a metric as tables, one a system: a line a row, a column a release, and below each value the verdict of the comparison."""
+"""The history of a metric: a table for each system, with a row for each line and a column for each release.
+
+Below each value stands the verdict of the comparison with the release before it.
+"""
 
 from __future__ import annotations
 
@@ -44,21 +47,21 @@ _SHORT: Mapping[Verdict, str] = {
 }
 _WITH_INTERVAL = ("worse", "better", "no_change", "inconclusive")
 _WIDTH, _HEIGHT, _ROOM = 140, 34, 6
-_LEAST_SHOWN = 0.001  # a probability below it is shown as less than this
+_LEAST_SHOWN = 0.001  # a smaller probability is shown as less than this
 
 
 class FindLink(Protocol):
-    """The link to a value of a release of a system; ``runs`` are the values of the runs that the row rests on."""
+    """A function that returns the link to a value of a release of a system."""
 
     def __call__(self, system: str, release: str, key: RowKey, value: float, runs: Sequence[float] = (), /) -> str | None:
-        """Return the link; nothing where no run has the value."""
+        """Return the link; ``None`` if no run has the value. ``runs`` are the values of the runs behind the row."""
 
 
 def link_finder(view: View, links: Links) -> FindLink:
-    """Say where values stand: the line of the run of that release which has that value; nothing where a value is none of a run.
+    """Return a function that finds the link from a value to the log line of the run that has this value.
 
-    Of several runs that have it, it is one of those that the row rests on, and one of a control only if no other one has it.
-    Series have their numbers by row already. To put all numbers of all releases in such an order again took longer than to show the histories.
+    If several runs have the value, runs behind the row come first, and runs of a control come last.
+    The search uses `Series`, which have their numbers by row already: sorting all numbers of all releases again took longer than the histories.
     """
     series: dict[tuple[str, str, object], list[Series]] = {}
     for member in system_series(view, PageIndex()):
@@ -67,13 +70,13 @@ def link_finder(view: View, links: Links) -> FindLink:
 
     def find(system: str, release: str, key: RowKey, value: float, runs: Sequence[float] = ()) -> str | None:
         labels = [(field, label) for field, label in key.apart if is_label(field)]
-        whose = (system, key.transport)
+        names = (system, key.transport)
         candidates = [
             result
             for member in series.get((system, key.transport or NOT_STATED, release), ())
             for cell in [member.cells(key.metric, key.statistic).get(key.payload_bytes)]
             for result in (cell.results if cell else ())
-            if (result.run.system, result.conditions.transport) == whose and _has_labels(result, labels)
+            if (result.run.system, result.conditions.transport) == names and _has_labels(result, labels)
         ]
         matches = of_these_runs(candidates, value, runs)
         matches = [member for member in matches if not is_of_control(member)] or matches
@@ -83,7 +86,7 @@ def link_finder(view: View, links: Links) -> FindLink:
 
 
 def _first(matches: Sequence[ResultRow], run_order: Mapping[str, int], view: View) -> ResultRow:
-    """Return the number that comes first: of two series, the numbers of one may come before those of the other, or among them."""
+    """Return the first match in the order of the view. The numbers of two series may be mixed in it, so the order of the series does not help."""
     run = min((result.run.run for result in matches), key=run_order.__getitem__)
     of_run = {id(result): result for result in matches if result.run.run == run}
     return next(result for result in (of_run.values() if len(of_run) == 1 else view.by_run[run]) if id(result) in of_run)
@@ -95,16 +98,16 @@ def _has_labels(result: ResultRow, labels: Iterable[tuple[str, str | None]]) -> 
 
 
 def _nowhere(_system: str, _release: str, _key: RowKey, _value: float, _runs: Sequence[float] = (), /) -> None:
-    """Find nothing, where there are no pages of logs."""
+    """Find no link, because there are no pages of logs."""
 
 
 def history(runs: Sequence[RunRow], metric: str, statistic: str, compare: Compare, pages: Iterable[str], find: FindLink = _nowhere) -> Html:
-    """The tables of a metric, one a system with at least two releases; ``find`` says where a value of a release stands."""
+    """Return the tables of a metric: one for each system with at least two releases. ``find`` returns the link to a value."""
     return tables_of(histories(runs, metric, statistic, compare), runs, pages, find)
 
 
 def tables_of(by_system: Mapping[str, SystemHistory], runs: Collection[RunRow], pages: Iterable[str], find: FindLink) -> Html:
-    """The tables of a metric whose histories are known."""
+    """Return the tables of a metric for histories that are computed already."""
     page_names = set(pages)
     documents = {pair: page for pair, page in diff_documents(runs).items() if page in page_names}
     parts: list[object] = []
@@ -131,7 +134,7 @@ _LEGEND = (
 
 
 def _tables(system: str, history: SystemHistory, pages: Mapping[tuple[str, str, str], str], find: FindLink) -> Iterator[Html]:
-    """Yield the table of the lines that go over several releases, and folded below it that of the others: they have no history to show."""
+    """Yield the table of the lines with several releases, and below it, folded, the table of the lines with one release, which have no history."""
     long = [line for line in history.lines if len(line.points) > 1]
     short = [line for line in history.lines if len(line.points) <= 1]
     if long:
@@ -167,7 +170,7 @@ def _bodies(
     changes: Sequence[HistoryChange],
     find: Callable[[RowKey, str, HistoryPoint], str | None],
 ) -> Iterator[list[TableRow]]:
-    """Yield the lines of a system. Lines that begin for the same reason stand together below it."""
+    """Yield the rows of a system, in groups. Lines that begin anew for the same reason form a group below this reason."""
     by_reason: dict[str | None, list[HistoryLine]] = {None: []}
     for line in lines:
         by_reason.setdefault(why_it_begins(line), []).append(line)
@@ -209,9 +212,9 @@ def _marker(row: ComparisonRow) -> Html:
 
 
 def _trend(line: HistoryLine, releases: int, changes: Sequence[HistoryChange] = ()) -> Html:
-    """The line, drawn over the releases, with the sign of each verdict. A thin vertical line is the range of a release's runs.
+    """Return a drawing of a line over the releases, with the sign of each verdict. A thin vertical line is the range of a release's runs.
 
-    Where the line has steps, a dashed line shows the levels between them.
+    If the line has steps, a dashed line shows the levels between them.
     """
     if len(line.points) < 2 or min(point.value for point in line.points) <= 0:  # noqa: PLR2004 - a line takes two
         return NOTHING
@@ -229,7 +232,7 @@ def _trend(line: HistoryLine, releases: int, changes: Sequence[HistoryChange] = 
 
 
 def _levels(line: HistoryLine, coordinates: Sequence[tuple[float, float]], changes: Sequence[HistoryChange]) -> str:
-    """The path of the levels between steps, each at the mean height of its points; a drift is one straight line."""
+    """Return the path of the levels between steps, each at the mean height of its points. A drift is one straight line."""
     step_releases = {change.release for change in changes if change.kind == "step"}
     starts = [index for index, point in enumerate(line.points) if point.release in step_releases]
     drift = next((change for change in changes if change.kind == "drift"), None)
@@ -244,7 +247,7 @@ def _levels(line: HistoryLine, coordinates: Sequence[tuple[float, float]], chang
 
 
 def list_of_changes(changes: Sequence[HistoryChange], names: Sequence[str]) -> list[Html]:
-    """What changed, when, and how sure: a list of all steps and drifts; nothing if there are none."""
+    """Return a list of all steps and drifts, each with its time, its size and its certainty; nothing if there are none."""
     if not changes:
         return []
     items = [tag("li", tag("b", f"{change_time(change, names)}: "), change_words(change)) for change in changes]
@@ -252,12 +255,12 @@ def list_of_changes(changes: Sequence[HistoryChange], names: Sequence[str]) -> l
 
 
 def change_time(change: HistoryChange, names: Sequence[str]) -> str:
-    """Since which release, or between which releases, something changed."""
+    """Return the release of a step, or the two releases between which a drift happened."""
     return names[change.release] if change.kind == "step" else f"{names[change.before]} to {names[change.release]}"
 
 
 def change_words(change: HistoryChange) -> str:
-    """A step or a drift in words: what changed, how much, how sure, and by what."""
+    """Return a step or a drift in words: row, size, certainty and possible reason."""
     ends = sorted(abs(end - 1) for end in (change.low, change.high))
     how = f"{words.percent(ends[0])} to {words.percent(ends[1])}" if (change.low > 1) == (change.high > 1) else "or none"
     sure = f"at most {change.p:.1%}" if change.p >= _LEAST_SHOWN else f"less than {_LEAST_SHOWN:.1%}"
@@ -267,12 +270,12 @@ def change_words(change: HistoryChange) -> str:
 
 
 def change_title(change: HistoryChange) -> str:
-    """A step or a drift in few words: the whole name of the row, and how much it changed."""
+    """Return a step or a drift in few words: the full name of the row, and the size of the change."""
     return f"{row_name(change.line.key)} {_size_of(change)}{_judged(change)}"
 
 
 def _size_of(change: HistoryChange) -> str:
-    """``rose by 4.1 %``."""
+    """Return the size of a change, such as ``rose by 4.1 %``."""
     return f"{'rose' if change.ratio > 1 else 'fell'} by {words.percent(abs(change.ratio - 1))}"
 
 
@@ -282,13 +285,13 @@ def _judged(change: HistoryChange) -> str:
 
 
 def _dot(x: float, y: float, verdict: Verdict | None) -> Html:
-    """A release: the sign of its verdict where a test found a change, else a dot."""
+    """Return the mark of a release: the sign of its verdict if a test found a change, otherwise a dot."""
     path = path_of(verdict, x, y) if verdict in ("worse", "better") else None
     return tag("path", d=path, class_=f"sign {verdict}") if path else tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=2.5, class_="dot")
 
 
 class _Scale:
-    """Where releases and values stand in a trend: all runs fit, and at least 10 % are high, so that noise does not look like a mountain."""
+    """The scales of a trend. All runs fit, and the height is at least 10 %, so that noise does not look like a large change."""
 
     def __init__(self, line: HistoryLine, releases: int) -> None:
         logs = [math.log(value) for point in line.points for value in (point.value, *point.runs) if value > 0]
@@ -297,17 +300,17 @@ class _Scale:
         self.last = max(releases - 1, 1)
 
     def x(self, release: int) -> float:
-        """Return where a release stands."""
+        """Return the horizontal position of a release."""
         return round(_ROOM + (_WIDTH - 2 * _ROOM) * release / self.last, 1)
 
     def y(self, value: float) -> float:
-        """Return the height of a value; one that a logarithm does not have stands at the bottom."""
+        """Return the vertical position of a value. A value without a logarithm is at the bottom."""
         share = (math.log(value) - self.middle) / self.span if value > 0 else -0.5
         return round(_HEIGHT / 2 - (_HEIGHT - 2 * _ROOM) * share, 1)
 
 
 def why_it_begins(line: HistoryLine) -> str | None:
-    """Why a line begins anew; nothing if the release before has no such row under any conditions."""
+    """Return why a line begins anew; ``None`` if the release before it has no such row under any conditions."""
     if line.other_runs_of is not None:
         return f"other runs of {line.other_runs_of} than before"
     row = line.begun_by

@@ -1,4 +1,4 @@
-"""Machines on a page: one as a card of its properties, or several side by side with what differs. Both say what nobody states."""
+"""Machines on a page: one as a card of its properties, or several side by side. Both show which expected properties are not stated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tacholog.view.views import View
 
 SECTIONS = ("cpu", "memory", "storage", "network", "system")
 _TITLES = {"cpu": "Processor", "memory": "Memory", "storage": "Storage", "network": "Network", "system": "System"}
-# Properties that matter for every measurement; each with a pattern for the names that host files give it.
+# Properties that matter for every measurement. Each has a pattern for its names in host files.
 _EXPECTED: dict[str, tuple[tuple[str, str], ...]] = {
     "cpu": (("model", "model|name|processor"), ("cores", "core|cpus|threads"), ("governor", "governor"), ("turbo", "turbo|boost")),
     "memory": (("size", "size|total|bytes|memory"), ("channels and speed", "channel|speed|type")),
@@ -64,15 +64,15 @@ class _Machine(msgspec.Struct, frozen=True):
     runs: tuple[RunRow, ...]
 
     def properties(self, section: str) -> Mapping[str, str]:
-        """Return what is stated of a section."""
+        """Return the properties of a section."""
         section_properties: Mapping[str, str] = getattr(self.host, section)
         return section_properties
 
 
 def machines_side_by_side(view: View) -> Html:
-    """Return the machines that have runs: one column a machine, one row a property.
+    """Return the machines that have runs, with a column for each machine and a row for each property.
 
-    Machines that this project's tool has read and machines that documents describe have tables of their own: they state different things.
+    Machines that our tool has read and machines that documents describe are in separate tables, because they state different properties.
     """
     by_host: dict[str, list[RunRow]] = {}
     for run in view.runs.values():
@@ -100,7 +100,7 @@ def _side_by_side(title: str, machines: Sequence[_Machine], *, alone: bool) -> H
 
 
 def _head(machine: _Machine) -> TableColumn:
-    """Return the head of a column: the name of the machine, and beside it what a reader must know of it."""
+    """Return the head of a column: the name of the machine, with warnings, its kind and the source of the properties."""
     host = machine.host
     warning = caveats(host, machine.runs)
     parts = [tag("span", host.name, class_="tl-name"), tag("code", machine.id)]
@@ -111,7 +111,7 @@ def _head(machine: _Machine) -> TableColumn:
 
 
 def _body(section: str, machines: Sequence[_Machine]) -> list[TableRow]:
-    """Return the rows of a section: the properties that any machine states, then those that matter and that none states."""
+    """Return the rows of a section: the properties that any machine states, then the expected properties that no machine states."""
     names = dict.fromkeys(name for machine in machines for name in machine.properties(section))
     if not names:
         return []
@@ -122,7 +122,7 @@ def _body(section: str, machines: Sequence[_Machine]) -> list[TableRow]:
 
 
 def _row(name: str, values: Sequence[str | None]) -> TableRow:
-    """Return a property of all machines. A sign says that they differ, not only a colour."""
+    """Return the row of a property. A sign, not only a colour, marks that the machines differ."""
     differs = len(set(values)) > 1
     sign = tag("span", _DIFFERS, class_="tl-differs-sign", title="The machines differ") if differs else NOTHING
     cells = [TableCell(null() if value is None else visible(value)) for value in values]

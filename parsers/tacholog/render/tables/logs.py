@@ -1,4 +1,4 @@
-"""Runs and their logs: what is known of each, what could not be read, and which file is offered for download."""
+"""Runs and their logs: the facts of each, the problems in reading them, and the files for download."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from tacholog.view.results import LogRow, ProblemRow, RunRow
 from tacholog.view.views import View, differing_labels, manifest_of
 
 _SHA_SHOWN = 12
-RUNS_AT_ONCE = 20  # on a page that can fold the others; a row has some 20 elements
-_FEW = 5  # more than that are not worth a click
+RUNS_AT_ONCE = 20  # runs on a page that can fold the others; a row has about 20 elements
+_FEW = 5  # so few further runs are not folded, because a click would cost more
 _MOST_PROBLEMS = 500
 _REDACTED = (
     "This log is redacted, here and in the file for download. Pseudonyms such as host-3fa94c and user-1 stand for names, […] for words that are not "
@@ -34,21 +34,21 @@ _REDACTED = (
 
 
 class OfferedLog(NamedTuple):
-    """The file that a site offers for a log: its SHA-256, whether it can be read, and which lines are withheld, in words."""
+    """The file that a site offers for a log: its SHA-256, whether it is readable, and a sentence on withheld lines."""
 
     sha256: str
     is_readable: bool = True
     withheld: str = ""
 
 
-FindOfferedLog = Callable[[RunRow, LogRow], OfferedLog]  # looks the file up: nothing in this room reads files
-MoveRowsOut = Callable[[str, Html], Html]  # takes the end of a list, in words and as HTML, out of the page, and returns what leads to it
+FindOfferedLog = Callable[[RunRow, LogRow], OfferedLog]  # a function of the caller, because this package reads no files
+MoveRowsOut = Callable[[str, Html], Html]  # moves the end of a list (title, HTML) out of the page, and returns the link to it
 
 
 def runs_table(view: View, links: Links, find_log: FindOfferedLog, move_rows_out: MoveRowsOut | None = None) -> Html:
-    """Return every run with its logs: when and where it was made, how it ended, and the SHA-256 of each log.
+    """Return a table of all runs with their logs: start, machine, status, and the SHA-256 of each log.
 
-    ``rest`` takes all but the first runs out of the page.
+    ``find_log`` returns the offered file of a log. ``move_rows_out`` moves all but the first runs to another page.
     """
     rows, builds = [], any(run.build for run in view.runs.values())
     labels = differing_labels(view.runs.values())
@@ -80,7 +80,7 @@ def _process(name: str | None) -> Iterator[Html]:
 
 
 def _checksums(log: LogRow, offered: OfferedLog) -> Iterator[Html]:
-    """Yield the SHA-256 of a log and, if the log is redacted, of the file that is offered: readers can only check the latter."""
+    """Yield the SHA-256 of a log and, if the log is redacted, of the offered file, which is the only one that readers can check."""
     yield tag("code", (log.sha256 or "")[:_SHA_SHOWN], title=f"SHA-256 of the log as it was read: {log.sha256}")
     if log.sha256 and offered.sha256 != log.sha256:
         title = f"SHA-256 of the redacted file that is offered: {offered.sha256}"
@@ -97,12 +97,12 @@ def raw_name(run: str, file: str) -> str:
 
 
 def raw_log_name(sha256: str) -> str:
-    """Return the address of a compressed raw log. It is the same in all sites that offer the same text."""
+    """Return the address of a compressed raw log. All sites that offer the same text have the same address."""
     return f"{RAW}/{sha256[:2]}/{sha256}.gz"
 
 
 def log_facts(view: View, run: str, log: str, find_log: FindOfferedLog, documents: Collection[str] = ()) -> Html:
-    """Return the facts of one log, and a link to its raw file. The machine is linked if ``documents`` contains the page of machines."""
+    """Return the facts of one log, with a link to its raw file. The machine is linked if ``documents`` contains the page of machines."""
     log_row = next((row for row in view.logs if row.run == run and row.log == log), None)
     if log_row is None:
         return NOTHING
@@ -133,7 +133,7 @@ def _download(log: str, offered: OfferedLog) -> Html:
 
 
 def _written_by(run: RunRow, log: str) -> Iterator[tuple[str, str]]:
-    """Yield the process that wrote a log, and whether it holds results, where the manifest of the run says it."""
+    """Yield the process that wrote a log, and whether the log contains results, if the manifest states them."""
     manifest = manifest_of(run)
     entry = next((entry for entry in manifest.logs if entry.file == log), None) if manifest else None
     if manifest is None or entry is None:
@@ -155,7 +155,7 @@ def _machine(view: View, run: str, documents: Collection[str]) -> Html:
 
 
 def problems_table(view: View, links: Links) -> Html:
-    """Return every line, log, manifest and folder that could not be read."""
+    """Return a table of all lines, logs, manifests and folders that could not be read."""
     if not view.problems:
         return tag("p", "All lines of all logs were recognised.")
     logs = {(log.run, log.log) for log in view.logs}
@@ -174,7 +174,7 @@ def problems_table(view: View, links: Links) -> Html:
 
 
 def bad_runs_table(view: View) -> Html:
-    """Return the runs that failed or were cut off, and the logs and folders that could not be read at all."""
+    """Return a table of the runs that failed or were interrupted, and of the logs and folders that could not be read at all."""
     bad = [run for run in view.runs.values() if run.status not in ("ok", None)]
     if not bad and not view.unread:
         return tag("p", "No run is known to have failed.")
@@ -190,7 +190,7 @@ def _log_link(run: str, log: str, links: Links) -> Html:
 
 
 def _problem_link(problem: ProblemRow, links: Links) -> Html:
-    """Return the place of a problem as ``log:line``, linked if the log has a page."""
+    """Return the position of a problem as ``log:line``, linked if the log has a page."""
     name = problem.log or NOT_STATED
     link = links.to_log(problem.run, name)
     line = f"#L{problem.line}" if problem.line else ""

@@ -43,21 +43,21 @@ from tacholog.view.results import RunRow
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, labels_among
 from tacholog.view.views import View
 
-_HOSTS, _CHOOSER = "hosts", "compare"  # documents of our own site
-_OPEN = (2, 1, 1, 1)  # tables of the first machine, of the second and so on; all others are folded
+_HOSTS, _CHOOSER = "hosts", "compare"  # pages of the site
+_OPEN = (2, 1, 1, 1)  # unfolded tables of the first machine, of the second, and so on
 _ONE_TRANSPORT = "Only one transport was measured: there is nothing to rank it against. These are its numbers."
 _NOT_ALIKE = "Nothing can be ranked: no two transports were measured on the same machine, in the same way and in the same campaign."
 
 
 def rankings(view: View, pages: PageIndex, links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
-    """Return a table for each machine and each number that more than one series of it can be ranked by; of a single transport, its numbers.
+    """Return the rankings of each machine: a table for each group of comparable series. A single transport has its numbers without a ranking.
 
     Args:
-        view: what to show.
-        pages: which page shows what.
-        links: where the logs are.
-        anchor: starts every id.
-        documents: which of the pages that are linked to (machines, compare) there are.
+        view: the data to show.
+        pages: the index of the pages.
+        links: the addresses of the logs.
+        anchor: the start of every id.
+        documents: the pages that exist, of those that may be linked (machines, compare).
     """
     ranked = rankings_of(view, pages)
     used_marks: UsedMarks = {}
@@ -72,7 +72,7 @@ def rankings(view: View, pages: PageIndex, links: Links, anchor: str, documents:
 
 
 def unranked_list(unranked: Sequence[Unranked]) -> Html:
-    """Return a list of the systems and transports that no table shows, by the reason; nothing where all are shown."""
+    """Return a list of the systems and transports that are in no table, with the reason; nothing if all are in a table."""
     if not unranked:
         return NOTHING
     items = [tag("li", f"{group.names}: {group.reason}.") for group in unranked]
@@ -80,14 +80,14 @@ def unranked_list(unranked: Sequence[Unranked]) -> Html:
 
 
 def machine_heading(name: str, host: Host | None, published: Collection[bool], documents: Collection[str], runs: Iterable[RunRow] = ()) -> Html:
-    """Return the heading of a machine: its name, whether figures are own or published ones, and what a reader must know of it.
+    """Return the heading of a machine: its name, a badge for own or published numbers, and warnings.
 
     Args:
         name: the id of the machine.
-        host: the machine; ``None`` if nobody describes it.
-        published: whether figures are published ones: one or both.
-        documents: which pages there are.
-        runs: the runs that are shown of it.
+        host: the machine; ``None`` if there is no host file.
+        published: the kinds of numbers: published, own, or both.
+        documents: the pages that exist.
+        runs: the runs on this machine that are shown.
     """
     label = host.name if host else name
     words = tag("a", label, href=f"doc:{_HOSTS}#{host_anchor(name)}") if host and _HOSTS in documents else esc(label)
@@ -98,13 +98,13 @@ def machine_heading(name: str, host: Host | None, published: Collection[bool], d
 
 
 def _group(ranked: RankedGroup, links: Links, anchor: str, used_marks: UsedMarks, documents: Collection[str]) -> Html:
-    """Return the table of a group, with what holds for all of it above and where to go on from it below."""
+    """Return the table of a group, with its common conditions above and a link to the page that compares below."""
     table = group_table(ranked.group, ranked.members, ranked.sizes, links, anchor, used_marks)
     return join([_caption(ranked), table, _remark(ranked), _more(ranked, documents)])
 
 
 def _title(ranked: RankedGroup) -> Html:
-    """Return the heading of a table that is folded."""
+    """Return the heading of a folded table."""
     count = tag("span", f"{len(ranked.members)} series", class_="tl-muted stat-label")
     return tag("h3", ranked.group.words_of(ranked.members), " ", count)
 
@@ -120,12 +120,12 @@ def _caption(ranked: RankedGroup) -> Html:
 
 
 def _campaign(ranked: RankedGroup) -> str:
-    """Return what all runs share so that they can be ranked: the campaign, and for each system one build."""
+    """Return the conditions that all ranked runs share: the campaign, the build of each system, and others."""
     of_build: dict[str, set[str]] = {}
     for member in ranked.members:
         if build := build_of(member):
             of_build.setdefault(build_words(str(build)), set()).add(member.system)
-    is_one_program = len(of_build) == 1 and len(next(iter(of_build.values()))) > 1  # a campaign with one program over several libraries
+    is_one_program = len(of_build) == 1 and len(next(iter(of_build.values()))) > 1  # one program measured several libraries
     built = "; ".join(f"{'all' if is_one_program else ', '.join(sorted(systems))} built from {build}" for build, systems in sorted(of_build.items()))
     campaign = ranked.group["campaign"]
     named = f"campaign {campaign}" if campaign else ""
@@ -135,7 +135,7 @@ def _campaign(ranked: RankedGroup) -> str:
 
 
 def _remark(ranked: RankedGroup) -> Html:
-    """Return why no best is highlighted, if so, and which sizes the table leaves out. A series alone is not ranked, so it needs no such reason."""
+    """Return why no best is highlighted, and which sizes are left out. A single series is not ranked, so it needs no reason."""
     no_best = no_best_words(ranked.group, ranked.members, ranked.sizes) if ranked.count > 1 else ""
     left_out = f"Sizes that are not in the table, because fewer series have them: {ranked.left_out}." if ranked.left_out else ""
     notes = " ".join(filter(None, (no_best, left_out)))
@@ -155,7 +155,7 @@ def _more(ranked: RankedGroup, documents: Collection[str]) -> Html:
 
 
 def link_to_each_run(member: SystemSeries) -> str | None:
-    """Return the link to the numbers of each run of a series, if it has a page and was repeated."""
+    """Return the link to the numbers of each run of a series; ``None`` if it has no page or was not repeated."""
     return f"doc:{member.document}#{_table_id(member.part, member)}-each" if member.part and member.series.repeated else None
 
 
@@ -167,9 +167,9 @@ def _table_id(part: PagePart, member: SystemSeries) -> str:
 def group_table(
     group: Group, members: Sequence[SystemSeries], sizes: Sequence[int], links: Links, anchor: str, used_marks: UsedMarks, most: int | None = None
 ) -> Html:
-    """Return the table of a group: a row a series, a column a size, the best of each column set off. A series alone is the best of nothing.
+    """Return the table of a group: a row for each series, a column for each size, the best of each column highlighted (not for a single series).
 
-    Marks on every number stand above it. The table has at most ``most`` rows. What is best is still the best of all members.
+    Marks of all numbers are shown above the table. The table has at most ``most`` rows, but the best is still the best of all members.
     """
     unit = unit_shown(METRICS[group.metric].unit)
     cells = [group.cells(member) for member in members]
@@ -199,7 +199,7 @@ def group_table(
 
 
 def _runs_below(member: SystemSeries, cell: Cell, links: Links) -> Html:
-    """Return the number of runs, linked to the numbers of each."""
+    """Return the number of runs, linked to the numbers of each run."""
     series, text = member.series, runs_words(member, cell)
     if not text:
         return NOTHING
@@ -220,11 +220,11 @@ _STATISTIC_WORDS = {"p50": "median", "range-low": "lower end of a range", "min":
 
 
 def overview(view: View, pages: PageIndex, links: Links) -> Html:
-    """Return all systems and transports with their best numbers: a row for each part of a page."""
+    """Return a table of all systems and transports with their best numbers: a row for each part of a page."""
     by_part: dict[PagePart | None, list[SystemSeries]] = {}
     for member in system_series(view, pages):
         by_part.setdefault(member.part, []).append(member)
-    columns = list(dict.fromkeys(name for part in pages.parts for name, _ in part.others if name != "host"))  # hosts have a column already
+    columns = list(dict.fromkeys(name for part in pages.parts for name, _ in part.others if name != "host"))  # the host has its own column
     rows = [_overview_row(view, part, columns, by_part.get(part, ()), links) for part in pages.parts]
     best = ("lowest latency, newest release", "highest goodput, newest release, loss up to 1\u202f% where possible")
     split = [label_name(name) for name in columns]
@@ -233,9 +233,9 @@ def overview(view: View, pages: PageIndex, links: Links) -> Html:
 
 
 def _overview_row(view: View, page_part: PagePart, columns: Sequence[str], members: Sequence[SystemSeries], links: Links) -> list[object]:
-    """``members`` are all series of the part of a page. Each best number names its release: the newest one with this metric.
+    """Return a row. ``members`` are all series of the part of a page. Each best number names its release: the newest one with this metric.
 
-    A control has the best number only where nothing else was measured.
+    Series of a control count only if nothing else was measured.
     """
     part = view.only(page_part.selection)
     members = [member for member in members if not member.is_control] or members
@@ -255,7 +255,7 @@ def _overview_row(view: View, page_part: PagePart, columns: Sequence[str], membe
 
 
 def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: Links) -> Html:
-    """Return the best number of the newest release with its size: the lowest latency, or the highest goodput for which bytes moved."""
+    """Return the best number of the newest release, with its size: the lowest latency, or the highest goodput at which bytes moved."""
     measured = [member for member in members if _candidates(member.series, metric)]
     candidates = [(*each, member) for member in newest_release(measured) for each in _candidates(member.series, metric)]
     if not candidates:
@@ -266,7 +266,7 @@ def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: 
     candidates = [candidate for candidate in candidates if REFERENCE not in candidate[1].marks] or candidates
     value, cell, details, best = (min if metric == "latency" else max)(candidates, key=lambda candidate: candidate[0])
     released = f", {_released(dict(best.series.key)) or f'release {NOT_STATED}'}"
-    row_labels = dict(best.part.others) if best.part else {}  # what its row says already
+    row_labels = dict(best.part.others) if best.part else {}  # shown in the row already
     labels = joined([(name, label) for name, label in best.labels if name not in row_labels])
     released += f", {labels}" if labels else ""
     released += ", control" if best.is_control else ""
@@ -284,7 +284,7 @@ def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: 
 
 
 def _released(key: Mapping[str, object]) -> str | None:
-    """Return the release that the head of a column speaks of, and the version if its name does not have it: ``5.2 (version 6.0.0)``."""
+    """Return the release, and the version if the name of the release does not contain it: ``5.2 (version 6.0.0)``."""
     release, version = (str(key[name]) if key[name] else "" for name in ("release", "system_version"))
     if release and version and not re.search(rf"(?<![\w.]){re.escape(version)}(?![\w.])", release):
         return f"{release} (version {version})"
@@ -292,11 +292,11 @@ def _released(key: Mapping[str, object]) -> str | None:
 
 
 def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
-    """Return the numbers that may be the best, each with the value to rank it by and the details to show beside it."""
+    """Return the numbers that may be the best, each with its value for the ranking and the details beside it."""
     if metric == "goodput" and series.has_mark(LOGICAL):
         return []
     cells = headline(series, metric)
-    # A rate at which messages were lost counts only if there is no other.
+    # A rate with lost messages counts only if there is no rate without.
     lossless = {payload: cell for payload, cell in cells.items() if LOSS not in cell.marks}
     details = _latency_details(series, metric, headline_statistic(series, metric) or "") if lossless else ", more than 1\u202f% lost at every size"
     with_value = [cell for cell in (lossless or cells).values() if cell.value is not None]

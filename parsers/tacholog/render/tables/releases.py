@@ -1,4 +1,4 @@
-"""The table of releases: what was measured of each, and what changed since the one before."""
+"""The table of releases: the runs of each release, and the changes since the release before it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tacholog.view.numerals import NOT_STATED, grouped
 from tacholog.view.results import RunRow
 from tacholog.view.views import View, transport_of
 
-_MOST_RUNS = 200  # of a release that are listed
-Pages = Mapping[tuple[str, str, str], str]  # the page that compares two releases of a system
+_MOST_RUNS = 200  # listed runs of a release
+Pages = Mapping[tuple[str, str, str], str]  # the page of each comparison: (system, old release, new release)
 _NO_PAGES: Pages = {}
 
 
 class Release(msgspec.Struct, frozen=True):
-    """The runs of a system under one release. Runs without a release are together: both names are empty."""
+    """The runs of one release of a system. All runs without a release are one `Release` with empty names."""
 
     system: str
     name: str
@@ -37,13 +37,13 @@ class Release(msgspec.Struct, frozen=True):
 
 
 def releases_table(view: View, links: Links, compare: Compare | None = None, pages: Pages = _NO_PAGES) -> Html:
-    """Return one row for each release of each system, the newest first. Runs without a release are no release: a line below the table counts them.
+    """Return a table with a row for each release of each system, the newest first. Runs without a release are counted below the table.
 
     Args:
         view: the runs.
-        links: where the logs are.
-        compare: how to compare two releases of a system; without it the table says nothing on changes.
-        pages: the pages with these comparisons.
+        links: the addresses of the logs.
+        compare: compares two releases of a system; without it, the table shows no changes.
+        pages: the pages of these comparisons.
     """
     before = {(system, new): old for system, old, new in neighbours(view.runs.values())}
     heads = ["release", "measured", "machines", "runs"] + (["since the release before", "what moved most"] if compare else [])
@@ -66,14 +66,14 @@ def releases_table(view: View, links: Links, compare: Compare | None = None, pag
 
 
 def _without_release(release: Release, view: View, links: Links) -> Html:
-    """Return a line on the runs that name no release: how many, of which systems, and each of them, folded."""
+    """Return a line on the runs without a release: their systems, their number, and, folded, a list of them."""
     systems = _listed(run.system or NOT_STATED for run in release.runs)
     line = tag("p", f"Runs without a release, of these systems: {systems}.", class_="tl-note stat-label")
     return join([line, _runs(release, view, links)])
 
 
 def releases(view: View) -> list[Release]:
-    """Return the releases of each system, the newest first. Systems with own runs come first: readers look for these."""
+    """Return the releases of each system, the newest first. Systems with own runs come first, because readers look for them."""
     runs_of: dict[tuple[str, str], list[RunRow]] = {}
     for run in view.runs.values():
         runs_of.setdefault((run.system or "" if run.release else "", run.release or ""), []).append(run)
@@ -89,13 +89,13 @@ def releases(view: View) -> list[Release]:
 
 def _name(release: Release) -> Html:
     kinds = sorted({run.published for run in release.runs})
-    # A name that begins with its system, as that of a published document does, need not say it twice.
+    # The name of a release may contain the system already, as in published documents.
     system = tag("span", release.system, class_="tl-of") if release.system.lower() not in release.name.lower() else NOTHING
     return join([release.name, system, *(badge(published=published) for published in kinds)], " ")
 
 
 def _changes(comparison: Comparison, page: str | None) -> Html:
-    """Return how many rows got which verdict, with a link to the comparison."""
+    """Return the number of rows with each verdict, with a link to the comparison."""
     title = f"{comparison.old.name} \u2192 {comparison.new.name}"
     link = tag("a", title, href=f"doc:{page}") if page else title
     counts = buttons(comparison)
@@ -108,7 +108,7 @@ def _changes(comparison: Comparison, page: str | None) -> Html:
 
 
 def _largest_changes(comparison: Comparison, page: str | None, anchor: str) -> Html:
-    """Return the rows that moved most, each with a link to the rows of its verdict."""
+    """Return the rows with the largest changes, each with a link to the rows of its verdict."""
     changes = moved_most(comparison)
     if not changes:
         tested = any(row.p_adjusted is not None for row in comparison.rows)
@@ -131,7 +131,7 @@ def _days(runs: Iterable[RunRow]) -> str | Html:
 
 
 def _runs(release: Release, view: View, links: Links) -> Html:
-    """Return how many runs there are; folded, what they measured, and each of them."""
+    """Return the number of runs and, folded, the facts of these runs and a list of them."""
     runs = release.runs
     if links.logs is None:
         return tag("span", str(len(runs)), data_v=len(runs), class_="stat-count")
@@ -156,4 +156,5 @@ def _systems(runs: Iterable[RunRow]) -> str:
 
 
 def _listed(words: Iterable[str]) -> str:
-    return ", ".join(sorted(set(words), key=lambda word: (word.lower(), word)))  # A set has `UDP` and `udp` in another order each time.
+    # The word itself is a second key, because the order of `UDP` and `udp` in a set is random.
+    return ", ".join(sorted(set(words), key=lambda word: (word.lower(), word)))

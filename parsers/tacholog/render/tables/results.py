@@ -25,7 +25,7 @@ from tacholog.view.series import LOSS, Cell, Series, absent_words
 from tacholog.view.views import Selection
 
 _MAX_PAD = 3
-MOST_EACH = 200  # numbers of single runs in the tables of a test on a page; more are loaded when somebody asks for them
+MOST_EACH = 200  # numbers of single runs in the tables of a test; if there are more, the page loads them on request
 _TO = "\u2013"  # an en dash
 _OWN_MEDIANS = "Each column has a median of its own, so sent minus received need not be lost. Below each table are the numbers of each run."
 
@@ -37,7 +37,7 @@ MoveTableOut = Callable[[str, Html], tuple[str, Html]]
 def numbers_anchor(test: str, selection: Selection, number: int = 1) -> str:
     """Return the start of the ids of the tables with all numbers of a test, in the part of a page that shows a selection.
 
-    ``number``: that of the part, as for `page_anchor`.
+    ``number`` is the number of the part, as for `page_anchor`.
     """
     return page_anchor(test, *selection.values(), number=number)
 
@@ -61,14 +61,15 @@ def numbers_tables(series: Sequence[Series], links: Links, anchor: str, move_out
 
 
 def _counts(series: Series) -> bool:
-    """Whether a reader may add up what it shows: messages that were sent, received and lost."""
+    """Whether the table has several counts of messages (sent, received, lost), which a reader may add up."""
     return len({"messages_sent", "messages_received", "messages_lost"} & {metric for metric, _ in series.statistics()}) > 1
 
 
 def page_anchor(*what: str, number: int = 1) -> str:
-    """Return the start of the ids of the tables on a page. It is made from what they show, so that links last.
+    """Return the start of the ids of the tables on a page. It is made from their content, so that links stay valid.
 
-    Of parts of a page that differ in capitals or blanks only, such as `UDP` and `udp`, the second has the ``number`` 2. No name has two hyphens.
+    If the names of two parts of a page differ only in capitals or blanks, such as `UDP` and `udp`, the second has the ``number`` 2. No name contains
+    two hyphens in a row.
     """
     first = slug("-".join(["tl", *what]))
     return first if number == 1 else f"{first}--{number}"
@@ -120,9 +121,9 @@ def _note_above(everywhere: Sequence[str], never: Sequence[MetricColumn], marks_
 
 
 class ResultNumber(NamedTuple):
-    """A number in a table of results, or why there is none (``absent``).
+    """A number in a table of results, or the reason why there is none (``absent``).
 
-    Its range links to the values of ``each`` run. ``best`` sets it off. ``below`` is shown under the range.
+    ``each`` is the link from its range to the values of each run. ``best`` highlights the number. ``below`` is shown under the range.
     """
 
     cell: Cell | None
@@ -150,18 +151,18 @@ def results_table(
 
 
 class CellWriter:
-    """Makes the cells of a table of results, and remembers their marks in ``seen``. Those in ``above`` are stated above the table."""
+    """Makes the cells of a table of results, and collects their marks in ``used_marks``. Marks in ``above`` are shown above the table instead."""
 
     def __init__(self, links: Links, marks_anchor: str, used_marks: UsedMarks, above: Sequence[str] = (), each: str | None = None) -> None:
-        """``each`` is the link to the values of each run, where it is the same for the whole table."""
+        """``each`` is the link to the values of each run, if it is the same for the whole table."""
         self.marks_anchor = marks_anchor
         self._links, self._used_marks, self._above, self._each = links, used_marks, above, each
         add_shared_marks(used_marks, above)
 
     def cell(self, number: ResultNumber, unit: Unit, digits: int = 0) -> TableCell:
-        """Return one cell: the number, its range and its marks. Of repeated runs it is the median, or the median of each group.
+        """Return one cell: the number, its range and its marks. If runs were repeated, it is the median, or the median of each group.
 
-        The number links to its log line; a median links to the line of the run in the middle. ``places`` is how many decimals its column has.
+        The number links to its log line; a median links to the line of the middle run. ``digits`` is the number of decimals of the column.
         """
         cell = number.cell
         if cell is None:
@@ -186,7 +187,7 @@ class CellWriter:
         )
 
     def _groups(self, cell: Cell, unit: Unit, marks: Sequence[str], *, best: bool) -> Html:
-        """Return the number of each of the two groups of runs, with the number of runs in it, and a dot for each run."""
+        """Return the median of each of the two groups of runs, with the number of its runs, and a dot for each run."""
         signs = tag("sup", *(mark_link(mark, self.marks_anchor) for mark in marks)) if marks else NOTHING
         parts = []
         for group in cell.groups:
@@ -206,7 +207,7 @@ def _partly(cell: Cell) -> str | None:
 
 
 def _every_run(series: Series, columns: Sequence[MetricColumn], links: Links, anchor: str, move_out: MoveTableOut | None) -> Html:
-    """Return the values of each run, folded: the medians above were computed from them."""
+    """Return the values of each run, folded. The medians above were computed from them."""
     rows, has_samples = [], _has_samples(series)
     for payload in series.sizes():
         first = _row_head(series, payload)
@@ -222,7 +223,7 @@ def _every_run(series: Series, columns: Sequence[MetricColumn], links: Links, an
 
 
 def folded_table(words: str, content: Html, anchor: str, move_out: MoveTableOut | None, *, is_open: bool = False) -> Html:
-    """Return a table that a reader unfolds. ``apart`` keeps it out of the page."""
+    """Return a folded table. ``move_out`` moves it into a file of its own."""
     file, page_content = (None, content) if move_out is None else move_out(anchor, content)
     return tag("details", tag("summary", words), page_content, class_="tl-each", id=anchor, data_part=file, open=is_open)
 
@@ -233,7 +234,7 @@ def column_head(column: MetricColumn) -> TableColumn:
 
 
 def count(text: str, value: object = "") -> TableCell:
-    """Return a cell with a count of something."""
+    """Return a cell with a count."""
     return TableCell(text, str(value), class_="stat-count")
 
 
@@ -246,7 +247,7 @@ def _row_head(series: Series, payload: int | None) -> TableCell:
 
 
 def _has_samples(series: Series) -> bool:
-    """Whether the table has a column of samples. Rates need none, because the messages received have their own."""
+    """Whether the table has a column of samples. Rates need none, because the number of received messages has its own column."""
     return any(metric == "latency" for metric, _ in series.statistics())
 
 
@@ -264,7 +265,7 @@ def _runs_cell(series: Series, payload: int | None) -> TableCell:
 def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False, brief: bool = False) -> Html:
     """Return a number for a sentence, linked to its line. If the runs fall into two groups, return the number of each.
 
-    With ``brief``, a note elsewhere says what two numbers mean.
+    With ``brief``, the meaning of two numbers is not repeated, because a note on the page states it.
     """
     title = words_of(cell, unit, in_full)
 
@@ -292,7 +293,7 @@ def linked_value(value: float, result: ResultRow, unit: str, links: Links) -> Ht
 
 
 def marks_of_cells(cells: Iterable[Cell]) -> list[str]:
-    """Return the marks that all cells have. They are stated once instead of in each cell."""
+    """Return the marks that all cells have. They are shown once instead of in each cell."""
     first, *others = [cell.marks for cell in cells] or [()]
     return [mark for mark in first if all(mark in marks for marks in others)]
 
@@ -304,14 +305,14 @@ def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
 
 
 def _aligned(value: float, result: ResultRow, unit: Unit, digits: int) -> tuple[str, str]:
-    """Return the number, and the digits that it lacks to align its decimal point."""
+    """Return the number, and the digits that are missing to align its decimal point."""
     text = rounded(value / unit.size)
     own_digits = decimals(text)
     return with_bound(text, result.bound), ("." if own_digits == 0 else "") + "0" * (digits - own_digits) if digits > own_digits else ""
 
 
 def _range(cell: Cell, unit: Unit) -> str:
-    """Return the lowest and the highest value of all runs; nothing if they are shown alike."""
+    """Return the lowest and the highest value of all runs; nothing if their texts are equal."""
     if cell.low is None or cell.high is None:
         return ""
     ends = [rounded(end / unit.size) for end in (cell.low, cell.high)]
@@ -319,7 +320,7 @@ def _range(cell: Cell, unit: Unit) -> str:
 
 
 def number_cell(result: ResultRow | None, unit: Unit, links: Links, absent: str = NOT_STATED) -> TableCell:
-    """Return one cell: a number of one run, linked to its line. ``absent`` stands in place of a number that there is not."""
+    """Return one cell: a number of one run, linked to its line. ``absent`` is the text if there is no number."""
     if result is None or result.value is None:
         return empty(absent)
     text = with_bound(rounded(result.value / unit.size), result.bound)
@@ -360,7 +361,7 @@ _MEASURED = ("latency", "goodput", "message_rate", "sustained_rate")
 
 
 class MetricColumn(msgspec.Struct, frozen=True):
-    """One column: the number it shows, its heading and its unit."""
+    """A column of numbers: metric, statistic, heading and unit."""
 
     metric: str
     statistic: str
@@ -399,13 +400,13 @@ def heading_of(metric: str, statistic: str) -> str:
 
 
 def without_zeros(series: Series, columns: Sequence[MetricColumn]) -> tuple[list[MetricColumn], list[MetricColumn]]:
-    """Return the columns to show, and those of errors that never happened: a sentence replaces a column of zeros."""
+    """Return the columns to show, and the columns of errors that never happened, which a sentence replaces."""
     never = [column for column in columns if column.metric in _ERRORS and _all_zero(series, column)]
     return [column for column in columns if column not in never], never
 
 
 def marks_everywhere(series: Series, columns: Sequence[MetricColumn]) -> list[str]:
-    """Return the marks that every latency and rate of a series has. They are stated once above the table."""
+    """Return the marks that every latency and rate of a series has. They are shown once above the table."""
     cells = [cell for column in columns if column.metric in _MEASURED for cell in series.cells(column.metric, column.statistic).values()]
     if not cells:
         return []
@@ -426,17 +427,17 @@ def _metric_unit(metric: str) -> Unit:
 
 
 def worst_run(cell: Cell) -> tuple[float, ResultRow]:
-    """Return the largest share that a run lost, and where that is stated. The cell is one that has a value."""
+    """Return the largest share that a run lost, and its result. The cell must have a value."""
     return max(((result.value, result) for result in cell.results if result.value is not None), key=lambda candidate: candidate[0])
 
 
 def lost_words(cell: Cell, links: Links) -> Html:
-    """Return the share that was lost, to stand under a rate: ``77 % lost``. If most runs lost little, it is that of the worst: ``up to 3 % lost``."""
+    """Return the share of lost messages under a rate: ``77 % lost``. If most runs lost little, it is that of the worst run: ``up to 3 % lost``."""
     return tag("span", "" if _is_lossy(cell) else "up to ", _loss_share(cell, links), " lost", class_="tl-runs tl-lost")
 
 
 def loss_line(title: str, series: Sequence[Series], links: Links) -> Html:
-    """Return one line on the largest loss of a test, to stand above what is folded; nothing if no rate carries the mark of it."""
+    """Return one line on the largest loss of a test, which is shown above folded content; nothing if no rate has the mark of loss."""
     marked = [
         (*worst_run(cell), payload, member)
         for member in series
@@ -458,7 +459,7 @@ def _is_lossy(cell: Cell) -> bool:
 
 
 def _loss_share(cell: Cell, links: Links) -> Html:
-    """Return the median, or what the worst run lost, if the mark is of few runs: a median of 0 % beside the mark would look like a mistake."""
+    """Return the median loss. If only few runs lost much, return the loss of the worst run: a median of 0 % beside the mark looks like a mistake."""
     if _is_lossy(cell):
         return linked_number(cell, "ratio", links, brief=True)
     return linked_value(*worst_run(cell), "ratio", links)

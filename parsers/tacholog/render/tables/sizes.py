@@ -32,16 +32,16 @@ from tacholog.view.views import View
 
 _WORDS = ("Median latency", "Mean latency", "Goodput")  # of `RANKED_BY`
 _MOST_SERIES = 12  # side by side
-_MOST_COLUMNS = 8  # with more of them, each series has one
+_MOST_COLUMNS = 8  # if there are more columns, each series has only one
 _RATES = (("goodput", "mean"), ("message_rate", "mean"))
-_OF_KEYS = ("keyed", "instances", "options", "run")  # what series that differ only in their keys do not share; the options set them
+_OF_KEYS = ("keyed", "instances", "options", "run")  # fields in which a series with keys differs from the same series without keys
 _SUSTAINED = ("sustained_rate", "lower-bound")
 _ONE_RUN = "One run of each series: whether a difference between two series is more than noise cannot be tested."
 _FEW_RUNS = f"Fewer than {MIN_RUNS} runs of each series: too few to test whether a difference between two series is more than noise."
 
 
 class _SizeColumn(NamedTuple):
-    """A column: a number of a series."""
+    """A column with one number of a series for each size."""
 
     series: Series
     metric: str
@@ -57,7 +57,7 @@ class _SizeColumn(NamedTuple):
 
 
 def sizes_table(series: Sequence[Series], links: Links, anchor: str) -> Html:
-    """Return the table, what its marks mean, which series do not compare, and whether there are enough runs to tell series apart."""
+    """Return the table with notes: its marks, the series that are not comparable, and whether there are enough runs to distinguish series."""
     columns = _columns(series)
     if not columns:
         return NOTHING
@@ -70,7 +70,7 @@ def sizes_table(series: Sequence[Series], links: Links, anchor: str) -> Html:
 
 
 def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
-    """Return one table with a column for each series; nothing for a single series, or for more than fit beside each other."""
+    """Return one table with a column for each series; nothing if there is one series, or if there are too many."""
     main_number = _headline(series)
     if main_number is None:
         return NOTHING
@@ -85,7 +85,7 @@ def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
 
 
 def _by_size(label: str, columns: Sequence[_SizeColumn], heads: Sequence[TableColumn], links: Links, anchor: str, below: Html) -> Html:
-    """Return a table with a row for each size, between what all of its numbers have in common and the notes on its marks."""
+    """Return a table with a row for each size, with the marks of all its numbers above, and the notes on marks below."""
     shared = marks_of_cells(cell for column in columns for cell in column.cells.values())
     used_marks: UsedMarks = {}
     lines = []
@@ -116,7 +116,7 @@ def _columns(series: Sequence[Series]) -> list[_SizeColumn]:
 
 
 def _keyed_beside_unkeyed(series: Sequence[Series]) -> list[Series]:
-    """Return the series so that those which differ only in their keys stand beside each other, and else in their order."""
+    """Return the series in their order, but with series that differ only in their keys next to each other."""
     if len({dict(member.key)["keyed"] for member in series}) == 1:
         return list(series)
     order: dict[tuple[object, ...], int] = {}
@@ -130,7 +130,7 @@ def _without_keys(series: Series) -> tuple[object, ...]:
 
 
 def _pairs(series: Series) -> list[tuple[str, str]]:
-    """Return what is shown of a series: the median and the 99th percentile, or what stands for them; rates; the highest rate that keeps a goal."""
+    """Return the numbers of a series for the table: median and 99th percentile or their substitutes, or the sustained rate, or the rates."""
     present = series.statistics()
     statistic = headline_statistic(series, "latency")
     if statistic is not None:
@@ -142,14 +142,14 @@ def _pairs(series: Series) -> list[tuple[str, str]]:
 
 
 def _sure(members: Sequence[Series]) -> Html:
-    """Return whether the runs are enough to tell series apart; nothing if they are."""
+    """Return a note if there are too few runs to distinguish series; nothing if there are enough."""
     most = max(len(member.runs) for member in members)
     words = _ONE_RUN if most == 1 else _FEW_RUNS if most < MIN_RUNS else ""
     return tag("p", words, class_="tl-note") if words else NOTHING
 
 
 def not_comparable(members: Sequence[Series], metric: str) -> Html:
-    """Return which columns are not comparable with the first one, and why; nothing if all are."""
+    """Return which series are not comparable with the first one, and why; nothing if all are comparable."""
     first, *others = members
     first_conditions = conditions_of(first, metric)
     by_reason: dict[str, list[str]] = {}
@@ -170,12 +170,12 @@ def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Seri
     return None
 
 
-ROWS_AT_ONCE = 60  # of a table; a row has some 25 elements
+ROWS_AT_ONCE = 60  # rows of a table; a row has about 25 elements
 _NO_CAMPAIGN = "No campaign measured several systems with one tool."
 
 
 class SizeTable(NamedTuple):
-    """Rows of a size that stand in one table: the size, which of several tables of that size it is, its title, and the rows."""
+    """The rows of one table: their size, the number of the table if a size has several, its title, and the rows."""
 
     size: int
     number: int
@@ -184,21 +184,21 @@ class SizeTable(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The end of its id."""
+        """The end of the id of the table."""
         return f"{self.size}-{self.number + 1}" if self.number else str(self.size)
 
 
-Fold = Callable[[SizeTable, Html], Html]  # returns what leads to a table that is folded
+Fold = Callable[[SizeTable, Html], Html]  # folds a table, and returns the link to it
 
 
 def systems_side_by_side(view: View, pages: PageIndex, links: Links, anchor: str, fold: Fold) -> Html:
-    """Return the first rows of the smallest size of the newest session that measured several systems with one tool, and folded all others."""
+    """Return the tables of the newest session that measured several systems with one tool: the first one of the smallest size, the others folded."""
     session = session_of_several(view)
     if session is None:
         return tag("p", _NO_CAMPAIGN, class_="tl-null")
     part = of_session(view, session)
     rows = side_by_side_rows(part, pages)
-    # No rule marks the processor time, so it takes no part in what all have in common.
+    # Processor time never has a mark, so it is left out of the search for common marks.
     marked = (cells for row in rows for (metric, _), cells in row.cells.items() if metric != "cpu_per_message")
     shared = marks_of_cells(cell for cells in marked for cell in cells.values())
     slices = list(_slices(rows))
@@ -215,7 +215,7 @@ def systems_side_by_side(view: View, pages: PageIndex, links: Links, anchor: str
 
 
 def _slices(rows: Sequence[SideBySideRow]) -> Iterator[SizeTable]:
-    """Yield tables that a page can hold, whatever the number of systems is: those of each size."""
+    """Yield the tables of each size. A size with many rows has several tables, so that a page stays small."""
     for size in sizes_of(rows):
         of_size = at_size(rows, size)
         for number, start in enumerate(range(0, len(of_size), ROWS_AT_ONCE)):
@@ -225,7 +225,7 @@ def _slices(rows: Sequence[SideBySideRow]) -> Iterator[SizeTable]:
 
 
 def _marked_table(size_table: SizeTable, shared: Sequence[str], links: Links, anchor: str) -> Html:
-    """Return a table between what all of its numbers have in common and the notes on its marks."""
+    """Return a table, with the marks of all its numbers above, and the notes on marks below."""
     units = [unit_shown(METRICS[metric].unit) for metric, _, _ in COLUMNS]
     heads = [TableColumn(heading, unit.sign) for (_, _, heading), unit in zip(COLUMNS, units, strict=True)]
     used_marks: UsedMarks = {}

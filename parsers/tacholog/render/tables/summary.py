@@ -1,4 +1,4 @@
-"""The summary of a page in sentences. Each number in them links to its log line."""
+"""The summary of a page in sentences. Each number links to its log line."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _STATISTICS = {"p50": "Median", "mean": "Mean", "min": "Minimum", "max": "Maximu
 
 
 def latency_summary(series: Sequence[Series], links: Links) -> Html:
-    """Return one sentence for each series: the median (or what the tool prints instead) at the smallest and the largest size."""
+    """Return a sentence for each series: the median, or the statistic that the tool prints instead, at the smallest and the largest size."""
     return _list([(member, _latency(member, links)) for member in newest_first(series)])
 
 
 def throughput_summary(series: Sequence[Series], links: Links) -> Html:
-    """Return one or two sentences for each series: the highest goodput, the highest message rate, the loss."""
+    """Return a few sentences for each series: the highest goodput, the highest message rate, and the loss."""
     able = [member for member in series if _has_rate(member)] or [member for member in series if _with_value(member, "loss", "total")]
     return _list([(member, _throughput(member, links) if member in able else NOTHING) for member in newest_first(series)])
 
 
 def sustain_summary(series: Sequence[Series], links: Links) -> Html:
-    """Return one sentence for each series: the highest rate that kept the goal, at the size where it is highest and where it is lowest."""
+    """Return a sentence for each series: the highest rate that kept the goal, at the smallest and the largest size."""
     return _list([(member, _sustained(member, links)) for member in newest_first(series)])
 
 
@@ -38,12 +38,12 @@ SUMMARIES = {"latency": latency_summary, "throughput": throughput_summary, "dema
 
 
 def _has_rate(series: Series) -> bool:
-    """Whether a series states a rate. A publisher often states none: a sentence that only says so would hide the others."""
+    """Whether a series states a rate. Publishers often state none, and sentences that only say this would hide the others."""
     return bool(_with_value(series, "message_rate", "mean") or (headline(series, "goodput") and not series.has_mark(LOGICAL)))
 
 
 def _list(sentences: Sequence[tuple[Series, Html]]) -> Html:
-    """Return the sentences, each with the name of its series; a series that is alone on its page needs no name."""
+    """Return the sentences, each with the name of its series. A single series needs no name."""
     with_sentence = [(member, sentence) for member, sentence in sentences if sentence]
     if len(sentences) == 1 and with_sentence:
         return tag("p", with_sentence[0][1], class_="tl-answer")
@@ -79,7 +79,7 @@ def _sustained(series: Series, links: Links) -> Html:
 
 
 def _ranged(series: Series, low: Cell, payload: int | None, links: Links) -> Html:
-    """Return both ends of a range, for a source that states only these."""
+    """Return both ends of a range, for a source that states only the ends."""
     high = series.cells("latency", "range-high").get(payload)
     end = [" ", linked_number(high, "ns", links, strong=True)] if high else []
     return join([linked_number(low, "ns", links, strong=True), *end, " for ", _size(low.size_words)])
@@ -122,7 +122,7 @@ def _throughput(series: Series, links: Links) -> Html:
 
 
 def _peak(series: Series, links: Links) -> Html:
-    """Return the highest goodput of the sizes without notable loss: a rate at which most messages were lost says little."""
+    """Return the highest goodput of the sizes without notable loss, because a rate at which most messages were lost says little."""
     cells = headline(series, "goodput")
     if not cells:
         return NOTHING
@@ -138,7 +138,7 @@ def _peak(series: Series, links: Links) -> Html:
 
 
 def _loss(series: Series, links: Links) -> Html:
-    """Return how much the run lost that lost most: a median of 0 % says nothing of one run that lost messages among others that did not."""
+    """Return the loss of the worst run: a median of 0 % would hide a single run that lost messages."""
     losses = _with_value(series, "loss", "total")
     if not losses:
         return esc("Loss is not stated.")
@@ -152,7 +152,7 @@ def _loss(series: Series, links: Links) -> Html:
 
 
 def _runs(series: Series, cells: Sequence[Cell], links: Links) -> Html:
-    """Return how many runs are behind the numbers of a sentence: other sizes of the series may have more runs or fewer."""
+    """Return the number of runs behind the numbers of a sentence. Sizes of a series may differ in it."""
     counts, each = [cell.run_count for cell in cells], links.to_each_run(series)
     if max(counts) == 1:
         return NOTHING

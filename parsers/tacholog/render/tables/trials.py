@@ -1,4 +1,4 @@
-"""The trials of a search for the highest rate that keeps a goal: at which rates the search looked, and what it saw there."""
+"""The trials of a search for the highest rate that keeps a goal: the rate of each trial, and its results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Search = tuple[str, str, int | None]  # run, log, payload
 
 
 def trials_tables(trials: Sequence[ResultRow], series: Sequence[Series], links: Links, anchor: str, move_out: MoveTableOut | None = None) -> Html:
-    """Return one table for each series of found rates: its trials in the order in which they were carried out.
+    """Return one table for each series: its trials in their order in time.
 
     Args:
         trials: the numbers of the trials (`View.trials`).
@@ -61,7 +61,7 @@ def _table(
 
 
 def _columns(series: Series, trials: Sequence[ResultRow]) -> list[MetricColumn]:
-    """The numbers that the goal is about, and what explains them; all other percentiles are in the log."""
+    """Return the columns: the percentile of the goal, and the numbers that explain it. All other percentiles are in the log."""
     goal = str(dict(series.key).get("goal") or "").partition(" ")[0]
     wanted = {*_OTHERS, *(("latency", statistic) for statistic in (*_LATENCY, goal))}
     return [
