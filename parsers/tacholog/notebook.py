@@ -39,7 +39,8 @@ class LoadedRuns(Dataset, frozen=True):
 
         from tacholog.render.answers import sentences
         from tacholog.view.factors import measured
-        from tacholog.view.questions import Question, answer
+        from tacholog.view.questions import answer
+        from tacholog.runs.questions import Question
 
         divisions = (by,) if isinstance(by, str) else tuple(by)
         chosen = {name: str(value) for name, value in (where or {}).items()}

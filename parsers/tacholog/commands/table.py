@@ -34,7 +34,8 @@ from tacholog.commands.shared.output import write_output
 from tacholog.errors import TachologError, UnreadableInput
 
 if TYPE_CHECKING:
-    from tacholog.view.questions import Answer, Question
+    from tacholog.view.questions import Answer
+    from tacholog.runs.questions import Question
 
 FORMATS = ("text", "markdown", "csv", "json")
 
@@ -68,7 +69,8 @@ def table(
     from tacholog.store.load import open_paths
     from tacholog.view.chosen_questions import questions_for
     from tacholog.view.factors import measured
-    from tacholog.view.questions import Question, answer
+    from tacholog.view.questions import answer
+    from tacholog.runs.questions import Question
 
     if subject is None and (over or by):
         raise UnreadableInput("--over and --by need a --subject: what is compared")

@@ -13,7 +13,8 @@ from tacholog.render.answers import question_title
 from tacholog.slugs import slug
 from tacholog.view.chosen_questions import questions_for
 from tacholog.view.factors import Observation, Value, observations
-from tacholog.view.questions import Answer, ChosenValue, Question, answer, plain
+from tacholog.view.questions import Answer, ChosenValue, answer, plain
+from tacholog.runs.questions import Question
 from tacholog.view.views import View
 
 #: The page that lists all questions.

@@ -17,7 +17,8 @@ from tacholog.runs.labels import is_label
 from tacholog.runs.manifest import read_toml
 from tacholog.site.result_pages import DEFAULT, FIELDS
 from tacholog.store.logs import ReadingLimits
-from tacholog.view.questions import Question
+
+from tacholog.runs.questions import Question
 
 _MAIL = re.compile(r"mailto:[\w.+@%?=&,-]+")
 _PICTURES = (".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico")
