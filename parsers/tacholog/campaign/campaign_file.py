@@ -20,8 +20,8 @@ from tacholog.errors import UnreadableInput
 from tacholog.formats.registry import format_named
 from tacholog.runs.clocks import CLOCK_FILE
 from tacholog.runs.disturbance import Limits
-from tacholog.runs.questions import Question
 from tacholog.runs.manifest import RUN_FILE, FileName, LabelName, read_toml
+from tacholog.runs.questions import Question
 
 _PLACEHOLDER = re.compile(r"\{(\w+|[\w-]+\.address)\}")
 Value = str | int | float | bool

@@ -16,11 +16,12 @@ from tacholog.render.figures.figures import Figure, PlotPoint, Trace
 from tacholog.render.inline import number_anchor
 from tacholog.render.table import Cell, Column, Row, Table, empty, exact, head, words_table
 from tacholog.render.tables.tables import Links
+from tacholog.runs.questions import Question
 from tacholog.schema.metrics import METRICS
 from tacholog.view.factors import Factor, Value
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import in_full, quantity, rounded
-from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue, Question
+from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue
 
 _STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest"}
 _MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that go without saying, but for latencies

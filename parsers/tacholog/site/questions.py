@@ -10,11 +10,11 @@ import msgspec
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.render.answers import question_title
+from tacholog.runs.questions import Question
 from tacholog.slugs import slug
 from tacholog.view.chosen_questions import questions_for
 from tacholog.view.factors import Observation, Value, observations
 from tacholog.view.questions import Answer, ChosenValue, answer, plain
-from tacholog.runs.questions import Question
 from tacholog.view.views import View
 
 #: The page that lists all questions.
@@ -60,11 +60,11 @@ def _asked(view: View, stated: Sequence[Question]) -> list[AskedQuestion]:
     chosen = stated or _of_data(questions_for(numbers))
     documents: set[str] = set()
     asked: list[AskedQuestion] = []
-    for place, question in enumerate(chosen):
+    for number, question in enumerate(chosen):
         try:
             asked += _with_ways(view, numbers, question, documents, is_chosen=not stated)
         except TachologError as error:
-            raise UnreadableInput(f"site.toml: questions[{place}]: {error}") from error
+            raise UnreadableInput(f"questions[{number}]: {error}") from error
     return asked
 
 
