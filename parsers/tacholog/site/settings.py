@@ -14,7 +14,7 @@ from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.privacy.settings import Privacy
 from tacholog.privacy.tokens import plain
-from tacholog.render.outward import is_web_address
+from tacholog.render.links import is_web_address
 from tacholog.runs.labels import is_label
 from tacholog.runs.manifest import read_evidence_toml, read_toml
 from tacholog.runs.questions import QUESTIONS_FILE, Question, QuestionFile
