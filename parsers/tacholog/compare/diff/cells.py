@@ -219,7 +219,7 @@ def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
 
 
 def _of_sizes(results: pd.DataFrame, policy: Policy) -> Flags:
-    """Which numbers are of the sizes that the policy names; all of them if it names none. A number over several sizes is wanted if all of them are."""
+    """Which numbers have a size that the policy names, or only such sizes; all numbers if it names none."""
     low, high = (results[name].to_numpy(np.float64, na_value=np.nan) for name in ("payload_bytes", "payload_bytes_high"))
     high = np.where(np.isnan(high), low, high)
     ranges = size_ranges(policy.sizes, "--size")
