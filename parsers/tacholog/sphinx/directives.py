@@ -19,10 +19,9 @@ from tacholog.compare.policy import Policy, metric_asked
 from tacholog.compare.result import VERDICTS, Verdict
 from tacholog.compare.sizes import size_ranges
 from tacholog.errors import TachologError
-from tacholog.render.addresses import with_addresses
 from tacholog.render.diff.words import verdict_named
 from tacholog.render.html import Html, join, tag
-from tacholog.render.outward import Source
+from tacholog.render.links import SourceDocument, with_addresses
 from tacholog.runs.labels import labels_asked
 from tacholog.site import blocks
 from tacholog.site.data import data_in, documents_of_site, files_of
@@ -55,7 +54,7 @@ _OPTIONS: dict[str, Callable[[str], object]] | None = {
 class _Addresses(msgspec.Struct, frozen=True):
     """What the body of ``{perf-sources}`` may hold."""
 
-    sources: tuple[Source, ...] = ()
+    sources: tuple[SourceDocument, ...] = ()
     digests: bool = False
     vendor: str | None = None
     repository: str | None = None

@@ -108,7 +108,7 @@ def estimate(
     estimates = no_estimates(*_designs(cells, pairs, wanted, runs))
     numbers = _pair_numbers(estimates.designs)
     half = np.nan_to_num(cells.resolution / 2)
-    upper = upper_of_two(cells.stated["metric"])
+    upper = upper_of_two(cells.columns["metric"])
     shapes: dict[tuple[bool, int, int], list[_Batch]] = defaultdict(list)
     for index, design in enumerate(estimates.designs):
         rows = np.flatnonzero(estimates.design == index)
