@@ -34,7 +34,8 @@ from tacholog.commands.shared.output import write_output
 from tacholog.errors import TachologError, UnreadableInput
 
 if TYPE_CHECKING:
-    from tacholog.view.questions import Answer, Question
+    from tacholog.runs.questions import Question
+    from tacholog.view.questions import Answer
 
 FORMATS = ("text", "markdown", "csv", "json")
 
@@ -64,11 +65,12 @@ def table(
 ) -> None:
     """Read the runs, answer the question, print."""
     from tacholog.commands.report import default_roots
+    from tacholog.runs.questions import Question
     from tacholog.store.complaints import complaints
     from tacholog.store.load import open_paths
     from tacholog.view.chosen_questions import questions_for
     from tacholog.view.factors import measured
-    from tacholog.view.questions import Question, answer
+    from tacholog.view.questions import answer
 
     if subject is None and (over or by):
         raise UnreadableInput("--over and --by need a --subject: what is compared")
@@ -79,7 +81,7 @@ def table(
     if subject is None:
         question = next(iter(questions_for(numbers)), None)
         if question is None:
-            raise UnreadableInput("nothing varies in these runs, so there is no question that they answer by themselves: name a --subject")
+            raise UnreadableInput("these runs state no latency and no rate, so there is no question that they answer by themselves: name a --subject")
         terminal.line(f"chosen by the data: {_as_options(question)}", err=True)
         question = Question(subject=question.subject, over=question.over, by=question.by, metric=metric or question.metric, where=chosen)
     else:

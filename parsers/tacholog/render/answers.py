@@ -16,11 +16,12 @@ from tacholog.render.figures.figures import Figure, PlotPoint, Trace
 from tacholog.render.links import Links
 from tacholog.render.number_spans import number_anchor
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, empty, exact, head, words_table
+from tacholog.runs.questions import Question
 from tacholog.schema.metrics import METRICS
 from tacholog.view.factors import Factor, Value
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import in_full, quantity, rounded
-from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue, Question
+from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue
 
 _STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest"}
 _MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that go without saying, but for latencies
@@ -180,6 +181,7 @@ def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
         name = f"The {metric_words(answer.metric, answer.statistic)} of {answer.subject.named(subject)}{where}"
         if answer.over is None or len(cells) < _SEVERAL:
             yield Sentence(f"{name} is {quantity(cells[0][1].value, answer.unit)}.")
+            yield _of_runs(cells[0][1], answer.unit)
             continue
         (first, low), (last, high) = cells[0], cells[-1]
         steps = [(after.value / before.value, start, end) for (start, before), (end, after) in pairwise(cells) if before.value > 0]
@@ -194,6 +196,12 @@ def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
             f"{quantity(low.value, answer.unit)} at {answer.over.words(first)}, and {quantity(high.value, answer.unit)} at {answer.over.words(last)}"
         )
         yield Sentence(f"{name} is {ends}.{change}")
+
+
+def _of_runs(cell: AnswerCell, unit: str) -> Sentence:
+    if cell.run_count == 1:
+        return Sentence("This is one run. How much the number varies from run to run is not known.", is_sure=False)
+    return Sentence(f"This is the median of {cell.run_count} runs, from {quantity(cell.low, unit)} to {quantity(cell.high, unit)}.")
 
 
 def _panel_words(answer: Answer, panel: tuple[Value, ...]) -> list[str]:
