@@ -124,7 +124,8 @@ def diff(
     """
     from pathlib import Path
 
-    from tacholog.commands.diff import band_roots, known_roots
+    from tacholog.commands.diff import band_roots
+    from tacholog.commands.shared.arguments import known_roots
     from tacholog.compare.bands import find_same_build
     from tacholog.compare.diff.compare import check_across, compare
     from tacholog.compare.policy import Policy as DefaultPolicy

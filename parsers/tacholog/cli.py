@@ -6,7 +6,7 @@ import importlib
 import keyword
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -69,6 +69,8 @@ class Commands(click.Group):
         """Find the subcommand, and refuse empty values. If a command does not exist, the message suggests a similar one."""
         if ctx.resilient_parsing:  # a shell completes a command line; a value that is not typed yet is not an error
             return super().resolve_command(ctx, args)
+        if args[0] == "help":
+            return super().resolve_command(ctx, [*args[1:2], "--help"]) if args[1:2] else self._own_help(ctx)
         if args[0] not in COMMANDS:
             from difflib import get_close_matches
 
@@ -78,6 +80,11 @@ class Commands(click.Group):
         if command:
             _refuse_empty(click.Context(command, parent=ctx, info_name=name, **command.context_settings), arguments)
         return name, command, arguments
+
+    def _own_help(self, ctx: click.Context) -> NoReturn:
+        """Print the list of commands, as ``tacholog --help`` does."""
+        click.echo(ctx.get_help())
+        ctx.exit()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of subcommands into the help."""
@@ -101,7 +108,7 @@ def _refuse_empty(ctx: click.Context, args: Sequence[str]) -> None:
 
 
 @click.group(cls=Commands, help=__doc__, context_settings={"help_option_names": ["-h", "--help"], "color": True})
-@click.version_option(package_name="tacholog", prog_name="tacholog")
+@click.version_option(None, "-V", "--version", package_name="tacholog", prog_name="tacholog")
 def tacholog() -> None:
     """The options that all subcommands share. There are none."""
 

@@ -111,7 +111,8 @@ def line(text: str, *, err: bool = False) -> None:
 def styled(text: str, **styles: Any) -> None:  # noqa: ANN401 - as click has them
     """Print a line, in bold, dim or a colour if it goes to a terminal."""
     stream = direct(sys.stdout)
-    click.secho(drawn_in_line(text), file=stream, color=stream.isatty(), **styles)
+    has_colours = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    click.secho(drawn_in_line(text), file=stream, color=has_colours, **styles)
 
 
 def data(text: str) -> None:

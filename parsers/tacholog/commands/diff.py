@@ -37,7 +37,7 @@ import click
 import msgspec
 
 from tacholog import terminal
-from tacholog.commands.shared.arguments import reading_options, work_of
+from tacholog.commands.shared.arguments import complete_release, known_roots, reading_options, work_of
 from tacholog.commands.shared.messages import UNREADABLE_EXIT, print_complaints
 from tacholog.commands.shared.output import write_output
 from tacholog.compare.policy import Policy, read_policy
@@ -65,8 +65,8 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 
 
 @click.command(help=__doc__)
-@click.argument("old")
-@click.argument("new")
+@click.argument("old", shell_complete=complete_release)
+@click.argument("new", shell_complete=complete_release)
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the comparison.")
 @click.option("--output", "path", metavar="PATH", type=click.Path(path_type=Path, dir_okay=False), help="File to write, instead of standard output.")
 @click.option(
@@ -243,14 +243,6 @@ def write_report(output: str, report: Comparison, text: str, path: Path | None) 
         (terminal.data if output in _DATA else partial(click.echo, nl=False))(text)
     else:
         write_output(path, text.encode())
-
-
-def known_roots() -> tuple[Path, ...]:
-    """Return the ``data/`` of the checkout, and the campaigns in ``build/runs/``, the newest first."""
-    from tacholog.campaign import campaign_folders
-
-    root = checkout() or Path.cwd()
-    return tuple(path for path in (root / "data", *reversed(campaign_folders(root / "build" / "runs"))) if path.is_dir())
 
 
 def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:

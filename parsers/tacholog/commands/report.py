@@ -22,6 +22,7 @@ import click
 
 from tacholog import terminal
 from tacholog.commands.shared.arguments import Folder, home, reading_options, work_of
+from tacholog.commands.shared.defaults import defaults
 from tacholog.commands.shared.messages import Progress, mention_order, print_complaints, tally_words
 from tacholog.errors import UnreadableInput
 from tacholog.folders import not_ours_alone
@@ -53,13 +54,17 @@ def report(
     from tacholog.store.complaints import saved_complaints
     from tacholog.store.frames import saved_runs
 
+    if output is None and (named := defaults().output):
+        output = Path(named)
     site = (output or home() / "build" / "site").resolve()
     # With --output, the working folder is beside the site: two sites must not share one Sphinx cache.
     work_folder = site.parent if output is None else site.with_name(f".{site.name}-build")
     work = click.get_current_context().with_resource(_private_folder(work_folder))
     with former_site_named(site):
         data = _data(folders, roots)
-        if config is None and not (folders or roots) and (home() / "site.toml").is_file():
+        if config is None and (named := defaults().site):
+            config = Path(named)
+        elif config is None and not (folders or roots) and (home() / "site.toml").is_file():
             config = home() / "site.toml"
         settings = read_settings(config) if config else None
         progress = Progress()
@@ -150,13 +155,17 @@ def _mention_missing_labels(fields: Sequence[str], dataset: Path, config: Path |
 
 
 def default_roots() -> tuple[Path, ...]:
-    """Return ``data/`` and the newest folder in ``build/runs/`` that holds runs (see `home`). Print the name of the latter on standard error.
+    """Return the folders of `defaults`, else ``data/`` and the newest folder in ``build/runs/`` that holds runs (see `home`).
+
+    Print the name of the latter on standard error.
 
     Raises:
-        UnreadableInput: neither folder exists.
+        UnreadableInput: none of these folders exists.
     """
     from tacholog.campaign import campaign_folders
 
+    if folders := defaults().folders():
+        return folders
     root = home()
     newest = campaign_folders(root / "build" / "runs")[-1:]
     for path in newest:

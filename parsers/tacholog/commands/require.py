@@ -28,8 +28,8 @@ import click
 import msgspec
 
 from tacholog import terminal
-from tacholog.commands.diff import is_bare, known_roots, mention_releases
-from tacholog.commands.shared.arguments import Folder, home
+from tacholog.commands.diff import is_bare, mention_releases
+from tacholog.commands.shared.arguments import Folder, complete_release, home, known_roots
 from tacholog.commands.shared.messages import mention_order, print_complaints
 from tacholog.commands.shared.output import write_output
 from tacholog.compare.requirements.result import VERDICTS
@@ -48,7 +48,7 @@ _FAIL_ON = tuple(verdict for verdict in VERDICTS if verdict != "passed")
 
 
 @click.command(help=__doc__)
-@click.argument("runs")
+@click.argument("runs", shell_complete=complete_release)
 @click.option("--requirements", "file", metavar="FILE", type=click.Path(path_type=Path), help="The requirements (TOML).")
 @click.option("--release", metavar="LABEL", help="Judge this release.  [default: the newest of each system]")
 @click.option("--than", metavar="OLD", help="The release or folder that relative requirements compare with, whatever the file says.")

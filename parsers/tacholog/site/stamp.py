@@ -30,7 +30,7 @@ from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence
 from tacholog.formats.registry import GROUP
 from tacholog.installation import site_dir, templates_dir
-from tacholog.site.output_folder import walk
+from tacholog.site.output_folder import MARKER, walk
 from tacholog.site.settings import USUAL, SiteSettings, Sizes
 from tacholog.store.cache import Cache, key_of, open_cache
 from tacholog.store.digests import FileDigests, FileStamp, digests_in, read_sha256
@@ -142,7 +142,7 @@ def former_site_named(site: Path) -> Iterator[None]:
     try:
         yield
     except UnreadableInput as error:
-        if not (site / "index.html").is_file():
+        if not (site / "index.html").is_file() or not (site / MARKER).is_file():
             raise
         if not (site / STAMP).is_file():
             raise UnreadableInput(f"{error}. The site in {site} is not finished: its last build failed or was stopped") from error

@@ -186,7 +186,7 @@ class Cache:
             return None
         folder = self.path.parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Beside the file, SQLite reads others: in one of them, somebody else could give the numbers that come out of it.
+        # SQLite reads further files beside the database: with one of them, another user could change the numbers.
         self.refused = not_ours_alone(folder)
         if self.refused:
             return None
@@ -235,13 +235,13 @@ def _remove_parts(folder: Path, named: Collection[str] = (), before_s: float = m
 
 
 def is_of_others(path: Path) -> bool:
-    """Whether a file holds anything that this program cannot tell to be its own. Only a file of this program is ever deleted, or changed at all.
+    """Whether a file may be of another program. Only a file that is surely of this program is changed or deleted.
 
-    TACHOLOG_CACHE may name any folder, and other programs call their files cache.sqlite3 too. So the first bytes are read before SQLite opens it. If
-    these were damaged, they cannot be told from those of others: then the file stays, nothing is kept, and a message says so.
+    TACHOLOG_CACHE may name any folder, and other programs have files called cache.sqlite3 too. So the first bytes are read before SQLite opens the
+    file. If they are damaged, the file may be of another program: then it stays, nothing is stored, and a message says so.
 
-    What holds nothing yet is nobody's: an empty file, or a database without tables and without the id of a program. A process that was killed when it
-    began a cache leaves such a file.
+    An empty file, or a database without tables and without the id of a program, is not of another program. A process that was killed when it began a
+    cache leaves such a file.
 
     Raises:
         OSError: there is no such file, or it cannot be read.
@@ -258,7 +258,7 @@ def is_of_others(path: Path) -> bool:
 
 
 class _OthersFile(Exception):
-    """The file is not known to be of this program."""
+    """The file may be of another program."""
 
 
 class _OtherLayout(Exception):
@@ -386,7 +386,7 @@ def open_cache() -> Cache:
 @functools.lru_cache(maxsize=4)
 def _opened_in(process: int, folder: Path | None) -> Cache:
     cache = Cache(folder)
-    atexit.register(_close_of, process, weakref.ref(cache))  # Else what was written last stays in a second file, until somebody closes it.
+    atexit.register(_close_of, process, weakref.ref(cache))  # Otherwise the latest changes stay in a second file.
     return cache
 
 

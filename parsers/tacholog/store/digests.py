@@ -1,6 +1,6 @@
 """The SHA-256 of files, and of the code that reads them. Both are parts of the keys of the cache.
 
-A file that nobody has written to since it was read is not read again.
+A file that was not changed since it was read is not read again.
 
 A change of a file changes its state: its inode, its size, or one of its times. One of these is the time of the last change of the inode. No program
 can set it back, as `touch` and `rsync` do with the time of the last modification. Git relies on the same.

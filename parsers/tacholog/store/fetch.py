@@ -181,7 +181,7 @@ class RunFetcher:
     def take(self, runs: Sequence[_PendingRun], answer: _Answer) -> None:
         """Store the results of reading these runs, here and in the index."""
         part, records = answer
-        if part is None:  # The disk is full, or somebody changed the folder. What is read now is not kept.
+        if part is None:  # The disk is full, or the folder was changed. The runs are read again, and not stored in the cache.
             self.used.append(Parts(None))
             part, records = read_runs(self.tasks(runs), self.folder)
             if part is None:

@@ -218,7 +218,7 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unrea
         left_out: rows of ``problems`` about other files beside the logs.
         skip_unreadable: whether a log that cannot be read becomes a row of ``problems``, as long as another one can be read. A folder of logs may
             hold other files too. A file that the user named must be readable.
-        work: who reads the logs; ``None``: this process.
+        work: reads the logs; ``None`` if this process does.
 
     Raises:
         UnreadableInput: a log cannot be opened, or its format is not known; with ``skip_unreadable``: none of the logs can be read.
@@ -295,7 +295,7 @@ def open_path(path: Path, without: Collection[str] = (), *, work: Work | None = 
     Args:
         path: a folder of runs, a log, a folder of logs, or a folder in which `Dataset.save` wrote.
         without: of a saved dataset: columns of the results that the caller does not need.
-        work: who reads the logs; ``None``: this process.
+        work: reads the logs; ``None`` if this process does.
 
     Raises:
         UnreadableInput: there is nothing, or nothing that can be read.
@@ -318,7 +318,7 @@ def open_paths(paths: Sequence[Path], *, work: Work | None = None) -> Dataset:
 
     Args:
         paths: folders of runs, logs, folders of logs, or folders in which `Dataset.save` wrote.
-        work: who reads the logs; ``None``: this process.
+        work: reads the logs; ``None`` if this process does.
 
     Raises:
         UnreadableInput: one of them cannot be read, or is given twice.

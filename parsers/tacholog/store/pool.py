@@ -21,9 +21,9 @@ from tacholog.store.parts import Parts
 
 _Result = TypeVar("_Result")
 _CONNECT_S = 20
-_START_S = 300.0  # So long a process may take to start where the machine is busy.
-_LOOK_S = 2.0  # So often it is looked whether a cluster has workers.
-_WITHOUT_WORKERS_S = 30.0  # So long it may be without any: somebody may be starting them again.
+_START_S = 300.0  # So long a process may take to start on a busy machine.
+_LOOK_S = 2.0  # So often the workers of a cluster are counted.
+_WITHOUT_WORKERS_S = 30.0  # So long it may be without workers, which may be starting again.
 
 
 class Pool(Protocol):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from tacholog import terminal
+from tacholog.commands.shared.defaults import defaults
 from tacholog.installation import checkout
 
 if TYPE_CHECKING:
@@ -51,6 +55,30 @@ class Folder(click.Path):
         if self._must_exist and not path.exists():
             self.fail(f"{value}: no such folder", param, ctx)
         return path
+
+
+_RELEASE = re.compile(r"""^release\s*=\s*["']([^"'\n]{1,200})["']\s*(?:#.*)?$""", re.MULTILINE)
+_MOST_MANIFESTS = 20_000  # that are looked through while somebody waits at a shell
+
+
+def complete_release(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the releases that begin as a shell's user has typed, for completion; then the shell offers files too."""
+    roots = ctx.params.get("roots") or known_roots()
+    manifests = islice(chain.from_iterable(Path(root).rglob("run.toml") for root in roots), _MOST_MANIFESTS)
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in manifests if path.is_file())
+    releases = {match[1] for text in texts if (match := _RELEASE.search(text))}
+    found = [CompletionItem(release) for release in sorted(releases) if release.startswith(incomplete)]
+    return found or [CompletionItem(incomplete, type="file")]
+
+
+def known_roots() -> tuple[Path, ...]:
+    """Return the folders of `defaults`, else the ``data/`` of the checkout, and the campaigns in ``build/runs/``, the newest first."""
+    from tacholog.campaign import campaign_folders
+
+    if folders := defaults().folders():
+        return folders
+    root = checkout() or Path.cwd()
+    return tuple(path for path in (root / "data", *reversed(campaign_folders(root / "build" / "runs"))) if path.is_dir())
 
 
 def home() -> Path:
