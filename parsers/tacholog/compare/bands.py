@@ -220,7 +220,6 @@ class Drift(NamedTuple):
     ``days``: whether any of these sessions were made on different days.
     """
 
-    machines: tuple[str, ...]
     sessions: int
     least: float
     middle: float
@@ -229,19 +228,21 @@ class Drift(NamedTuple):
 
 
 def known_drift(roots: Iterable[Path]) -> Drift | None:
-    """How much one build is known to have drifted: the rows with medians, means and rates of all files below ``same-build/`` of these folders."""
+    """How much one build is known to have drifted: the rows with medians, means and rates of all files below ``same-build/`` of these folders.
+
+    Raises:
+        UnreadableInput: a file is not of this form.
+    """
     ratios: list[float] = []
-    machines: dict[str, None] = {}
     sessions: dict[str, str] = {}
     for path in sorted({file for root in roots for file in (root / FOLDER).glob("*.csv")}):
-        for by_row in _medians_of_sessions(read(path)):
-            ratios.append(max(by_row) / min(by_row) - 1)
-            machines[path.stem] = None
-        sessions |= {entry.session: (entry.start or "")[:10] for entry in read(path)}
+        entries = read(path)
+        ratios += [max(medians) / min(medians) - 1 for medians in _medians_of_sessions(entries)]
+        sessions |= {entry.session: (entry.start or "")[:10] for entry in entries}
     if not ratios:
         return None
     ratios.sort()
-    return Drift(tuple(machines), len(sessions), ratios[0], ratios[len(ratios) // 2], ratios[-1], days=len({*sessions.values()}) > 1)
+    return Drift(len(sessions), ratios[0], ratios[len(ratios) // 2], ratios[-1], days=len({*sessions.values()}) > 1)
 
 
 def _medians_of_sessions(entries: Iterable[Calibration]) -> list[list[float]]:

@@ -307,7 +307,7 @@ class ComparisonWarning(msgspec.Struct, frozen=True):
     """A warning that a reader must see before the rows: a code, and the values in its sentence.
 
     ``count`` is a number of rows, runs, pairs or sessions, ``planned`` how many there should be. ``side`` is old or new, or the name of a side.
-    ``names`` are fields, metrics or machines. ``percents`` are shares of a value.
+    ``names`` are fields or metrics. ``percents`` are shares of a value.
     """
 
     code: str

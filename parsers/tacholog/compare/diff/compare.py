@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
-from tacholog.compare.bands import Drift, SameBuildBands
+from tacholog.compare.bands import SameBuildBands, known_drift
 from tacholog.compare.comparable import CODES, MACHINE, SETTING_PREFIX, SETTINGS, Judgement, judge
 from tacholog.compare.diff.cells import (
     CONDITIONS,
@@ -101,7 +102,7 @@ def compare(
     names: tuple[str, str] = ("old", "new"),
     everything: bool = True,
     measured: SameBuildBands | None = None,
-    drift: Drift | None = None,
+    band_roots: Sequence[Path] = (),
 ) -> Comparison:
     """Compare two sets of runs.
 
@@ -112,7 +113,7 @@ def compare(
         names: the names of the two sides.
         everything: whether the comparison also holds the numbers that are never tested.
         measured: the band of one build on this machine, if somebody measured it.
-        drift: how much one build drifted on machines that are known, if any.
+        band_roots: folders with the bands of other machines: how far one build drifted there is stated where nothing is known of this machine.
     """
     policy = _across_libraries(policy, old, new)
     machines = machine_names(old, new)
@@ -146,7 +147,11 @@ def compare(
         *_sizes_unstated(old, new, names),
         *common.warnings,
         *plan_warnings(roots),
-        *(_drift_warning(comparison, losses, drift) if measured is None and not policy.same_build_percent and not (controls and controls.judged) else ()),
+        *(
+            _drift_warning(comparison, losses, band_roots)
+            if measured is None and not policy.same_build_percent and not (controls and controls.judged)
+            else ()
+        ),
         *_hints(comparison),
     )
     return msgspec.structs.replace(
@@ -176,16 +181,17 @@ class RunLists(NamedTuple):
     codes: Integers
 
 
-def _drift_warning(comparison: Comparison, losses: Sequence[Loss], drift: Drift | None) -> tuple[ComparisonWarning, ...]:
+def _drift_warning(comparison: Comparison, losses: Sequence[Loss], roots: Sequence[Path]) -> tuple[ComparisonWarning, ...]:
     """How much one build drifted on machines that are known, if rows differ and neither a band nor controls say what this machine does."""
     differs = any(row.verdict in DIFFERS for row in (*comparison.rows, *losses))
     if not differs:
         return ()
+    drift = known_drift(roots)
     if drift is None:
         return (ComparisonWarning("no_band"),)
     percents = tuple(100 * share for share in (drift.least, drift.middle, drift.most))
     code = "drift_between_days" if drift.days else "drift_within_a_day"
-    return (ComparisonWarning(code, drift.sessions, names=drift.machines, percents=percents),)
+    return (ComparisonWarning(code, drift.sessions, percents=percents),)
 
 
 def _sides_without_figures(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
