@@ -140,6 +140,7 @@ def compare(
     losses = loss_rows(cells, lossy_pairs, _judge(cells, lossy_pairs, profiles, policy), (runs.order, runs.codes), policy, host_changed=host_changed)
     if host_changed:
         losses = losses_within_host(losses)
+    knows_drift = measured is not None or policy.same_build_percent or (controls and controls.judged)
     warnings = (
         *(() if common.are_all else comparison.warnings),
         *_sides_without_figures(comparison),
@@ -147,11 +148,7 @@ def compare(
         *_sizes_unstated(old, new, names),
         *common.warnings,
         *plan_warnings(roots),
-        *(
-            _drift_warning(comparison, losses, band_roots)
-            if measured is None and not policy.same_build_percent and not (controls and controls.judged)
-            else ()
-        ),
+        *(() if knows_drift else _drift_warning(comparison, losses, band_roots)),
         *_hints(comparison),
     )
     return msgspec.structs.replace(
@@ -464,8 +461,9 @@ def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
     """The exit code of a diff: 0, or the highest of the codes that apply.
 
     4: nothing was compared but runs with themselves, or no row of a gate. ``worse`` and ``inconclusive`` ask for tests, so without any test the code
-    is 4 too: 0 would say that the tests found nothing. ``differs`` asks for a test, or for sides whose difference could be judged out of turn. 3: a
-    row is worse (``worse``), measured worse or better (``differs``), or too noisy to tell or has too few pairs (``inconclusive``). 5: figures contradict each other, are impossible, or stand where more than 1 % was lost (``implausible``).
+    is 4 too: 0 would say that the tests found nothing. ``differs`` asks for a test, or for a row that says whether the measurements differ. 3: a row
+    is worse (``worse``), was measured worse or better (``differs``), or is too noisy to tell or has too few pairs (``inconclusive``). 5: figures
+    contradict each other, are impossible, or stand where more than 1 % was lost (``implausible``).
     """
     implausible = any(
         row.verdict in ("invalid", "lossy") and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in comparison.rows

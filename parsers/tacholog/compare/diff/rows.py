@@ -234,7 +234,7 @@ def _shift(arrays: RowArrays) -> Shift:
 
 
 def _side_limit(arrays: RowArrays) -> Floats:
-    """The threshold of sides that did not take turns, on the side of 1 that the row is on; of no difference, the largest shift that counts as none."""
+    """The threshold of sides that did not take turns, in the direction of the change; where none was seen, the largest shift that counts as none."""
     if arrays.sides is None or arrays.side_limits is None:
         return arrays.limits.least
     low, high = arrays.side_limits

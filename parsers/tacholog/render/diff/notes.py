@@ -69,11 +69,11 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
 
 _HOPELESS: Mapping[str, str] = MappingProxyType(
     {
-        "order_confounded": "More runs of this kind can only show whether the two measurements differ, not whether the release is the cause: all runs "
-        "of one side were made before those of the other, so anything else that changed meanwhile looks like a change of the release. tacholog ab "
-        "tells, or at least six sessions a side that take turns.",
-        "order_unknown": "More runs of this kind can only show whether the two measurements differ, not whether the release is the cause: the runs do "
-        "not state when they were made (start_time in run.toml).",
+        "order_confounded": "More runs of this kind can only show whether the two measurements differ, not whether the release is the cause: all "
+        "runs of one side were made before those of the other, so anything else that changed meanwhile looks like a change of the release. tacholog "
+        "ab tells, or at least six sessions a side that take turns.",
+        "order_unknown": "More runs of this kind can only show whether the two measurements differ, not whether the release is the cause: the runs "
+        "do not state when they were made (start_time in run.toml).",
     }
 )
 

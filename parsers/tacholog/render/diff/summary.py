@@ -470,8 +470,8 @@ class LargestChange(msgspec.Struct, frozen=True):
 def moved_most(comparison: Comparison, most: int = 3) -> list[LargestChange]:
     """Return the rows that moved most, the largest change first.
 
-    Rows that are worse or better come from tests. Only if there are none, rows that were measured worse or better stand in, then rows without a test. Medians and means come before
-    tails, which are the weakest evidence.
+    Rows that are worse or better come from tests. Only if there are none, rows that were measured worse or better stand in, then rows without a test.
+    Medians and means come before tails, which are the weakest evidence.
     """
     several = len({row.key.system for row in comparison.rows}) > 1
     kinds: tuple[tuple[Verdict, ...], ...] = (("worse", "better"), DIFFERS, (_UNTESTED,))
