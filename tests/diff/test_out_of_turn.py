@@ -29,7 +29,13 @@ RATE = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "
 
 
 def two_days(
-    old: Floats, new: Floats, *, measured: SameBuildBands | None = None, band_roots: tuple[Path, ...] = (), timed: bool = True, **stated: Any
+    old: Floats,
+    new: Floats,
+    *,
+    measured: SameBuildBands | None = None,
+    band_roots: tuple[Path, ...] = (),
+    timed: bool = True,
+    **stated: Any,  # noqa: ANN401 - any column
 ) -> Comparison:
     """A comparison of two blocks of runs, one made after the other. ``stated`` are columns of the results or the runs."""
     days = (0, 1000)
