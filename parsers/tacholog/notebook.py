@@ -38,8 +38,9 @@ class LoadedRuns(Dataset, frozen=True):
         import pandas as pd
 
         from tacholog.render.answers import sentences
+        from tacholog.runs.questions import Question
         from tacholog.view.factors import measured
-        from tacholog.view.questions import Question, answer
+        from tacholog.view.questions import answer
 
         divisions = (by,) if isinstance(by, str) else tuple(by)
         chosen = {name: str(value) for name, value in (where or {}).items()}

@@ -17,9 +17,9 @@ from tacholog.compare.comparable import CONDITIONS, judge
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.render.diff.words import remark
+from tacholog.render.links import Links
 from tacholog.render.tables.comparison import compare as page_that_compares
 from tacholog.render.tables.sizes import side_by_side
-from tacholog.render.tables.tables import Links
 from tacholog.schema.conditions import CONDITIONS as DECLARED
 from tacholog.store.frames import Dataset
 from tacholog.view.comparison import comparison

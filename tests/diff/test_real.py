@@ -12,7 +12,7 @@ from tacholog.compare.result import Comparison, ComparisonRow, ComparisonWarning
 from tacholog.compare.sides import find
 from tacholog.render.diff.page import links_of
 from tacholog.render.diff.summary import unstated_words
-from tacholog.render.tables.tables import Links
+from tacholog.render.links import Links
 from tacholog.store.load import load
 from tacholog.view.page_index import PageIndex
 from tacholog.view.views import view_of

@@ -11,9 +11,9 @@ from tests.command import run_tacholog_text
 import tacholog
 from tacholog.render.figures.figures import sustained_over_size
 from tacholog.render.html import Html
-from tacholog.render.tables.columns import columns_of
+from tacholog.render.links import Links
+from tacholog.render.tables.results import columns_of
 from tacholog.render.tables.summary import sustain_summary
-from tacholog.render.tables.tables import Links
 from tacholog.render.tables.trials import trials_tables
 from tacholog.view.views import Selection, view_of
 

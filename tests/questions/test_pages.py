@@ -89,8 +89,8 @@ def test_the_owner_of_a_site_asks_and_readers_see_what_is_not_shown(tmp_path: Pa
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ('subject = "plugin"', "site.toml: questions[0]: no field 'plugin' (is label.plugin meant?)"),
-        ('subject = "label.plugin"\nmetric = "jitter:mean"', "site.toml: questions[0]: no run states jitter:mean"),
+        ('subject = "plugin"', "questions[0]: no field 'plugin' (is label.plugin meant?)"),
+        ('subject = "label.plugin"\nmetric = "jitter:mean"', "questions[0]: no run states jitter:mean"),
         ('subject = "label.plugin"\nmetrc = "jitter"', "metrc"),
     ],
 )
@@ -102,6 +102,35 @@ def test_a_question_that_cannot_be_asked_is_refused_with_its_place(question: str
 
     assert result.returncode == 2
     assert message in result.stderr
+
+
+def test_a_campaign_asks_what_it_was_made_to_find_out(tmp_path: Path) -> None:
+    DATASETS["single"](tmp_path / "logs")
+    (tmp_path / "which.toml").write_text(
+        f"""system = "Bus"
+tool = "cat"
+repetitions = 1
+log = "client.log"
+format = "sockperf"
+command = ["cat", "{tmp_path}/logs/only/client.log"]
+
+[[runs]]
+name = "a"
+conditions = {{ payload_bytes = 64 }}
+
+[[questions]]
+title = "How fast is the bus?"
+subject = "system"
+""",
+        encoding="utf-8",
+    )
+    measured = run_tacholog_text("bench", tmp_path / "which.toml", "--output", tmp_path / "runs", "--no-control")
+    (folder,) = (tmp_path / "runs").iterdir()
+
+    result = run_tacholog_text("report", folder, "--output", tmp_path / "site")
+
+    assert result.returncode == 0, measured.stderr + result.stderr
+    assert "How fast is the bus? The median latency of Bus is 11.5 µs." in text_of(tmp_path / "site" / "index.html").replace(" # ", " ")
 
 
 def test_no_page_is_called_not_stated(lossy: Path) -> None:

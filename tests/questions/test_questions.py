@@ -11,10 +11,11 @@ from tests.questions.datasets import DATASETS, run
 from tacholog.errors import TachologError
 from tacholog.render.answers import answer_table, as_json, choice_sentences, figures, missing_sentences, question_title, sentences
 from tacholog.render.table import terminal
+from tacholog.runs.questions import Question
 from tacholog.store.load import open_paths
 from tacholog.view.chosen_questions import questions_for
 from tacholog.view.factors import measured
-from tacholog.view.questions import Answer, Case, Question, answer
+from tacholog.view.questions import Answer, Case, answer
 
 
 def made(name: str, folder: Path) -> Path:

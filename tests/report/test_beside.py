@@ -11,8 +11,8 @@ from tests.report.test_label_pages import dead_links
 from tests.unpacked import pieces_of
 
 from tacholog.render.html import Html
-from tacholog.render.tables.beside import ROWS_AT_ONCE, Slice, beside
-from tacholog.render.tables.tables import Links
+from tacholog.render.links import Links
+from tacholog.render.tables.sizes import ROWS_AT_ONCE, SizeTable, systems_side_by_side
 from tacholog.runs.manifest import Manifest
 from tacholog.runs.moments import last_day
 from tacholog.site.build import build_site
@@ -35,15 +35,15 @@ def add_systems(root: Path, count: int, log: str = NATIVE.read_text()) -> None:
         add_run(root, f"run-{number:03d}", log, manifest)
 
 
-def shown_and_folded(root: Path) -> tuple[str, list[tuple[Slice, str]]]:
+def shown_and_folded(root: Path) -> tuple[str, list[tuple[SizeTable, str]]]:
     """The HTML of the page, and that of each folded table."""
-    folded: list[tuple[Slice, str]] = []
+    folded: list[tuple[SizeTable, str]] = []
 
-    def fold(of: Slice, content: Html) -> Html:
+    def fold(of: SizeTable, content: Html) -> Html:
         folded.append((of, str(content)))
         return Html()
 
-    return str(beside(view_of(load([root])), page_index([]), Links("logs"), "beside", fold)), folded
+    return str(systems_side_by_side(view_of(load([root])), page_index([]), Links("logs"), "beside", fold)), folded
 
 
 def test_the_page_holds_the_first_rows_of_the_smallest_size_and_folds_the_others(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 from tests.report.conftest import FIRST, LOSSY, add_run, rti
 
 from tacholog.render.evidence import evidence_lines
-from tacholog.render.figures.cost import latency_over_cost
+from tacholog.render.figures.figures import latency_over_cost
+from tacholog.render.links import Links
 from tacholog.render.tables.cost import cost_table
 from tacholog.render.tables.sizes import sizes_table
-from tacholog.render.tables.tables import Links
 from tacholog.runs.disturbance import Limits
 from tacholog.runs.manifest import Manifest
 from tacholog.store.load import load

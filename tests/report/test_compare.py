@@ -13,8 +13,8 @@ import msgspec
 import pytest
 from tests.report.conftest import FIRST, add_run, rti
 
+from tacholog.render.links import Links
 from tacholog.render.tables.comparison import compare
-from tacholog.render.tables.tables import Links
 from tacholog.store.load import load
 from tacholog.view.page_index import PageIndex
 from tacholog.view.views import view_of

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from tacholog.render.figures.distribution import distribution_of, distributions_of
 from tacholog.render.figures.figures import Figure, latency_over_size
-from tacholog.render.figures.plots import plot
-from tacholog.render.figures.spec import spec
+from tacholog.render.figures.plots import plot, spec
+from tacholog.render.figures.run_curves import distribution_of, distributions_of
 from tacholog.render.figures.svg import draw
+from tacholog.render.links import Links
 from tacholog.render.tables.summary import latency_summary
-from tacholog.render.tables.tables import Links
 from tacholog.store.load import load_logs
 from tacholog.view.results import ResultRow
 from tacholog.view.series import series_of

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from tacholog.render.home.page import machines_at_home
-from tacholog.render.home.panels import apart, line_names
-from tacholog.render.tables.tables import Links
+from tacholog.render.home.panels import line_names, spread_labels
+from tacholog.render.links import Links
 from tacholog.runs.manifest import Host
 from tacholog.schema.conditions import Conditions
 from tacholog.site.for_programs import CHANGES_FEED, RELEASES_FEED, Feed, FeedEntry, newest_change
@@ -562,7 +562,7 @@ def test_a_name_beside_a_line_is_never_so_long_that_it_lies_over_the_next_plot()
 
 
 def test_names_of_lines_that_end_together_do_not_lie_on_one_another() -> None:
-    found = apart({"a": 100.0, "b": 101.0, "c": 137.0, "d": 138.0}, 18.0, 138.0)
+    found = spread_labels({"a": 100.0, "b": 101.0, "c": 137.0, "d": 138.0}, 18.0, 138.0)
 
     assert list(found) == ["a", "b", "c", "d"]
     places = list(found.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tacholog.render.figures.figures import Figure
-from tacholog.render.figures.intervals import interval_figures
+from tacholog.render.figures.run_curves import interval_figures
 from tacholog.store.load import load_logs
 from tacholog.view.views import view_of
 

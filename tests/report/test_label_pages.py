@@ -13,10 +13,11 @@ import pytest
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.privacy.settings import Privacy
+from tacholog.render.links import Links
 from tacholog.render.tables.definitions import shared_conditions
 from tacholog.render.tables.logs import OfferedLog, runs_table
-from tacholog.render.tables.overview import overview
-from tacholog.render.tables.tables import Links, numbers_anchor
+from tacholog.render.tables.rankings import overview
+from tacholog.render.tables.results import numbers_anchor
 from tacholog.runs.labels import labels_asked
 from tacholog.runs.manifest import Host, LogFile, Manifest, write
 from tacholog.schema.conditions import StatedConditions

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tacholog.render.inline import printed_at, with_anchors
+from tacholog.render.number_spans import printed_at, with_anchors
 from tacholog.site.log_pages import labels_of, log_page
 from tacholog.store.load import load_logs
 from tacholog.view.results import ResultRow, RunRow

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.report.test_rows_of_runs import LATENCY, NATS, UDP, add, series_in, table_in
 
-from tacholog.render.tables.beside import beside
-from tacholog.render.tables.loss import loss_line
+from tacholog.render.links import Links
+from tacholog.render.tables.results import loss_line
+from tacholog.render.tables.sizes import systems_side_by_side
 from tacholog.render.tables.summary import throughput_summary
-from tacholog.render.tables.tables import Links
 from tacholog.site.build import build_site
 from tacholog.site.verification.site import verify_site
 from tacholog.store.load import load
@@ -21,7 +21,7 @@ from tacholog.view.views import view_of
 
 def beside_in(root: Path) -> str:
     """All tables of the page that sets systems side by side."""
-    return str(beside(view_of(load([root])), page_index([]), Links("logs"), "b", lambda _, content: content))
+    return str(systems_side_by_side(view_of(load([root])), page_index([]), Links("logs"), "b", lambda _, content: content))
 
 
 def test_beside_a_rate_stands_how_many_messages_it_lost(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ from tacholog.compare.sides import of_release
 from tacholog.render.diff.document import sections
 from tacholog.render.diff.summary import curve_words
 from tacholog.render.home.panels import names_of
+from tacholog.render.links import Links
 from tacholog.render.tables.history import history
 from tacholog.render.tables.releases import releases_table
-from tacholog.render.tables.tables import Links
 from tacholog.site.downloads import download_links
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load, load_logs

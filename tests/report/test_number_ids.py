@@ -14,9 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from tacholog.commands.export import export
-from tacholog.render.inline import number_anchor
-from tacholog.render.tables.tables import Links
-from tacholog.render.targets import Targets
+from tacholog.render.links import Links, Targets
+from tacholog.render.number_spans import number_anchor
 from tacholog.site.build import build_site
 from tacholog.site.downloads import ALL
 from tacholog.site.verification.site import verify_site

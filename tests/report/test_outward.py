@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacholog.errors import UnreadableInput
-from tacholog.render.outward import Source, is_web_address, out_link, sources_list
+from tacholog.render.links import SourceDocument, is_web_address, out_link, sources_list
 from tacholog.site.settings import read_settings
 
 HOSTILE = (
@@ -47,7 +47,8 @@ def test_a_web_address_is_a_link_that_hands_nothing_on() -> None:
 
 
 def test_a_document_without_an_address_is_named_without_a_link() -> None:
-    found = sources_list([Source("RTI", "Results", "summary.md"), Source("eCAL", "More", "b.rst", "https://example.org/b")], "javascript:x")
+    documents = [SourceDocument("RTI", "Results", "summary.md"), SourceDocument("eCAL", "More", "b.rst", "https://example.org/b")]
+    found = sources_list(documents, "javascript:x")
 
     assert found == (
         '<ul class="simple stat-label"><li>RTI: <cite>Results</cite> (summary.md)</li>'

@@ -12,10 +12,9 @@ import pytest
 from tests.report.conftest import LOSSY, add_run, rti
 from tests.samples import FORMATS
 
-from tacholog.render.tables.overview import overview
-from tacholog.render.tables.rankings import rankings
+from tacholog.render.links import Links
+from tacholog.render.tables.rankings import overview, rankings
 from tacholog.render.tables.summary import latency_summary, throughput_summary
-from tacholog.render.tables.tables import Links
 from tacholog.schema.conditions import Conditions
 from tacholog.store.load import load
 from tacholog.view.comparison import comparison

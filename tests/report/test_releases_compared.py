@@ -18,9 +18,9 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.sides import find, of_release, read_renames, renamed
 from tacholog.errors import UnreadableInput
+from tacholog.render.links import Links
 from tacholog.render.tables.history import why_it_begins
 from tacholog.render.tables.releases import releases_table
-from tacholog.render.tables.tables import Links
 from tacholog.runs.manifest import Host, read_host, read_manifest, write
 from tacholog.site.build import build_site
 from tacholog.store.load import load

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tacholog.render.remarks import remarks
+from tacholog.render.evidence import remarks
 from tacholog.runs.manifest import Manifest
 from tacholog.view.results import RunRow
 

@@ -10,10 +10,11 @@ import pytest
 
 from tacholog.render.figures.figures import latency_over_size, words_of
 from tacholog.render.figures.svg import draw
-from tacholog.render.tables.groups import group_table
+from tacholog.render.links import Links
+from tacholog.render.tables.rankings import group_table
+from tacholog.render.tables.results import numbers_tables
 from tacholog.render.tables.sizes import sizes_table
 from tacholog.render.tables.summary import latency_summary
-from tacholog.render.tables.tables import Links, numbers
 from tacholog.schema.conditions import Conditions
 from tacholog.view.ranking_groups import Group, SystemSeries, groups, leaders, ordered, rank_key, standing
 from tacholog.view.results import ResultRow, RunRow
@@ -55,7 +56,7 @@ def test_a_percentile_that_only_some_runs_state_has_no_median() -> None:
     assert cell.value is None
     assert cell.coverage == (1, 3, 3)
     assert series.cells("latency", "p99")[64].value == 470.0
-    assert "stated in 2 of 3 runs" in numbers([series], Links(), "t")
+    assert "stated in 2 of 3 runs" in numbers_tables([series], Links(), "t")
 
 
 def test_a_run_that_measured_twice_is_one_run_and_two_measurements() -> None:
@@ -63,7 +64,7 @@ def test_a_run_that_measured_twice_is_one_run_and_two_measurements() -> None:
 
     (series,) = series_of([*twice, *results_of("run-1", PRINTED[2])])
 
-    html = numbers([series], Links(), "t")
+    html = numbers_tables([series], Links(), "t")
     assert "stated in 2 of 3 measurements in 2 runs: no median of all of them" in html
     assert "of 3 runs" not in html
 
@@ -90,7 +91,7 @@ def test_numbers_of_one_run_may_stand_in_several_of_its_lines() -> None:
 def test_a_median_leads_to_the_line_of_the_run_in_the_middle_and_its_range_to_the_numbers_of_each_run() -> None:
     (series,) = series_of(result for index, values in enumerate(PRINTED) for result in results_of(f"run-{index}", values, line=index + 1))
 
-    shown = str(numbers([series], Links("logs"), "t"))
+    shown = str(numbers_tables([series], Links("logs"), "t"))
     row = shown[shown.index("<tbody>") : shown.index("</tr>", shown.index("<tbody>"))]
 
     assert '<a href="doc:logs/run-2/a#L3:latency.p50">0.355</a>' in row  # of 0.362, 0.351 and 0.355 us
@@ -101,7 +102,7 @@ def test_a_median_leads_to_the_line_of_the_run_in_the_middle_and_its_range_to_th
 def test_without_pages_of_logs_neither_a_median_nor_its_range_is_a_link() -> None:
     (series,) = series_of(result for index, values in enumerate(PRINTED) for result in results_of(f"run-{index}", values))
 
-    assert '<span class="tl-range">0.351\u20130.362</span>' in numbers([series], Links(), "t")
+    assert '<span class="tl-range">0.351\u20130.362</span>' in numbers_tables([series], Links(), "t")
 
 
 # Median latencies of 64 bytes between two threads, in ns, as six runs of data/own printed them: three on one core, three on two.
@@ -135,7 +136,7 @@ def test_the_median_of_an_even_number_of_runs_is_the_worse_of_the_two_in_the_mid
     cell = series.cells("latency", "p50")[64]
 
     assert (cell.value, cell.result.value, cell.result.line) == (362.0, 362.0, 2)
-    assert '<a href="doc:logs/run-1/a#L2:latency.p50">0.362</a>' in str(numbers([series], Links("logs"), "t"))
+    assert '<a href="doc:logs/run-1/a#L2:latency.p50">0.362</a>' in str(numbers_tables([series], Links("logs"), "t"))
     assert words_of(cell, "ns") == "362\u00a0ns (median of 4 runs, 351\u00a0ns to 400\u00a0ns)"
 
 
@@ -152,7 +153,7 @@ def test_runs_that_fall_into_two_groups_are_shown_as_two_each_by_the_value_of_on
 
 
 def test_a_table_links_the_number_of_either_group_and_says_how_many_runs_are_in_it() -> None:
-    shown = str(numbers([runs_of(TWO_GROUPS)], Links("logs"), "t"))
+    shown = str(numbers_tables([runs_of(TWO_GROUPS)], Links("logs"), "t"))
     row = shown[shown.index("<tbody>") : shown.index("</tr>", shown.index("<tbody>"))]
 
     assert '<a href="doc:logs/run-3/a#L4:latency.p50">0.14</a>' in row
@@ -162,11 +163,11 @@ def test_a_table_links_the_number_of_either_group_and_says_how_many_runs_are_in_
 
 
 def test_a_table_shows_two_groups_as_a_dot_for_each_run_on_a_line_from_the_lowest_to_the_highest() -> None:
-    shown = str(numbers([runs_of(TWO_GROUPS)], Links("logs"), "t"))
+    shown = str(numbers_tables([runs_of(TWO_GROUPS)], Links("logs"), "t"))
 
     # 131, 140, 141, 571, 581 and 591 ns, on a line from 4 to 96
     assert '<path d="M4.0 5h0M5.8 5h0M6.0 5h0M92.0 5h0M94.0 5h0M96.0 5h0" class="tl-dots"/>' in shown
-    assert 'class="tl-strip"' not in str(numbers([runs_of(TWO_GROUPS[:3])], Links("logs"), "t"))
+    assert 'class="tl-strip"' not in str(numbers_tables([runs_of(TWO_GROUPS[:3])], Links("logs"), "t"))
 
 
 def test_a_sentence_names_both_groups() -> None:
@@ -258,7 +259,7 @@ def test_a_table_highlights_both_groups_where_the_worse_one_is_among_the_best_an
 def test_a_note_says_that_only_some_runs_have_a_mark_only_where_this_is_so() -> None:
     def said(*marks: tuple[str, ...]) -> str:
         results = [msgspec.structs.replace(result, marks=own) for result, own in zip(runs_of(MOSQUITTO[: len(marks)]).results, marks, strict=True)]
-        return re.sub("<[^>]*>", "", str(numbers(series_of(results), Links(), "t")))
+        return re.sub("<[^>]*>", "", str(numbers_tables(series_of(results), Links(), "t")))
 
     words = "Some numbers have this mark because of only some of their runs."
     assert words not in said(("undersampled",), ("undersampled",))
@@ -272,7 +273,7 @@ def test_a_percentile_that_needs_more_samples_than_the_run_took_is_not_called_no
     (series,) = series_of(results)
 
     assert series.absent("latency", "p99.99", 64) == words
-    assert f">{words}</" in numbers([series], Links(), "t")
+    assert f">{words}</" in numbers_tables([series], Links(), "t")
     assert series.absent("latency", "max", 64) == "not stated"
 
 

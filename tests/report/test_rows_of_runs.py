@@ -10,9 +10,10 @@ from tests.report.conftest import add_run
 
 from tacholog.render.figures.figures import words_of
 from tacholog.render.html import Html
-from tacholog.render.tables.groups import group_table
+from tacholog.render.links import Links
+from tacholog.render.tables.rankings import group_table
+from tacholog.render.tables.results import numbers_tables
 from tacholog.render.tables.sizes import side_by_side, sizes_table
-from tacholog.render.tables.tables import Links, numbers
 from tacholog.runs.manifest import Manifest
 from tacholog.schema.conditions import Conditions
 from tacholog.store.load import load
@@ -51,7 +52,7 @@ def test_a_run_is_counted_once_and_its_processor_time_stands_in_its_row(tmp_path
         add(tmp_path, name, NATS)
     (series,) = series_in(tmp_path)
 
-    shown = numbers([series], Links("logs"), "t")
+    shown = numbers_tables([series], Links("logs"), "t")
 
     heads, *medians = table_in(shown, "Throughput numbers")
     assert [(row[0], row[heads.index("runs")]) for row in medians] == [("64\u00a0B", "2"), ("64\u00a0KiB", "2")]
@@ -71,7 +72,7 @@ def test_a_run_that_measured_a_size_twice_is_one_run_with_a_row_for_each_time(tm
     add(tmp_path, "1", NATS.replace("payload_bytes=65536", "payload_bytes=64"))
     (series,) = series_in(tmp_path)
 
-    shown = numbers([series], Links("logs"), "t")
+    shown = numbers_tables([series], Links("logs"), "t")
 
     heads, (_, *cells) = table_in(shown, "Throughput numbers")
     assert cells[heads.index("runs") - 1] == "1"
@@ -110,7 +111,7 @@ def test_a_percentile_of_too_few_samples_is_called_so_in_every_table(tmp_path: P
     series = series_in(tmp_path)
 
     assert table_in(sizes_table(series, Links(), "s"), "Latency by message size")[2][2] == "too few samples"
-    heads, *rows = table_in(numbers(series, Links(), "n"), "Latency numbers")
+    heads, *rows = table_in(numbers_tables(series, Links(), "n"), "Latency numbers")
     at = next(at for at, head in enumerate(heads) if head.startswith("99 %"))
     assert [row[at] for row in rows] == ["913", "too few samples"]
 
@@ -153,8 +154,8 @@ def test_a_table_of_medians_of_counts_says_once_that_they_do_not_add_up(tmp_path
     add(tmp_path / "alone", "1", UDP)
 
     words = "Each column has a median of its own, so sent minus received need not be lost."
-    assert str(numbers(series_in(tmp_path / "repeated"), Links(), "t")).count(words) == 1
-    assert words not in numbers(series_in(tmp_path / "alone"), Links(), "t")
+    assert str(numbers_tables(series_in(tmp_path / "repeated"), Links(), "t")).count(words) == 1
+    assert words not in numbers_tables(series_in(tmp_path / "alone"), Links(), "t")
 
 
 def test_a_release_stands_before_its_candidate_which_was_made_earlier(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tacholog.render.hover import more_of
+from tacholog.render.figures.figures import more_of
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import Cell
 

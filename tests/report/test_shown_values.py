@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.report.walker import Walk, points, walk
 
-from tacholog.render.named_statistics import STATISTICS
+from tacholog.render.tables.definitions import STATISTICS
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

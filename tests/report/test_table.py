@@ -6,13 +6,13 @@ import csv
 import re
 
 from tacholog.render.html import tag
-from tacholog.render.table import Cell, Column, Row, Table, as_csv, empty, exact, head, html, markdown, scroller, terminal, words_table
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, as_csv, empty, exact, head, html, markdown, scroller, terminal, words_table
 
 HOSTILE = '<b onmouseover="x">|`$\x1b[2J'
-COLUMNS = [Column("size"), Column("median", "µs", align="right"), Column("remark")]
+COLUMNS = [TableColumn("size"), TableColumn("median", "µs", align="right"), TableColumn("remark")]
 ROWS = [
-    Row([head("64 B", value=64), Cell("9.6", exact(9600.0), "doc:log#L3", "9.1\u201311", pad="0", title="9 600 ns"), Cell("steady")]),
-    Row([head("1 KiB", value=1024), empty("not stated", marks=("loss",)), Cell("few runs")], "tl-alike"),
+    TableRow([head("64 B", value=64), TableCell("9.6", exact(9600.0), "doc:log#L3", "9.1\u201311", pad="0", title="9 600 ns"), TableCell("steady")]),
+    TableRow([head("1 KiB", value=1024), empty("not stated", marks=("loss",)), TableCell("few runs")], "tl-alike"),
 ]
 TABLE = Table("Latency", COLUMNS, [ROWS], "tl-table", "here")
 
@@ -44,8 +44,8 @@ def test_a_table_scrolls_in_a_region_with_its_name() -> None:
 
 
 def test_text_of_strangers_stays_text_in_every_writer() -> None:
-    cell = Cell(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, title=HOSTILE, class_=HOSTILE, head=HOSTILE, pad=HOSTILE)
-    table = Table(HOSTILE, [Column(HOSTILE, HOSTILE, HOSTILE, HOSTILE)], [[Row([cell], HOSTILE)]], HOSTILE, HOSTILE)
+    cell = TableCell(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, title=HOSTILE, class_=HOSTILE, head=HOSTILE, pad=HOSTILE)
+    table = Table(HOSTILE, [TableColumn(HOSTILE, HOSTILE, HOSTILE, HOSTILE)], [[TableRow([cell], HOSTILE)]], HOSTILE, HOSTILE)
     page = str(scroller(table))
 
     assert "<b" not in page
@@ -57,20 +57,20 @@ def test_text_of_strangers_stays_text_in_every_writer() -> None:
 
 
 def test_markdown_has_the_same_cells_and_sets_off_the_best() -> None:
-    best = TABLE._replace(bodies=[[Row([head("64 B"), Cell("9.6", best=True), Cell("steady")])]])
+    best = TABLE._replace(bodies=[[TableRow([head("64 B"), TableCell("9.6", best=True), TableCell("steady")])]])
 
     assert markdown(TABLE) == ["| size | median | remark |", "|---|--:|---|", "| 64 B | 9.6 | steady |", "| 1 KiB | not stated | few runs |"]
     assert markdown(best)[2] == "| 64 B | **9.6** | steady |"
 
 
 def test_a_terminal_gets_aligned_columns_without_those_that_say_nothing() -> None:
-    silent = TABLE._replace(columns=[*COLUMNS, Column("note")], bodies=[[Row([*row.cells, Cell("-")]) for row in ROWS]])
+    silent = TABLE._replace(columns=[*COLUMNS, TableColumn("note")], bodies=[[TableRow([*row.cells, TableCell("-")]) for row in ROWS]])
 
     assert terminal(silent) == ["size       median  remark", "64 B          9.6  steady", "1 KiB  not stated  few runs"]
 
 
 def test_csv_has_numbers_in_full_and_nothing_where_there_is_none() -> None:
-    formula = TABLE._replace(bodies=[[*ROWS, Row([head("=1+1"), Cell("2"), Cell()])]])
+    formula = TABLE._replace(bodies=[[*ROWS, TableRow([head("=1+1"), TableCell("2"), TableCell()])]])
 
     assert list(csv.reader(as_csv(formula).splitlines())) == [
         ["size", "median [µs]", "remark"],

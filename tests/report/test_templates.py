@@ -9,7 +9,7 @@ from jinja2 import TemplateError, nodes
 from markupsafe import Markup
 
 from tacholog.installation import templates_dir
-from tacholog.render.table import Cell, Column, Row, Table, html
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, html
 from tacholog.render.templates import html_templates
 
 HOSTILE = "<script>\n```\n{{ 7*7 }}"
@@ -60,7 +60,7 @@ def test_a_value_is_escaped_wherever_a_template_carries_it(source: str) -> None:
 
 def test_a_value_is_escaped_once() -> None:
     assert html_templates().from_string("{% macro shown() %}{{ value }}{% endmacro %}{{ shown() }}").render(value="1 < 2") == "1 &lt; 2"
-    assert "<td>1 &lt; 2</td>" in html(Table("", [Column()], [[Row([Cell("1 < 2")])]]))
+    assert "<td>1 &lt; 2</td>" in html(Table("", [TableColumn()], [[TableRow([TableCell("1 < 2")])]]))
 
 
 def test_what_was_unescaped_is_text_again() -> None:

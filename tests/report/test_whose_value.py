@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tacholog.compare.result import RowKey
-from tacholog.render.tables.history import finder
-from tacholog.render.tables.tables import Links
+from tacholog.render.links import Links
+from tacholog.render.tables.history import link_finder
 from tacholog.store.load import load
 from tacholog.view.views import View, view_of
 
@@ -19,7 +19,7 @@ def shared_memory(checkout: Path, release: str) -> View:
 
 
 def test_a_median_leads_to_a_run_of_its_own_campaign_and_not_to_a_control(checkout: Path) -> None:
-    find = finder(shared_memory(checkout, "0.4.0"), Links("logs"))
+    find = link_finder(shared_memory(checkout, "0.4.0"), Links("logs"))
 
     # p50_ns of 64 B in perftest/0.4.0/latency-shm/01 to 06. The fourth control beside them has 170, too, and stands before them.
     link = find("Tacholog perftest", "0.4.0", KEY, 170, (161, 591, 170, 161, 170, 170))
@@ -28,7 +28,7 @@ def test_a_median_leads_to_a_run_of_its_own_campaign_and_not_to_a_control(checko
 
 
 def test_without_the_values_of_the_row_a_value_leads_to_what_was_measured_before_a_control(checkout: Path) -> None:
-    find = finder(shared_memory(checkout, "0.4.0"), Links("logs"))
+    find = link_finder(shared_memory(checkout, "0.4.0"), Links("logs"))
 
     link = find("Tacholog perftest", "0.4.0", KEY, 170)
 

@@ -9,9 +9,10 @@ import pytest
 from tacholog.render.figures.axes import number_axis, percentile_axis, share_axis, size_axis
 from tacholog.render.figures.figures import latency_over_size
 from tacholog.render.html import Html, tag, visible
+from tacholog.render.links import Links
 from tacholog.render.tables.hosts import missing
+from tacholog.render.tables.results import numbers_tables
 from tacholog.render.tables.summary import latency_summary
-from tacholog.render.tables.tables import Links, numbers
 from tacholog.runs.manifest import Command, LogFile, Manifest
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARKS
@@ -209,7 +210,7 @@ def test_a_number_for_a_range_of_sizes_is_not_told_of_the_smallest() -> None:
     said = latency_summary(series, Links())
 
     assert '<strong>from 1\u00a0µs</strong> <strong>to 4\u00a0ms</strong> for <span class="stat-size">100\u00a0B to 1\u202f000\u00a0B</span>' in said
-    assert "100\u00a0B to 1\u202f000\u00a0B</th>" in numbers(series, Links(), "t")
+    assert "100\u00a0B to 1\u202f000\u00a0B</th>" in numbers_tables(series, Links(), "t")
     figure = latency_over_size(series)
     assert figure
     assert [(trace.shape, trace.points[0][:2], trace.points[2][:2]) for trace in figure.traces] == [("area", (100, 1e3), (1000, 4e6))]

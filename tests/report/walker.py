@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tests.unpacked import pieces_of
 
-from tacholog.render.named_statistics import STATISTICS
+from tacholog.render.tables.definitions import STATISTICS
 from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import SECONDS, rounded, steps_of, unit_shown
 

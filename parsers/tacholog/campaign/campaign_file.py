@@ -21,6 +21,7 @@ from tacholog.formats.registry import format_named
 from tacholog.runs.clocks import CLOCK_FILE
 from tacholog.runs.disturbance import Limits
 from tacholog.runs.manifest import RUN_FILE, FileName, LabelName, read_toml
+from tacholog.runs.questions import Question
 
 _PLACEHOLDER = re.compile(r"\{(\w+|[\w-]+\.address)\}")
 Value = str | int | float | bool
@@ -257,6 +258,7 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
         limits: how much other programs and the host may disturb a run.
         seed: the seed of the random order. By default, a seed is chosen and recorded.
         notes: sentences for the page of each run.
+        questions: what the campaign is to find out: ``[[questions]]``, as in ``site.toml``. A site of its folder opens with the answer.
     """
 
     system: str
@@ -275,6 +277,7 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     limits: Limits | None = None
     seed: int | None = None
     notes: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
 
 
 def read_campaign(path: Path) -> Campaign:

@@ -29,6 +29,7 @@ from tacholog.formats.source import open_log_in
 from tacholog.runs.conditions import contradictions, stated_conditions
 from tacholog.runs.disturbance import exceeded
 from tacholog.runs.manifest import FLOOR, HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_release_name, read_manifest, write
+from tacholog.runs.questions import QUESTIONS_FILE, QuestionFile
 from tacholog.schema.records import Record
 
 
@@ -50,6 +51,9 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
     folder, identity = make_campaign_folder(output, path.stem, plan.hosts, tools)
     plan = msgspec.structs.replace(plan, seed=seed, session=identity.session, host=identity.host, host_ids=identity.host_ids)
     write_plan(folder, plan)
+    if campaign.questions:
+        content = msgspec.to_builtins(QuestionFile(questions=campaign.questions))
+        (folder / QUESTIONS_FILE).write_text(tomli_w.dumps(content), encoding="utf-8")
     return folder, plan
 
 

@@ -34,7 +34,8 @@ from tacholog.commands.shared.output import write_output
 from tacholog.errors import TachologError, UnreadableInput
 
 if TYPE_CHECKING:
-    from tacholog.view.questions import Answer, Question
+    from tacholog.runs.questions import Question
+    from tacholog.view.questions import Answer
 
 FORMATS = ("text", "markdown", "csv", "json")
 
@@ -64,11 +65,12 @@ def table(
 ) -> None:
     """Read the runs, answer the question, print."""
     from tacholog.commands.report import default_roots
+    from tacholog.runs.questions import Question
     from tacholog.store.complaints import complaints
     from tacholog.store.load import open_paths
     from tacholog.view.chosen_questions import questions_for
     from tacholog.view.factors import measured
-    from tacholog.view.questions import Question, answer
+    from tacholog.view.questions import answer
 
     if subject is None and (over or by):
         raise UnreadableInput("--over and --by need a --subject: what is compared")

@@ -1,6 +1,6 @@
-"""How data is shown: HTML and plain text. Used by the command line, the site and the directives. Knows neither Sphinx nor files.
+"""The view of data as HTML and plain text, for the command line, the site and the directives. It knows neither Sphinx nor files.
 
-Start with `html`, which all of it is made of: text is escaped by default, and with `table`: whatever has rows and columns is a `Table`, which is
-written as HTML, Markdown, text or CSV. `tables/` and `figures/` show parts of a dataset, `diff/` a comparison.
-`templates` makes pages. `marks`, `hover`, `inline` and `targets` are details of tables and figures.
+Start with `html`: all HTML is made by it, and text is escaped by default. Then `table`: everything with rows and columns is a `Table`, which is
+written as HTML, Markdown, text or CSV. `tables/` and `figures/` show parts of a dataset, `home/` the home page, `diff/` a comparison, `answers`
+the answers to questions. `templates` makes pages.
 """

@@ -13,14 +13,15 @@ import msgspec
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.render.figures.axes import Axis, number_axis, share_axis, size_axis
 from tacholog.render.figures.figures import Figure, PlotPoint, Trace
-from tacholog.render.inline import number_anchor
-from tacholog.render.table import Cell, Column, Row, Table, empty, exact, head, words_table
-from tacholog.render.tables.tables import Links
+from tacholog.render.links import Links
+from tacholog.render.number_spans import number_anchor
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, empty, exact, head, words_table
+from tacholog.runs.questions import Question
 from tacholog.schema.metrics import METRICS
 from tacholog.view.factors import Factor, Value
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import in_full, quantity, rounded
-from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue, Question
+from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue
 
 _STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest"}
 _MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that go without saying, but for latencies
@@ -261,19 +262,19 @@ def answer_table(answer: Answer, links: Links | None = None, *, ranges_in_text: 
             if any(case in answer.cells for case in cases):
                 names = [head(field.short(value), "tl-text stat-label") for field, value in zip(divisions, panel, strict=True)]
                 cells = [_with_range(cell) if ranges_in_text else cell for cell in (_table_cell(answer, case, links) for case in cases)]
-                rows.append(Row([*names, head(answer.subject.short(subject), "tl-text stat-label"), *cells]))
-    heads = [Column(field.title, class_="tl-text") for field in (*divisions, answer.subject)]
+                rows.append(TableRow([*names, head(answer.subject.short(subject), "tl-text stat-label"), *cells]))
+    heads = [TableColumn(field.title, class_="tl-text") for field in (*divisions, answer.subject)]
     label = metric_words(answer.metric, answer.statistic)
-    numbers = [Column(heading, class_="stat-label", align="right") for heading in headings]
+    numbers = [TableColumn(heading, class_="stat-label", align="right") for heading in headings]
     return Table(label, [*heads, *numbers], [rows], "tl-table tl-answer")
 
 
-def _table_cell(answer: Answer, case: Case, links: Links | None) -> Cell:
+def _table_cell(answer: Answer, case: Case, links: Links | None) -> TableCell:
     cell = answer.cells.get(case)
     if cell is None:
         reason = next((missing.reason for missing in answer.missing if missing.case == case), "not measured")
         return empty(reason if reason in _SHORT_REASONS else "no result", title=reason)
-    return Cell(
+    return TableCell(
         quantity(cell.value, answer.unit),
         exact(cell.value),
         links.to_line(cell.median) if links and number_anchor(cell.median) else None,
@@ -283,7 +284,7 @@ def _table_cell(answer: Answer, case: Case, links: Links | None) -> Cell:
     )
 
 
-def _with_range(cell: Cell) -> Cell:
+def _with_range(cell: TableCell) -> TableCell:
     return cell._replace(text=f"{cell.plain} ({cell.range})", range="") if cell.range else cell
 
 

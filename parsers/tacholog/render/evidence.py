@@ -1,14 +1,15 @@
-"""What the numbers that a page opens with are made of: release, campaign, machine, runs; and what those who measured them remark."""
+"""The lines that say what numbers are based on: release, campaign, machine and runs, and the remarks of those who measured them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.runs.manifest import Host
 from tacholog.view.portions import Evidence
 from tacholog.view.remarks import Remark, remarks_on
+from tacholog.view.results import RunRow
 from tacholog.view.views import View
 
 _MOST_REMARKS = 2
@@ -65,3 +66,20 @@ def _machine(one: Evidence, host: Host | None, documents: Collection[str]) -> Ht
         return name
     known = ", ".join(filter(None, (host.name, host.system.get("virtualisation"))))
     return join([name, f" ({known})"])
+
+
+def remarks(runs: Iterable[RunRow], but: Container[str] = ()) -> Html:
+    """Return each remark once, with the runs that it is on where it is not on all; nothing where there is none. ``but`` are shown elsewhere."""
+    found = [remark for remark in remarks_on(runs) if remark.note not in but]
+    if not found:
+        return NOTHING
+    shown = [_paragraph(remark) for remark in found if not remark.is_folded]
+    folded = [_paragraph(remark) for remark in found if remark.is_folded]
+    if folded:
+        summary = tag("summary", f"{len(folded)} remarks on how to read the published figures")
+        shown.append(tag("details", summary, *folded))
+    return tag("div", *shown, class_="tl-remarks", role="note")
+
+
+def _paragraph(remark: Remark) -> Html:
+    return tag("p", join([tag("strong", remark.runs), ": "]) if remark.runs else NOTHING, remark.note)

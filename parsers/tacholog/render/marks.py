@@ -9,7 +9,7 @@ from tacholog.schema.marks import MARKS, Mark
 from tacholog.view.series import TWO_GROUPS, Cell
 
 _OF_SOME_RUNS = " Some numbers have this mark because of only some of their runs."
-Seen = dict[str, bool]  # the marks of numbers that are shown, and whether only some runs of one of these numbers have it
+UsedMarks = dict[str, bool]  # the marks of numbers that are shown, and whether only some runs of one of these numbers have it
 
 
 def mark_of(name: str) -> Mark:
@@ -40,13 +40,13 @@ def shared_marks_note(names: Iterable[str], anchor: str) -> Html:
     return tag("p", join(notes, " "), class_="tl-note") if notes else NOTHING
 
 
-def see_shared(seen: Seen, shared: Iterable[str]) -> None:
+def add_shared_marks(seen: UsedMarks, shared: Iterable[str]) -> None:
     """Add the marks that stand above a table: their notes must be there, whatever cells the table has."""
     for mark in shared:
         seen.setdefault(mark, False)
 
 
-def see_marks(seen: Seen, cell: Cell) -> None:
+def add_marks(seen: UsedMarks, cell: Cell) -> None:
     """Add the marks of a number to those that were seen. No run has that of two groups alone."""
     for mark in cell.marks:
         seen[mark] = seen.get(mark, False) or (mark != TWO_GROUPS and not all(mark in result.marks for result in cell.results))

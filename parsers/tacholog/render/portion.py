@@ -7,18 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from tacholog.render.evidence import evidence_lines, evidence_remarks
-from tacholog.render.figures.cost import latency_over_cost
-from tacholog.render.figures.distribution import distributions_of
-from tacholog.render.figures.figures import FIGURES, Figure
-from tacholog.render.figures.intervals import interval_figures
+from tacholog.render.figures.figures import FIGURES, Figure, latency_over_cost
 from tacholog.render.figures.plots import plot
+from tacholog.render.figures.run_curves import distributions_of, interval_figures
 from tacholog.render.html import NOTHING, Html, folded, join, tag
-from tacholog.render.tables import summary, tables
+from tacholog.render.links import Links
+from tacholog.render.tables import summary
 from tacholog.render.tables.cost import cost_note, cost_table, has_cost
-from tacholog.render.tables.logs import Offer, Rest, runs_table
-from tacholog.render.tables.loss import loss_line
+from tacholog.render.tables.logs import FindOfferedLog, MoveRowsOut, runs_table
+from tacholog.render.tables.results import MoveTableOut, loss_line, numbers_anchor, numbers_tables, page_anchor
 from tacholog.render.tables.sizes import sizes_table
-from tacholog.render.tables.tables import Apart, Links
 from tacholog.render.tables.trials import trials_tables
 from tacholog.view.portions import Portion
 from tacholog.view.results import ResultRow
@@ -33,7 +31,7 @@ _OF_RATES = ("goodput", "messages", "loss")
 DRAWN = {"latency": ("latency",), "throughput": _OF_RATES, "demand": _OF_RATES, "sustain": ("sustained",)}
 
 
-def portion_html(part: View, portion: Portion, selection: Selection, links: Links, suffix: str, apart: Apart | None, number: int = 1) -> Html:
+def portion_html(part: View, portion: Portion, selection: Selection, links: Links, suffix: str, apart: MoveTableOut | None, number: int = 1) -> Html:
     """Return the numbers of a portion: of its first test a figure and the table of sizes, and all else folded under its heading.
 
     Args:
@@ -59,21 +57,21 @@ def portion_html(part: View, portion: Portion, selection: Selection, links: Link
 class _Place:
     """Where the numbers of a test are put: what their ids are made from."""
 
-    def __init__(self, test: str, selection: Selection, links: Links, suffix: str, apart: Apart | None, number: int) -> None:
+    def __init__(self, test: str, selection: Selection, links: Links, suffix: str, apart: MoveTableOut | None, number: int) -> None:
         self.test, self.suffix, self.apart, self._number = test, suffix, apart, number
-        self.numbers = tables.numbers_anchor(test, selection, number)
+        self.numbers = numbers_anchor(test, selection, number)
         self.links = Links(links.logs, self.numbers)
         self._values = msgspec.structs.replace(selection, test=test).values()
 
     def figure(self, name: str) -> str:
         """Return the start of the ids of a figure."""
-        return tables.page_anchor(name, *self._values, number=self._number)
+        return page_anchor(name, *self._values, number=self._number)
 
 
 def _test(part: View, portion: Portion, series: Sequence[Series], place: _Place, *, is_first: bool) -> Html:
     title = TEST_TITLES[place.test]
     figures = list(_figures(part, portion, series, place))
-    numbers = tables.numbers(series, place.links, place.numbers, place.apart, f"{place.numbers}-{place.suffix}")
+    numbers = numbers_tables(series, place.links, place.numbers, place.apart, f"{place.numbers}-{place.suffix}")
     trials = trials_tables(part.trials(), series, place.links, place.numbers, place.apart)
     shown = [
         summary.SUMMARIES[place.test](series, place.links) if len(series) <= MOST_SENTENCES else "",
@@ -118,7 +116,7 @@ def _each(name: str, figures: Iterable[tuple[int, Figure | None]], place: _Place
             yield plot(figure, f"{place.figure(name)}-{slot}", place.links)
 
 
-def portion_runs(part: View, portion: Portion, links: Links, offer: Offer, rest: Rest | None) -> Html:
+def portion_runs(part: View, portion: Portion, links: Links, offer: FindOfferedLog, rest: MoveRowsOut | None) -> Html:
     """Return the table of the runs of a portion, folded. ``rest`` takes all but the first runs out of the piece."""
     if not portion.is_first:
         return NOTHING

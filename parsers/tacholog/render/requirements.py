@@ -19,9 +19,9 @@ from tacholog.render.diff.words import REASONS as DIFF_REASONS
 from tacholog.render.diff.words import percent
 from tacholog.render.html import Html, join, tag
 from tacholog.render.markdown import escape, plain
-from tacholog.render.table import Cell, Column, Row, Table, head, scroller, terminal
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, head, scroller, terminal
 from tacholog.render.table import markdown as markdown_table
-from tacholog.render.tables.history import Find
+from tacholog.render.tables.history import FindLink
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
@@ -71,22 +71,22 @@ def lines_table(
     requirement_lines: Sequence[RequirementLine], label: str = "", link_of: Callable[[RequirementLine], str | None] = lambda _line: None
 ) -> Table:
     """Return lines as a table. ``link_of`` gives the link to a median, which is the value of a run."""
-    columns = [Column(name) for name in ("verdict", "requirement", "row", "limit")]
-    columns += [Column("median", align="right"), Column("interval"), Column()]
+    columns = [TableColumn(name) for name in ("verdict", "requirement", "row", "limit")]
+    columns += [TableColumn("median", align="right"), TableColumn("interval"), TableColumn()]
     rows = []
     for line in requirement_lines:
         link = link_of(line)
         is_median = line.result_row is not None and line.result_row.value is not None and line.result_row.worse is None
         cells = [
-            Cell(TITLES[line.verdict], class_=f"{CLASSES[line.verdict]} stat-evidence"),
+            TableCell(TITLES[line.verdict], class_=f"{CLASSES[line.verdict]} stat-evidence"),
             head(line.requirement, "stat-label"),
-            Cell(line.row, class_="stat-label"),
-            Cell(line.limit, class_="stat-evidence"),
-            Cell(line.value, link=link, class_="" if link else "n stat-median" if is_median else "n stat-evidence"),
-            Cell(line.interval, class_="i stat-interval"),
-            Cell(line.remark, class_="r stat-evidence"),
+            TableCell(line.row, class_="stat-label"),
+            TableCell(line.limit, class_="stat-evidence"),
+            TableCell(line.value, link=link, class_="" if link else "n stat-median" if is_median else "n stat-evidence"),
+            TableCell(line.interval, class_="i stat-interval"),
+            TableCell(line.remark, class_="r stat-evidence"),
         ]
-        rows.append(Row(cells))
+        rows.append(TableRow(cells))
     return Table(label, columns, [rows], "rows required")
 
 
@@ -246,7 +246,7 @@ def _markdown_rows(requirement_lines: Sequence[RequirementLine], hidden: int) ->
         row._replace(cells=[row.cells[0]._replace(best=line.verdict != "passed"), *row.cells[1:]])
         for row, line in zip(table.rows, requirement_lines, strict=True)
     ]
-    table = table._replace(columns=[Column(), *table.columns[1:]], bodies=[rows])
+    table = table._replace(columns=[TableColumn(), *table.columns[1:]], bodies=[rows])
     return markdown_table(table.with_rest(f"and {hidden} more rows" if hidden else ""))
 
 
@@ -346,7 +346,7 @@ def _width(text: str) -> int:
     return round(sum(4.0 if char in _NARROW else 10.0 if char in _WIDE else 7.0 for char in text))
 
 
-def requirements_html(judged: Iterable[JudgedRelease], find: Find) -> Html:
+def requirements_html(judged: Iterable[JudgedRelease], find: FindLink) -> Html:
     """Return two tables for each system: all rows of its newest release, and the verdict of each requirement in all of its releases.
 
     Args:
@@ -378,13 +378,13 @@ def _requirement_counts(report: RequirementReport) -> str:
     return headline(report) if count in (0, len(report.results)) else f"{headline(report)} (requirements, with {count} rows together)"
 
 
-def _page_rows(judged: JudgedRelease, find: Find) -> Html:
+def _page_rows(judged: JudgedRelease, find: FindLink) -> Html:
     def link_of(line: RequirementLine) -> str | None:
         row = line.result_row
         return None if row is None or row.value is None or row.worse is not None else find(judged.system, judged.release, row.key, row.value)
 
     table = lines_table(lines(judged.report), f"Requirements of {judged.system} {judged.release}", link_of)
-    heads = [*(column._replace(heading=column.heading.capitalize()) for column in table.columns[:-1]), Column("Evidence")]
+    heads = [*(column._replace(heading=column.heading.capitalize()) for column in table.columns[:-1]), TableColumn("Evidence")]
     rows = [row._replace(cells=[row.cells[0]._replace(text=tag("b", row.cells[0].text)), *row.cells[1:]]) for row in table.rows]
     # A table of the class `rows` has no headings on narrow screens, so its cells must be clear without them.
     return scroller(table._replace(columns=heads, bodies=[rows]), "scroll", tools=False)
@@ -397,13 +397,13 @@ def _history(releases: Sequence[JudgedRelease], label: str) -> Html:
     rows = []
     for entry_name in entry_names:
         result = by_place[-1][entry_name]
-        first = [head(result.name, "stat-label"), Cell(result.stated, class_="stat-evidence")]
-        rows.append(Row([*first, *(_cell(results[entry_name]) for results in by_place)]))
-    heads = [Column("Requirement"), Column("Limit"), *(Column(release.release, class_="n") for release in releases)]
+        first = [head(result.name, "stat-label"), TableCell(result.stated, class_="stat-evidence")]
+        rows.append(TableRow([*first, *(_cell(results[entry_name]) for results in by_place)]))
+    heads = [TableColumn("Requirement"), TableColumn("Limit"), *(TableColumn(release.release, class_="n") for release in releases)]
     return scroller(Table(label, heads, [rows], "required"), "scroll", tools=False)
 
 
-def _cell(result: RequirementResult) -> Cell:
+def _cell(result: RequirementResult) -> TableCell:
     """Return the verdict of a requirement in a release; with its value, if it has one row."""
     requirement_lines = lines_of(result)
     parts: list[object] = [TITLES[result.verdict].lower()]
@@ -412,4 +412,4 @@ def _cell(result: RequirementResult) -> Cell:
     elif len(result.rows) > 1:
         bad = sum(row.verdict != "passed" for row in result.rows)
         parts += [tag("br"), f"{len(result.rows)} rows" if not bad else f"{bad} of {len(result.rows)} rows"]
-    return Cell(join(parts), class_=f"n {CLASSES[result.verdict]} stat-evidence")
+    return TableCell(join(parts), class_=f"n {CLASSES[result.verdict]} stat-evidence")

@@ -1,6 +1,7 @@
 """A table as a value, and its four writers: HTML, Markdown, text for a terminal, and CSV.
 
-Whoever shows something as a table makes a `Table` of it. How tables look is said here and in ``templates/table.html.jinja`` alone.
+Everything that is shown as a table becomes a `Table` first. How tables look is defined here and in ``templates/table.html.jinja`` alone.
+Tables of words are made here, too. Tables of measured numbers are made by `tacholog.render.tables.results`.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import Literal, NamedTuple
 
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.markdown import escape, plain
-from tacholog.view.numerals import NOT_STATED
+from tacholog.view.numerals import NOT_STATED, grouped
 from tacholog.visible import no_formula
 
 Align = Literal["left", "right", "centre"]
 _RULES: dict[Align, str] = {"left": "---", "right": "--:", "centre": ":-:"}
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """The head of a column. ``align`` is for Markdown and terminals; ``width`` is the class of the whole column, whose width a style sheet sets."""
 
     heading: str | Html = ""
@@ -30,7 +31,7 @@ class Column(NamedTuple):
     width: str = ""
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A cell. The macro unpacks it, so its fields have the same order there.
 
     ``text`` is what is shown, ``value`` the number in full, by which scripts sort. A cell that ``is_empty`` says in ``text`` why it has no value.
@@ -60,10 +61,10 @@ class Cell(NamedTuple):
         return self.text.striptags() if isinstance(self.text, Html) else self.text
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A row, and its class."""
 
-    cells: Sequence[Cell]
+    cells: Sequence[TableCell]
     class_: str = ""
 
 
@@ -71,19 +72,19 @@ class Table(NamedTuple):
     """A table: what it shows, in words; its columns; its rows, in one body or several. ``anchor`` begins the ids of the notes on its marks."""
 
     label: str
-    columns: Sequence[Column]
-    bodies: Sequence[Sequence[Row]]
+    columns: Sequence[TableColumn]
+    bodies: Sequence[Sequence[TableRow]]
     class_: str = ""
     anchor: str = ""
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[TableRow]:
         """The rows of all bodies."""
         return [row for body in self.bodies for row in body]
 
     def with_rest(self, words: str) -> Table:
         """Return the table with a last row on what it leaves out; the same table without words."""
-        return self._replace(bodies=[[*self.rows, Row([Cell(words, span=len(self.columns))])]]) if words else self
+        return self._replace(bodies=[[*self.rows, TableRow([TableCell(words, span=len(self.columns))])]]) if words else self
 
     def without_empty_columns(self, empty: Sequence[str] = ("",)) -> Table:
         """Return the table without the columns in which no cell says anything. Each row needs a cell for each column."""
@@ -92,14 +93,14 @@ class Table(NamedTuple):
         return self._replace(columns=[self.columns[at] for at in kept], bodies=bodies)
 
 
-def head(text: object, class_: str = "", *, value: object = "", title: str | None = None) -> Cell:
+def head(text: object, class_: str = "", *, value: object = "", title: str | None = None) -> TableCell:
     """Return the first cell of a row, which names it."""
-    return Cell(_shown(text), str(value), class_=class_, scope="row", title=title)
+    return TableCell(_shown(text), str(value), class_=class_, scope="row", title=title)
 
 
-def empty(why: str = NOT_STATED, link: str | None = None, marks: tuple[str, ...] = (), title: str | None = None) -> Cell:
+def empty(why: str = NOT_STATED, link: str | None = None, marks: tuple[str, ...] = (), title: str | None = None) -> TableCell:
     """Return a cell without a value, which says why there is none."""
-    return Cell(why, link=link, marks=marks, title=title, class_="tl-null", is_empty=True)
+    return TableCell(why, link=link, marks=marks, title=title, class_="tl-null", is_empty=True)
 
 
 def exact(value: float) -> str:
@@ -112,12 +113,12 @@ def words_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object
 
     Plain text in it is marked as words: digits in it are part of a name, not a result.
     """
-    body = [Row([head(first), *map(_words, rest, heads[1:])]) for first, *rest in rows]
-    return Table(label, [Column(words, class_="tl-text") for words in heads], [body], f"tl-table tl-words {class_}".strip())
+    body = [TableRow([head(first), *map(_words, rest, heads[1:])]) for first, *rest in rows]
+    return Table(label, [TableColumn(words, class_="tl-text") for words in heads], [body], f"tl-table tl-words {class_}".strip())
 
 
-def _words(content: object, name: str) -> Cell:
-    return Cell(_shown(content), class_="tl-text" if isinstance(content, Html) else "tl-text stat-label", head=name)
+def _words(content: object, name: str) -> TableCell:
+    return TableCell(_shown(content), class_="tl-text" if isinstance(content, Html) else "tl-text stat-label", head=name)
 
 
 def _shown(content: object) -> str | Html:
@@ -157,7 +158,7 @@ def markdown(table: Table) -> list[str]:
     return [f"{heads}|", f"|{'|'.join(_RULES[column.align] for column in table.columns)}|", *rows]
 
 
-def _in_markdown(cell: Cell) -> str:
+def _in_markdown(cell: TableCell) -> str:
     text = escape(cell.plain)
     return (f"**{text}**" if cell.best else text) + " |" * (cell.span - 1)
 
@@ -180,5 +181,34 @@ def as_csv(table: Table) -> str:
     return written.getvalue()
 
 
-def _heading(column: Column) -> str:
+def _heading(column: TableColumn) -> str:
     return column.heading.striptags() if isinstance(column.heading, Html) else column.heading
+
+
+MOST_ROWS = 200
+
+
+def plain_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object]], *, class_: str = "") -> Html:
+    """Return a table of words (`words_table`) in its own scrolling region.
+
+    With a class of its own, the style sheet can give the columns of a long table widths that do not depend on its rows.
+    """
+    return scroller(words_table(label, heads, rows, class_))
+
+
+def first_rows(rows: Sequence[Sequence[object]], what: str, where: str, most: int = MOST_ROWS) -> tuple[Sequence[Sequence[object]], Html]:
+    """Return the rows that a page can hold, and a sentence on the others: how many ``what`` there are besides, and ``where``."""
+    left = len(rows) - most
+    if left <= 0:
+        return rows, NOTHING
+    return rows[:most], tag("p", count_of(left), f" more {what} are not listed here; {where}.", class_="tl-note")
+
+
+def null() -> Html:
+    """Return "not stated" in the style of a missing value."""
+    return tag("span", NOT_STATED, class_="tl-null")
+
+
+def count_of(number: int) -> Html:
+    """Return a count in an element whose class says that it is one."""
+    return tag("span", grouped(number), class_="stat-count", data_v=number)

@@ -19,30 +19,27 @@ from tacholog.compare.result import VERDICTS, Comparison
 from tacholog.errors import TachologError
 from tacholog.render import evidence as evidence_words
 from tacholog.render.diff.page import anchor_of, brief, fragment, links_of
-from tacholog.render.figures.cost import latency_over_cost
-from tacholog.render.figures.distribution import distributions_of
-from tacholog.render.figures.figures import FIGURES, Figure
-from tacholog.render.figures.intervals import interval_figures
+from tacholog.render.evidence import remarks as remarks_banner
+from tacholog.render.figures.figures import FIGURES, Figure, latency_over_cost
 from tacholog.render.figures.plots import plot as drawn_plot
+from tacholog.render.figures.run_curves import distributions_of, interval_figures
 from tacholog.render.home.page import machines_at_home
 from tacholog.render.html import NOTHING, Html, data_block, folded, join, tag
-from tacholog.render.outward import Source, own_links, sources_list
+from tacholog.render.links import SourceDocument, own_links, sources_list
 from tacholog.render.portion import TEST_TITLES, portion_html, portion_runs
-from tacholog.render.remarks import remarks as remarks_banner
 from tacholog.render.requirements import requirements_html
-from tacholog.render.tables import comparison, definitions, logs, summary, tables
-from tacholog.render.tables.beside import Slice
-from tacholog.render.tables.beside import beside as beside_tables
+from tacholog.render.tables import comparison, definitions, logs, summary
 from tacholog.render.tables.cost import cost_note, cost_summary, cost_table, spin_note
-from tacholog.render.tables.history import finder, tables_of
+from tacholog.render.tables.definitions import schema_table
+from tacholog.render.tables.history import link_finder, tables_of
 from tacholog.render.tables.hosts import host_card, machines_side_by_side
-from tacholog.render.tables.logs import Rest
-from tacholog.render.tables.loss import loss_line
-from tacholog.render.tables.overview import overview as overview_table
+from tacholog.render.tables.logs import MoveRowsOut
+from tacholog.render.tables.rankings import overview as overview_table
 from tacholog.render.tables.rankings import rankings as rankings_tables
 from tacholog.render.tables.releases import releases_table
-from tacholog.render.tables.schema import schema_table
-from tacholog.render.tables.sizes import side_by_side, sizes_table
+from tacholog.render.tables.results import loss_line, numbers_tables
+from tacholog.render.tables.sizes import SizeTable, side_by_side, sizes_table
+from tacholog.render.tables.sizes import systems_side_by_side as systems_tables
 from tacholog.render.tables.trials import trials_tables
 from tacholog.site.data import Labels
 from tacholog.site.downloads import all_downloads, download_links
@@ -130,7 +127,7 @@ def _all_numbers(page: Page, test: str, part: View, wanted: Selection, *, best: 
     anchor, overflow, aside = page.anchor(test, wanted), page.overflow(f"more-{test}"), page.table_part(page.own_part_name(RUNS))
 
     def each(some: Sequence[Series], *start: str) -> Html:
-        return tables.numbers(some, page.links, anchor, aside, *start) + trials_tables(trials, some, page.links, anchor, aside)
+        return numbers_tables(some, page.links, anchor, aside, *start) + trials_tables(trials, some, page.links, anchor, aside)
 
     most = at_once(series, page.best(wanted).tests) if best and overflow else len(series)
     if overflow is None or most == len(series):
@@ -309,14 +306,14 @@ def systems_side_by_side(page: Page, pages: PageIndex = NO_PAGES, wanted: Select
     The first table is open, and the others are parts of the page.
     """
 
-    def fold(part_slice: Slice, content: Html) -> Html:
+    def fold(part_slice: SizeTable, content: Html) -> Html:
         heading = tag("h2", part_slice.title)
         if not page.keeps_parts:
             return folded(heading, content)
         page_part = LoadedPart(page.part_name(part_slice.name), {"": str(content)}, f"{page.title}: {part_slice.title}")
         return page.folded(page_part, heading, *places_of(content), class_="tl-fold")
 
-    return _or_none(page, wanted, lambda part: beside_tables(part, pages, page.links, page.anchor("", wanted) or "beside", fold))
+    return _or_none(page, wanted, lambda part: systems_tables(part, pages, page.links, page.anchor("", wanted) or "beside", fold))
 
 
 def _or_none(page: Page, wanted: Selection, make: Callable[[View], Html]) -> Html:
@@ -348,14 +345,14 @@ def _portion(page: Page, part: View, portion: Portion, wanted: Selection, title:
     return page.folded(LoadedPart(name, {"": str(body)}, f"{title}, {words}"), heading, *anchors, class_="tl-release")
 
 
-def _rest_of_runs(page: Page, portion_name: str) -> Rest | None:
+def _rest_of_runs(page: Page, portion_name: str) -> MoveRowsOut | None:
     """Return a function that moves the end of a list of runs to a part with a page of its own."""
     overflow = page.overflow(f"{slug(portion_name)}-more-runs")
     return (lambda words, content: overflow(f"{words} of {portion_name}", content)) if overflow else None
 
 
 def sources(
-    _page: Page, published: Iterable[Source] = (), *, digests: bool = False, vendor: str | None = None, repository: str | None = None
+    _page: Page, published: Iterable[SourceDocument] = (), *, digests: bool = False, vendor: str | None = None, repository: str | None = None
 ) -> Html:
     """Return where figures come from, with links out of the site. An address that is no plain web address is left out."""
     return sources_list(published, vendor, digests=digests) + own_links(repository)
@@ -479,7 +476,7 @@ def history(page: Page, metric: str, statistic: str, wanted: Selection = EVERYTH
 
     if not neighbours(runs):
         raise TachologError("no system here has two releases")
-    find = part.once(("finder", page.links), lambda: finder(part, page.links))
+    find = part.once(("finder", page.links), lambda: link_finder(part, page.links))
     made = tables_of(histories_in(part, metric, statistic, compared, wanted), runs, page.documents, find)
     feed = feed_link(page, CHANGES_FEED, "an Atom feed")
     news = tag("p", "The steps and drifts of all metrics are ", feed, " too.", class_="tl-download") if feed else NOTHING
@@ -509,4 +506,4 @@ def requirements(page: Page, wanted: Selection = EVERYTHING) -> Html:
     judged = [release for release in page.data.judged if wanted.system in (None, release.system)]
     if not judged or not part.runs:
         return tag("p", "No run states its release, so no requirement has been judged.")
-    return requirements_html(judged, finder(part, page.links))
+    return requirements_html(judged, link_finder(part, page.links))

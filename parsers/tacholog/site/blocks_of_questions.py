@@ -28,8 +28,8 @@ def _sentence(sentence: Sentence) -> Html:
 
 def answer_figures(page: Page, asked: AskedQuestion, *, first: bool = False) -> Html:
     """Return a figure for each panel, all with the same axes; with ``first`` only the first one."""
-    shown = figures(asked.answer)[: 1 if first else None]
-    drawn = [plot(figure, f"tl-{slug(asked.title)}-{number}", page.links) for number, figure in enumerate(shown, start=1)]
+    panels = figures(asked.answer)[: 1 if first else None]
+    drawn = [plot(figure, f"tl-{slug(asked.title)}-{number}", page.links) for number, figure in enumerate(panels, start=1)]
     return tag("div", *drawn, class_="tl-multiples" if len(drawn) > 1 else "tl-single")
 
 
@@ -46,8 +46,8 @@ def answer_tests(_page: Page, asked: AskedQuestion) -> Html:
 def answer_notes(_page: Page, asked: AskedQuestion) -> Html:
     """Return what the answer leaves out: values of fields that a reader may choose, what else differs, and cases without a number."""
     notes = []
-    for choice, ways in asked.ways:
-        links = [tag("a", way.words, href=f"doc:{way.document}") for way in ways]
+    for choice, alternatives in asked.alternatives:
+        links = [tag("a", other.words, href=f"doc:{other.document}") for other in alternatives]
         notes.append(tag("li", choice_words(choice), join([" See: ", join(links, ", "), "."]) if links else NOTHING))
     also = [words for words in (following_words(asked.answer), *missing_sentences(asked.answer)) if words]
     notes += [tag("li", words) for words in also]

@@ -11,7 +11,7 @@ from tacholog.errors import TachologError
 from tacholog.folders import not_ours_alone
 from tacholog.memory import spare_existing
 from tacholog.site.output_folder import FIRST_PAGE, MARKER, claim, not_there, nothing_left_of_refused, only_one_build, take_over
-from tacholog.site.settings import SiteSettings
+from tacholog.site.settings import SiteSettings, with_questions
 from tacholog.site.stamp import former_site, inputs_of, is_built_of, program_of, remove_stamp, write_stamp
 from tacholog.store.complaints import saved_complaints
 
@@ -45,7 +45,7 @@ def build_site(
         TachologError: there is no run in the folders, ``site`` holds files that Tacholog did not make, another process builds it, others can write to
             ``work``, or Sphinx reported a problem.
     """
-    settings = settings or SiteSettings()
+    settings = with_questions(settings or SiteSettings(), roots)
     missing = not_there(site / MARKER, site, work)
     claim(site, roots)
     with only_one_build(work), only_one_build(site), nothing_left_of_refused(site, missing):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tacholog.render.html import Html, join, tag
-from tacholog.render.tables.plain import count_of, null, plain_table
+from tacholog.render.table import count_of, null, plain_table
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
 from tacholog.store.engine import quoted
 from tacholog.store.export import FileKind, TableFiles, files_of, results_table

@@ -23,8 +23,8 @@ from sphinx import addnodes
 
 from tacholog.errors import TachologError
 from tacholog.installation import site_dir
-from tacholog.render.addresses import address_from, pages_linked, with_addresses
 from tacholog.render.html import NOTHING, Html, esc, join, tag
+from tacholog.render.links import address_from, pages_linked, with_addresses
 from tacholog.render.templates import rendered
 from tacholog.site import blocks, blocks_of_questions
 from tacholog.site.data import SiteData

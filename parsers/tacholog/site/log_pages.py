@@ -27,7 +27,7 @@ from tacholog.formats.source import LogText, open_log_in
 from tacholog.privacy import logs as logtext
 from tacholog.privacy.logs import line_classes_file, line_classes_path, saved_line_classes, sha256_of, withheld_words
 from tacholog.render.html import NOTHING, Html, join, tag, visible
-from tacholog.render.inline import NOWHERE, Span, by_line, spans_of, with_anchors
+from tacholog.render.number_spans import NOWHERE, Span, by_line, spans_of, with_anchors
 from tacholog.render.tables.logs import OfferedLog, log_facts, raw_log_name, raw_name
 from tacholog.runs.manifest import RUN_FILE, as_toml
 from tacholog.schema.metrics import METRICS

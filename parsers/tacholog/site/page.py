@@ -20,8 +20,8 @@ from myst_parser.slugs import github_slugify
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.render.html import NOTHING, Html, tag
-from tacholog.render.tables import tables
-from tacholog.render.tables.tables import Apart, Links
+from tacholog.render.links import Links
+from tacholog.render.tables.results import MoveTableOut, numbers_anchor, page_anchor
 from tacholog.slugs import slug
 from tacholog.view.page_index import SelectionNumbers
 from tacholog.view.portions import Portion, portions
@@ -107,13 +107,13 @@ class Page:
 
     def anchor(self, subject: str, wanted: Selection) -> str:
         """Return an id that is made from the selection, so that links to it last."""
-        return tables.page_anchor(subject, *wanted.values(), number=self.number(wanted))
+        return page_anchor(subject, *wanted.values(), number=self.number(wanted))
 
     def links_beside(self, wanted: Selection, test: str | None) -> Links:
         """Return the links of a table that stands beside those with all numbers of a test, as on the pages of a site."""
         others = msgspec.structs.replace(wanted, test=None)
         stands_beside = test and wanted.system and wanted.transport and not wanted.run
-        return Links(self.links.logs, tables.numbers_anchor(str(test), others, self.number(wanted)) if stands_beside else None)
+        return Links(self.links.logs, numbers_anchor(str(test), others, self.number(wanted)) if stands_beside else None)
 
     def best(self, wanted: Selection) -> Portion:
         """Return the best evidence of a selection, of all tests. A page begins with it."""
@@ -144,7 +144,7 @@ class Page:
             existing = self.parts.get(part.name, LoadedPart(part.name, {}))
             self.parts[part.name] = LoadedPart(part.name, existing.pieces | part.pieces, part.title or existing.title)
 
-    def table_part(self, name: str) -> Apart | None:
+    def table_part(self, name: str) -> MoveTableOut | None:
         """Return a function that moves large tables to the part with this name; nothing if the project keeps no parts."""
         if not self.keeps_parts:
             return None

@@ -11,7 +11,7 @@ import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.render.figures.figures import FIGURES
-from tacholog.render.figures.intervals import interval_figures
+from tacholog.render.figures.run_curves import interval_figures
 from tacholog.render.portion import DRAWN, MOST_SENTENCES, TEST_TITLES
 from tacholog.render.tables.cost import has_cost
 from tacholog.render.tables.hosts import host_anchor

@@ -10,10 +10,11 @@ import msgspec
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.render.answers import question_title
+from tacholog.runs.questions import Question
 from tacholog.slugs import slug
 from tacholog.view.chosen_questions import questions_for
 from tacholog.view.factors import Observation, Value, observations
-from tacholog.view.questions import Answer, ChosenValue, Question, answer, plain
+from tacholog.view.questions import Answer, ChosenValue, answer, plain
 from tacholog.view.views import View
 
 #: The page that lists all questions.
@@ -24,15 +25,15 @@ _MOST_VALUES = 5  # that are offered of each
 _MOST_DIVISIONS = 2
 
 
-class Way(NamedTuple):
-    """A way to see what an answer does not show: what a link says, and the page that it leads to."""
+class Alternative(NamedTuple):
+    """Another page that shows what an answer does not show: what a link says, and the page that it leads to."""
 
     words: str
     document: str
 
 
 class AskedQuestion(NamedTuple):
-    """A question of a site, its title and its answer; the document of its page; and for each of its choices the ways to see the rest.
+    """A question of a site, its title and its answer; the document of its page; and for each of its choices the pages that show the rest.
 
     ``is_listed``: whether the site asks it by itself. Others are reached from another question.
     """
@@ -40,30 +41,30 @@ class AskedQuestion(NamedTuple):
     document: str
     title: str
     answer: Answer
-    ways: tuple[tuple[ChosenValue, tuple[Way, ...]], ...]
+    alternatives: tuple[tuple[ChosenValue, tuple[Alternative, ...]], ...]
     is_chosen: bool
     is_listed: bool
 
 
-def questions_of(view: View, stated: Sequence[Question]) -> list[AskedQuestion]:
+def questions_of(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
     """Return the questions of a site in order: each that it states, or that its data choose, and behind each those that its choices lead to.
 
     Raises:
         UnreadableInput: a question of ``site.toml`` cannot be asked; the message names it.
     """
-    return view.once(("questions", *map(repr, stated)), partial(_asked, view, stated))
+    return view.once(("questions", *map(repr, of_owner)), partial(_asked, view, of_owner))
 
 
-def _asked(view: View, stated: Sequence[Question]) -> list[AskedQuestion]:
+def _asked(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
     numbers = observations(view.summaries())
-    chosen = stated or _of_data(questions_for(numbers))
+    chosen = of_owner or _of_data(questions_for(numbers))
     documents: set[str] = set()
     asked: list[AskedQuestion] = []
-    for place, question in enumerate(chosen):
+    for number, question in enumerate(chosen):
         try:
-            asked += _with_ways(view, numbers, question, documents, is_chosen=not stated)
+            asked += _with_alternatives(view, numbers, question, documents, is_chosen=not of_owner)
         except TachologError as error:
-            raise UnreadableInput(f"site.toml: questions[{place}]: {error}") from error
+            raise UnreadableInput(f"questions[{number}]: {error}") from error
     return asked
 
 
@@ -73,25 +74,27 @@ def _of_data(questions: Sequence[Question]) -> list[Question]:
     return [each for each in others if each.subject != "release"] or others
 
 
-def _with_ways(view: View, numbers: Sequence[Observation], question: Question, documents: set[str], *, is_chosen: bool) -> Iterator[AskedQuestion]:
+def _with_alternatives(
+    view: View, numbers: Sequence[Observation], question: Question, documents: set[str], *, is_chosen: bool
+) -> Iterator[AskedQuestion]:
     """Yield a question, and the questions that show what its answer leaves out."""
     runs = list(view.runs.values())
-    found = answer(question, numbers, runs)
-    title = question_title(question, found)
+    own_answer = answer(question, numbers, runs)
+    title = question_title(question, own_answer)
     document = _document(title, documents)
     others: list[AskedQuestion] = []
-    ways: list[tuple[ChosenValue, tuple[Way, ...]]] = []
-    for choice in found.choices[:_MOST_CHOICES]:
-        offered: list[Way] = []
-        for words, further in _further(found.question, choice):
+    alternatives: list[tuple[ChosenValue, tuple[Alternative, ...]]] = []
+    for choice in own_answer.choices[:_MOST_CHOICES]:
+        offered: list[Alternative] = []
+        for words, further in _further(own_answer.question, choice):
             other = answer(further, numbers, runs)
             other_title = f"{title}: {words}"
             other_document = _document(other_title, documents)
             others.append(AskedQuestion(other_document, other_title, other, (), is_chosen, is_listed=False))
-            offered.append(Way(words, other_document))
-        ways.append((choice, tuple(offered)))
-    ways += [(choice, ()) for choice in found.choices[_MOST_CHOICES:]]
-    yield AskedQuestion(document, title, found, tuple(ways), is_chosen, is_listed=True)
+            offered.append(Alternative(words, other_document))
+        alternatives.append((choice, tuple(offered)))
+    alternatives += [(choice, ()) for choice in own_answer.choices[_MOST_CHOICES:]]
+    yield AskedQuestion(document, title, own_answer, tuple(alternatives), is_chosen, is_listed=True)
     yield from others
 
 

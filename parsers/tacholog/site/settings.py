@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import msgspec
 
 from tacholog.errors import UnreadableInput
+from tacholog.evidence import is_there
 from tacholog.privacy.settings import Privacy
 from tacholog.privacy.tokens import plain
-from tacholog.render.outward import is_web_address
+from tacholog.render.links import is_web_address
 from tacholog.runs.labels import is_label
-from tacholog.runs.manifest import read_toml
+from tacholog.runs.manifest import read_evidence_toml, read_toml
+from tacholog.runs.questions import QUESTIONS_FILE, Question, QuestionFile
 from tacholog.site.result_pages import DEFAULT, FIELDS
 from tacholog.store.logs import ReadingLimits
-from tacholog.view.questions import Question
 
 _MAIL = re.compile(r"mailto:[\w.+@%?=&,-]+")
 _PICTURES = (".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico")
@@ -120,6 +122,19 @@ def read_settings(path: Path) -> SiteSettings:
     if not logo.is_file():
         raise UnreadableInput(f"{path}: logo: {logo}: no such file")
     return msgspec.structs.replace(settings, logo=str(logo.resolve()))
+
+
+def with_questions(settings: SiteSettings, roots: Sequence[Path]) -> SiteSettings:
+    """Return the settings with the questions of the campaigns in these folders, if ``site.toml`` states none.
+
+    Raises:
+        UnreadableInput: a file of questions cannot be read; the message names file and key.
+    """
+    if settings.questions:
+        return settings
+    files = [root / QUESTIONS_FILE for root in roots if is_there(root, QUESTIONS_FILE)]
+    questions = tuple(question for file in files for question in read_evidence_toml(file, QuestionFile).questions)
+    return msgspec.structs.replace(settings, questions=questions)
 
 
 def _check_pages(path: Path, fields: tuple[str, ...]) -> None:

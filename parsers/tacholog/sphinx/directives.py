@@ -17,9 +17,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from tacholog.compare.policy import Policy
 from tacholog.errors import TachologError
-from tacholog.render.addresses import with_addresses
 from tacholog.render.html import Html, join, tag
-from tacholog.render.outward import Source
+from tacholog.render.links import SourceDocument, with_addresses
 from tacholog.runs.labels import labels_asked
 from tacholog.site import blocks
 from tacholog.site.data import data_in, documents_of_site, files_of
@@ -52,7 +51,7 @@ _OPTIONS: dict[str, Callable[[str], object]] | None = {
 class _Addresses(msgspec.Struct, frozen=True):
     """What the body of ``{perf-sources}`` may hold."""
 
-    sources: tuple[Source, ...] = ()
+    sources: tuple[SourceDocument, ...] = ()
     digests: bool = False
     vendor: str | None = None
     repository: str | None = None

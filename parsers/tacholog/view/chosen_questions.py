@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacholog.runs.labels import CONTROL, is_label
+from tacholog.runs.questions import Question
 from tacholog.view.factors import Factor, Observation, varying
-from tacholog.view.questions import NEVER_CHOSEN, Question, default_metric
+from tacholog.view.questions import NEVER_CHOSEN, default_metric
 
 #: Fields that may be a subject, the preferred one first. The labels of the user stand where ``label.`` stands.
 SUBJECTS = ("system", "transport", "label.", "type", "data_path", "reliability", "keyed", "waiting", "tuning", "payload_touched", "release")

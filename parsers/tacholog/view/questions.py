@@ -23,6 +23,7 @@ from tacholog.compare.statistics import Floats, adjusted_each, unpaired_shift
 from tacholog.errors import TachologError
 from tacholog.runs.labels import CONTROL, is_label
 from tacholog.runs.moments import instant
+from tacholog.runs.questions import Question
 from tacholog.schema.metrics import METRICS, median_place
 from tacholog.view.factors import Factor, Observation, Value, check_field, factor, fields_of_run, varying
 from tacholog.view.results import ResultRow, RunRow
@@ -40,26 +41,6 @@ NEVER_CHOSEN = frozenset(
 )
 # The order in which one value of a field is chosen, where a question leaves it open.
 _CHOSEN_FIRST = ("test", "host", "campaign", "participant", "definition", "basis", "load_mode", "release")
-
-
-class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A question to the data.
-
-    Attributes:
-        subject: the field that is compared: ``system``, ``transport``, ``label.plugin``.
-        over: the field that makes the axis; its values are numbers. Empty: there is no axis.
-        by: the fields that divide the answer into panels.
-        metric: a metric, with a statistic (``latency:mean``) or without. Empty: the one that most cases have.
-        where: one value for each of some fields, as text.
-        title: the question in words. Empty: it is made from the fields.
-    """
-
-    subject: str
-    over: str = ""
-    by: tuple[str, ...] = ()
-    metric: str = ""
-    where: dict[str, str] = msgspec.field(default_factory=dict)
-    title: str = ""
 
 
 class Case(NamedTuple):

@@ -51,7 +51,7 @@ class CellTable(NamedTuple):
     """Both sides' numbers, one element for each cell: the numbers of one row on one side under one set of conditions.
 
     Attributes:
-        stated: for each column what the cells state, such as the transport.
+        columns: for each column what the cells state, such as the transport.
         new: whether the cell is on the new side.
         row: the number of the row; both sides share these numbers.
         conditions: the number of the set of conditions; both sides share these numbers too.
@@ -71,7 +71,7 @@ class CellTable(NamedTuple):
         labels: the columns of the labels that both sides must share (``label.plugin``).
     """
 
-    stated: dict[str, pd.Categorical]
+    columns: dict[str, pd.Categorical]
     new: Flags
     row: Integers
     conditions: Integers
@@ -97,12 +97,12 @@ class CellTable(NamedTuple):
 
     def groups(self, names: Iterable[str]) -> Integers:
         """Number the cells by their values in several columns: cells have the same number if all of these values are equal."""
-        return groups([self.stated[name].codes for name in names], len(self.tested))
+        return groups([self.columns[name].codes for name in names], len(self.tested))
 
     def column(self, name: str, cell: Integers) -> list[Any]:
         """Return the values of these cells in a column; ``None`` for unknown values."""
-        words = [*self.stated[name].categories.tolist(), None]
-        return list(map(words.__getitem__, self.stated[name].codes[cell].tolist()))
+        words = [*self.columns[name].categories.tolist(), None]
+        return list(map(words.__getitem__, self.columns[name].codes[cell].tolist()))
 
 
 def by_word(column: pd.Categorical, value_of: Callable[[Any], Any], unknown: object) -> NDArray[Any]:
@@ -157,7 +157,7 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -
     value, value_run, first, count = _one_value_a_run(cell[order], run[order], _floats(frames, "value")[order], upper)
     published = np.concatenate([side.runs["session"].isna().to_numpy(bool) for side in sides])
     cells = CellTable(
-        stated=columns,
+        columns=columns,
         new=is_new[source],
         row=groups([columns[name].codes for name in (*setting, *NAME)], len(source)),
         conditions=groups([profiles[run[source]], *(columns[name].codes for name in conditions)], len(source)),
@@ -254,7 +254,7 @@ def _mark_bits(marks: pd.Series) -> Integers:
 
 def _tested(cells: CellTable, setting: Integers, policy: Policy) -> Flags:
     """Which cells get a verdict. Not all of them: all percentiles of one distribution, for example, are nearly copies of each other."""
-    metric, statistic, is_new = cells.stated["metric"], cells.stated["statistic"], cells.new
+    metric, statistic, is_new = cells.columns["metric"], cells.columns["statistic"], cells.new
     wanted = np.zeros(len(setting), bool)
     for name, statistics in policy.tests().items():
         if name != LOSS:  # Loss is compared separately: most shares are 0, so there is no ratio.
@@ -371,7 +371,7 @@ def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy)
 
 def _differs(cells: CellTable, name: str, cell: Integers | Flags) -> bool:
     """Whether these cells have several values in a column."""
-    return len(np.unique(cells.stated[name].codes[cell])) > 1
+    return len(np.unique(cells.columns[name].codes[cell])) > 1
 
 
 def _labels_that_differ(cells: CellTable) -> list[str]:
@@ -462,7 +462,7 @@ def _looser(cells: CellTable, across: Collection[str]) -> dict[str, Integers]:
 
 def _of_one_side(cells: CellTable, name: str) -> bool:
     """Whether only one side states this field."""
-    has_value = cells.stated[name].notna()
+    has_value = cells.columns[name].notna()
     return bool(has_value[cells.new].any() != has_value[~cells.new].any())
 
 
@@ -470,7 +470,7 @@ def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Intege
     """The codes, all different for rows of special data paths: a log that does not mention the data path means a copy."""
     if "data_path" not in silent:
         return codes
-    special = by_word(cells.stated["data_path"], lambda word: word != "copy", unknown=False)
+    special = by_word(cells.columns["data_path"], lambda word: word != "copy", unknown=False)
     return np.where(special, -1 - np.arange(len(codes)), codes)
 
 

@@ -263,7 +263,7 @@ def _controls(cells: CellTable, pairs: CellPairs, arrays: RowArrays, runs: RunLi
         return None
     control_arrays = _row_arrays(cells, pairs, runs, policy, None)
     change = host_change(control_arrays, int((arrays.estimates.tested | out_of_turn(arrays)).sum()), runs.order)
-    if change is not None and change.moved:
+    if change is not None and change.has_moved:
         within_host(arrays, change)
     return controls_of(change, comparison_rows(control_arrays, policy), arrays)
 

@@ -43,7 +43,7 @@ class HostChange(NamedTuple):
     Attributes:
         rows: the indices of the controls that were judged.
         shift: the shift of each of them.
-        moved: whether they moved.
+        has_moved: whether they moved.
         p: the p-value of all of them together.
         mean: their mean shift.
         low: the lower end of the range of shifts of other rows that the host explains; the range is empty if the controls did not move.
@@ -54,7 +54,7 @@ class HostChange(NamedTuple):
 
     rows: Integers
     shift: Floats
-    moved: bool
+    has_moved: bool
     p: float
     mean: float
     low: float
@@ -65,7 +65,7 @@ class HostChange(NamedTuple):
 
 def are_controls(cells: CellTable, cell: Integers) -> Flags:
     """Which of these cells are controls: those whose runs have the label."""
-    column = cells.stated.get(CONTROL)
+    column = cells.columns.get(CONTROL)
     return np.zeros(len(cell), bool) if column is None else column.notna()[cell]
 
 
@@ -88,7 +88,7 @@ def host_change(controls: RowArrays, others: int, order: Sequence[RunOrder]) -> 
     # The range of one more row of the same kind: for all rows together, and for a row alone.
     ranges = [_range(shift, test.error, mean, rows) for rows in (max(others, 1), 1)]
     low, high = ranges[0] if has_moved else (0.0, 0.0)
-    return HostChange(test.rows, shift, moved=has_moved, p=test.p, mean=mean, low=low, high=high, alone=ranges[1], layout=test.layout)
+    return HostChange(test.rows, shift, has_moved=has_moved, p=test.p, mean=mean, low=low, high=high, alone=ranges[1], layout=test.layout)
 
 
 def _range(shift: Floats, error: Floats, mean: float, rows: int) -> tuple[float, float]:
@@ -112,12 +112,12 @@ def controls_of(change: HostChange | None, rows: tuple[ComparisonRow, ...], othe
     low, high, *alone = (float(np.expm1(end)) if np.isfinite(end) else None for end in (change.low, change.high, *change.alone))
     return Controls(
         rows=rows,
-        moved=change.moved,
+        moved=change.has_moved,
         judged=len(change.rows),
         p=change.p,
         change=float(np.expm1(change.mean)),
         layout=change.layout,
-        explains=(low, high) if change.moved else None,
+        explains=(low, high) if change.has_moved else None,
         alone=(alone[0], alone[1]),
         uncovered=tuple(sorted(name for name in transports - used if name)),
     )
@@ -163,7 +163,7 @@ class _RunValues(NamedTuple):
 def _test(controls: RowArrays, order: Sequence[RunOrder]) -> ControlTest | None:
     """Test the controls that are medians, means or rates, as their layout allows; ``None`` if none of them can be tested."""
     estimates, old = controls.estimates, np.maximum(controls.pairs.old, 0)
-    centre = by_word(controls.cells.stated["statistic"], lambda word: band_of(word) == "centre", unknown=False)[old]
+    centre = by_word(controls.cells.columns["statistic"], lambda word: band_of(word) == "centre", unknown=False)[old]
     worse = np.where(controls.lower_is_better, 1.0, -1.0)  # the sign of a shift to the worse
     paired = np.flatnonzero(estimates.tested & estimates.paired & centre)
     if len(paired):

@@ -169,7 +169,7 @@ def side_shifts(
 def _batches(cells: CellTable, pairs: CellPairs, estimates: Estimates, wanted: Flags) -> Iterator[_Batch]:
     """The wanted rows in batches of one shape."""
     half = np.nan_to_num(cells.resolution / 2)
-    upper = upper_of_two(cells.stated["metric"])
+    upper = upper_of_two(cells.columns["metric"])
     shapes: dict[tuple[bool, int, int], list[_Batch]] = defaultdict(list)
     for index, design in enumerate(estimates.designs):
         rows = np.flatnonzero(wanted & (estimates.design == index))

@@ -81,7 +81,7 @@ def lossy(cells: CellTable, pairs: CellPairs, policy: Policy) -> tuple[CellPairs
 def _rows_with(cells: CellTable, pairs: CellPairs, metric: str) -> Integers:
     """The rows of a metric for which some run has a value."""
     has_value = np.where(pairs.old != NONE, cells.runs[pairs.old], 0) + np.where(pairs.new != NONE, cells.runs[pairs.new], 0) > 0
-    return np.flatnonzero(has_value & (cells.stated["metric"] == metric)[pairs.either])
+    return np.flatnonzero(has_value & (cells.columns["metric"] == metric)[pairs.either])
 
 
 def losses(

@@ -65,8 +65,8 @@ def _names(arrays: RowArrays, order: Integers, policy: Policy) -> dict[str, list
 def _across(cells: CellTable, pairs: CellPairs, policy: Policy) -> list[tuple[Difference, ...]]:
     """The values on each side of the fields that the diff goes across."""
     differences: list[tuple[Difference, ...]] = [()] * len(pairs.old)
-    for name in (name for name in policy.across if name in cells.stated and name not in OF_RUN):
-        column = cells.stated[name]
+    for name in (name for name in policy.across if name in cells.columns and name not in OF_RUN):
+        column = cells.columns[name]
         texts = [*map(as_text, column.categories.tolist()), None]
         # The runs of a cell may have several labels. Do not show the first of them as that of all.
         several = cells.mixed if is_label(name) else np.zeros(len(cells.mixed), bool)
@@ -141,7 +141,7 @@ def _curve(key: RowKey, shift: Floats, flat: tuple[float | None, float | None]) 
 def natural(cells: CellTable, cell: Integers) -> Iterator[Any]:
     """Sort keys, least significant first: sizes within statistics within metrics within settings."""
     for name in ("demand", "payload_bytes_high", "payload_bytes", "statistic", "metric", *reversed(cells.labels), *reversed(SETTING), "system"):
-        yield cells.stated[name].codes[cell]  # The words of a column are in order; the code of an unknown value is -1.
+        yield cells.columns[name].codes[cell]  # The words of a column are in order; the code of an unknown value is -1.
 
 
 def _effect(arrays: RowArrays) -> Floats:

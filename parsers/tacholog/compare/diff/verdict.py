@@ -126,7 +126,7 @@ class RowArrays(NamedTuple):
 
 def lower_is_better(cells: CellTable, pairs: CellPairs) -> Flags:
     """The direction of each pair of cells."""
-    return by_word(cells.stated["metric"], lambda word: METRICS[word].better != "higher", unknown=True)[pairs.old]
+    return by_word(cells.columns["metric"], lambda word: METRICS[word].better != "higher", unknown=True)[pairs.old]
 
 
 def thresholds(cells: CellTable, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None = None) -> Thresholds:
@@ -146,14 +146,14 @@ def thresholds(cells: CellTable, pairs: CellPairs, policy: Policy, measured: Sam
 
 def _band(cells: CellTable, cell: Integers, percent: Bands) -> Floats:
     """How much the statistic of each of these cells may differ, as a logarithm."""
-    return np.log1p(by_word(cells.stated["statistic"], lambda word: getattr(percent, band_of(word)), percent.centre)[cell] / 100)
+    return np.log1p(by_word(cells.columns["statistic"], lambda word: getattr(percent, band_of(word)), percent.centre)[cell] / 100)
 
 
 def matching_rows(cells: CellTable, cell: Integers, selection: RowFilter) -> Flags:
     """Which of these cells are in rows that a filter selects."""
     fits = np.ones(len(cell), bool)
     for name, value in selection.wanted().items():
-        fits &= (cells.stated[name] == value)[cell]
+        fits &= (cells.columns[name] == value)[cell]
     return fits
 
 
@@ -265,7 +265,7 @@ def decide(
     rows.give(both & (low <= 0), "invalid", "not_positive")
     rows.give(same_runs, "unreplicated_same", "same_measurement")
     runs = np.minimum(cells.runs[old], cells.runs[new])
-    enough, poor = testable(cells, pairs, cells.stated["statistic"])
+    enough, poor = testable(cells, pairs, cells.columns["statistic"])
     rows.give(poor | (~enough & (runs >= MIN_RUNS)), "insufficient", "undersampled")
     rows.give((runs > 1) & (runs < MIN_RUNS), "insufficient", "few_runs")
     _decide_by_value(rows)

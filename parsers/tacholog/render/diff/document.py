@@ -27,7 +27,7 @@ from tacholog.render.diff.words import (
     value_of,
 )
 from tacholog.render.html import Html, join, tag
-from tacholog.render.table import Cell, Column, Row, Table, head
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, head
 from tacholog.view.names import apart_words, row_name
 from tacholog.view.numerals import in_full
 
@@ -93,20 +93,20 @@ class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
 
 def rows_table(label: str, lines: Sequence[DiffLine], titles: tuple[str, str], link_of: LinkOf = _no_link) -> Table:
     """Return rows as a table. ``titles`` are the headings of the ratios and the intervals."""
-    numbers = [Column(name, class_="n", align="right") for name in ("old", "new", titles[0])]
-    columns = [Column("row"), *numbers, Column(titles[1], align="centre"), Column()]
+    numbers = [TableColumn(name, class_="n", align="right") for name in ("old", "new", titles[0])]
+    columns = [TableColumn("row"), *numbers, TableColumn(titles[1], align="centre"), TableColumn()]
     return Table(label, columns, [[_cells(line, link_of) for line in lines]], "rows")
 
 
-def _cells(line: DiffLine, link_of: LinkOf) -> Row:
-    return Row(
+def _cells(line: DiffLine, link_of: LinkOf) -> TableRow:
+    return TableRow(
         [
             head(line.name),
-            Cell(line.old, link=link_of(line.row, "old"), title=value_of(line.row, "old", in_full), class_="n stat-median"),
-            Cell(line.new, link=link_of(line.row, "new"), title=value_of(line.row, "new", in_full), class_="n stat-median"),
-            Cell(line.ratio, class_=f"n stat-ratio {line.row.ratio_kind or ''}"),
-            Cell(line.interval, class_="i stat-interval"),
-            Cell(line.remark, class_="r stat-evidence"),
+            TableCell(line.old, link=link_of(line.row, "old"), title=value_of(line.row, "old", in_full), class_="n stat-median"),
+            TableCell(line.new, link=link_of(line.row, "new"), title=value_of(line.row, "new", in_full), class_="n stat-median"),
+            TableCell(line.ratio, class_=f"n stat-ratio {line.row.ratio_kind or ''}"),
+            TableCell(line.interval, class_="i stat-interval"),
+            TableCell(line.remark, class_="r stat-evidence"),
         ]
     )
 
@@ -142,17 +142,17 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     def loss_table(self, link_of: LinkOf = _no_link) -> Table:
         """Return the rows in which messages were lost."""
         rows = [
-            Row(
+            TableRow(
                 [
                     head(line.name),
-                    Cell(_share(line.old_parts, link_of(loss, "old")), class_="stat-evidence"),
-                    Cell(_share(line.new_parts, link_of(loss, "new")), class_="stat-evidence"),
-                    Cell(line.remark, class_="r stat-evidence"),
+                    TableCell(_share(line.old_parts, link_of(loss, "old")), class_="stat-evidence"),
+                    TableCell(_share(line.new_parts, link_of(loss, "new")), class_="stat-evidence"),
+                    TableCell(line.remark, class_="r stat-evidence"),
                 ]
             )
             for line, loss in zip(self.loss_lines, self.losses, strict=False)
         ]
-        return Table("Loss", [Column("row"), Column("old"), Column("new"), Column()], [rows], "rows")
+        return Table("Loss", [TableColumn("row"), TableColumn("old"), TableColumn("new"), TableColumn()], [rows], "rows")
 
 
 def _share(parts: tuple[str, str, str], link: str | None) -> str | Html:

@@ -16,8 +16,8 @@ from tacholog.render.diff.drawings import picture, swatch
 from tacholog.render.diff.summary import APART, apart_words, buttons, by_transport, conclusion, shown_part
 from tacholog.render.diff.words import MEANINGS
 from tacholog.render.html import NOTHING, Html, join, linked, tag
-from tacholog.render.table import Cell, Column, Row, Table, head, scroller
-from tacholog.render.tables.tables import Links
+from tacholog.render.links import Links
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, head, scroller
 from tacholog.render.templates import html_templates
 from tacholog.runs.labels import is_label, label_name, labels_of
 from tacholog.runs.moments import instant
@@ -235,18 +235,18 @@ def _transports(comparison: Comparison, links: ComparisonLinks, prefix: str, *, 
     transports = by_transport(comparison)
     if not transports:
         return NOTHING
-    columns = [Column("Transport")]
+    columns = [TableColumn("Transport")]
     for verdict, _, _ in transports[0].counts:
         title = join([swatch(verdict), MEANINGS[verdict].title])
-        columns.append(Column(linked(title, f"#{prefix}{verdict}" if comparison.counts[verdict] else None), class_=f"n {verdict}"))
-    columns += [Column(tag("a", "Do not compare", href=f"#{prefix}apart"), class_="n")] if with_apart else []
+        columns.append(TableColumn(linked(title, f"#{prefix}{verdict}" if comparison.counts[verdict] else None), class_=f"n {verdict}"))
+    columns += [TableColumn(tag("a", "Do not compare", href=f"#{prefix}apart"), class_="n")] if with_apart else []
     rows = []
     for line in transports:
         cells = [head(linked(line.name, links.transport(line.system, line.transport)))]
         for verdict, number, which in line.counts:
             named = join([" ", tag("span", "(", which, ")", class_="which")]) if which else NOTHING
-            cells.append(Cell(str(number), below=named, class_=f"n stat-count {verdict}"))
-        rows.append(Row([*cells, *([Cell(str(line.not_comparable), class_="n stat-count")] if with_apart else [])]))
+            cells.append(TableCell(str(number), below=named, class_=f"n stat-count {verdict}"))
+        rows.append(TableRow([*cells, *([TableCell(str(line.not_comparable), class_="n stat-count")] if with_apart else [])]))
     return scroller(Table("Transports", columns, [rows], "transports"), "scroll", tools=False)
 
 
@@ -256,8 +256,8 @@ def _runs(moments: Sequence[RunOrder]) -> Table:
     for run in moments:
         name = run.run if run.status in (None, "ok") else f"{run.run} ({run.status})"
         when, session = run.start_time or "time not stated", run.session or "no session stated"
-        rows.append(Row([Cell(tag("b", run.side)), Cell(name), Cell(when), Cell(session)]))
-    return Table("Runs", [Column("Side"), Column("Run"), Column("Started"), Column("Session")], [rows])
+        rows.append(TableRow([TableCell(tag("b", run.side)), TableCell(name), TableCell(when), TableCell(session)]))
+    return Table("Runs", [TableColumn("Side"), TableColumn("Run"), TableColumn("Started"), TableColumn("Session")], [rows])
 
 
 def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iterator[VerdictSection]:
@@ -283,8 +283,8 @@ def _block(section: VerdictSection, limit: int, links: ComparisonLinks, *, is_op
     axis = drawings.axis(span) if section.verdict in _PLOTTED else NOTHING
     is_apart = section.verdict in APART  # Such rows are not drawn: their values must not be compared.
     runs = [NOTHING if is_apart else drawings.runs_plot(line.row) for line in section.lines]
-    drawn = [(Column(join(["Ratio, drawn", axis])), [drawings.ratio_plot(line.row, span) for line in section.lines])] if axis else []
-    drawn += [(Column("Runs"), runs)] if any(runs) else []
+    drawn = [(TableColumn(join(["Ratio, drawn", axis])), [drawings.ratio_plot(line.row, span) for line in section.lines])] if axis else []
+    drawn += [(TableColumn("Runs"), runs)] if any(runs) else []
     table, rows = _drawn(section, links, drawn, said_below=bool(axis))
     first, more = rows[: limit or None], rows[limit:] if limit else []
     later = table._replace(label=f"{section.title}, more rows", bodies=[[row for each in more for row in each]])
@@ -300,8 +300,8 @@ def _block(section: VerdictSection, limit: int, links: ComparisonLinks, *, is_op
 
 
 def _drawn(
-    section: VerdictSection, links: ComparisonLinks, drawn: Sequence[tuple[Column, Sequence[Html]]], *, said_below: bool
-) -> tuple[Table, list[list[Row]]]:
+    section: VerdictSection, links: ComparisonLinks, drawn: Sequence[tuple[TableColumn, Sequence[Html]]], *, said_below: bool
+) -> tuple[Table, list[list[TableRow]]]:
     """Return the table of a section with its drawings, and the rows of each line.
 
     With ``said_below``, a remark has a row of its own: beside so many columns it would be narrow, which makes rows high.
@@ -312,20 +312,20 @@ def _drawn(
     columns = [*table.columns[:before], *(column for column, _ in drawn), *([] if said_below else table.columns[before:])]
     rows = []
     for index, row in enumerate(table.rows):
-        cells = [*row.cells[:before], *(Cell(column_cells[index]) for _, column_cells in drawn)]
+        cells = [*row.cells[:before], *(TableCell(column_cells[index]) for _, column_cells in drawn)]
         remark = row.cells[before:]
         if not said_below:
-            rows.append([Row([*cells, *remark])])
+            rows.append([TableRow([*cells, *remark])])
         elif section.lines[index].remark:
-            rows.append([Row(cells, "said"), Row([remark[0]._replace(span=len(columns))], "why")])
+            rows.append([TableRow(cells, "said"), TableRow([remark[0]._replace(span=len(columns))], "why")])
         else:
-            rows.append([Row(cells)])
+            rows.append([TableRow(cells)])
     return table._replace(columns=columns), rows
 
 
 def _titled(table: Table, last: str) -> Table:
     """Return a table with headings that begin with a capital letter, and a heading for its remarks."""
-    return table._replace(columns=[*(column._replace(heading=column.heading.capitalize()) for column in table.columns[:-1]), Column(last)])
+    return table._replace(columns=[*(column._replace(heading=column.heading.capitalize()) for column in table.columns[:-1]), TableColumn(last)])
 
 
 def _with_code(sentence: str) -> Html:

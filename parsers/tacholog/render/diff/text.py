@@ -10,7 +10,7 @@ from tacholog.render.diff.notes import host_words, machine_words, warnings
 from tacholog.render.diff.summary import conclusion, counts, headline, shown_part
 from tacholog.render.diff.words import MEANINGS, LossLine
 from tacholog.render.markdown import escape, plain
-from tacholog.render.table import Cell, Column, Row, Table, terminal
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, terminal
 from tacholog.render.table import markdown as markdown_table
 
 FOLDED = ("no_change", "differs_not", "unreplicated_same")  # These rows are counted, and listed only on request.
@@ -44,9 +44,9 @@ def github(comparison: Comparison, only: Sequence[str] = (), limit: int = 50) ->
 
     The place for it is the file that ``$GITHUB_STEP_SUMMARY`` names, which GitHub shows below the job; it takes at most a megabyte.
     """
-    counted = [Row([Cell(count.words), Cell(str(count.number))]) for count in counts(shown_part(comparison, only))]
+    counted = [TableRow([TableCell(count.words), TableCell(str(count.number))]) for count in counts(shown_part(comparison, only))]
     head, _, body = markdown(comparison, only, limit).partition("\n")
-    table = Table("Verdicts", [Column("verdict"), Column("rows", align="right")], [counted])
+    table = Table("Verdicts", [TableColumn("verdict"), TableColumn("rows", align="right")], [counted])
     return "\n".join([head, *(["", *markdown_table(table)] if counted else []), body])
 
 
@@ -106,7 +106,7 @@ def _rows(section: VerdictSection) -> Iterator[str]:
     table = section.table()
     if section.common:
         yield section.common
-    yield from terminal(table._replace(columns=[Column(), *table.columns[1:]]))
+    yield from terminal(table._replace(columns=[TableColumn(), *table.columns[1:]]))
     if section.hidden:
         yield f"... and {section.hidden} more (--limit 0 lists all)"
 

@@ -1,19 +1,20 @@
-"""Figures: which points are drawn and how, and the description for readers who cannot see them.
+"""Figures over message size or processor time: which points are drawn and how, the details of each point, and a description in words.
 
-One `Figure` is drawn twice from the same points: as static SVG (`svg`) and as a Plotly spec (`spec`).
+One `Figure` is drawn twice from the same points: as static SVG (`svg`) and by Plotly (`plots`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from tacholog.render.figures.axes import Axis, number_axis, share_axis, size_axis
-from tacholog.render.hover import details_of, more_of
-from tacholog.view.names import BASIS_WORDS
-from tacholog.view.numerals import quantity, size, with_bound
+from tacholog.render.marks import in_order, mark_of
+from tacholog.view.cost import Cost, costs, resources_of
+from tacholog.view.names import BASIS_WORDS, words
+from tacholog.view.numerals import NOT_STATED, grouped, quantity, size, with_bound
 from tacholog.view.ranking_groups import UNDERSAMPLED
 from tacholog.view.results import ResultRow
 from tacholog.view.series import LOGICAL, Cell, Series
@@ -203,14 +204,14 @@ def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -
         return
     yield line
     cells = series.cells(metric, statistic)
-    beside = tuple(
+    smaller_groups = tuple(
         point._replace(y=group.value, low=None, high=None, more=more_of(cells[int(point.x)], group.result), result=group.result)
         for point in line.points
         for group in cells[int(point.x)].groups
         if group.value != point.y
     )
-    if beside:
-        yield msgspec.structs.replace(line, points=beside, shape="points")
+    if smaller_groups:
+        yield msgspec.structs.replace(line, points=smaller_groups, shape="points")
 
 
 def _dots(traces: Sequence[Trace], series: Sequence[Series]) -> list[Trace]:
@@ -320,3 +321,73 @@ def _description(title: str, traces: Sequence[Trace]) -> str:
         style = "" if trace.style in ("mean", "total") else f", {trace.style}"
         lines.append(f"{trace.name}{style}: from {ends}.")
     return f"{title}. " + " ".join(lines)
+
+
+def details_of(series: Series) -> tuple[str, ...]:
+    """Return the details that all points of a series share, one per line: system and version, machine, kind of run, tool."""
+    run = series.results[0].run
+    system = " ".join(filter(None, (run.system or f"system {NOT_STATED}", run.system_version or f"(version {NOT_STATED})")))
+    machine = f"machine: {run.host or NOT_STATED}"
+    kind = "published by the vendor" if series.published else "own run"
+    return (system, machine, ", ".join([kind, *_run_details(series)]))
+
+
+def _run_details(series: Series) -> Iterator[str]:
+    run, key = series.results[0].run, dict(series.key)
+    if run.release and run.release != run.system_version:
+        yield f"release {run.release}"
+    if run.tool and run.tool != run.system and run.tool not in str(run.system):
+        yield f"by {run.tool}"
+    if key["basis"] is not None:
+        yield words("basis", key["basis"])
+    if key["load_mode"] is not None:
+        yield f"load {key['load_mode']}"
+
+
+def more_of(cell: Cell, result: ResultRow | None = None) -> tuple[str, ...]:
+    """Return the details of one point: its runs and samples, its marks, and its log line. ``result`` is given for a point of one group of runs."""
+    result = result or cell.result
+    runs = f"{cell.run_count} run{'s' if cell.run_count != 1 else ''}"
+    samples = _samples_words([one.samples for one in cell.results] if cell.run_count > 1 else [result.samples])
+    marks = [f"marked: {mark_of(name).title}" for name in in_order(cell.marks)]
+    place = f"{result.run.run}/{result.log}" + (f", line {result.number_line}" if result.number_line else "")
+    return (f"{runs}, {samples}", *marks, place)
+
+
+def _samples_words(counts: Sequence[int | None]) -> str:
+    """Return how many samples the runs have, from the fewest to the most."""
+    known = sorted({count for count in counts if count is not None})
+    if not known:
+        return f"samples {NOT_STATED}"
+    each = " each" if len(counts) > 1 and len(known) == 1 and None not in counts else ""
+    unknown = f", in {counts.count(None)} of them {NOT_STATED}" if None in counts else ""
+    return f"{' to '.join(grouped(count) for count in dict.fromkeys((known[0], known[-1])))} samples{each}{unknown}"
+
+
+_COST_TITLE = "Latency against processor time"
+_COST_NOTE = "Each line is a series and each point a message size, from the smallest at the bottom left. Lower is faster; further left is cheaper."
+
+
+def latency_over_cost(series: Sequence[Series], results: Iterable[ResultRow]) -> Figure | None:
+    """Return the median latency over the processor time for each message: a line for each series, with a point for each size."""
+    resources = resources_of(results)
+    traces = [
+        Trace(member.label, member.slot, "total", "solid", member.published, points, details=details_of(member))
+        for member in series
+        if (points := tuple(_cost_points(member, costs(member, resources))))
+    ]
+    if not traces:
+        return None
+    drawn = [point for trace in traces for point in trace.points]
+    x = number_axis([point.x for point in drawn], "Processor time for each message, both sides together", "ns")
+    y = number_axis([point.y for point in drawn], f"{latency_words(series)}, median", "ns")
+    ends = " ".join(f"{trace.name}: from {trace.points[0].words}, to {trace.points[-1].words}." for trace in traces)
+    return Figure(_COST_TITLE, f"{_COST_TITLE}. {ends}", x, y, tuple(traces), _COST_NOTE)
+
+
+def _cost_points(series: Series, cost: Mapping[int | None, Cost]) -> Iterator[PlotPoint]:
+    for at, cell in sorted(series.cells("latency", "p50").items(), key=lambda item: item[0] or 0):
+        found = cost.get(at)
+        if found is not None and found.cpu_ns is not None and cell.value:
+            words = f"{size(at)}: {quantity(cell.value, 'ns')}, {quantity(found.cpu_ns.value, 'ns')} of processor time"
+            yield PlotPoint(found.cpu_ns.value, cell.value, words, more=more_of(cell), result=cell.result)

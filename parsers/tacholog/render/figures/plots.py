@@ -1,15 +1,20 @@
-"""A figure on a page: the static drawing, its legend, and the data for the live plot."""
+"""A figure on a page: the static drawing, its legend, and the data for Plotly.
+
+The data contain no colours: the script of the page takes them from the style sheet (light, dark, print).
+"""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable, Sequence
 
-from tacholog.render.figures.figures import Figure
-from tacholog.render.figures.spec import spec
+from tacholog.render.figures.axes import Axis
+from tacholog.render.figures.figures import MOST_SHADED, Figure, Trace
 from tacholog.render.figures.svg import draw, series_class, swatch
-from tacholog.render.html import Html, data_block, tag
-from tacholog.render.tables.tables import Links
-from tacholog.render.targets import Targets
+from tacholog.render.html import Html, data_block, esc, tag
+from tacholog.render.links import Links, Targets
+from tacholog.view.results import ResultRow
 
 _LINK = "Link to this figure"
 _STYLES = {"p50": "median", "mean": "mean", "min": "min", "max": "max"}
@@ -53,3 +58,125 @@ def swatch_grey(dash: str) -> Html:
     """Return the symbol in the legend for a line style that all series share."""
     path = tag("path", d="M1 6H27", class_="tl-path", stroke_dasharray={"solid": None, "dash": "7 4", "dot": "1.5 3.5"}[dash])
     return tag("svg", path, class_="tl-swatch tl-grey", viewBox="0 0 28 12", aria_hidden="true")
+
+
+_SYMBOLS = ("circle", "square", "diamond")
+_COLOURS = 8
+_SMALL_PX, _LARGE_PX = 4, 7
+_CROSS = "x-thin"  # for too few samples; visible in both themes, which a pale point was not
+
+
+Places = Callable[[ResultRow | None], Sequence[object] | None]
+
+
+def spec(figure: Figure, place: Places) -> dict[str, object]:
+    """Return ``data`` and ``layout`` for Plotly. The ``meta`` of a trace holds its colour, its series, its details, and whether it is a shade.
+
+    ``place`` returns the log page, by its number in the data of the script, and the line of a result (`Targets.line`).
+    """
+    return {
+        "title": figure.title,
+        "columns": [_column(figure.x), _column(figure.y)],
+        "shades": MOST_SHADED,
+        "data": [*(_shade(shade) for shade in figure.shades), *(_trace(trace, dense=figure.dense, place=place) for trace in figure.traces)],
+        "layout": {
+            "xaxis": {**_axis(figure.x), "title": {"text": esc(figure.x.title)}},
+            "yaxis": _axis(figure.y),
+            "annotations": [_horizontal_title(figure.y.title)],
+            "hovermode": "closest",
+            "showlegend": False,
+        },
+    }
+
+
+def _trace(trace: Trace, place: Places, *, dense: bool) -> dict[str, object]:
+    symbol = _SYMBOLS[trace.slot // _COLOURS % len(_SYMBOLS)]
+    style = "" if trace.style in ("mean", "total") else f" {trace.style}"
+    style += ", each run" if trace.shape == "runs" else ""
+    # Plotly reads some HTML in these texts, so names are escaped here as on the page.
+    name = esc(trace.name + style)
+    points = [*trace.points, trace.points[0]] if trace.shape == "area" else trace.points
+    places = [place(point.result) for point in points]
+    symbol = "triangle-down" if trace.shape == "below" else symbol
+    return {
+        "type": "scatter",
+        "mode": "markers" if trace.shape in ("points", "runs") else "lines+markers",
+        "name": name,
+        "x": [point.x for point in points],
+        "y": [point.y for point in points],
+        "text": ["<br>".join([f"<b>{esc(point.words)}</b>", name, *map(esc, point.more)]) for point in points],
+        **({"fill": "toself", "hoveron": "points"} if trace.shape == "area" else {}),
+        "hovertemplate": "%{text}<extra></extra>",
+        "line": {"dash": trace.dash, "width": 2},
+        **({"customdata": places} if any(places) else {}),
+        **_error_bars(trace),
+        "marker": {"symbol": _symbols(trace, f"{symbol}-open" if trace.hollow else symbol), **_size(trace, dense=dense)},
+        "meta": {**_meta(trace), "details": "<br>".join(map(esc, trace.details)), **_number(trace)},
+    }
+
+
+def _size(trace: Trace, *, dense: bool) -> dict[str, object]:
+    """Return the size of the points in pixels. Single runs are small and let the line shine through."""
+    return {"size": _SMALL_PX, "opacity": 0.55} if trace.shape == "runs" else {"size": _SMALL_PX if dense else _LARGE_PX}
+
+
+def _number(trace: Trace) -> dict[str, object]:
+    """Return the end of the address of each point, after its line: all points of a trace are of one metric and statistic."""
+    result = trace.points[0].result
+    return {"number": f":{result.metric}.{result.statistic}"} if result and not trace.records else {}
+
+
+def _symbols(trace: Trace, symbol: str) -> object:
+    """Return the symbol of all points, or a list if some have too few samples."""
+    found = [_CROSS if point.undersampled else symbol for point in trace.points]
+    return found if _CROSS in found else symbol
+
+
+def _meta(trace: Trace) -> dict[str, object]:
+    return {"slot": trace.slot % _COLOURS, "series": trace.slot}
+
+
+def _shade(shade: Trace) -> dict[str, object]:
+    """Return a shaded area. Its edges are other traces, with points to hover over."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [point.x for point in shade.points],
+        "y": [point.y for point in shade.points],
+        "fill": "toself",
+        "hoverinfo": "skip",
+        "line": {"width": 0},
+        "meta": {**_meta(shade), "shade": True},
+    }
+
+
+def _column(axis: Axis) -> str:
+    """Return the name of a column in an exported file, where numbers are in the units of the schema."""
+    return f"{axis.title} ({axis.unit.replace('_per_', '/').replace('_', ' ')})" if axis.unit else axis.title
+
+
+def _horizontal_title(title: str) -> dict[str, object]:
+    """Return the title of the vertical axis as horizontal text above it."""
+    place = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "yshift": 6}
+    return {"text": esc(title), "showarrow": False, **place}
+
+
+def _error_bars(trace: Trace) -> dict[str, object]:
+    """Return error bars from the lowest to the highest run, if runs were repeated."""
+    if all(point.low is None for point in trace.points):
+        return {}
+    above = [(point.high or point.y) - point.y for point in trace.points]
+    below = [point.y - (point.low if point.low is not None else point.y) for point in trace.points]
+    return {"error_y": {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.2, "width": 3}}
+
+
+def _axis(axis: Axis) -> dict[str, object]:
+    ends = [math.log10(axis.low), math.log10(axis.high)] if axis.scale == "log" else [axis.low, axis.high]
+    return {
+        "type": axis.scale,
+        "range": ends,
+        "tickmode": "array",
+        "tickvals": list(axis.ticks),
+        "ticktext": list(axis.labels),
+        "zeroline": False,
+    }

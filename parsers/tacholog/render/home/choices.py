@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from tacholog.render.html import NOTHING, Html, esc, join, tag
-from tacholog.render.marks import Seen, in_order, mark_link, see_marks
-from tacholog.render.table import Cell, Column, Row, Table, empty, head, scroller
-from tacholog.render.tables.plain import count_of
-from tacholog.render.tables.tables import Links, linked_number
+from tacholog.render.links import Links
+from tacholog.render.marks import UsedMarks, add_marks, in_order, mark_link
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, count_of, empty, head, scroller
+from tacholog.render.tables.results import linked_number
 from tacholog.schema.metrics import METRICS
 from tacholog.view.comparison import version_of
 from tacholog.view.home import CRITERIA, SLEEPS, Choice, Choices, Criterion, Doubt, ReachColumn, differing_labels_of, how, polls, waits
@@ -37,7 +37,7 @@ _AT_LOW_RATES = "; at low rates a side that polls still takes a whole processor"
 _MOST_OVERLAPPING = 3
 
 
-def choices_table(found: Choices, links: Links, anchor: str, seen: Seen, machine: str, *, loopback: bool) -> Html:
+def choices_table(found: Choices, links: Links, anchor: str, seen: UsedMarks, machine: str, *, loopback: bool) -> Html:
     """Return the table.
 
     Args:
@@ -56,13 +56,13 @@ def choices_table(found: Choices, links: Links, anchor: str, seen: Seen, machine
     write = _Writer(links, anchor, seen, differing_labels_of(one for column in found.columns for one in column.members), same_runs=len(runs) == 1)
     two = [any(len(chosen[column.reach, name, at]) > 1 for name in CRITERIA for at, _ in found.rows) for column in found.columns]
     columns = [
-        Column("criterion", class_="tl-text", width="tl-names"),
+        TableColumn("criterion", class_="tl-text", width="tl-names"),
         *(_head(column, words, "tl-two" if answers else "") for column, words, answers in zip(found.columns, heads, two, strict=True)),
     ]
     tables = []
     for place, (at, use) in enumerate(rows):
         body = [
-            Row(
+            TableRow(
                 [
                     _criterion(criterion, is_first=place == 0),
                     *(write.cell(chosen[column.reach, criterion, at], criterion, words) for column, words in zip(found.columns, heads, strict=True)),
@@ -84,7 +84,7 @@ def _of_use(words: str, table: Table, *, is_first: bool) -> Html:
     return tag("details", tag("summary", words, class_="stat-size"), shown, class_="tl-use" if is_first else "tl-use tl-folds-on-phone", open=True)
 
 
-def _criterion(criterion: Criterion, *, is_first: bool) -> Cell:
+def _criterion(criterion: Criterion, *, is_first: bool) -> TableCell:
     name, how_found = _CRITERIA[criterion]
     more = _AT_LOW_RATES if criterion == "cheapest" and is_first else ""
     return head(join([name, tag("span", how_found, more, class_="tl-how")]))
@@ -93,20 +93,20 @@ def _criterion(criterion: Criterion, *, is_first: bool) -> Cell:
 class _Writer:
     """Writes the cells, and remembers their marks."""
 
-    def __init__(self, links: Links, anchor: str, seen: Seen, labels: Collection[str], *, same_runs: bool) -> None:
+    def __init__(self, links: Links, anchor: str, seen: UsedMarks, labels: Collection[str], *, same_runs: bool) -> None:
         self._links, self._anchor, self._seen, self._labels, self._same_runs = links, anchor, seen, labels, same_runs
 
-    def cell(self, answers: Sequence[Choice], criterion: Criterion, words: str) -> Cell:
+    def cell(self, answers: Sequence[Choice], criterion: Criterion, words: str) -> TableCell:
         """Return a cell: what leads, and where that depends on whether it may poll, each answer."""
         if not answers:
             return empty("not measured")._replace(head=words)
         parts = [part for choice in answers for part in self._answer(choice, criterion, alone=len(answers) == 1)]
-        return Cell(join(parts), class_="tl-text", head=words)
+        return TableCell(join(parts), class_="tl-text", head=words)
 
     def _answer(self, choice: Choice, criterion: Criterion, *, alone: bool) -> Iterator[Html]:
         """Yield the number, whose it is, whose ranges overlap with it, and on how much it rests; before it why nothing leads, if so."""
         member, unit = choice.member, METRICS[choice.cell.result.metric].unit
-        see_marks(self._seen, choice.cell)
+        add_marks(self._seen, choice.cell)
         marks = [mark_link(mark, self._anchor) for mark in in_order(choice.cell.marks)]
         number = join([linked_number(choice.cell, unit, self._links, brief=True), tag("sup", *marks) if marks else NOTHING])
         name = tag("span" if choice.doubts else "strong", member.transport, class_=None if member.document else "stat-label")
@@ -161,7 +161,7 @@ def _below_floor(choice: Choice, floor: SystemSeries, unit: str) -> str:
     return ", which is slower: it waits until the kernel wakes it" if waits(floor) == SLEEPS else ", which is slower"
 
 
-def _head(column: ReachColumn, words: str, width: str) -> Column:
+def _head(column: ReachColumn, words: str, width: str) -> TableColumn:
     """Return the head of a column: the campaign and the release that its numbers are of."""
     bare = [one for one in column.members if id(one) in column.bare]
     of = ", ".join(dict.fromkeys(_release(one) for one in bare or column.members))
@@ -169,7 +169,7 @@ def _head(column: ReachColumn, words: str, width: str) -> Column:
     campaign = next((str(ranked.group["campaign"]) for ranked in column.ranked.values() if ranked.group["campaign"]), "")
     named = f"campaign {campaign}" if campaign else ""
     about = "; ".join(filter(None, (named, "" if several else f"floor: {of}" if bare else of)))
-    return Column(join([words, tag("span", about, class_="tl-how stat-label") if about else NOTHING]), width=width)
+    return TableColumn(join([words, tag("span", about, class_="tl-how stat-label") if about else NOTHING]), width=width)
 
 
 def _release(one: SystemSeries) -> str:

@@ -1,22 +1,26 @@
-"""The machines of the home page: of each a figure of all that its main campaign measured, and which transport suits which message."""
+"""The home page: for each machine a figure of its main campaign and a table of choices.
+
+Where no machine has comparable transports, the page shows the newest results of each system instead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tacholog.render.home.choices import choices_table
-from tacholog.render.home.newest import newest_results
 from tacholog.render.home.panels import names_of, panels
 from tacholog.render.html import NOTHING, Html, esc, join, tag
-from tacholog.render.marks import Seen, mark_notes
+from tacholog.render.links import Links
+from tacholog.render.marks import UsedMarks, mark_notes
+from tacholog.render.table import count_of, plain_table
 from tacholog.render.tables.hosts import host_anchor
-from tacholog.render.tables.plain import count_of
-from tacholog.render.tables.rankings import machine_heading
-from tacholog.render.tables.tables import Links
+from tacholog.render.tables.rankings import best_number, machine_heading
+from tacholog.runs.moments import last_day
 from tacholog.view.home import Choices, HomeMachine, choices, is_on_one_machine, machines
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import SystemSeries, system_series
+from tacholog.view.rankings import newest_release
 from tacholog.view.remarks import caveats, remarks_on
 from tacholog.view.results import RunRow
 from tacholog.view.views import View
@@ -45,7 +49,7 @@ def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, do
     if not found:
         return newest_results(view, everything, links)
     own = [machine for machine in found if not machine.published] or found
-    shown, seen = own[:MOST_MACHINES], Seen()
+    shown, seen = own[:MOST_MACHINES], UsedMarks()
     slots = names_of(shown)
     sections = [
         _section(view, machine, slots, links, f"{anchor}-{place}", (seen, anchor), documents, is_first=place == 0)
@@ -63,7 +67,7 @@ def _section(
     slots: Mapping[str, int],
     links: Links,
     anchor: str,
-    marks: tuple[Seen, str],
+    marks: tuple[UsedMarks, str],
     documents: Collection[str],
     *,
     is_first: bool,
@@ -94,7 +98,7 @@ def _remark(runs: Sequence[RunRow]) -> Html:
     return tag("p", " ".join(found), class_="tl-note") if found else NOTHING
 
 
-def _table(view: View, machine: str, found: Choices | None, links: Links, marks: tuple[Seen, str], *, is_first: bool) -> Html:
+def _table(view: View, machine: str, found: Choices | None, links: Links, marks: tuple[UsedMarks, str], *, is_first: bool) -> Html:
     """Return the table of choices: open for the newest machine, folded for all others."""
     if found is None:
         return NOTHING
@@ -147,3 +151,64 @@ def _transports(found: Mapping[str, str | None]) -> list[Html]:
 
 def _page_of_machines(documents: Collection[str]) -> Html:
     return tag("a", "page of machines", href=f"doc:{_HOSTS}") if _HOSTS in documents else esc("pages of results")
+
+
+_MOST_SYSTEMS = 12
+_MOST_LINKS = 6
+_WHY_NO_RANKING = (
+    "No machine measured two transports in the same way, so nothing is ranked here. "
+    "These are the newest results of one transport of each system: that with the most numbers."
+)
+_NOT_COMPARABLE = " Do not compare one row with another: they were measured in different ways or on different machines."
+
+
+def newest_results(view: View, everything: Sequence[SystemSeries], links: Links) -> Html:
+    """Return a table with a row for each system, the one that was measured last first; of each, the transport with the most numbers."""
+    by_system: dict[str, list[SystemSeries]] = {}
+    for one in everything:
+        by_system.setdefault(one.system, []).append(one)
+    rows = [_system_row(view, system, [one for one in members if not one.is_control] or members, links) for system, members in by_system.items()]
+    rows.sort(key=lambda row: row[0], reverse=True)
+    heads = ("system", "transport", "lowest latency", "highest goodput", "runs", "machine", "measured")
+    table = plain_table("Newest results", heads, [cells for _, cells in rows[:_MOST_SYSTEMS]])
+    left = len(rows) - _MOST_SYSTEMS
+    more = tag("p", count_of(left), f" more system{'s' if left > 1 else ''}: see all systems and transports.", class_="tl-note") if left > 0 else ""
+    return join([tag("p", _WHY_NO_RANKING, _NOT_COMPARABLE if len(rows) > 1 else ""), table, more])
+
+
+def _system_row(view: View, system: str, members: Sequence[SystemSeries], links: Links) -> tuple[tuple[str, int, str], list[object]]:
+    """Return what a row is ordered by, and its cells."""
+    newest = newest_release(members)
+    by_transport: dict[str, list[SystemSeries]] = {}
+    for one in newest:
+        by_transport.setdefault(one.transport, []).append(one)
+    transport, shown = max(by_transport.items(), key=lambda item: (sum(len(one.series.results) for one in item[1]), item[0]))
+    runs = {run.run: run for one in shown for run in one.series.runs}
+    day = last_day(run.start_time for run in runs.values())
+    hosts = sorted({view.hosts[run.host].name if run.host in view.hosts else run.host or NOT_STATED for run in runs.values()})
+    others = {one.transport: one.document for one in members if one.transport != transport}
+    cells: list[object] = [
+        system,
+        join([_linked(transport, shown[0].document), _other_transports(others)]),
+        best_number(shown, "latency", "ns", links),
+        best_number(shown, "goodput", "bit_per_s", links),
+        count_of(len(runs)),
+        ", ".join(hosts),
+        day or NOT_STATED,
+    ]
+    return (day, sum(len(one.series.results) for one in members), system), cells
+
+
+def _other_transports(documents: dict[str, str | None]) -> Html | str:
+    """Return links to the other transports of a system, and of many how many more there are."""
+    if not documents:
+        return ""
+    found = sorted(documents.items())
+    left = len(found) - _MOST_LINKS
+    named = [_linked(name, document) for name, document in found[:_MOST_LINKS]]
+    return tag("span", " other transports: ", join(named, ", "), f" and {left} more" if left > 0 else "", class_="tl-muted stat-label")
+
+
+def _linked(transport: str, document: str | None) -> Html:
+    name = f"transport {NOT_STATED}" if transport == NOT_STATED else transport
+    return tag("a", name, href=f"doc:{document}") if document else tag("span", name, class_="stat-label")

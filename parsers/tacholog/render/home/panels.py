@@ -300,7 +300,7 @@ def _labels(panel: Panel, plot: Plot) -> Iterator[Html]:
         if name and (cells := plot.cells(one)):
             last = max(cells)
             ends[name] = max(ends.get(name, (0, 0.0)), (last, plot.y(cells[last].value or plot.y.high)))
-    for name, y in apart({name: y for name, (_, y) in ends.items()}, _TOP, _BOTTOM).items():
+    for name, y in spread_labels({name: y for name, (_, y) in ends.items()}, _TOP, _BOTTOM).items():
         yield tag("text", name, x=round(plot.x.end + 5, 1), y=round(y + 3.5, 1), class_="tl-name")
 
 
@@ -332,7 +332,7 @@ def _cut(name: str) -> str:
     return name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS - 1]}\u2026"
 
 
-def apart(places: Mapping[str, float], top: float, bottom: float) -> dict[str, float]:
+def spread_labels(places: Mapping[str, float], top: float, bottom: float) -> dict[str, float]:
     """Return places of labels, from top to bottom, moved so far that no two lie on one another and none leaves the plot."""
     order = sorted(places, key=lambda name: (places[name], name))
     found: list[float] = []

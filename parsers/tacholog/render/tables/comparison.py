@@ -7,11 +7,10 @@ from typing import Any
 
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.render.html import NOTHING, Html, data_block, join, tag
-from tacholog.render.marks import Seen, mark_notes, mark_of
-from tacholog.render.tables.groups import group_table, link_to_each_run
-from tacholog.render.tables.plain import count_of
-from tacholog.render.tables.tables import Links
-from tacholog.render.targets import Targets
+from tacholog.render.links import Links, Targets
+from tacholog.render.marks import UsedMarks, mark_notes, mark_of
+from tacholog.render.table import count_of
+from tacholog.render.tables.rankings import group_table, link_to_each_run
 from tacholog.schema.metrics import METRICS
 from tacholog.view.comparison import (
     METRICS_SHOWN,
@@ -127,7 +126,7 @@ def _numbers(at: int, cell: Cell, name: str, links: Links, targets: Targets) -> 
 
 def _static(everything: Sequence[SystemSeries], links: Links, anchor: str) -> Html:
     """Return a table for each group of series that may be ranked: same machine, same definition. Of many, only as much as a page can hold."""
-    seen: Seen = {}
+    seen: UsedMarks = {}
     tables, left = list[Html](), _MOST_CELLS
     found = groups(everything)
     for group, members in found.items():

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.render.table import Cell, Column, Row, Table, empty, exact, head, scroller
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, empty, exact, head, scroller
 from tacholog.view.cost import SPINS, Cost, Spread, costs, resources_of, spinning, way_of_measuring
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, rounded, size
@@ -61,13 +61,13 @@ def cost_table(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
     sizes = sorted({at for _, found in known for at in found}, key=lambda at: -1 if at is None else at)
     several = len(known) > 1
     rows = [
-        Row([*_heads(member, at, several=several), *(_cell(found[at], column) for column in columns)])
+        TableRow([*_heads(member, at, several=several), *(_cell(found[at], column) for column in columns)])
         for at in sizes
         for member, found in known
         if at in found
     ]
-    named = [Column("series", class_="tl-text")] if several else []
-    heads = [Column("size"), *named, *(Column(column.heading, column.unit) for column in columns)]
+    named = [TableColumn("series", class_="tl-text")] if several else []
+    heads = [TableColumn("size"), *named, *(TableColumn(column.heading, column.unit) for column in columns)]
     return scroller(Table(f"Processor time, context switches and memory: {series[0].results[0].test}", heads, [rows], "tl-table"))
 
 
@@ -100,17 +100,17 @@ def _is_measured(series: Series) -> bool:
     return any(metric == "latency" or (metric, statistic) == ("message_rate", "mean") for metric, statistic in series.statistics())
 
 
-def _heads(member: Series, at: int | None, *, several: bool) -> list[Cell]:
+def _heads(member: Series, at: int | None, *, several: bool) -> list[TableCell]:
     name = join([swatch(member.slot, hollow=member.published), " ", member.label])
-    return [head(size(at), value="" if at is None else at), *([Cell(name, class_="tl-text stat-label")] if several else [])]
+    return [head(size(at), value="" if at is None else at), *([TableCell(name, class_="tl-text stat-label")] if several else [])]
 
 
-def _cell(cost: Cost, column: _Column) -> Cell:
+def _cell(cost: Cost, column: _Column) -> TableCell:
     found: Spread | None = getattr(cost, column.name)
     if found is None:
         return empty()
     ends = [_shown(end, column) for end in (found.low, found.high)]
-    return Cell(_shown(found.value, column), exact(found.value), range=_TO.join(ends) if ends[0] != ends[1] else "", class_="stat-cost")
+    return TableCell(_shown(found.value, column), exact(found.value), range=_TO.join(ends) if ends[0] != ends[1] else "", class_="stat-cost")
 
 
 def _shown(value: float, column: _Column) -> str:

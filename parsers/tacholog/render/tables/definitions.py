@@ -1,19 +1,24 @@
-"""What the words of the pages mean: metrics, conditions, statistics, quality marks and the definitions of each tool."""
+"""The definitions page: metrics, conditions, statistics, quality marks, columns of exported tables, and the definitions of each tool.
+
+Every number on a page either links to its log line or stands in an element with a class of `STATISTICS`. A test checks all numbers of a site.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+import msgspec
 
 from tacholog.render.html import Html, esc, join, tag
 from tacholog.render.marks import in_order, mark_of
-from tacholog.render.named_statistics import STATISTICS
-from tacholog.render.tables.plain import count_of, null, plain_table
+from tacholog.render.table import count_of, null, plain_table
 from tacholog.runs.labels import label_fields, labels_of
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
-from tacholog.schema.tables import title
+from tacholog.schema.tables import OFFERED, title
 from tacholog.view.names import SHOWN_CONDITIONS, condition_name, joined, words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex, PagePart
@@ -143,3 +148,76 @@ def _labels_of_all(view: View) -> Iterator[tuple[str, object]]:
 
 def _unit_words(unit: str) -> str:
     return {"ratio": "share, 0 to 1"}.get(unit, unit.replace("_per_", "/").replace("_", " "))
+
+
+def schema_table() -> Html:
+    """Return the columns, their kinds and their meanings as a table, which a phone folds: it is four screens high there."""
+    rows = [[tag("code", name), column.kind, _with_code(column.meaning)] for name, column in OFFERED.items()]
+    table = plain_table("Columns", ("column", "kind", "meaning"), rows, class_="tl-compact")
+    summary = tag("summary", count_of(len(rows)), " columns")
+    return tag("details", summary, table, class_="tl-long tl-folds-on-phone", open=True)
+
+
+def _with_code(text: str) -> Html:
+    """Return text whose odd pieces between backticks are code."""
+    return join(tag("code", piece) if index % 2 else piece for index, piece in enumerate(text.split("`")))
+
+
+class NamedStatistic(msgspec.Struct, frozen=True):
+    """A statistic: its name, and the meaning of its number."""
+
+    name: str
+    sentence: str
+
+
+# By the class of the element that contains the number.
+STATISTICS: Mapping[str, NamedStatistic] = MappingProxyType(
+    {
+        "tl-range": NamedStatistic("range", "The lowest and the highest value of the runs behind a number. It links to the values of each run."),
+        "stat-count": NamedStatistic("count", "A count of runs, numbers, messages, lines or rows."),
+        "tl-runs": NamedStatistic("runs", "The number of runs behind a value, and the planned duration of each. It links to the values of each run."),
+        "tl-of": NamedStatistic("runs of a group", "If the runs fall into two groups, the number of runs in this one."),
+        "stat-cost": NamedStatistic(
+            "cost of a message",
+            "Processor time, context switches and memory, computed from what the kernel counted for both sides of each run: the median over runs.",
+        ),
+        "stat-median": NamedStatistic(
+            "median of a comparison", "The median of the runs that were compared. If runs are paired, only paired runs count."
+        ),
+        "tl-ratio": NamedStatistic(
+            "ratio to the baseline", "A number divided by that of the baseline at the same size; or the number of sizes behind a mean ratio."
+        ),
+        "stat-mean-ratio": NamedStatistic("mean ratio", "The geometric mean of the ratios to the baseline over the sizes."),
+        "stat-ratio": NamedStatistic(
+            "ratio", "New divided by old. If runs are paired, it is estimated from the pairs, and may differ from the ratio of the medians beside it."
+        ),
+        "stat-interval": NamedStatistic("interval", "The range of the true ratio: with 95 % confidence, or as far as rounded values allow."),
+        "stat-evidence": NamedStatistic(
+            "evidence",
+            "The basis of a verdict: change in percent, pairs and runs, p-value, threshold, smallest detectable change, and conditions that differ.",
+        ),
+        "stat-percentile": NamedStatistic("percentile", "Which percentile a number is: 99 % of the messages took at most this long."),
+        "tl-answer": NamedStatistic("answer", "The answer to a question in words. Its numbers are those of the table below it, or follow from them."),
+        "tl-answer-notes": NamedStatistic(
+            "what an answer leaves out", "Values of conditions that an answer does not show, and how many runs have them."
+        ),
+        "tl-tests": NamedStatistic(
+            "test of an answer",
+            "The best of a case against the next one: the ratio of their medians with its 95 % interval, and the p-value, adjusted over the answer.",
+        ),
+        "stat-limit": NamedStatistic("limit", "A fixed limit in a rule, such as the highest loss at which a rate still counts."),
+        "stat-size": NamedStatistic("size", "The message size of a measurement."),
+        "stat-label": NamedStatistic("conditions", "A name or a condition of a measurement: version, machine, offered rate."),
+        "tl-label": NamedStatistic("name of a series", "The conditions in which a series differs from the others on its page."),
+        "tl-legend": NamedStatistic("legend", "The names of the lines of a figure, or of the kinds of lines of a log."),
+        "tl-caption": NamedStatistic("name of a table", "The content of a table, and the conditions of its numbers."),
+        "tl-ranked": NamedStatistic("head of a ranking", "What is ranked, with the conditions and the number of runs that all rows share."),
+        "tl-facts": NamedStatistic("facts", "The conditions that all numbers of a page share, or the facts of a log."),
+        "tl-host": NamedStatistic("properties of a machine", "The description of a machine, written by somebody or read by a program."),
+        "tl-remarks": NamedStatistic("remark of a manifest", "A comment by those who measured or published the numbers."),
+        "tl-note": NamedStatistic("note", "What a table or figure shows or leaves out, and the limits of its rules."),
+        "tl-notes": NamedStatistic("what a mark means", "The rule behind a mark, with its limits."),
+        "tl-unlisted": NamedStatistic("what is not listed", "Systems, versions and transports that are in no ranking, with the reason."),
+        "tl-pad": NamedStatistic("filling", "Invisible zeros that align decimal points. Screen readers skip them."),
+    }
+)

@@ -13,9 +13,8 @@ from tacholog.compare.result import DIFFERS, OUT_OF_TURN, ComparisonRow, RowKey,
 from tacholog.render.diff import words
 from tacholog.render.diff.drawings import path_of
 from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.render.table import Cell, Column, Row, Table, head, scroller
-from tacholog.render.tables.plain import count_of
-from tacholog.render.tables.tables import Links
+from tacholog.render.links import Links
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, count_of, head, scroller
 from tacholog.runs.labels import is_label, labels_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.history import Compare, HistoryChange, HistoryLine, HistoryPoint, SystemHistory, diff_documents, histories, other_machine
@@ -51,14 +50,14 @@ _WIDTH, _HEIGHT, _ROOM = 140, 34, 6
 _LEAST_SHOWN = 0.001  # a probability below it is shown as less than this
 
 
-class Find(Protocol):
+class FindLink(Protocol):
     """The link to a value of a release of a system; ``runs`` are the values of the runs that the row rests on."""
 
     def __call__(self, system: str, release: str, key: RowKey, value: float, runs: Sequence[float] = (), /) -> str | None:
         """Return the link; nothing where no run has the value."""
 
 
-def finder(view: View, links: Links) -> Find:
+def link_finder(view: View, links: Links) -> FindLink:
     """Say where values stand: the line of the run of that release which has that value; nothing where a value is none of a run.
 
     Of several runs that have it, it is one of those that the row rests on, and one of a control only if no other one has it.
@@ -102,12 +101,12 @@ def _nowhere(_system: str, _release: str, _key: RowKey, _value: float, _runs: Se
     """Find nothing, where there are no pages of logs."""
 
 
-def history(runs: Sequence[RunRow], metric: str, statistic: str, compare: Compare, pages: Iterable[str], find: Find = _nowhere) -> Html:
+def history(runs: Sequence[RunRow], metric: str, statistic: str, compare: Compare, pages: Iterable[str], find: FindLink = _nowhere) -> Html:
     """The tables of a metric, one a system with at least two releases; ``find`` says where a value of a release stands."""
     return tables_of(histories(runs, metric, statistic, compare), runs, pages, find)
 
 
-def tables_of(found: Mapping[str, SystemHistory], runs: Collection[RunRow], pages: Iterable[str], find: Find) -> Html:
+def tables_of(found: Mapping[str, SystemHistory], runs: Collection[RunRow], pages: Iterable[str], find: FindLink) -> Html:
     """The tables of a metric whose histories are known."""
     known = set(pages)
     documents = {pair: page for pair, page in diff_documents(runs).items() if page in known}
@@ -134,7 +133,7 @@ _LEGEND = (
 )
 
 
-def _tables(system: str, found: SystemHistory, pages: Mapping[tuple[str, str, str], str], find: Find) -> Iterator[Html]:
+def _tables(system: str, found: SystemHistory, pages: Mapping[tuple[str, str, str], str], find: FindLink) -> Iterator[Html]:
     """Yield the table of the lines that go over several releases, and folded below it that of the others: they have no history to show."""
     whole = [line for line in found.lines if len(line.points) > 1]
     alone = [line for line in found.lines if len(line.points) <= 1]
@@ -152,15 +151,15 @@ def _table(
     lines: Sequence[HistoryLine],
     changes: Sequence[HistoryChange],
     pages: Mapping[tuple[str, str, str], str],
-    find: Find,
+    find: FindLink,
     *,
     more: str = "",
 ) -> Html:
-    heads = [Column("Row"), Column("Trend")]
+    heads = [TableColumn("Row"), TableColumn("Trend")]
     for before, name in zip([None, *names], names, strict=False):
         page = pages.get((system, before, name)) if before is not None else None
         shown = tag("a", name, href=f"doc:{page}", title=f"All of {before} against {name}") if page else name
-        heads.append(Column(shown, class_="n"))
+        heads.append(TableColumn(shown, class_="n"))
     bodies = list(_bodies(names, lines, changes, functools.partial(_place, find, system)))
     return scroller(Table(f"History of {system}{more}", heads, bodies, "history"), "scroll", tools=False)
 
@@ -170,7 +169,7 @@ def _bodies(
     lines: Sequence[HistoryLine],
     changes: Sequence[HistoryChange],
     find: Callable[[RowKey, str, HistoryPoint], str | None],
-) -> Iterator[list[Row]]:
+) -> Iterator[list[TableRow]]:
     """Yield the lines of a system. Lines that begin for the same reason stand together below it."""
     by_reason: dict[str | None, list[HistoryLine]] = {None: []}
     for line in lines:
@@ -179,29 +178,29 @@ def _bodies(
         rows = [_row(line, names, functools.partial(find, line.key), [one for one in changes if one.line is line]) for line in members]
         if reason:
             title = tag("span", reason[:1].upper() + reason[1:])
-            rows.insert(0, Row([Cell(title, class_="stat-evidence", scope="rowgroup", span=len(names) + 2)], "anew"))
+            rows.insert(0, TableRow([TableCell(title, class_="stat-evidence", scope="rowgroup", span=len(names) + 2)], "anew"))
         if rows:
             yield rows
 
 
-def _place(find: Find, system: str, key: RowKey, release: str, point: HistoryPoint) -> str | None:
+def _place(find: FindLink, system: str, key: RowKey, release: str, point: HistoryPoint) -> str | None:
     return find(system, release, key, point.value, point.runs)
 
 
-def _row(line: HistoryLine, names: Sequence[str], find: Callable[[str, HistoryPoint], str | None], changes: Sequence[HistoryChange]) -> Row:
+def _row(line: HistoryLine, names: Sequence[str], find: Callable[[str, HistoryPoint], str | None], changes: Sequence[HistoryChange]) -> TableRow:
     at = {point.release: point for point in line.points}
     name = head(row_name(line.key).partition(", ")[2])  # the page says which metric
     links = {release: find(names[release], point) for release, point in at.items()}
     cells = (_cell(at.get(release), line.key, links.get(release)) for release in range(len(names)))
-    return Row([name, Cell(_trend(line, len(names), changes)), *cells])
+    return TableRow([name, TableCell(_trend(line, len(names), changes)), *cells])
 
 
-def _cell(point: HistoryPoint | None, key: RowKey, link: str | None) -> Cell:
+def _cell(point: HistoryPoint | None, key: RowKey, link: str | None) -> TableCell:
     if point is None:
-        return Cell(class_="n")
+        return TableCell(class_="n")
     value = quantity(point.value, METRICS[key.metric].unit)
     marker = _marker(point.row) if point.row else NOTHING
-    return Cell(value if link else tag("span", value, class_="stat-median"), link=link, below=marker, class_="n")
+    return TableCell(value if link else tag("span", value, class_="stat-median"), link=link, below=marker, class_="n")
 
 
 def _marker(row: ComparisonRow) -> Html:

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from tacholog.render.html import NOTHING, Html, join, tag, visible
-from tacholog.render.table import Cell, Column, Row, Table, head, scroller
-from tacholog.render.tables.plain import count_of, null
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, count_of, head, null, scroller
 from tacholog.runs.manifest import Host
 from tacholog.slugs import path_slug
 from tacholog.view.remarks import caveats
@@ -90,8 +89,8 @@ _DIFFERS = "\u2260"
 
 
 def _side_by_side(title: str, machines: Sequence[_Machine], *, alone: bool) -> Html:
-    corner = Column(tag("span", "property", class_="tl-muted"))
-    bodies = [[Row([head("runs here"), *(Cell(count_of(len(machine.runs))) for machine in machines)])]]
+    corner = TableColumn(tag("span", "property", class_="tl-muted"))
+    bodies = [[TableRow([head("runs here"), *(TableCell(count_of(len(machine.runs))) for machine in machines)])]]
     bodies += [body for name in SECTIONS if (body := _body(name, machines))]
     table = Table(title, [corner, *map(_head, machines)], bodies, "tl-table tl-machines")
     caption = NOTHING if alone else tag("p", title, class_="tl-caption")
@@ -100,7 +99,7 @@ def _side_by_side(title: str, machines: Sequence[_Machine], *, alone: bool) -> H
     return tag("div", caption, scroller(table, tools=False), below, class_="tl-host")
 
 
-def _head(machine: _Machine) -> Column:
+def _head(machine: _Machine) -> TableColumn:
     """Return the head of a column: the name of the machine, and beside it what a reader must know of it."""
     host = machine.host
     warning = caveats(host, machine.runs)
@@ -108,26 +107,26 @@ def _head(machine: _Machine) -> Column:
     parts += [tag("span", warning, class_="tl-caveat")] if warning else []
     parts += [tag("span", f"{host.kind}.", class_="tl-muted")] if host.kind else []
     parts.append(tag("span", f"Source: {host.source}", class_="tl-muted"))
-    return Column(join(parts), id=host_anchor(machine.id))
+    return TableColumn(join(parts), id=host_anchor(machine.id))
 
 
-def _body(section: str, machines: Sequence[_Machine]) -> list[Row]:
+def _body(section: str, machines: Sequence[_Machine]) -> list[TableRow]:
     """Return the rows of a section: the properties that any machine states, then those that matter and that none states."""
     names = dict.fromkeys(name for machine in machines for name in machine.properties(section))
     if not names:
         return []
     stated = {f"{place} {name}": value for place, machine in enumerate(machines) for name, value in machine.properties(section).items()}
-    title = Cell(_TITLES[section], class_="tl-section", scope="rowgroup", span=len(machines) + 1)
+    title = TableCell(_TITLES[section], class_="tl-section", scope="rowgroup", span=len(machines) + 1)
     rows = [_row(name.replace("_", " "), [machine.properties(section).get(name) for machine in machines]) for name in names]
-    return [Row([title]), *rows, *(_row(gap, [None] * len(machines)) for gap in missing(section, stated))]
+    return [TableRow([title]), *rows, *(_row(gap, [None] * len(machines)) for gap in missing(section, stated))]
 
 
-def _row(name: str, values: Sequence[str | None]) -> Row:
+def _row(name: str, values: Sequence[str | None]) -> TableRow:
     """Return a property of all machines. A sign says that they differ, not only a colour."""
     differs = len(set(values)) > 1
     sign = tag("span", _DIFFERS, class_="tl-differs-sign", title="The machines differ") if differs else NOTHING
-    cells = [Cell(null() if value is None else visible(value)) for value in values]
-    return Row([head(join([name, sign])), *cells], "" if differs or len(values) == 1 else "tl-alike")
+    cells = [TableCell(null() if value is None else visible(value)) for value in values]
+    return TableRow([head(join([name, sign])), *cells], "" if differs or len(values) == 1 else "tl-alike")
 
 
 def _section(name: str, properties: dict[str, str], *, local_only: bool) -> Html:

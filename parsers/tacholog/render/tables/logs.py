@@ -7,9 +7,10 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from tacholog.render.html import NOTHING, Html, esc, join, tag, visible
+from tacholog.render.links import Links
+from tacholog.render.table import first_rows, null, plain_table
 from tacholog.render.tables.hosts import host_anchor
-from tacholog.render.tables.plain import first_rows, null, plain_table
-from tacholog.render.tables.tables import Links, badge
+from tacholog.render.tables.results import badge
 from tacholog.runs.labels import label_name, labels_of
 from tacholog.runs.manifest import RUN_FILE
 from tacholog.runs.moments import has_zone
@@ -40,11 +41,11 @@ class OfferedLog(NamedTuple):
     withheld: str = ""
 
 
-Offer = Callable[[RunRow, LogRow], OfferedLog]  # looks the file up: nothing in this room reads files
-Rest = Callable[[str, Html], Html]  # takes the end of a list, in words and as HTML, out of the page, and returns what leads to it
+FindOfferedLog = Callable[[RunRow, LogRow], OfferedLog]  # looks the file up: nothing in this room reads files
+MoveRowsOut = Callable[[str, Html], Html]  # takes the end of a list, in words and as HTML, out of the page, and returns what leads to it
 
 
-def runs_table(view: View, links: Links, offer: Offer, rest: Rest | None = None) -> Html:
+def runs_table(view: View, links: Links, offer: FindOfferedLog, rest: MoveRowsOut | None = None) -> Html:
     """Return every run with its logs: when and where it was made, how it ended, and the SHA-256 of each log.
 
     ``rest`` takes all but the first runs out of the page.
@@ -98,7 +99,7 @@ def raw_log_name(sha256: str) -> str:
     return f"{RAW}/{sha256[:2]}/{sha256}.gz"
 
 
-def log_facts(view: View, run: str, log: str, offer: Offer, documents: Collection[str] = ()) -> Html:
+def log_facts(view: View, run: str, log: str, offer: FindOfferedLog, documents: Collection[str] = ()) -> Html:
     """Return the facts of one log, and a link to its raw file. The machine is linked if ``documents`` contains the page of machines."""
     found = next((row for row in view.logs if row.run == run and row.log == log), None)
     if found is None:
@@ -176,7 +177,7 @@ def bad_runs_table(view: View) -> Html:
     if not bad and not view.unread:
         return tag("p", "No run is known to have failed.")
     rows = [[tag("code", run.run), run.system or null(), _status(run.status, None), run.reason or null()] for run in bad]
-    rows += [[tag("code", lost.run or lost.log), null(), _status("not read", None), lost.reason or null()] for lost in view.unread]
+    rows += [[tag("code", log.run or log.log), null(), _status("not read", None), log.reason or null()] for log in view.unread]
     listed, more = first_rows(rows, "runs", "the page of each transport says how its runs ended")
     return plain_table("Runs that did not end well", ("run", "system", "status", "reason"), listed) + more
 

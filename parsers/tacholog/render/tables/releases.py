@@ -11,9 +11,10 @@ from tacholog.render.diff.drawings import swatch
 from tacholog.render.diff.page import anchor_of
 from tacholog.render.diff.summary import APART, apart_words, buttons, moved_most
 from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.links import Links
+from tacholog.render.table import null, plain_table
 from tacholog.render.tables.logs import raw_name
-from tacholog.render.tables.plain import null, plain_table
-from tacholog.render.tables.tables import Links, badge
+from tacholog.render.tables.results import badge
 from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.runs.manifest import RUN_FILE
 from tacholog.view.history import Compare, neighbours, releases_of

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, esc, join, tag
-from tacholog.render.tables.loss import worst_run
-from tacholog.render.tables.tables import Links, linked_number, linked_value
+from tacholog.render.links import Links
+from tacholog.render.tables.results import linked_number, linked_value, worst_run
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import size
 from tacholog.view.ranking_groups import headline, headline_statistic

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.render.table import Cell, Column, Row, Table, empty, exact, head, scroller
-from tacholog.render.tables.columns import TableColumn, columns_of
-from tacholog.render.tables.tables import MOST_EACH, Apart, Links, column_head, count, folded_table, number_cell
+from tacholog.render.links import Links
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, empty, exact, head, scroller
+from tacholog.render.tables.results import MOST_EACH, MetricColumn, MoveTableOut, column_head, columns_of, count, folded_table, number_cell
 from tacholog.view.numerals import NOT_STATED, rounded, size, unit_shown
 from tacholog.view.results import ResultRow
 from tacholog.view.series import Series, SeriesNumbers, absent_words
@@ -18,7 +18,7 @@ _OTHERS = (("offered_rate", "mean"), ("messages_lost", "total"), ("loss", "total
 _Search = tuple[str, str, int | None]  # run, log, payload
 
 
-def trials_tables(trials: Sequence[ResultRow], series: Sequence[Series], links: Links, anchor: str, apart: Apart | None = None) -> Html:
+def trials_tables(trials: Sequence[ResultRow], series: Sequence[Series], links: Links, anchor: str, apart: MoveTableOut | None = None) -> Html:
     """Return one table for each series of found rates: its trials in the order in which they were carried out.
 
     Args:
@@ -38,7 +38,7 @@ def _search(result: ResultRow) -> _Search:
     return result.run.run, result.log, result.payload_bytes
 
 
-def _table(series: Series, by_search: Mapping[_Search, Mapping[int, list[ResultRow]]], links: Links, anchor: str, apart: Apart | None) -> Html:
+def _table(series: Series, by_search: Mapping[_Search, Mapping[int, list[ResultRow]]], links: Links, anchor: str, apart: MoveTableOut | None) -> Html:
     searches = [name for name in dict.fromkeys(map(_search, series.results)) if name in by_search]
     if not searches:
         return NOTHING
@@ -46,14 +46,19 @@ def _table(series: Series, by_search: Mapping[_Search, Mapping[int, list[ResultR
     rows = [
         _row(name, place, trial, columns, links) for name in searches for place, (_, trial) in enumerate(sorted(by_search[name].items()), start=1)
     ]
-    texts = [Column("run", class_="tl-text"), Column("trial", class_="tl-text"), Column("rate asked for", unit_shown("messages_per_s").sign)]
-    heads = [Column("size"), *texts, *map(column_head, columns), Column("goal kept", class_="tl-text")]
+    names = [TableColumn("size"), TableColumn("run", class_="tl-text"), TableColumn("trial", class_="tl-text")]
+    heads = [
+        *names,
+        TableColumn("rate asked for", unit_shown("messages_per_s").sign),
+        *map(column_head, columns),
+        TableColumn("goal kept", class_="tl-text"),
+    ]
     content = scroller(Table(f"Trials: {series.label}", heads, [rows], "tl-table tl-small"))
     many = len(rows) * len(columns) > MOST_EACH
     return folded_table(f"All trials: {series.label}", content, anchor, apart if many else None, is_open=not many)
 
 
-def _columns(series: Series, trials: Sequence[ResultRow]) -> list[TableColumn]:
+def _columns(series: Series, trials: Sequence[ResultRow]) -> list[MetricColumn]:
     """The numbers that the goal is about, and what explains them; all other percentiles are in the log."""
     goal = str(dict(series.key).get("goal") or "").partition(" ")[0]
     wanted = {*_OTHERS, *(("latency", statistic) for statistic in (*_LATENCY, goal))}
@@ -64,23 +69,23 @@ def _columns(series: Series, trials: Sequence[ResultRow]) -> list[TableColumn]:
     ]
 
 
-def _row(search: _Search, place: int, trial: Sequence[ResultRow], columns: Sequence[TableColumn], links: Links) -> Row:
+def _row(search: _Search, place: int, trial: Sequence[ResultRow], columns: Sequence[MetricColumn], links: Links) -> TableRow:
     by_name = {(result.metric, result.statistic): result for result in trial}
     asked = trial[0].conditions.offered_rate_per_s
     rate = NOT_STATED if asked is None else rounded(asked / unit_shown("messages_per_s").size)
-    return Row(
+    return TableRow(
         [
             head(tag("span", size(search[2]), class_="stat-size"), value="" if search[2] is None else search[2]),
-            Cell(tag("span", search[0], class_="stat-label"), class_="tl-text"),
+            TableCell(tag("span", search[0], class_="stat-label"), class_="tl-text"),
             count(str(place)),
-            Cell(tag("span", rate, class_="stat-label"), "" if asked is None else exact(asked)),
+            TableCell(tag("span", rate, class_="stat-label"), "" if asked is None else exact(asked)),
             *(number_cell(by_name.get(column.pair), column.unit, links, absent_words(*column.pair, [trial[0].samples])) for column in columns),
             _kept(by_name.get(_PASSED), links),
         ]
     )
 
 
-def _kept(result: ResultRow | None, links: Links) -> Cell:
+def _kept(result: ResultRow | None, links: Links) -> TableCell:
     if result is None or result.value is None:
         return empty()
-    return Cell("yes" if result.value else "no", exact(result.value), links.to_line(result), class_="tl-text")
+    return TableCell("yes" if result.value else "no", exact(result.value), links.to_line(result), class_="tl-text")

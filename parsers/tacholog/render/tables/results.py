@@ -1,4 +1,7 @@
-"""Tables of numbers: every number with its line, its marks and its spread; one table a series."""
+"""Tables of measured numbers: one for each series, in which each number has its range, its marks and a link to its log line.
+
+The columns of these tables, numbers within sentences, and the words on lost messages are defined here, too.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,16 @@ import msgspec
 from tacholog.render.figures.figures import words_of
 from tacholog.render.figures.svg import dot_strip, swatch
 from tacholog.render.html import NOTHING, Html, esc, join, linked, tag
-from tacholog.render.inline import number_anchor
-from tacholog.render.marks import Seen, in_order, mark_link, mark_notes, see_marks, see_shared, shared_mark
-from tacholog.render.table import Cell, Column, Row, Table, empty, exact, head, scroller
-from tacholog.render.tables.columns import TableColumn, columns_of, marks_everywhere, without_zeros
+from tacholog.render.links import Links
+from tacholog.render.marks import UsedMarks, add_marks, add_shared_marks, in_order, mark_link, mark_notes, shared_mark
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, empty, exact, head, scroller
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
-from tacholog.view.numerals import NOT_STATED, Unit, decimals, grouped, in_full, quantity, rounded, size, with_bound
+from tacholog.store.quality import LOSS_LIMIT
+from tacholog.view.numerals import NOT_STATED, SECONDS, Unit, decimals, grouped, in_full, quantity, rounded, size, unit_shown, with_bound
 from tacholog.view.results import ResultRow
-from tacholog.view.series import Cell as SeriesCell
-from tacholog.view.series import Series, absent_words
-from tacholog.view.views import Selection, log_document
+from tacholog.view.series import LOSS, Cell, Series, absent_words
+from tacholog.view.views import Selection
 
 _MAX_PAD = 3
 MOST_EACH = 200  # numbers of single runs in the tables of a test on a page; more are loaded when somebody asks for them
@@ -28,30 +30,8 @@ _TO = "\u2013"  # an en dash
 _OWN_MEDIANS = "Each column has a median of its own, so sent minus received need not be lost. Below each table are the numbers of each run."
 
 
-Apart = Callable[[str, Html], tuple[str, Html]]  # takes an id and its content; returns the file that holds it, and what stands on the page instead
-
-
-class Links(msgspec.Struct, frozen=True):
-    """The folder of the log pages. Without it, numbers are not linked. Sphinx resolves the links (``doc:``).
-
-    ``all_numbers`` is what the ids of the tables with all numbers begin with (`numbers_anchor`), if they are on the same page.
-    """
-
-    logs: str | None = None
-    all_numbers: str | None = None
-
-    def to_line(self, result: ResultRow) -> str | None:
-        """Return the link to the number itself on the line that it was read from."""
-        anchor = number_anchor(result)
-        return None if self.logs is None or anchor is None else f"{self.to_log(result.run.run, result.log)}#{anchor}"
-
-    def to_each_run(self, series: Series) -> str | None:
-        """Return the link to the values of each run of a series on the same page; ``None`` if no run was repeated."""
-        return f"#{self.all_numbers}-{series.slot}-each" if self.all_numbers and series.repeated else None
-
-    def to_log(self, run: str, log: str) -> str | None:
-        """Return the link to the page of a log."""
-        return None if self.logs is None else f"doc:{log_document(self.logs, run, log)}"
+# Takes the id and the content of a table. Returns the file that will hold it, and the HTML that replaces it on the page.
+MoveTableOut = Callable[[str, Html], tuple[str, Html]]
 
 
 def numbers_anchor(test: str, selection: Selection, number: int = 1) -> str:
@@ -62,7 +42,7 @@ def numbers_anchor(test: str, selection: Selection, number: int = 1) -> str:
     return page_anchor(test, *selection.values(), number=number)
 
 
-def numbers(series: Sequence[Series], links: Links, anchor: str, apart: Apart | None = None, marks_anchor: str = "") -> Html:
+def numbers_tables(series: Sequence[Series], links: Links, anchor: str, apart: MoveTableOut | None = None, marks_anchor: str = "") -> Html:
     """Return one table for each series, then the notes on their marks.
 
     Args:
@@ -72,7 +52,7 @@ def numbers(series: Sequence[Series], links: Links, anchor: str, apart: Apart | 
         apart: keeps a large table out of the page, and returns what stands in its place. Without it, the page holds every table.
         marks_anchor: the start of the ids of the notes, if another table on the page has notes of the same series.
     """
-    seen: Seen = {}
+    seen: UsedMarks = {}
     many = sum(len(one.results) for one in series if one.repeated) > MOST_EACH
     marks_anchor = marks_anchor or anchor
     tables = [_series_table(one, links, f"{anchor}-{one.slot}", marks_anchor, seen, apart if many else None) for one in series]
@@ -101,7 +81,7 @@ def badge(*, published: bool) -> Html:
     return tag("span", "own run", class_="tl-badge tl-own", title="Measured by the owner of this site; the raw log is here")
 
 
-def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, seen: Seen, apart: Apart | None) -> Html:
+def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, seen: UsedMarks, apart: MoveTableOut | None) -> Html:
     columns, never = without_zeros(series, columns_of(series))
     everywhere = marks_everywhere(series, columns)
     write = CellWriter(links, marks_anchor, seen, everywhere, f"#{anchor}-each" if series.repeated else None)
@@ -111,16 +91,16 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
         ResultLine(
             _row_head(series, payload),
             [
-                Number(found.get(payload), series.absent(column.metric, column.statistic, payload))
+                ResultNumber(found.get(payload), series.absent(column.metric, column.statistic, payload))
                 for column, found in zip(columns, cells, strict=True)
             ],
             [*([_samples_cell(series, payload)] if has_samples else []), *([_runs_cell(series, payload)] if series.repeated else [])],
         )
         for payload in series.sizes()
     ]
-    further = [*([Column("samples")] if has_samples else []), *([Column("runs")] if series.repeated else [])]
+    further = [*([TableColumn("samples")] if has_samples else []), *([TableColumn("runs")] if series.repeated else [])]
     label = f"{series.results[0].test.capitalize()} numbers: {series.label}"
-    table = results_table(label, [Column("size"), *map(column_head, columns), *further], [column.unit for column in columns], lines, write)
+    table = results_table(label, [TableColumn("size"), *map(column_head, columns), *further], [column.unit for column in columns], lines, write)
     return tag(
         "section",
         tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption"),
@@ -132,20 +112,20 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     )
 
 
-def _note_above(everywhere: Sequence[str], never: Sequence[TableColumn], marks_anchor: str) -> Html:
+def _note_above(everywhere: Sequence[str], never: Sequence[MetricColumn], marks_anchor: str) -> Html:
     notes = [shared_mark(mark, marks_anchor) for mark in everywhere]
     if never:
         notes.append(esc(f"None {', none '.join(column.heading for column in never)}."))
     return tag("p", join(notes, " "), class_="tl-note") if notes else NOTHING
 
 
-class Number(NamedTuple):
+class ResultNumber(NamedTuple):
     """A number in a table of results, or why there is none (``absent``).
 
     Its range links to the values of ``each`` run. ``best`` sets it off. ``below`` is shown under the range.
     """
 
-    cell: SeriesCell | None
+    cell: Cell | None
     absent: str = NOT_STATED
     each: str | None = None
     best: bool = False
@@ -155,30 +135,30 @@ class Number(NamedTuple):
 class ResultLine(NamedTuple):
     """A row of a table of results: its head, its numbers, and the cells after them."""
 
-    head: Cell
-    numbers: Sequence[Number]
-    tail: Sequence[Cell] = ()
+    head: TableCell
+    numbers: Sequence[ResultNumber]
+    tail: Sequence[TableCell] = ()
 
 
 def results_table(
-    label: str, columns: Sequence[Column], units: Sequence[Unit], lines: Sequence[ResultLine], write: CellWriter, class_: str = "tl-table"
+    label: str, columns: Sequence[TableColumn], units: Sequence[Unit], lines: Sequence[ResultLine], write: CellWriter, class_: str = "tl-table"
 ) -> Table:
     """Return a table of numbers, with their decimal points aligned. ``units`` are those of the columns with numbers."""
     places = [column_decimals([cell for line in lines if (cell := line.numbers[at].cell)], unit) for at, unit in enumerate(units)]
-    rows = [Row([line.head, *map(write.cell, line.numbers, units, places), *line.tail]) for line in lines]
+    rows = [TableRow([line.head, *map(write.cell, line.numbers, units, places), *line.tail]) for line in lines]
     return Table(label, columns, [rows], class_, write.marks_anchor)
 
 
 class CellWriter:
     """Makes the cells of a table of results, and remembers their marks in ``seen``. Those in ``above`` are stated above the table."""
 
-    def __init__(self, links: Links, marks_anchor: str, seen: Seen, above: Sequence[str] = (), each: str | None = None) -> None:
+    def __init__(self, links: Links, marks_anchor: str, seen: UsedMarks, above: Sequence[str] = (), each: str | None = None) -> None:
         """``each`` is the link to the values of each run, where it is the same for the whole table."""
         self.marks_anchor = marks_anchor
         self._links, self._seen, self._above, self._each = links, seen, above, each
-        see_shared(seen, above)
+        add_shared_marks(seen, above)
 
-    def cell(self, number: Number, unit: Unit, places: int = 0) -> Cell:
+    def cell(self, number: ResultNumber, unit: Unit, places: int = 0) -> TableCell:
         """Return one cell: the number, its range and its marks. Of repeated runs it is the median, or the median of each group.
 
         The number links to its log line; a median links to the line of the run in the middle. ``places`` is how many decimals its column has.
@@ -186,13 +166,13 @@ class CellWriter:
         cell = number.cell
         if cell is None:
             return empty(number.absent)
-        see_marks(self._seen, cell)
+        add_marks(self._seen, cell)
         marks = tuple(mark for mark in in_order(cell.marks) if mark not in self._above)
         link, each = self._links.to_line(cell.result), self._each or number.each
         if cell.value is None:
             return empty(number.absent, self._each if cell.coverage and self._each else link, marks, _partly(cell))
         text, pad = (self._groups(cell, unit, marks, best=number.best), "") if cell.groups else _aligned(cell.value, cell.result, unit, places)
-        return Cell(
+        return TableCell(
             text,
             exact(cell.value),
             None if cell.groups else link,
@@ -205,7 +185,7 @@ class CellWriter:
             title=words_of(cell, METRICS[cell.result.metric].unit, in_full),
         )
 
-    def _groups(self, cell: SeriesCell, unit: Unit, marks: Sequence[str], *, best: bool) -> Html:
+    def _groups(self, cell: Cell, unit: Unit, marks: Sequence[str], *, best: bool) -> Html:
         """Return the number of each of the two groups of runs, with the number of runs in it, and a dot for each run."""
         signs = tag("sup", *(mark_link(mark, self.marks_anchor) for mark in marks)) if marks else NOTHING
         parts = []
@@ -217,7 +197,7 @@ class CellWriter:
         return join([*parts, dot_strip([result.value for result in cell.results if result.value is not None])])
 
 
-def _partly(cell: SeriesCell) -> str | None:
+def _partly(cell: Cell) -> str | None:
     if cell.coverage is None:
         return None
     several = cell.coverage.wanted > cell.coverage.of_runs
@@ -225,7 +205,7 @@ def _partly(cell: SeriesCell) -> str | None:
     return f"stated in {cell.coverage.times} of {cell.coverage.wanted} {what}: no median of all of them"
 
 
-def _every_run(series: Series, columns: Sequence[TableColumn], links: Links, anchor: str, apart: Apart | None) -> Html:
+def _every_run(series: Series, columns: Sequence[MetricColumn], links: Links, anchor: str, apart: MoveTableOut | None) -> Html:
     """Return the values of each run, folded: the medians above were computed from them."""
     rows, has_samples = [], _has_samples(series)
     for payload in series.sizes():
@@ -234,29 +214,30 @@ def _every_run(series: Series, columns: Sequence[TableColumn], links: Links, anc
             samples = next((result.samples for result in by_name.values() if result.samples is not None), None)
             shown = (number_cell(by_name.get(column.pair), column.unit, links, absent_words(*column.pair, [samples])) for column in columns)
             tail = [count(NOT_STATED if samples is None else grouped(samples))] if has_samples else []
-            rows.append(Row([first, Cell(run.run, class_="tl-text"), *shown, *tail]))
-    heads = [Column("size"), Column("run", class_="tl-text"), *map(column_head, columns), *([Column("samples")] if has_samples else [])]
+            rows.append(TableRow([first, TableCell(run.run, class_="tl-text"), *shown, *tail]))
+    names = [TableColumn("size"), TableColumn("run", class_="tl-text")]
+    heads = [*names, *map(column_head, columns), *([TableColumn("samples")] if has_samples else [])]
     table = Table(f"Each run's {series.results[0].test} numbers: {series.label}", heads, [rows], "tl-table tl-small")
     return folded_table("Each run's numbers", scroller(table), f"{anchor}-each", apart)
 
 
-def folded_table(words: str, content: Html, anchor: str, apart: Apart | None, *, is_open: bool = False) -> Html:
+def folded_table(words: str, content: Html, anchor: str, apart: MoveTableOut | None, *, is_open: bool = False) -> Html:
     """Return a table that a reader unfolds. ``apart`` keeps it out of the page."""
     file, shown = (None, content) if apart is None else apart(anchor, content)
     return tag("details", tag("summary", words), shown, class_="tl-each", id=anchor, data_part=file, open=is_open)
 
 
-def column_head(column: TableColumn) -> Column:
+def column_head(column: MetricColumn) -> TableColumn:
     """Return the head of a column, with its unit."""
-    return Column(column.heading, column.unit.sign)
+    return TableColumn(column.heading, column.unit.sign)
 
 
-def count(text: str, value: object = "") -> Cell:
+def count(text: str, value: object = "") -> TableCell:
     """Return a cell with a count of something."""
-    return Cell(text, str(value), class_="stat-count")
+    return TableCell(text, str(value), class_="stat-count")
 
 
-def _row_head(series: Series, payload: int | None) -> Cell:
+def _row_head(series: Series, payload: int | None) -> TableCell:
     high = next((result.payload_bytes_high for result in series.measured.of_size[payload] if result.payload_bytes_high is not None), None)
     words = size(payload) if high is None else f"{size(payload)} to {size(high)}"
     if payload is None:
@@ -269,18 +250,18 @@ def _has_samples(series: Series) -> bool:
     return any(metric == "latency" for metric, _ in series.statistics())
 
 
-def _samples_cell(series: Series, payload: int | None) -> Cell:
+def _samples_cell(series: Series, payload: int | None) -> TableCell:
     found = sorted({result.samples for result in series.measured.of_size[payload] if result.samples is not None})
     if not found:
         return empty()
     return count(" to ".join(grouped(one) for one in dict.fromkeys((found[0], found[-1]))), found[0])
 
 
-def _runs_cell(series: Series, payload: int | None) -> Cell:
+def _runs_cell(series: Series, payload: int | None) -> TableCell:
     return count(str(len({result.run.run for result in series.measured.of_size[payload]})))
 
 
-def linked_number(cell: SeriesCell, unit: str, links: Links, *, strong: bool = False, brief: bool = False) -> Html:
+def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False, brief: bool = False) -> Html:
     """Return a number for a sentence, linked to its line. If the runs fall into two groups, return the number of each.
 
     With ``brief``, a note elsewhere says what two numbers mean.
@@ -310,13 +291,13 @@ def linked_value(value: float, result: ResultRow, unit: str, links: Links) -> Ht
     return _in_words(value, result, unit, links, "")
 
 
-def marks_of_cells(cells: Iterable[SeriesCell]) -> list[str]:
+def marks_of_cells(cells: Iterable[Cell]) -> list[str]:
     """Return the marks that all cells have. They are stated once instead of in each cell."""
     first, *rest = [cell.marks for cell in cells] or [()]
     return [mark for mark in first if all(mark in marks for marks in rest)]
 
 
-def column_decimals(cells: Iterable[SeriesCell], unit: Unit) -> int:
+def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
     """Return the number of decimals that align the decimal points of a column."""
     shown = [decimals(rounded(cell.value / unit.size)) for cell in cells if cell.value is not None]
     return min(max(shown, default=0), _MAX_PAD)
@@ -329,7 +310,7 @@ def _aligned(value: float, result: ResultRow, unit: Unit, places: int) -> tuple[
     return with_bound(shown, result.bound), ("." if own == 0 else "") + "0" * (places - own) if places > own else ""
 
 
-def _range(cell: SeriesCell, unit: Unit) -> str:
+def _range(cell: Cell, unit: Unit) -> str:
     """Return the lowest and the highest value of all runs; nothing if they are shown alike."""
     if cell.low is None or cell.high is None:
         return ""
@@ -337,9 +318,147 @@ def _range(cell: SeriesCell, unit: Unit) -> str:
     return _TO.join(ends) if ends[0] != ends[1] else ""
 
 
-def number_cell(result: ResultRow | None, unit: Unit, links: Links, absent: str = NOT_STATED) -> Cell:
+def number_cell(result: ResultRow | None, unit: Unit, links: Links, absent: str = NOT_STATED) -> TableCell:
     """Return one cell: a number of one run, linked to its line. ``absent`` stands in place of a number that there is not."""
     if result is None or result.value is None:
         return empty(absent)
     text = with_bound(rounded(result.value / unit.size), result.bound)
-    return Cell(text, exact(result.value), links.to_line(result), title=in_full(result.value, METRICS[result.metric].unit))
+    return TableCell(text, exact(result.value), links.to_line(result), title=in_full(result.value, METRICS[result.metric].unit))
+
+
+_STATISTICS = ("typical", "range-low", "min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max", "range-high", "mean", "std")
+_HEADINGS = {
+    "p50": "median",
+    "std": "std dev",
+    "range-low": "lowest",
+    "range-high": "highest",
+    "typical": "typical",
+    "min": "min",
+    "max": "max",
+    "mean": "mean",
+}
+_COLUMNS: tuple[tuple[str, str, str], ...] = (
+    ("sustained_rate", "lower-bound", "sustained rate"),
+    ("sustained_rate", "upper-bound", "goal missed at"),
+    ("message_rate", "mean", "received rate"),
+    ("goodput", "mean", "goodput"),
+    ("offered_rate", "mean", "offered rate"),
+    ("cpu_per_message", "mean", "processor time per message"),
+    ("messages_sent", "total", "sent"),
+    ("messages_received", "total", "received"),
+    ("messages_lost", "total", "lost"),
+    ("loss", "total", "loss"),
+    ("messages_duplicated", "total", "received twice"),
+    ("messages_late", "total", "answered late"),
+    ("messages_reordered", "total", "out of order"),
+    ("messages_corrupted", "total", "corrupted"),
+    ("histogram_overflow", "total", "above the histogram"),
+    ("duration", "total", "duration"),
+)
+_ERRORS = ("messages_duplicated", "messages_late", "messages_reordered", "messages_corrupted", "histogram_overflow")
+_MEASURED = ("latency", "goodput", "message_rate", "sustained_rate")
+
+
+class MetricColumn(msgspec.Struct, frozen=True):
+    """One column: the number it shows, its heading and its unit."""
+
+    metric: str
+    statistic: str
+    heading: str
+    unit: Unit
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The metric and the statistic."""
+        return self.metric, self.statistic
+
+
+def columns_of(series: Series) -> list[MetricColumn]:
+    """Return the columns for which a series has numbers, in reading order."""
+    present = series.statistics()
+    latency = [MetricColumn("latency", name, heading_of("latency", name), unit_shown("ns")) for name in _STATISTICS if ("latency", name) in present]
+    others = [
+        MetricColumn(metric, statistic, heading, SECONDS if metric == "duration" else unit_shown(METRICS[metric].unit))
+        for metric, statistic, heading in _COLUMNS
+        if (metric, statistic) in present
+    ]
+    known = {(column.metric, column.statistic) for column in (*latency, *others)}
+    rest = [
+        MetricColumn(metric, statistic, _metric_words(metric, statistic), _metric_unit(metric))
+        for metric, statistic in present
+        if (metric, statistic) not in known
+    ]
+    return [*latency, *others, *rest]
+
+
+def heading_of(metric: str, statistic: str) -> str:
+    """Return the heading of a number: ``median``, ``99 %``, ``goodput``."""
+    if metric == "latency":
+        return _HEADINGS.get(statistic, f"{statistic.removeprefix('p')} %")
+    return next((heading for *pair, heading in _COLUMNS if pair == [metric, statistic]), _metric_words(metric, statistic))
+
+
+def without_zeros(series: Series, columns: Sequence[MetricColumn]) -> tuple[list[MetricColumn], list[MetricColumn]]:
+    """Return the columns to show, and those of errors that never happened: a sentence replaces a column of zeros."""
+    never = [column for column in columns if column.metric in _ERRORS and _all_zero(series, column)]
+    return [column for column in columns if column not in never], never
+
+
+def marks_everywhere(series: Series, columns: Sequence[MetricColumn]) -> list[str]:
+    """Return the marks that every latency and rate of a series has. They are stated once above the table."""
+    cells = [cell for column in columns if column.metric in _MEASURED for cell in series.cells(column.metric, column.statistic).values()]
+    if not cells:
+        return []
+    return [mark for mark in cells[0].marks if all(mark in cell.marks for cell in cells)]
+
+
+def _all_zero(series: Series, column: MetricColumn) -> bool:
+    return all(cell.high == 0 for cell in series.cells(column.metric, column.statistic).values())
+
+
+def _metric_words(metric: str, statistic: str) -> str:
+    words = METRICS[metric].words.lower() if metric in METRICS else metric
+    return words if statistic == "total" else f"{words}, {statistic}"
+
+
+def _metric_unit(metric: str) -> Unit:
+    return unit_shown(METRICS[metric].unit) if metric in METRICS else Unit("", 1.0)
+
+
+def worst_run(cell: Cell) -> tuple[float, ResultRow]:
+    """Return the largest share that a run lost, and where that is stated. The cell is one that has a value."""
+    return max(((result.value, result) for result in cell.results if result.value is not None), key=lambda stated: stated[0])
+
+
+def lost_words(cell: Cell, links: Links) -> Html:
+    """Return the share that was lost, to stand under a rate: ``77 % lost``. If most runs lost little, it is that of the worst: ``up to 3 % lost``."""
+    return tag("span", "" if _is_lossy(cell) else "up to ", _loss_share(cell, links), " lost", class_="tl-runs tl-lost")
+
+
+def loss_line(title: str, series: Sequence[Series], links: Links) -> Html:
+    """Return one line on the largest loss of a test, to stand above what is folded; nothing if no rate carries the mark of it."""
+    marked = [
+        (*worst_run(cell), at, one)
+        for one in series
+        if one.has_mark(LOSS)
+        for at, cell in one.cells("loss", "total").items()
+        if cell.value is not None and LOSS in cell.marks
+    ]
+    if not marked:
+        return NOTHING
+    most, result, at, worst = max(marked, key=lambda found: found[0])
+    of_several = f"{worst.label}, " if len(series) > 1 else ""
+    where = tag("span", f"{of_several}{size(at)}", class_="stat-size")
+    share = tag("strong", linked_value(most, result, "ratio", links))
+    return tag("p", f"{title}: up to ", share, " of the messages were lost (", where, ").", class_="tl-note tl-loss")
+
+
+def _is_lossy(cell: Cell) -> bool:
+    return bool(cell.groups) or (cell.value is not None and cell.value > LOSS_LIMIT)
+
+
+def _loss_share(cell: Cell, links: Links) -> Html:
+    """Return the median, or what the worst run lost, if the mark is of few runs: a median of 0 % beside the mark would look like a mistake."""
+    if _is_lossy(cell):
+        return linked_number(cell, "ratio", links, brief=True)
+    return linked_value(*worst_run(cell), "ratio", links)

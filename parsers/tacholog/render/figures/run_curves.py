@@ -1,0 +1,190 @@
+"""Figures of single runs: the whole latency distribution, and the course of a measurement over time.
+
+The course is drawn from the intervals that a tool prints while it measures: a mean would hide a rate that fell halfway.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from tacholog.render.figures.axes import count_axis, number_axis, percentile_axis, time_axis
+from tacholog.render.figures.figures import Figure, PlotPoint, Trace, details_of, latency_words
+from tacholog.schema.metrics import METRICS, median_place
+from tacholog.view.numerals import quantity, size
+from tacholog.view.results import HistogramRow, ResultRow
+from tacholog.view.series import Series
+
+_MOST_LINES = 8
+_STEPS_A_DECADE = 8
+_CURVE_NOTE = "Each line is one run: the one with the middle median. It ends where fewer than ten samples remain above it."
+
+
+def distribution_of(series: Series, histograms: Sequence[HistogramRow]) -> Figure | None:
+    """Return latency over percentile, one line for each size. Each line is one run, the one with the middle median: runs are not pooled."""
+    by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.packed}
+    traces = [trace for slot, at in enumerate(spread(series.sizes())) if (trace := _percentile_curve(series, at, slot, by_record))]
+    if not traces:
+        return None
+    points = [point for trace in traces for point in trace.points]
+    x, y = percentile_axis(max(point.x for point in points)), number_axis([point.y for point in points], latency_words([series]), "ns")
+    ends = " ".join(f"{trace.name}: {trace.points[0].words}, to {trace.points[-1].words}." for trace in traces)
+    title = f"Percentile curves: {series.label}"
+    return Figure(title, f"{title}. {ends}", x, y, tuple(traces), _CURVE_NOTE, dense=True)
+
+
+def distributions_of(series: Sequence[Series], histograms: Sequence[HistogramRow]) -> Figure | None:
+    """Return the percentile curves of several series in one figure: colour tells the series, dash tells the size. Of a single series, all sizes."""
+    if len(series) == 1:
+        return distribution_of(series[0], histograms)
+    by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.packed}
+    sizes = _ends_of(series)
+    traces = [
+        msgspec.structs.replace(trace, name=member.label, slot=member.slot, style=size(at), dash=dash)
+        for member in series[:_MOST_LINES]
+        for at, dash in zip(sizes, ("solid", "dash"), strict=False)
+        if (trace := _percentile_curve(member, at, member.slot, by_record))
+    ]
+    if not traces:
+        return None
+    points = [point for trace in traces for point in trace.points]
+    x, y = percentile_axis(max(point.x for point in points)), number_axis([point.y for point in points], latency_words(series), "ns")
+    ends = " ".join(f"{trace.name}, {trace.style}: {trace.points[0].words}, to {trace.points[-1].words}." for trace in traces)
+    return Figure("Percentile curves", f"Percentile curves. {ends}", x, y, tuple(traces), _CURVE_NOTE, dense=True)
+
+
+def _ends_of(series: Sequence[Series]) -> list[int | None]:
+    """Return the smallest and the largest size that all series have, or that any has."""
+    sizes = [set(member.sizes()) for member in series]
+    found = sorted(set.intersection(*sizes) or set.union(*sizes), key=lambda at: -1 if at is None else at)
+    return list(dict.fromkeys((found[0], found[-1])))
+
+
+def spread(sizes: Sequence[int | None]) -> list[int | None]:
+    """Choose at most as many sizes as there are colours, including the smallest and the largest."""
+    if len(sizes) <= _MOST_LINES:
+        return list(sizes)
+    last = len(sizes) - 1
+    return [sizes[round(index * last / (_MOST_LINES - 1))] for index in range(_MOST_LINES)]
+
+
+def _percentile_curve(series: Series, at: int | None, slot: int, by_record: dict[tuple[str, str, int], HistogramRow]) -> Trace | None:
+    medians = [
+        (result.value, result, histogram)
+        for result in series.results
+        if (result.payload_bytes, result.metric, result.statistic) == (at, "latency", "p50") and result.value is not None
+        if (histogram := by_record.get((result.run.run, result.log, result.line or 0)))
+    ]
+    if not medians:
+        return None
+    _, result, middle = medians[median_place([value for value, _, _ in medians], "latency")]
+    points = tuple(point._replace(result=result) for point in _percentile_points(middle))
+    details = (*details_of(series), f"{middle.run}/{middle.log}, line {middle.line}")
+    return Trace(size(at), slot, "total", "solid", series.published, points, details=details, records=True) if points else None
+
+
+def _percentile_points(histogram: HistogramRow) -> Iterator[PlotPoint]:
+    """Yield the latency at even steps of the axis: the upper edge of the bin with that rank, as for percentiles."""
+    total = sum(count for _, _, count in histogram.bins())
+    step, wanted, seen = 10 ** (1 / _STEPS_A_DECADE), 1.25, 0
+    for _, upper, count in histogram.bins():
+        seen += count
+        while wanted <= total / 10 and seen >= total * (1 - 1 / wanted):
+            share = 100 * (1 - 1 / wanted)
+            yield PlotPoint(wanted, float(upper), f"{share:.6g}\u00a0%: {quantity(upper, 'ns')}")
+            wanted *= step
+
+
+_FEWEST_INTERVALS = 3  # two intervals show no course
+_MANY = 40
+_DRAWN = (
+    ("latency", (("p50", "solid"), ("p99", "dash"))),
+    ("latency", (("mean", "solid"), ("max", "dash"))),
+    ("goodput", (("mean", "solid"),)),
+    ("offered_goodput", (("mean", "solid"),)),
+    ("message_rate", (("mean", "solid"),)),
+)
+
+
+def interval_figures(curves: Iterable[Series], wanted: Callable[[Series], bool] = lambda _: True) -> list[tuple[int, Figure]]:
+    """Return a figure for each wanted series of single intervals that has a run with enough of them, with the slot of the series."""
+    found = ((curve.slot, _interval_figure(curve)) for curve in curves if wanted(curve))
+    return [(slot, figure) for slot, figure in found if figure]
+
+
+def _interval_figure(series: Series) -> Figure | None:
+    for metric, styles in _DRAWN:
+        runs = [(slot, at, results) for slot, at in enumerate(spread(series.sizes())) if (results := _longest(series, at, metric, styles[0][0]))]
+        if runs:
+            return _over_time(series, metric, styles, runs)
+    return None
+
+
+def _longest(series: Series, at: int | None, metric: str, statistic: str) -> list[ResultRow]:
+    """Return the results of the run with the most intervals of a size (the first, if several have as many); none if these are too few."""
+    named = (at, metric, statistic)
+    wanted = [result for result in series.results if (result.payload_bytes, result.metric, result.statistic) == named and result.value]
+    if not wanted:
+        return []
+    (run, log), count = Counter((result.run.run, result.log) for result in wanted).most_common(1)[0]
+    return (
+        [result for result in series.results if (result.run.run, result.log, result.payload_bytes) == (run, log, at)]
+        if count >= _FEWEST_INTERVALS
+        else []
+    )
+
+
+def _over_time(series: Series, metric: str, styles: Sequence[tuple[str, str]], runs: Sequence[tuple[int, int | None, list[ResultRow]]]) -> Figure:
+    timed, common = all(_is_timed(results) for _, _, results in runs), details_of(series)
+    traces = [
+        Trace(size(at), slot, "total" if len(styles) == 1 else statistic, dash, series.published, points, details=(*common, *_log_of(results)))
+        for slot, at, results in runs
+        for statistic, dash in styles
+        if (points := tuple(_interval_points(results, metric, statistic, timed=timed)))
+    ]
+    drawn = [point for trace in traces for point in trace.points]
+    unit = METRICS[metric].unit
+    y = number_axis([point.y for point in drawn], latency_words([series]) if metric == "latency" else METRICS[metric].words, unit)
+    highest = max(point.x for point in drawn)
+    title = f"{METRICS[metric].words} while the measurement ran: {series.label}"
+    ends = " ".join(f"{trace.name}: from {trace.points[0].words}, to {trace.points[-1].words}." for trace in traces)
+    note = "Each line is one run: the one with the most intervals, which the tool printed while it measured."
+    dense = any(len(trace.points) > _MANY for trace in traces)
+    return Figure(title, f"{title}. {ends}", time_axis(highest) if timed else count_axis(highest), y, tuple(traces), note, dense)
+
+
+def _log_of(results: Sequence[ResultRow]) -> list[str]:
+    return [f"{results[0].run.run}/{results[0].log}"]
+
+
+def _by_interval(results: Sequence[ResultRow]) -> list[list[ResultRow]]:
+    """Group the results by interval: those on one line belong together, unless a number repeats (JSON may stand on one line)."""
+    intervals: list[list[ResultRow]] = []
+    for result in sorted(results, key=lambda result: result.line or 0):
+        latest = intervals[-1] if intervals else []
+        again = any((known.metric, known.statistic) == (result.metric, result.statistic) for known in latest)
+        if not latest or again or latest[0].line != result.line:
+            intervals.append([])
+        intervals[-1].append(result)
+    return intervals
+
+
+def _value_of(results: Sequence[ResultRow], metric: str, statistic: str) -> float | None:
+    return next((result.value for result in results if (result.metric, result.statistic) == (metric, statistic)), None)
+
+
+def _is_timed(results: Sequence[ResultRow]) -> bool:
+    return all(_value_of(found, "duration", "total") for found in _by_interval(results))
+
+
+def _interval_points(results: Sequence[ResultRow], metric: str, statistic: str, *, timed: bool) -> Iterator[PlotPoint]:
+    """Yield a point at the end of each interval. An interval without a message has no place on a log axis."""
+    at = 0.0
+    for found in _by_interval(results):
+        at += (_value_of(found, "duration", "total") or 0.0) / 1e9 if timed else 1.0
+        value = _value_of(found, metric, statistic)
+        if value:
+            when = f"{at:.3g}\u00a0s" if timed else f"interval {at:.0f}"
+            yield PlotPoint(at, value, f"{when}: {quantity(value, METRICS[metric].unit)}")
