@@ -24,8 +24,8 @@ from tacholog.render.diff.text import comment, markdown, text
 Floats = NDArray[np.float64]
 Figure = Callable[[str, str], None]
 REPORTS, ROWS, RUNS = tries(20, 1000), 40, 8
-LOSS = {"metric": "loss", "statistic": "total", "unit": "ratio", "test": "throughput", "basis": None}
-RATE = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
+LOSS: dict[str, Any] = {"metric": "loss", "statistic": "total", "unit": "ratio", "test": "throughput", "basis": None}
+RATE: dict[str, Any] = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
 
 
 def two_days(

@@ -180,8 +180,7 @@ class RunLists(NamedTuple):
 
 def _drift_warning(comparison: Comparison, losses: Sequence[Loss], roots: Sequence[Path]) -> tuple[ComparisonWarning, ...]:
     """How much one build drifted on machines that are known, if rows differ and neither a band nor controls say what this machine does."""
-    differs = any(row.verdict in DIFFERS for row in (*comparison.rows, *losses))
-    if not differs:
+    if not any(comparison.counts[verdict] for verdict in DIFFERS) and not any(loss.verdict in DIFFERS for loss in losses):
         return ()
     drift = known_drift(roots)
     if drift is None:

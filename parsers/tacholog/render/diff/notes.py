@@ -93,7 +93,7 @@ def warnings(comparison: Comparison) -> list[str]:
         *ended(comparison),
         *(_warning(warning) for warning in comparison.warnings if warning.code != "same_runs"),  # The conclusion states it.
     ]
-    if any(row.verdict in OUT_OF_TURN for row in (*comparison.rows, *comparison.losses)):
+    if any(comparison.counts[verdict] or comparison.loss_counts.get(verdict) for verdict in OUT_OF_TURN):
         sentences = [sentence.replace(_BY_MEDIANS, _BY_RUNS) for sentence in sentences]
     sessions = comparison.settings.same_build_sessions
     sentences += [*_unpaired(comparison), *_layout(comparison), *host_words(comparison)]

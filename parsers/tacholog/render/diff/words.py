@@ -194,7 +194,7 @@ def remarks(row: ComparisonRow) -> tuple[str, ...]:
 def different(verdict: Verdict, difference: Difference) -> str:
     """A difference between the sides of a row, in words. A second machine may explain values that differ without proof."""
     text = difference_words(difference)
-    return f"another machine, which may explain it ({text})" if difference.field == "host" and verdict == "unreplicated_diff" else text
+    return f"another machine, which may explain it ({text})" if difference.field == "host" and verdict in (*DIFFERS, "unreplicated_diff") else text
 
 
 def other_conditions(old: object, differences: Sequence[Difference]) -> list[str]:
