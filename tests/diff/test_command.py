@@ -214,7 +214,12 @@ def test_a_named_pipe_is_said_to_be_one_also_beside_raw_logs(tmp_path: Path, cap
     [
         (["--across", "moon"], "--across moon: choose from system, host"),
         (["--metric", "moon"], "--metric moon: choose from latency"),
+        (["--size", "3 KiB"], "--size 3 KiB: neither side has it; there are, in bytes: "),
+        (["--size", "big"], "--size big: write a size such as 1KiB or 1024, or a range such as 64B..4KiB (the units are B, kB, MB, "),
+        (["--size", "4KiB..64B"], "--size 4KiB..64B: the range ends below its beginning"),
+        (["--only", "alike"], "'alike' is not one of worse, better, "),
         (["--metric", "goodput"], "--metric goodput: neither side has it; there are: latency"),
+        (["--metric", "p42"], "--metric latency:p42: neither side has this statistic; of latency there are: range-high, range-low, typical"),
         (["--metric", "latency:p42"], "--metric latency:p42: neither side has this statistic; of latency there are: range-high, range-low, typical"),
         (["--transport", "moon"], "--transport moon: neither side has it; there are: TCP (qperf), loopback; TCP (qperf), network; inter-process"),
     ],
@@ -505,3 +510,39 @@ def test_only_the_transport_that_is_asked_for_is_compared(checkout: Path) -> Non
     report = json.loads(run(checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", *words).stdout)
 
     assert {row["key"]["transport"] for row in report["rows"]} == {"tcp"}
+
+
+SIZED = ["--metric", "p99", "--format", "json"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "sizes"),
+    [
+        (["--size", "1KiB"], {1024}),
+        (["--size", "1024"], {1024}),
+        (["--size", "64B..1 KiB"], {64, 1024}),
+        (["--size", "64B", "--size", "4KiB.."], {64, 4096, 16384, 65536, 1048576}),
+    ],
+)
+def test_only_the_sizes_that_are_asked_for_are_compared(checkout: Path, asked: list[str], sizes: set[int]) -> None:
+    sides = checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0"
+
+    report = json.loads(run(*sides, "--transport", "tcp", *SIZED, *asked).stdout)
+
+    assert {row["key"]["payload_bytes"] for row in report["rows"]} == sizes
+    assert {(row["key"]["metric"], row["key"]["statistic"]) for row in report["rows"]} == {("latency", "p99")}
+
+
+def test_rows_that_are_alike_are_counted_and_listed_where_they_are_asked_for(checkout: Path) -> None:
+    words = [checkout / "data/rti/default-type", checkout / "data/rti/custom-type", "--across", "type"]
+
+    counted, listed, named = (run(*words, *more).stdout for more in ([], ["--all"], ["--only", "Alike, not proven"]))
+
+    assert "Only counted here: 47 alike, not proven (--all lists them)." in counted
+    assert "ALIKE, NOT PROVEN (47)" not in counted
+    assert "ALIKE, NOT PROVEN (47)" in listed
+    assert "DIFFER, NOT PROVEN" in listed
+    assert named.count("NOT PROVEN (") == 1
+    assert "ALIKE, NOT PROVEN (47)" in named
+    assert "Only counted here" not in listed + named
+    assert "--limit 0" not in listed

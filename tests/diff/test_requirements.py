@@ -479,3 +479,39 @@ def test_without_a_file_the_command_says_where_it_looked(saved: Path, tmp_path: 
 
     with pytest.raises(UnreadableInput, match=r"no requirements.toml and no .*requirements.toml: name the file with --requirements"):
         run(saved, "--data", tmp_path)
+
+
+def test_a_limit_is_judged_without_a_file_and_beside_one(saved: Path, tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text(f'{P50}max = 1\nunit = "us"\n')
+
+    alone = run(saved, "--that", "p50 at 16 B < 5us", "--that", "p50 of latency > 1e-3 ms", "--format", "json")
+    beside = run(saved, "--that", "p50 < 5us", "--requirements", tmp_path / "r.toml", "--format", "json")
+
+    results = json.loads(alone.stdout)["results"]
+    assert [(result["name"], result["verdict"], result["stated"]) for result in results] == [
+        ("p50 at 16 B < 5us", "passed", "at most 5 \u00b5s"),
+        ("p50 of latency > 1e-3 ms", "passed", "at least 0.001 ms"),
+    ]
+    assert (alone.exit_code, beside.exit_code) == (0, 3)
+    assert json.loads(beside.stdout)["counts"] == {"failed": 1, "missing": 0, "undecided": 0, "passed": 1}
+
+
+@pytest.mark.parametrize(
+    ("limit", "complaint"),
+    [
+        ("p99 at 1KiB", "write STATISTIC [of METRIC] [at SIZE] < VALUE UNIT"),
+        ("p99 = 3 us", "write STATISTIC [of METRIC] [at SIZE] < VALUE UNIT"),
+        ("p99 1KiB < 3 us", "write STATISTIC [of METRIC] [at SIZE] < VALUE UNIT"),
+        ("p99 < us", "write STATISTIC [of METRIC] [at SIZE] < VALUE UNIT"),
+        ("p99 < 20", "unit: it is missing; of latency there are ns, us"),
+        ("mean of goodput > 20 us", "unit: 'us' is no unit of goodput; there are bit/s"),
+        ("p99 of moon < 20 us", "metric: 'moon' is none of latency"),
+        ("p99 at 1KiX < 20 us", "size: '1KiX' is no size"),
+        ("tail < 20 us", "statistic: 'tail' is no statistic"),
+    ],
+)
+def test_a_limit_that_cannot_be_read_says_what_was_expected(limit: str, complaint: str, saved: Path) -> None:
+    with pytest.raises(UnreadableInput) as refused:
+        run(saved, "--that", limit)
+
+    assert str(refused.value).startswith(f"--that '{limit}': {complaint}")

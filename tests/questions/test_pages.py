@@ -141,8 +141,8 @@ def test_no_page_is_called_not_stated(lossy: Path) -> None:
     assert [title for title in titles if "not stated" in title] == []
 
 
-def test_a_single_run_has_no_page_of_questions(tmp_path: Path) -> None:
-    site = site_of(tmp_path, "single")
+def test_the_site_of_a_single_run_says_what_was_measured(tmp_path: Path) -> None:
+    text = text_of(site_of(tmp_path, "single") / "index.html")
 
-    assert not (site / "questions.html").exists()
-    assert "questions.html" not in (site / "index.html").read_text(encoding="utf-8")
+    assert "The median latency of Bus is 11.5 µs. This is one run." in text
+    assert "nothing is ranked here" not in text

@@ -51,10 +51,13 @@ def test_the_data_choose_the_question_that_they_can_answer(name: str, question: 
     assert questions_for(numbers) == [question]
 
 
-def test_a_single_run_asks_nothing(tmp_path: Path) -> None:
+def test_of_a_single_run_the_question_is_what_was_measured(tmp_path: Path) -> None:
     numbers, _ = measured(open_paths([made("single", tmp_path)]))
 
-    assert questions_for(numbers) == []
+    assert questions_for(numbers) == [Question(subject="system", metric="latency:p50")]
+    assert (
+        words(answered(tmp_path)) == "The median latency of Bus is 11.5 µs. This is one run. How much the number varies from run to run is not known."
+    )
 
 
 @pytest.mark.parametrize(

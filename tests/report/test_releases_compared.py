@@ -91,9 +91,25 @@ def test_a_comparison_stands_in_any_projects_page(tmp_path: Path, releases: Path
     assert (tmp_path / "out/_static/tacholog-diff.css").is_file()
 
 
+def test_sizes_and_verdicts_are_asked_for_in_the_words_of_the_report(tmp_path: Path, releases: Path) -> None:
+    diff = "```{perf-diff} 1.9 1.10\n:metric: p50\n:only: alike, not proven\n:size: 64 B, 1KiB\n```"
+    table = "```{perf-table} latency\n:release: 1.9\n:size: ..256B\n```"
+
+    page, warnings = build(tmp_path, f"{diff}\n\n{table}", releases)
+
+    assert warnings == ""
+    assert "Alike, not proven (2)" in page
+    assert page.count("latency p50, shm, copy, ") == 2
+    assert "64\u00a0B" in page
+    assert "4\u00a0KiB" not in page
+
+
 @pytest.mark.parametrize(
     ("text", "warning"),
     [
+        ("```{perf-diff} 1.9 1.10\n:size: big\n```", "perf-diff: :size: big: write a size such as 1KiB or 1024"),
+        ("```{perf-table} latency\n:size: big\n```", "perf-table: :size: big: write a size such as 1KiB or 1024"),
+        ("```{perf-table} latency\n:size: 3KiB\n```", "no data set for size '3KiB' (test latency)"),
         ("```{perf-diff} 1.9 7\n```", "perf-diff: no release '7'; there are: 1.10, 1.11, 1.9"),
         ("```{perf-diff} 1.9\n```", "perf-diff: '1.9': name two releases"),
         ("```{perf-diff} 1.9 1.10\n:metric: moon\n```", "--metric moon: choose from"),

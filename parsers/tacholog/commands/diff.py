@@ -39,18 +39,19 @@ from typing import TYPE_CHECKING
 
 import click
 import msgspec
+from click.shell_completion import CompletionItem
 
 from tacholog import terminal
 from tacholog.commands.shared.arguments import complete_release, known_roots, reading_options, work_of
 from tacholog.commands.shared.messages import UNREADABLE_EXIT, print_complaints
 from tacholog.commands.shared.output import write_output
-from tacholog.compare.policy import Policy, read_policy
-from tacholog.compare.result import VERDICTS, Comparison, json_schema, to_json
+from tacholog.compare.policy import Policy, metric_asked, read_policy
+from tacholog.compare.result import VERDICTS, Comparison, Verdict, json_schema, to_json
+from tacholog.compare.sizes import SizeRange, size_ranges
 from tacholog.errors import TachologError
 from tacholog.installation import checkout
 from tacholog.runs.labels import labels_asked
 from tacholog.runs.manifest import Manifest
-from tacholog.schema.metrics import METRICS
 
 if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
@@ -68,6 +69,25 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
         context.exit()
 
 
+class AskedVerdict(click.ParamType[Verdict]):
+    """A verdict, in the words of a report or of its JSON."""
+
+    name = "verdict"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Verdict:
+        """Return the name that the verdict has in JSON."""
+        from tacholog.render.diff.words import verdict_named
+
+        verdict = verdict_named(value)
+        if verdict is None:
+            self.fail(f"{value!r} is not one of {', '.join(VERDICTS)}.", param, ctx)
+        return verdict
+
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the verdicts that begin as a shell's user has typed."""
+        return [CompletionItem(verdict) for verdict in VERDICTS if verdict.startswith(incomplete)]
+
+
 @click.command(help=__doc__)
 @click.argument("old", shell_complete=complete_release)
 @click.argument("new", shell_complete=complete_release)
@@ -81,7 +101,10 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     "metrics",
     multiple=True,
     metavar="NAME[:STATISTIC]",
-    help="Test only this metric, as in latency:p99 or 'payload received'. May be repeated.",
+    help="Test only this metric, as in latency:p99 or 'payload received'; p99 alone is latency:p99. May be repeated.",
+)
+@click.option(
+    "--size", "sizes", multiple=True, metavar="SIZE", help="Compare only this payload size, as in 1KiB, or a range, as in 64B..4KiB. May be repeated."
 )
 @click.option("--transport", "transports", multiple=True, metavar="NAME", help="Compare only this transport. May be repeated.")
 @click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="Compare only runs with this label. May be repeated.")
@@ -94,10 +117,12 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 @click.option(
     "--only",
     multiple=True,
-    type=click.Choice(VERDICTS),
+    type=AskedVerdict(),
     metavar="VERDICT",
-    help=f"List only rows of this verdict, in every format. The counts still include all rows. May be repeated. One of {', '.join(VERDICTS)}.",
+    help="List only rows of this verdict, in every format, in the words of a report ('alike, not proven') or of its JSON. "
+    f"The counts still include all rows. May be repeated. One of {', '.join(VERDICTS)}.",
 )
+@click.option("--all", "everything", is_flag=True, help="List all rows, also those that are alike, which are only counted otherwise.")
 @click.option("--thresholds", metavar="FILE", type=click.Path(path_type=Path), help="What counts as a change (TOML; see docs/significance.md).")
 @click.option(
     "--same-build",
@@ -121,10 +146,12 @@ def diff(
     path: Path | None,
     roots: tuple[Path, ...],
     metrics: tuple[str, ...],
+    sizes: tuple[str, ...],
     transports: tuple[str, ...],
     labels: tuple[str, ...],
     across: tuple[str, ...],
     only: tuple[str, ...],
+    everything: bool,
     thresholds: Path | None,
     band: Path | None,
     renames: Path | None,
@@ -141,9 +168,11 @@ def diff(
 
     check_across(across)
     base = read_policy(thresholds) if thresholds else Policy()
-    chosen = {name: words for name, words in (("metrics", tuple(map(_metric, metrics))), ("transports", transports), ("across", across)) if words}
+    asked_for = {"metrics": tuple(map(metric_asked, metrics)), "sizes": sizes, "transports": transports, "across": across}
+    chosen = {name: words for name, words in asked_for.items() if words}
     policy = msgspec.structs.replace(base, **chosen)
     policy.tests()
+    ranges = size_ranges(sizes, "--size")
     names = read_renames(renames) if renames else find_renames(roots or known_roots())
     asked, work = labels_asked(labels, "--label"), work_of(jobs, cluster)
     sides = [of_labels(renamed(side, names), asked) for side in find_all((old, new), roots or known_roots(), work)]
@@ -153,18 +182,14 @@ def diff(
     bare = any(map(is_bare, (old, new)))
     lost = max(print_complaints((complaints(with_copies(side)) for side in sides), bare=bare), *map(_exit_code_of_truncated, sides))
     _check_transports(transports, sides)
+    _check_sizes(sizes, ranges, sides)
     _check_metrics(policy, sides)
     measured = find_same_build(sides, band_roots(roots), band)
     report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json", measured=measured, band_roots=band_roots(roots))
+    if everything:
+        only, limit = only or VERDICTS, limit or 0
     write_report(output, report, rendered(output, report, only, limit), path)
     sys.exit(max(lost, exit_code(report, fail_on)))
-
-
-def _metric(word: str) -> str:
-    """Return the value of --metric. If it has the words that tables show for a metric, they are replaced by the name of the metric."""
-    metric, colon, statistic = word.partition(":")
-    names = {entry.words.casefold(): name for name, entry in METRICS.items()}
-    return f"{metric if metric in METRICS else names.get(metric.casefold(), metric)}{colon}{statistic}"
 
 
 def is_bare(name: str) -> bool:
@@ -213,6 +238,21 @@ def _check_transports(asked: tuple[str, ...], sides: Sequence[Dataset]) -> None:
     for name in asked:
         if name not in names:
             raise TachologError(f"--transport {name}: neither side has it; there are: {'; '.join(sorted(names)) or 'none'}")
+
+
+def _check_sizes(words: Sequence[str], ranges: Sequence[SizeRange], sides: Sequence[Dataset]) -> None:
+    """Refuse a size that neither side has, because an empty comparison would look like a result.
+
+    Raises:
+        TachologError: neither side has such a size.
+    """
+    if not words:
+        return
+    sizes = sorted({int(value) for side in sides for value in side.results["payload_bytes"].dropna().unique()})
+    for word, wanted in zip(words, ranges, strict=True):
+        if not any(wanted.holds(value) for value in sizes):
+            there = f"there are, in bytes: {', '.join(map(str, sizes))}" if sizes else "no log and no run.toml states a size"
+            raise TachologError(f"--size {word}: neither side has it; {there}")
 
 
 def _check_metrics(policy: Policy, sides: Sequence[Dataset]) -> None:

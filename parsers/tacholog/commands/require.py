@@ -5,6 +5,8 @@ is judged; --release chooses another one.
 
 Requirements are in a file (docs/requirements.md); default: requirements.toml in the current folder, else in data/. A requirement is judged by an
 interval over the runs, never by one number: it has passed if the whole interval is within the limit, and failed if the whole interval is beyond it.
+--that judges a limit without a file: STATISTIC [of METRIC] [at SIZE] < or > VALUE UNIT. Without a metric, it is one of the latency:
+--that "p99 at 1KiB < 20us", --that "mean of goodput at 64KiB > 8 Gbit/s".
 
 \b
 Exit codes:
@@ -50,6 +52,7 @@ _FAIL_ON = tuple(verdict for verdict in VERDICTS if verdict != "passed")
 @click.command(help=__doc__)
 @click.argument("runs", shell_complete=complete_release)
 @click.option("--requirements", "file", metavar="FILE", type=click.Path(path_type=Path), help="The requirements (TOML).")
+@click.option("--that", "limits", metavar="LIMIT", multiple=True, help="Judge this limit; no file is then needed. May be repeated.")
 @click.option("--release", metavar="LABEL", help="Judge this release.  [default: the newest of each system]")
 @click.option("--than", metavar="OLD", help="The release or folder that relative requirements compare with, whatever the file says.")
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the verdicts.")
@@ -63,6 +66,7 @@ def require(
     *,
     runs: str,
     file: Path | None,
+    limits: tuple[str, ...],
     release: str | None,
     than: str | None,
     output: str,
@@ -72,13 +76,17 @@ def require(
     fail_on: tuple[str, ...],
 ) -> None:
     """Read the requirements and the runs, judge them, and print the verdicts."""
-    from tacholog.compare.requirements.file import read_requirements
+    from tacholog.compare.requirements.file import RequirementFile, read_requirements, requirements_in_words
     from tacholog.compare.requirements.judge import check_bases, exit_code, judge
     from tacholog.compare.sides import find, of_release
     from tacholog.store.complaints import complaints, with_copies
     from tacholog.view.requirements import newest
 
-    requirements = read_requirements(file or _default_file(roots))
+    asked = requirements_in_words(limits, "--that")
+    requirements = RequirementFile("--that", asked)
+    if file or not asked:
+        requirements = read_requirements(file or _default_file(roots))
+        requirements = msgspec.structs.replace(requirements, requirements=(*requirements.requirements, *asked))
     check_bases(requirements, than)
     folders = roots or known_roots()
     mention_releases([runs], folders)

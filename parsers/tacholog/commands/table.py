@@ -81,7 +81,7 @@ def table(
     if subject is None:
         question = next(iter(questions_for(numbers)), None)
         if question is None:
-            raise UnreadableInput("nothing varies in these runs, so there is no question that they answer by themselves: name a --subject")
+            raise UnreadableInput("these runs state no latency and no rate, so there is no question that they answer by themselves: name a --subject")
         terminal.line(f"chosen by the data: {_as_options(question)}", err=True)
         question = Question(subject=question.subject, over=question.over, by=question.by, metric=metric or question.metric, where=chosen)
     else:

@@ -92,6 +92,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     as long as nobody has measured it. ``same_build_percent``: the band within which runs of one build in different sessions were found (A/A).
     ``loss_threshold_points``, ``single_loss_points``: the same for the share of messages lost, in percentage points.
     ``gate``: the few rows that matter most, which are tested apart from all others.
+    ``sizes``: only payloads of these sizes or ranges of sizes, as in ``1KiB`` and ``64B..4KiB``.
     """
 
     false_discovery_rate: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
@@ -105,6 +106,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     across: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     transports: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
 
     def tests(self) -> Mapping[str, tuple[str, ...]]:
         """The metrics and statistics that get a verdict.
@@ -122,6 +124,18 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
             default = TESTED.get(metric, ("mean", "total"))
             chosen[metric] = (*chosen.get(metric, ()), *((statistic,) if statistic else default))
         return chosen
+
+
+def metric_asked(word: str) -> str:
+    """Return a metric that a user asks for, with its statistic behind a colon if there is one, by its name.
+
+    A metric may be written in the words of tables (``payload received:mean``). A percentile alone is one of the latency: ``p99``.
+    """
+    metric, colon, statistic = word.partition(":")
+    if metric not in METRICS and not colon and percentile(metric) is not None:
+        return f"latency:{metric}"
+    names = {entry.words.casefold(): name for name, entry in METRICS.items()}
+    return f"{metric if metric in METRICS else names.get(metric.casefold(), metric)}{colon}{statistic}"
 
 
 def read_policy(path: Path) -> Policy:

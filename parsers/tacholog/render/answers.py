@@ -181,6 +181,7 @@ def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
         name = f"The {metric_words(answer.metric, answer.statistic)} of {answer.subject.named(subject)}{where}"
         if answer.over is None or len(cells) < _SEVERAL:
             yield Sentence(f"{name} is {quantity(cells[0][1].value, answer.unit)}.")
+            yield _of_runs(cells[0][1], answer.unit)
             continue
         (first, low), (last, high) = cells[0], cells[-1]
         steps = [(after.value / before.value, start, end) for (start, before), (end, after) in pairwise(cells) if before.value > 0]
@@ -195,6 +196,12 @@ def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
             f"{quantity(low.value, answer.unit)} at {answer.over.words(first)}, and {quantity(high.value, answer.unit)} at {answer.over.words(last)}"
         )
         yield Sentence(f"{name} is {ends}.{change}")
+
+
+def _of_runs(cell: AnswerCell, unit: str) -> Sentence:
+    if cell.run_count == 1:
+        return Sentence("This is one run. How much the number varies from run to run is not known.", is_sure=False)
+    return Sentence(f"This is the median of {cell.run_count} runs, from {quantity(cell.low, unit)} to {quantity(cell.high, unit)}.")
 
 
 def _panel_words(answer: Answer, panel: tuple[Value, ...]) -> list[str]:

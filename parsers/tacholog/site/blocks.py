@@ -15,7 +15,7 @@ import msgspec
 from tacholog.compare.diff.compare import check_across
 from tacholog.compare.policy import Policy
 from tacholog.compare.requirements.file import FILE as REQUIREMENTS
-from tacholog.compare.result import VERDICTS, Comparison
+from tacholog.compare.result import Comparison
 from tacholog.errors import TachologError
 from tacholog.render import evidence as evidence_words
 from tacholog.render.diff.page import anchor_of, brief, fragment, links_of
@@ -436,8 +436,6 @@ def diff(
         TachologError: a release or a name is not known.
     """
     report = _report(page, old, new, system, labels, policy)
-    if unknown := set(only) - set(VERDICTS):
-        raise TachologError(f":only: {min(unknown)}: choose from {', '.join(VERDICTS)}")
     sides = [page.data.view.only(Selection(system=system, release=release, labels=labels)) for release in (old, new)]
     leads = links_of(report, {"old": sides[0], "new": sides[1]}, page.links, pages)
     return fragment(report, anchor_of(system or "", old, new, labels), only, limit, leads)

@@ -28,6 +28,8 @@ def _sentence(sentence: Sentence) -> Html:
 
 def answer_figures(page: Page, asked: AskedQuestion, *, first: bool = False) -> Html:
     """Return a figure for each panel, all with the same axes; with ``first`` only the first one."""
+    if asked.answer.run_count == 1:
+        return NOTHING  # a single point is no picture
     panels = figures(asked.answer)[: 1 if first else None]
     drawn = [plot(figure, f"tl-{slug(asked.title)}-{number}", page.links) for number, figure in enumerate(panels, start=1)]
     return tag("div", *drawn, class_="tl-multiples" if len(drawn) > 1 else "tl-single")

@@ -15,8 +15,11 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from tacholog.compare.policy import Policy
+from tacholog.compare.policy import Policy, metric_asked
+from tacholog.compare.result import VERDICTS, Verdict
+from tacholog.compare.sizes import size_ranges
 from tacholog.errors import TachologError
+from tacholog.render.diff.words import verdict_named
 from tacholog.render.html import Html, join, tag
 from tacholog.render.links import SourceDocument, with_addresses
 from tacholog.runs.labels import labels_asked
@@ -230,16 +233,35 @@ def _labels(option: str) -> tuple[tuple[str, str], ...]:
     return labels_asked(words, ":label:")
 
 
+def _verdicts(option: str) -> list[Verdict]:
+    """Return the verdicts that an option asks for: one in the words of a report, or several words, those with blanks in double quotes.
+
+    Raises:
+        TachologError: there is no such verdict.
+    """
+    if verdict := verdict_named(option):
+        return [verdict]
+    verdicts = {word: verdict_named(word) for word in _words_of(option)}
+    if unknown := [word for word, verdict in verdicts.items() if verdict is None]:
+        raise TachologError(f":only: {unknown[0]}: choose from {', '.join(VERDICTS)}")
+    return [verdict for verdict in verdicts.values() if verdict is not None]
+
+
 def _diff(directive: Perf) -> Html:
     old, new = directive.two_words("two releases, one with blanks in quotes")
     options = directive.options
     chosen = {name: str(options[key]).split() for key, name in (("metric", "metrics"), ("across", "across")) if key in options}
+    if "metric" in options:
+        chosen["metrics"] = [metric_asked(word) for word in chosen["metrics"]]
     if "transport" in options:
         chosen["transports"] = [str(options["transport"])]
+    if "size" in options:
+        chosen["sizes"] = str(options["size"]).split(",")
+        size_ranges(chosen["sizes"], ":size:")
     policy, labels, system = msgspec.convert(chosen, Policy), _labels(str(options.get("label", ""))), options.get("system")
     if "summary" in options:
         return blocks.diff_in_a_line(directive.page, old, new, system, labels=labels, policy=policy)
-    only, limit = str(options.get("only", "")).split(), options.get("limit", blocks.LIMIT)
+    only, limit = _verdicts(str(options.get("only", ""))), options.get("limit", blocks.LIMIT)
     return blocks.diff(directive.page, old, new, system, directive.pages, labels=labels, policy=policy, only=only, limit=limit)
 
 

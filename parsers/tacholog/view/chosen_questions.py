@@ -3,7 +3,8 @@
 1. A subject is a field of words with at least two values; an axis is a field of numbers. `SUBJECTS` says which one is preferred.
 2. Of each subject and axis, the largest group of runs that differ in nothing else is looked at. The better filled its crossing is, the better.
 3. Fields that are left divide the answer into panels, if each of their values has a crossing too; at most two do.
-4. If no field of words varies, one of numbers is the subject, over the axis with most values; a single axis is asked of the system.
+4. If no field of words varies, one of numbers is the subject, over the axis with most values; a single axis is asked of the system. If nothing
+   varies, the question is what was measured.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ class _MeasuredWays:
 
 
 def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
-    """Return the best question about some numbers, with the score of its crossing; ``None`` if there is none."""
+    """Return the best question about some numbers, with the score of its crossing; ``None`` if there are no numbers."""
+    if not numbers:
+        return None
     rows = _MeasuredWays(numbers, varying(numbers))
     subjects = [
         field for field in rows.fields if _preference(field, SUBJECTS) is not None and field.kind == "text" and len(field.values) <= _MOST_SUBJECTS
@@ -128,13 +131,14 @@ def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
     return -best[0], Question(subject=subject.name, over=axis.name if axis else "", by=by, metric=f"{metric}:{statistic}")
 
 
-def _of_numbers(numbers: Sequence[Observation], axes: Sequence[Factor]) -> tuple[float, Question] | None:
+def _of_numbers(numbers: Sequence[Observation], axes: Sequence[Factor]) -> tuple[float, Question]:
     """Return a question where no field of words varies: the most preferred numbers are the subject, over the axis with most values.
 
-    One axis alone is asked of the system: how do its numbers change over it?
+    One axis alone is asked of the system: how do its numbers change over it? Where nothing varies at all, the question is what was measured.
     """
     if not axes:
-        return None
+        metric, statistic = default_metric(numbers, ("system",))
+        return 0.0, Question(subject="system", metric=f"{metric}:{statistic}")
     preferred = sorted(axes, key=lambda axis: _preference(axis, AXES) or 0)
     over = max(axes, key=lambda axis: (len(axis.values), axis.name == "payload_bytes", -preferred.index(axis)))
     subject = next((axis.name for axis in preferred if axis is not over and len(axis.values) <= _MOST_PANELS), "system")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from tacholog.compare.sizes import SizeRange, size_ranges
 from tacholog.runs.labels import has_labels, label_fields, label_name, labels_of
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.slugs import path_slug
@@ -31,6 +32,7 @@ _Kind = tuple[str | None, str]  # a transport and a test
 class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to show; ``None`` selects everything. A transport or host of ``not stated`` selects runs that state none.
 
+    ``size`` is a payload size or a range of sizes, such as ``64B..4KiB``, or several of them, with commas between them.
     ``labels`` holds pairs such as ``("label.plugin", "flannel")``; the value ``not stated`` selects runs without that label.
     """
 
@@ -40,12 +42,21 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     host: str | None = None
     run: str | None = None
     release: str | None = None
+    size: str | None = None
     labels: tuple[tuple[str, str], ...] = ()
 
     def values(self) -> list[str]:
         """Return the selected values for titles and anchors: those of the fields, and labels as ``plugin=flannel``."""
-        fields = (self.system, self.transport, self.test, self.host, self.run, self.release)
+        fields = (self.system, self.transport, self.test, self.host, self.run, self.release, self.size)
         return [*(value for value in fields if value), *(f"{label_name(name)}={value}" for name, value in self.labels)]
+
+    def size_ranges(self) -> tuple[SizeRange, ...]:
+        """Return the selected ranges of sizes; none: all sizes.
+
+        Raises:
+            TachologError: ``size`` has another form.
+        """
+        return size_ranges(self.size.split(","), ":size:") if self.size is not None else ()
 
     def of_run(self, results: list[ResultRow], kinds: frozenset[_Kind]) -> list[ResultRow]:
         """Return the selected numbers of a run that `wants_run` accepts; the same list if all are selected.
@@ -54,6 +65,8 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             results: the numbers of the run.
             kinds: their transports and tests. Most runs have one of each, so that the numbers need not be examined.
         """
+        if ranges := self.size_ranges():
+            results = [result for result in results if _is_within(ranges, result)]
         wanted = {kind for kind in kinds if _is(self.transport, kind[0]) and self.test in (None, kind[1])}
         if len(wanted) == len(kinds):
             return results
@@ -124,7 +137,10 @@ class View(msgspec.Struct, frozen=True, dict=True):
         problems = [problem for problem in self.problems if problem.run in names]
         # The fields of unreadable runs are not known, so only the selection of everything includes them.
         problems += self.unread if selection == Selection() else []
-        part = View(numbers, runs, logs, problems, self.hosts, [histogram for histogram in self.histograms if histogram.run in names])
+        histograms = [histogram for histogram in self.histograms if histogram.run in names]
+        if ranges := selection.size_ranges():
+            histograms = [histogram for histogram in histograms if _is_within(ranges, histogram)]
+        part = View(numbers, runs, logs, problems, self.hosts, histograms)
         # Most runs are selected with all their numbers, whose kinds are known.
         kinds = {name: self.kinds[name] if results is self.by_run[name] else _kinds_of(results) for name, results in numbers.items()}
         part.__dict__["kinds"] = kinds  # `cached_property` stores its value there.
@@ -164,8 +180,8 @@ class View(msgspec.Struct, frozen=True, dict=True):
         return [run.run for run in selection.runs_among(self.runs[name] for name in named)]
 
     def _without_numbers(self, selection: Selection) -> set[str]:
-        """Return selected runs without numbers. They belong to the transport in their manifest, and to no test."""
-        if selection.test is not None:
+        """Return selected runs without numbers. They belong to the transport in their manifest, and to no test and no size."""
+        if selection.test is not None or selection.size is not None:
             return set()
         empty = set(self.runs) - set(self.by_run)
         wanted = selection.runs_among(self.runs[name] for name in empty)
@@ -268,6 +284,11 @@ def log_document(folder: str, run: str, log: str) -> str:
 
 def _is(wanted: str | None, value: str | None) -> bool:
     return wanted is None or wanted == (NOT_STATED if value is None else value)
+
+
+def _is_within(ranges: Sequence[SizeRange], result: ResultRow | HistogramRow) -> bool:
+    high = result.payload_bytes_high if isinstance(result, ResultRow) else None
+    return result.payload_bytes is not None and any(wanted.holds(result.payload_bytes, high) for wanted in ranges)
 
 
 _Marked = Counter[tuple[str | None, tuple[str, ...]]]

@@ -17,6 +17,7 @@ from tacholog.compare.comparable import A_REFERENCE, BYTES, STATED, as_text
 from tacholog.compare.policy import IF_NO_PERCENTILE, Policy
 from tacholog.compare.result import ComparisonWarning, RowKey
 from tacholog.compare.sides import stated_of
+from tacholog.compare.sizes import size_ranges
 from tacholog.runs.labels import CONTROL, label_fields, labels_of
 from tacholog.schema.marks import MARK_BITS, MARKS
 from tacholog.schema.metrics import upper_of_two_counts
@@ -205,13 +206,24 @@ def mark_names(bits: int) -> tuple[str, ...]:
 def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
     results = side.results
     keep = (results["scope"] == "summary").to_numpy(bool)
-    if policy.transports:  # Controls of any transport show whether the host changed.
+    if policy.transports or policy.sizes:  # Controls of any transport and size show whether the host changed.
         texts = side.runs.reindex(columns=["labels"])["labels"]
         controls = side.runs["run"][[isinstance(text, str) and CONTROL in labels_of(text) for text in texts]]
+        wanted = _of_sizes(results, policy)
+        if policy.transports:
+            wanted = wanted & results["transport"].isin(policy.transports).to_numpy(bool)
         # Not in place: the array may be a read-only view of the table.
-        keep = keep & (results["transport"].isin(policy.transports) | results["run"].isin(controls)).to_numpy(bool)
+        keep = keep & (wanted | results["run"].isin(controls).to_numpy(bool))
     columns = ["run", *_COLUMNS, "value", "resolution", "bound", "samples", "marks"]
     return results[columns] if keep.all() else results.loc[keep, columns]
+
+
+def _of_sizes(results: pd.DataFrame, policy: Policy) -> Flags:
+    """Which numbers have a size that the policy names, or only such sizes; all numbers if it names none."""
+    low, high = (results[name].to_numpy(np.float64, na_value=np.nan) for name in ("payload_bytes", "payload_bytes_high"))
+    high = np.where(np.isnan(high), low, high)
+    ranges = size_ranges(policy.sizes, "--size")
+    return np.logical_or.reduce([(low >= wanted.low) & (high <= wanted.high) for wanted in ranges]) if ranges else np.ones(len(results), bool)
 
 
 def _column(parts: Sequence[pd.Series]) -> pd.Categorical:

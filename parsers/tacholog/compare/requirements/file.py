@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
 from types import MappingProxyType
@@ -12,17 +12,14 @@ from typing import Annotated, Any
 
 import msgspec
 
-from tacholog.compare.policy import RowFilter
+from tacholog.compare.policy import RowFilter, metric_asked
+from tacholog.compare.sizes import SIZES, size_bytes
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import REQUIREMENTS_FILE, LabelName, in_words, read_toml
 from tacholog.schema.metrics import METRICS, is_statistic
 
 _RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
 _BYTE_RATES = {"B/s": 8.0, "kB/s": 8e3, "MB/s": 8e6, "GB/s": 8e9, "KiB/s": 8.0 * (1 << 10), "MiB/s": 8.0 * (1 << 20), "GiB/s": 8.0 * (1 << 30)}
-#: Payload sizes, and amounts of bytes.
-SIZES: Mapping[str, float] = MappingProxyType(
-    {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1024.0, "MiB": float(1 << 20), "GiB": float(1 << 30)}
-)
 #: For each unit of the schema, the units that people write, and the factor to the schema's unit.
 UNITS: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {
@@ -43,7 +40,6 @@ UNITS: Mapping[str, Mapping[str, float]] = MappingProxyType(
 FILE = REQUIREMENTS_FILE
 CONFIDENCE = 0.95
 _TABLES = ("require", "gate")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
 _NOT_FIELDS = ("name", "metric", "statistic", "size", "label", "max", "min", "unit", "confidence", "than", "max_worse_percent")
 
 
@@ -114,7 +110,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     @property
     def bytes_wanted(self) -> int | None:
         """The payload that it names, in bytes."""
-        return self.payload_bytes if self.size is None else _size_bytes(self.size)
+        return self.payload_bytes if self.size is None else size_bytes(self.size)
 
     def wanted(self) -> dict[str, str | int | float]:
         """The properties of a row that it names, except metric, statistic and labels."""
@@ -175,6 +171,39 @@ def read_requirements(path: Path) -> RequirementFile:
     return RequirementFile(str(path), tuple(entries), tuple(gates))
 
 
+_LIMIT = re.compile(
+    r"(?P<statistic>[^\s<>]+)(?:\s+of\s+(?P<metric>[^<>]+?))?(?:\s+at\s+(?P<size>[^<>]+?))?"
+    r"\s*(?P<sign><=?|>=?)\s*(?P<value>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(?P<unit>\S.*)?"
+)
+_LIMIT_FORM = "write STATISTIC [of METRIC] [at SIZE] < VALUE UNIT, or > instead of <, as in 'p99 at 1KiB < 20us' or 'mean of goodput > 8 Gbit/s'"
+
+
+def requirements_in_words(texts: Sequence[str], option: str) -> tuple[RequirementEntry, ...]:
+    """Read limits such as ``p99 at 1KiB < 20us``. Without a metric, a limit is one of the latency.
+
+    Raises:
+        UnreadableInput: a text is no such limit; the message begins with the option, and says what was expected.
+    """
+    return tuple(_requirement_in_words(text, f"{option} '{text}'") for text in texts)
+
+
+def _requirement_in_words(text: str, location: str) -> RequirementEntry:
+    limit = _LIMIT.fullmatch(text.strip())
+    if limit is None:
+        raise UnreadableInput(f"{location}: {_LIMIT_FORM}")
+    size, value = limit["size"], float(limit["value"])
+    requirement = Requirement(
+        name=" ".join(text.split()),
+        metric=metric_asked(limit["metric"] or "latency"),
+        statistic=limit["statistic"],
+        size=int(size) if size and size.isdecimal() else size,
+        max=value if "<" in limit["sign"] else None,
+        min=value if ">" in limit["sign"] else None,
+        unit=limit["unit"],
+    )
+    return RequirementEntry("--that", _checked(requirement, location))
+
+
 def _entries(path: Path, tables: Mapping[str, Any], lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
     """Yield each table of an array of tables, with its location: the line of its header if all of them have one, else its number."""
     entries = tables.get(name, [])
@@ -225,7 +254,7 @@ def _complaints(requirement: Requirement) -> Iterator[str]:
     if requirement.size is not None:
         if requirement.payload_bytes is not None:
             yield "size, payload_bytes: state one of them"
-        elif _size_bytes(requirement.size) is None:
+        elif size_bytes(requirement.size) is None:
             yield f"size: {requirement.size!r} is no size; write a number of bytes, or a text such as {'1 KiB'!r} (there are {', '.join(SIZES)})"
     limits = [name for name in ("max", "min", "max_worse_percent") if getattr(requirement, name) is not None]
     if len(limits) != 1:
@@ -256,14 +285,3 @@ def _relative_complaints(requirement: Requirement) -> Iterator[str]:
         yield "unit: max_worse_percent has none"
     if requirement.confidence != CONFIDENCE:
         yield f"confidence: with max_worse_percent it is that of tacholog diff, {CONFIDENCE:g}"
-
-
-def _size_bytes(text: str | int) -> int | None:
-    """A size in bytes; ``None`` if the text is no size, or no whole number of bytes."""
-    if isinstance(text, int):
-        return text if text > 0 else None
-    match = _SIZE.fullmatch(text.strip())
-    if match is None or match[2] not in SIZES:
-        return None
-    count = float(match[1]) * SIZES[match[2]]
-    return int(count) if 1 <= count < 2**63 and count == int(count) else None

@@ -87,6 +87,10 @@ def _text(comparison: Comparison, only: Sequence[str], limit: int) -> Iterator[s
             yield ""
             yield f"{section.title.upper()} ({section.total}). {section.sentence}"
             yield from (f"  {line}" for line in _rows(section))
+    folded = [section for section in content.sections if section.verdict in FOLDED]
+    if folded and not only:
+        yield ""
+        yield f"Only counted here: {', '.join(f'{section.total} {section.title.lower()}' for section in folded)} (--all lists them)."
     if content.loss_lines or content.loss_sentence:
         yield ""
         yield f"LOSS ({len(content.losses)}). {LOSS_SAYS} {content.loss_sentence}" if content.loss_lines else f"LOSS. {content.loss_sentence}"

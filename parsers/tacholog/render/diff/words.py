@@ -97,6 +97,13 @@ THRESHOLD_SOURCES: Mapping[str, str] = MappingProxyType(
     }
 )
 
+
+def verdict_named(word: str) -> Verdict | None:
+    """The verdict of this name, as JSON or as reports write it; ``None`` if there is none."""
+    words = " ".join(word.split()).casefold()
+    return next((verdict for verdict, meaning in MEANINGS.items() if words in (verdict, meaning.title.casefold())), None)
+
+
 _ONE_VALUE = "one_value"  # one value on each side: the only reason that is not in `REASONS`
 
 
