@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from tacholog.compare.result import Comparison
+from tacholog.compare.result import DIFFERS, Comparison, Verdict
 from tacholog.render.diff.document import LOSS_SAYS, DiffLine, Document, VerdictSection, document, line_of, loss_lines, rows_table
 from tacholog.render.diff.notes import host_words, machine_words, warnings
 from tacholog.render.diff.summary import conclusion, counts, headline, shown_part
-from tacholog.render.diff.words import LossLine
+from tacholog.render.diff.words import MEANINGS, LossLine
 from tacholog.render.markdown import escape, plain
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, terminal
 from tacholog.render.table import markdown as markdown_table
 
-FOLDED = ("no_change", "unreplicated_same")  # These rows are counted, and listed only on request.
+FOLDED = ("no_change", "differs_not", "unreplicated_same")  # These rows are counted, and listed only on request.
 #: The comment has at most this many lines. With the requirements below it, both stay under 60.
 MOST_LINES = 30
-_OPEN = ("worse", "better")
-_SHOWN = {"worse": 8, "better": 4}
+_OPEN: tuple[Verdict, ...] = ("worse", "better", *DIFFERS)
+_SHOWN = {"worse": 8, "better": 4, "differs_worse": 8, "differs_better": 4}
 _UNDECIDED = ("inconclusive", "too_few_pairs", "unreplicated_diff")
 _MOST_UNDECIDED, _MOST_WARNINGS, _MOST_LOSS, _MOST_HOST = 3, 2, 2, 2
 _FRAME = 7  # the lines around the folded rows and warnings
@@ -172,7 +172,8 @@ def comment(comparison: Comparison) -> str:
         lines += ["", *(f"> {escape(words)}" for words in host)]
     listed = [line_of(row, with_system=several) for verdict in _OPEN for row in rows[verdict][: _SHOWN[verdict]]]
     if listed:
-        hidden = [f"{len(rows[verdict]) - _SHOWN[verdict]} more are {verdict}" for verdict in _OPEN if len(rows[verdict]) > _SHOWN[verdict]]
+        more = {MEANINGS[verdict].title.lower(): len(rows[verdict]) - _SHOWN[verdict] for verdict in _OPEN}
+        hidden = [f"{count} more are {word}" for word, count in more.items() if count > 0]
         lines += ["", *_table(listed, ", ".join(hidden))]
     lines += [f"- loss: {escape(line.name)}: {escape(line.remark)}" for line in _worse_loss(comparison)]
     undecided = [line_of(row, with_system=several) for verdict in _UNDECIDED for row in rows[verdict]]
