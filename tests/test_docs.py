@@ -216,7 +216,7 @@ def test_each_page_says_at_its_top_for_whom_it_is_and_what_they_have_afterwards(
 
     assert title.startswith("# ")
     assert empty == ""
-    assert re.match(r"\*For .*\b[Aa]fter\b", whom)
+    assert re.match(r"\*For .*\b(?:After|after)\b", whom)
 
 
 def test_the_guide_for_contributors_names_every_room() -> None:
