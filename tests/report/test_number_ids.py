@@ -93,7 +93,7 @@ def test_pages_know_a_number_by_the_id_that_it_has_in_downloads(data: Dataset) -
 def test_where_a_script_writes_the_link_it_is_given_the_end_of_the_anchor_too(data: Dataset) -> None:
     targets = Targets()
     results = [result for results in view_of(data).by_run.values() for result in results if result.line]
-    places = [targets.place(Links("logs"), result) for result in results]
+    places = [targets.position(Links("logs"), result) for result in results]
 
     ends = [str(end[0]) if end else "" for _, _, *end in places]
     assert [f"L{result.line}:{result.metric}.{result.statistic}{end}" for result, end in zip(results, ends, strict=True)] == [

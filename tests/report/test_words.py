@@ -124,7 +124,7 @@ def test_each_further_nine_of_a_percentile_takes_the_same_room() -> None:
     axis = percentile_axis(10_000)
 
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["50 %", "90 %", "99 %", "99.9 %", "99.99 %"]
-    assert axis.place(1000) - axis.place(100) == pytest.approx(axis.place(100) - axis.place(10))
+    assert axis.position(1000) - axis.position(100) == pytest.approx(axis.position(100) - axis.position(10))
 
 
 def test_noise_is_not_drawn_as_a_mountain() -> None:

@@ -148,8 +148,8 @@ def _by_how_much(answer: Answer) -> Iterator[Sentence]:
                 first, second = (answer.cells[Case(panel, subject, point)].value for subject in ranked[:2])
                 where = _listed([*([answer.over.words(point)] if answer.over else []), *_panel_words(answer, panel)])
                 ratio = max(first, second) / min(first, second) if min(first, second) > 0 else math.inf
-                apart = f" ({rounded(ratio)} times)" if _CLOSE <= ratio < math.inf else ""
-                numbers = f"{quantity(first, answer.unit)} against {quantity(second, answer.unit)} of {answer.subject.named(ranked[1])}{apart}"
+                factor = f" ({rounded(ratio)} times)" if _CLOSE <= ratio < math.inf else ""
+                numbers = f"{quantity(first, answer.unit)} against {quantity(second, answer.unit)} of {answer.subject.named(ranked[1])}{factor}"
                 yield Sentence(f"With {where}, it is {numbers}." if where else f"It is {numbers}.")
                 return
 
@@ -216,8 +216,8 @@ def panel_title(answer: Answer, panel: tuple[Value, ...]) -> str:
 def choice_words(choice: ChosenValue) -> str:
     """Return in which field the data hold more than the answer, and which of its values are shown."""
     others = [f"{choice.field.short(value)} ({_runs(runs)})" for value, runs in choice.runs.items() if value != choice.value]
-    shown = f"{choice.field.short(choice.value)} ({_runs(choice.runs[choice.value])})"
-    return f"These runs differ in {choice.field.title}. Shown: {shown}. Not shown: {_listed(others)}."
+    choice_text = f"{choice.field.short(choice.value)} ({_runs(choice.runs[choice.value])})"
+    return f"These runs differ in {choice.field.title}. Shown: {choice_text}. Not shown: {_listed(others)}."
 
 
 def choice_sentences(answer: Answer) -> list[str]:
@@ -331,9 +331,9 @@ def _without_axis(answer: Answer) -> Figure:
     traces: list[Trace] = []
     is_divided = len(answer.panels) > 1
     for slot, subject in enumerate(answer.subject.values):
-        places = [(float(number if is_divided else slot) + 1, panel) for number, panel in enumerate(answer.panels)]
-        cells = [(place, panel_title(answer, panel), answer.cells.get(Case(panel, subject, None))) for place, panel in places]
-        traces += _traces(answer, subject, slot, [(place, words, cell) for place, words, cell in cells if cell], "points")
+        positions = [(float(number if is_divided else slot) + 1, panel) for number, panel in enumerate(answer.panels)]
+        cells = [(position, panel_title(answer, panel), answer.cells.get(Case(panel, subject, None))) for position, panel in positions]
+        traces += _traces(answer, subject, slot, [(position, words, cell) for position, words, cell in cells if cell], "points")
     labels = (
         [panel_title(answer, panel) for panel in answer.panels] if is_divided else [answer.subject.short(value) for value in answer.subject.values]
     )

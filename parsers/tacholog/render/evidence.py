@@ -17,68 +17,68 @@ _SEVERAL = 2
 _LIMITS = {"kept": "other load within its limits", "exceeded": "other load beyond its limits"}
 
 
-def evidence_lines(found: Iterable[Evidence], view: View, documents: Collection[str] = ()) -> Html:
-    """Return a line for each set of runs: what it is, on which machine, how many runs. The machine is linked if ``documents`` has its page."""
-    return join([tag("p", join(_parts(one, view, documents), ", "), ".", class_="tl-evidence stat-label") for one in found])
+def evidence_lines(evidence: Iterable[Evidence], view: View, documents: Collection[str] = ()) -> Html:
+    """Return a line for each set of runs: release, machine, days and number of runs. The machine is linked if ``documents`` contains its page."""
+    return join([tag("p", join(_parts(runs_evidence, view, documents), ", "), ".", class_="tl-evidence stat-label") for runs_evidence in evidence])
 
 
-def evidence_remarks(found: Iterable[Evidence], view: View) -> Html:
-    """Return the remarks that are on all of these runs, if they are few. All others are shown where the page says how it was measured."""
-    shown = common_remarks(found, view)
-    return tag("div", *(tag("p", remark.note) for remark in shown), class_="tl-remarks", role="note") if shown else NOTHING
+def evidence_remarks(evidence: Iterable[Evidence], view: View) -> Html:
+    """Return the first remarks that apply to all of these runs. The page shows the other remarks in its section on the measurement."""
+    remarks = common_remarks(evidence, view)
+    return tag("div", *(tag("p", remark.note) for remark in remarks), class_="tl-remarks", role="note") if remarks else NOTHING
 
 
-def common_remarks(found: Iterable[Evidence], view: View) -> list[Remark]:
-    """Return the first remarks that are on all of these runs."""
-    names = {name for one in found for name in one.runs}
+def common_remarks(evidence: Iterable[Evidence], view: View) -> list[Remark]:
+    """Return the first remarks that apply to all of these runs."""
+    names = {name for runs_evidence in evidence for name in runs_evidence.runs}
     return [remark for remark in remarks_on(view.runs[name] for name in view.runs if name in names) if not remark.runs][:_MOST_REMARKS]
 
 
-def _parts(one: Evidence, view: View, documents: Collection[str]) -> Iterator[Html | str]:
-    release = f"Release {one.release}" if one.release else f"Version {one.version}" if one.version else "Release not stated"
+def _parts(evidence: Evidence, view: View, documents: Collection[str]) -> Iterator[Html | str]:
+    release = f"Release {evidence.release}" if evidence.release else f"Version {evidence.version}" if evidence.version else "Release not stated"
     yield tag("strong", release)
-    if one.published:
+    if evidence.published:
         yield "published by the vendor, not measured here"
-    elif one.campaign:
-        yield f"campaign {one.campaign}"
-    yield _machine(one, view.hosts.get(one.host or ""), documents)
-    if one.last_day:
-        yield one.last_day if one.first_day == one.last_day else f"{one.first_day} to {one.last_day}"
-    yield f"{_runs(one)} of {one.duration_s:g} s" if one.duration_s else _runs(one)
-    if one.is_quick and one.runs_each:
+    elif evidence.campaign:
+        yield f"campaign {evidence.campaign}"
+    yield _machine(evidence, view.hosts.get(evidence.host or ""), documents)
+    if evidence.last_day:
+        yield evidence.last_day if evidence.first_day == evidence.last_day else f"{evidence.first_day} to {evidence.last_day}"
+    yield f"{_runs(evidence)} of {evidence.duration_s:g} s" if evidence.duration_s else _runs(evidence)
+    if evidence.is_quick and evidence.runs_each:
         yield "a quick look"
-    if one.limits in _LIMITS:
-        yield _LIMITS[one.limits]
+    if evidence.limits in _LIMITS:
+        yield _LIMITS[evidence.limits]
 
 
-def _runs(one: Evidence) -> str:
-    """Return how many runs are behind a number: not all series and sizes need have the same."""
-    if one.fewest_runs_each < one.most_runs_each:
-        return f"{one.fewest_runs_each} to {one.most_runs_each} runs"
-    return ("no results", "one run")[one.most_runs_each] if one.most_runs_each < _SEVERAL else f"{one.most_runs_each} runs"
+def _runs(evidence: Evidence) -> str:
+    """Return the number of runs behind each number, as a range if series or sizes differ in it."""
+    if evidence.fewest_runs_each < evidence.most_runs_each:
+        return f"{evidence.fewest_runs_each} to {evidence.most_runs_each} runs"
+    return ("no results", "one run")[evidence.most_runs_each] if evidence.most_runs_each < _SEVERAL else f"{evidence.most_runs_each} runs"
 
 
-def _machine(one: Evidence, host: Host | None, documents: Collection[str]) -> Html:
-    if one.host is None:
+def _machine(evidence: Evidence, host: Host | None, documents: Collection[str]) -> Html:
+    if evidence.host is None:
         return join(["machine not stated"])
-    name = tag("a", one.host, href=f"doc:hosts#{host_anchor(one.host)}") if host and "hosts" in documents else join([one.host])
+    name = tag("a", evidence.host, href=f"doc:hosts#{host_anchor(evidence.host)}") if host and "hosts" in documents else join([evidence.host])
     if host is None:
         return name
-    known = ", ".join(filter(None, (host.name, host.system.get("virtualisation"))))
-    return join([name, f" ({known})"])
+    about = ", ".join(filter(None, (host.name, host.system.get("virtualisation"))))
+    return join([name, f" ({about})"])
 
 
 def remarks(runs: Iterable[RunRow], but: Container[str] = ()) -> Html:
-    """Return each remark once, with the runs that it is on where it is not on all; nothing where there is none. ``but`` are shown elsewhere."""
-    found = [remark for remark in remarks_on(runs) if remark.note not in but]
-    if not found:
+    """Return each remark once, with the names of its runs if it does not apply to all. ``but`` are remarks that the page shows already."""
+    remarks_to_show = [remark for remark in remarks_on(runs) if remark.note not in but]
+    if not remarks_to_show:
         return NOTHING
-    shown = [_paragraph(remark) for remark in found if not remark.is_folded]
-    folded = [_paragraph(remark) for remark in found if remark.is_folded]
+    paragraphs = [_paragraph(remark) for remark in remarks_to_show if not remark.is_folded]
+    folded = [_paragraph(remark) for remark in remarks_to_show if remark.is_folded]
     if folded:
         summary = tag("summary", f"{len(folded)} remarks on how to read the published figures")
-        shown.append(tag("details", summary, *folded))
-    return tag("div", *shown, class_="tl-remarks", role="note")
+        paragraphs.append(tag("details", summary, *folded))
+    return tag("div", *paragraphs, class_="tl-remarks", role="note")
 
 
 def _paragraph(remark: Remark) -> Html:

@@ -1,7 +1,7 @@
-"""Row values in the forms of services that follow benchmarks over time: Bencher, and the action github-action-benchmark.
+"""Row values in the formats of two services that track benchmarks over time: Bencher, and the action github-action-benchmark.
 
-Both get medians over runs, with the interval over runs as the range. Their alarms compare single values; the verdicts are those of `tacholog diff`
-and `tacholog require`.
+Both get the median over runs, with the interval over runs as the range. The alarms of these services compare single values. Verdicts come from
+`tacholog diff` and `tacholog require`.
 
 Source:
     https://bencher.dev/docs/reference/bencher-metric-format and its JSON Schema https://bencher.dev/bmf.json;
@@ -24,21 +24,21 @@ _MEASURES: Mapping[str, str] = {"goodput": "goodput", "message_rate": "message-r
 
 
 def bencher(values: Iterable[RowValue]) -> bytes:
-    """Return the values in Bencher Metric Format: an object for each row, in it a measure for each metric and statistic.
+    """Return the values in Bencher Metric Format: an object for each row, which contains a measure for each metric and statistic.
 
     The measures ``latency-p50`` and so on are in ns, ``goodput`` in bit/s, ``message-rate`` in messages/s, ``loss`` is a share.
     """
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    benchmarks: dict[str, dict[str, dict[str, float]]] = {}
     for name, row in _named(values, with_metric=False):
         metric = {"value": row.value}
         if row.low is not None and row.high is not None:
             metric |= {"lower_value": row.low, "upper_value": row.high}
-        found.setdefault(name[:_NAME_LENGTH], {})[_measure(row)] = metric
-    return msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
+        benchmarks.setdefault(name[:_NAME_LENGTH], {})[_measure(row)] = metric
+    return msgspec.json.format(msgspec.json.encode(benchmarks), indent=1) + b"\n"
 
 
 def github_action_benchmark(values: Iterable[RowValue]) -> dict[str, bytes]:
-    """Return two files for github-action-benchmark: its tools want smaller and bigger values in files of their own."""
+    """Return two files for github-action-benchmark: it reads metrics where smaller is better and where bigger is better from separate files."""
     files: dict[str, list[dict[str, Any]]] = {"smaller-is-better.json": [], "bigger-is-better.json": []}
     for name, row in _named(values, with_metric=True):
         entry: dict[str, Any] = {"name": name, "unit": row.unit.replace("_per_", "/").replace("_", " "), "value": row.value}
@@ -54,12 +54,12 @@ def _measure(row: RowValue) -> str:
 
 
 def _named(values: Iterable[RowValue], *, with_metric: bool) -> Iterator[tuple[str, RowValue]]:
-    """Yield each row with its name. Rows that have one name, such as those of two machines, get their machine added, and then a number."""
-    seen: set[tuple[str, str]] = set()
+    """Yield each row with a unique name. If several rows have the same name, the machine is added, and then a number."""
+    used_names: set[tuple[str, str]] = set()
     for row in values:
         name = row_name(row.key, with_system=True)
         plain = name if with_metric else name.partition(", ")[2]
-        options = [plain, f"{plain}, on {row.host}", *(f"{plain}, on {row.host}, {count}" for count in range(2, len(seen) + 3))]
-        chosen = next(option for option in options if (option, _measure(row)) not in seen)
-        seen.add((chosen, _measure(row)))
+        options = [plain, f"{plain}, on {row.host}", *(f"{plain}, on {row.host}, {count}" for count in range(2, len(used_names) + 3))]
+        chosen = next(option for option in options if (option, _measure(row)) not in used_names)
+        used_names.add((chosen, _measure(row)))
         yield drawn_in_line(chosen.replace("\u00a0", " ").replace("\u202f", " ")), row

@@ -1,7 +1,7 @@
-"""HTML, with text escaped by default: logs and manifests come from strangers, and nothing of theirs reaches a page unescaped.
+"""HTML in which text is escaped by default. Logs and manifests come from strangers, so their text never reaches a page unescaped.
 
-`Html` is the type of markupsafe, which templates know too. Everything else is text, and is escaped when it is put into a page. Only the functions
-here and the HTML environment of `tacholog.render.templates` make `Html` from variable text; ruff (S704) reports any other place.
+`Html` is the type `Markup` of markupsafe, which templates use, too. All other values are text and are escaped on their way into a page. Only the
+functions of this module and the environment of `tacholog.render.templates` make `Html` from variable text; ruff (S704) reports all others.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def esc(text: object) -> Html:
 
 
 def escaped(text: str) -> str:
-    """Return text escaped, as `esc`, but not as `Html`. Most is shown as it is: a site has a million pieces of it, so that is found out first."""
+    """Return text escaped like `esc`, but as `str`. A site has a million pieces of text, and most need no change, so a quick test comes first."""
     return html.escape(drawn(text)) if _NOT_AS_IT_IS.search(text) else text
 
 
 def _joined(parts: Iterable[object], between: str = "") -> str:
-    # Not `between.join`: that of `Html` would escape the parts once more.
+    # Not `between.join`, because `Html.join` would escape the parts once more.
     return str.join(between, [part if isinstance(part, Html) else escaped(str(part)) for part in parts])
 
 
@@ -46,13 +46,13 @@ def join(parts: Iterable[object], between: str = "") -> Html:
 
 
 def folded(heading: Html, *content: object) -> Html:
-    """Return what is folded under its heading until somebody opens it."""
+    """Return content that is folded under its heading until a reader opens it."""
     return tag("details", tag("summary", heading), tag("div", *content, class_="tl-folded"), class_="tl-fold")
 
 
 def tag(name: str, /, *content: object, **attributes: object) -> Html:
     """Return an element. ``class_`` means ``class``, and ``_`` in names means ``-``. Attributes that are ``None`` or ``False`` are left out."""
-    shown = "".join(
+    written = "".join(
         [
             _attribute(key) if value is True else f'{_attribute(key)}="{escaped(str(value))}"'
             for key, value in attributes.items()
@@ -60,10 +60,10 @@ def tag(name: str, /, *content: object, **attributes: object) -> Html:
         ]
     )
     if name in _VOID and not content:
-        return Html(f"<{name}{shown}>")
+        return Html(f"<{name}{written}>")
     if name in _SVG_EMPTY and not content:
-        return Html(f"<{name}{shown}/>")
-    return Html(f"<{name}{shown}>{_joined(content)}</{name}>")
+        return Html(f"<{name}{written}/>")
+    return Html(f"<{name}{written}>{_joined(content)}</{name}>")
 
 
 def linked(text: object, link: str | None) -> Html:
@@ -73,7 +73,7 @@ def linked(text: object, link: str | None) -> Html:
 
 @functools.cache
 def _attribute(key: str) -> str:
-    """Return the start of an attribute, from the name of an argument in our code."""
+    """Return a blank and the HTML name of an attribute."""
     return f" {key.rstrip('_').replace('_', '-')}"
 
 
@@ -83,9 +83,9 @@ def visible(text: str) -> Html:
         return esc(text)
     parts: list[Html] = []
     end = 0
-    for found in HIDDEN_IN_LINE.finditer(text):
-        parts += [esc(text[end : found.start()]), tag("span", sign(found[0]), class_="tl-control", title=f"U+{ord(found[0]):04X}")]
-        end = found.end()
+    for hidden in HIDDEN_IN_LINE.finditer(text):
+        parts += [esc(text[end : hidden.start()]), tag("span", sign(hidden[0]), class_="tl-control", title=f"U+{ord(hidden[0]):04X}")]
+        end = hidden.end()
     return join([*parts, esc(text[end:])])
 
 
@@ -97,5 +97,5 @@ def unhidden(text: str) -> str:
 def data_block(value: object, class_: str, kind: str = "application/json") -> Html:
     """Return ``value`` as JSON in a script element that browsers do not run. ``<`` is escaped, so nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    text = _SPELT_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1] if found[0] != "<" else "\\u003c", text)
+    text = _SPELT_IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1] if match[0] != "<" else "\\u003c", text)
     return Html(f'<script type="{html.escape(kind)}" class="{html.escape(class_)}">{text}</script>')

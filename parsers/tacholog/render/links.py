@@ -27,16 +27,17 @@ _UNSAFE = re.compile(r"[\s<>\"'`\\]")
 
 
 class Links(msgspec.Struct, frozen=True):
-    """The folder of the log pages. Without it, numbers are not linked. Sphinx resolves the links (``doc:``).
+    """The links to log pages.
 
-    ``all_numbers`` is what the ids of the tables with all numbers begin with (`numbers_anchor`), if they are on the same page.
+    ``logs`` is the folder of these pages; without it, numbers are not linked. Sphinx resolves the links (``doc:``).
+    ``all_numbers`` is the start of the ids of the tables with all numbers (`numbers_anchor`), if these tables are on the same page.
     """
 
     logs: str | None = None
     all_numbers: str | None = None
 
     def to_line(self, result: ResultRow) -> str | None:
-        """Return the link to the number itself on the line that it was read from."""
+        """Return the link to a number on its log line; ``None`` if the number has no line or logs have no pages."""
         anchor = number_anchor(result)
         return None if self.logs is None or anchor is None else f"{self.to_log(result.run.run, result.log)}#{anchor}"
 
@@ -50,7 +51,7 @@ class Links(msgspec.Struct, frozen=True):
 
 
 class SourceDocument(msgspec.Struct, frozen=True):
-    """A published document: who published it, its title, its name as it is kept here, and its address if the manifest states one."""
+    """A published document: publisher, title, file name in this dataset, and the address if the manifest states one."""
 
     publisher: str
     title: str
@@ -60,7 +61,7 @@ class SourceDocument(msgspec.Struct, frozen=True):
 
 
 def is_web_address(address: str) -> bool:
-    """Whether an address may be a link: http or https, with a host, and without a user name, which can make a host look like another one."""
+    """Whether an address may be a link: http or https, with a host, and without a user name, because a user name can disguise the host."""
     if _UNSAFE.search(address) or HIDDEN.search(address):
         return False
     try:
@@ -78,7 +79,7 @@ def out_link(address: str | None, words: object) -> Html:
 
 
 def sources_list(sources: Iterable[SourceDocument], vendor: str | None = None, *, digests: bool = False) -> Html:
-    """Return the documents that figures were taken from, and the vendor's own page if it is known; nothing if there is neither.
+    """Return a list of the source documents and the vendor's page; nothing if both are missing.
 
     Args:
         sources: the documents.
@@ -97,17 +98,17 @@ def _source(source: SourceDocument, *, digests: bool) -> list[object]:
 
 
 def own_links(repository: str | None) -> Html:
-    """Return a sentence with the repository of the project; nothing if it is not stated."""
+    """Return a sentence with a link to the source repository of the site; nothing without a repository."""
     return join([tag("p", "The source of this site: ", out_link(repository, repository))]) if repository else NOTHING
 
 
-# In this HTML every `"` of the content is escaped, so `href="doc:` is always one of our links.
+# Every `"` in the content of this HTML is escaped, so `href="doc:` always begins one of our links.
 _LINK = re.compile(r'href="(doc|root):([^"#?]*)')
 
 
 def with_addresses(html: str, target: Callable[[str, str], str]) -> str:
-    """Return HTML in which each link has an address. ``target`` is called with the kind of a link (doc, root) and its name."""
-    return _LINK.sub(lambda found: f'href="{target(found[1], found[2])}', html)
+    """Replace each link by its address. ``target`` returns the address for the kind (doc, root) and the name of a link."""
+    return _LINK.sub(lambda match: f'href="{target(match[1], match[2])}', html)
 
 
 def pages_linked(html: str) -> set[str]:
@@ -122,33 +123,33 @@ def address_from(document: str, kind: str, name: str) -> str:
 
 
 class Targets:
-    """The links of one script, written as elements so that Sphinx resolves them like all others."""
+    """The links of one script. Each link is one hidden element of the page, which Sphinx resolves; the data of the script refer to it by number."""
 
     def __init__(self) -> None:
-        self._places: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
 
     def number(self, link: str | None) -> int | None:
-        """Return the number of a link without its anchor."""
-        return None if link is None else self._places.setdefault(link.partition("#")[0], len(self._places))
+        """Return the number of a link. Links that differ only in their anchors have the same number."""
+        return None if link is None else self._numbers.setdefault(link.partition("#")[0], len(self._numbers))
 
     def log(self, links: Links, result: ResultRow) -> int | None:
-        """Return the number of the log's page that a number leads to, if there is one."""
+        """Return the number of the link to the log page of a result; ``None`` if it has no page."""
         return None if result.line is None else self.number(links.to_log(result.run.run, result.log))
 
-    def place(self, links: Links, result: ResultRow) -> list[object]:
-        """Return where a number stands: the number of the log's page, if there is one, the line, and the end of the anchor if it is not the first."""
+    def position(self, links: Links, result: ResultRow) -> list[object]:
+        """Return the position of a result: the number of its log page, its line, and the end of its anchor if the line has several such results."""
         ordinal = with_ordinal("", result.ordinal)
         return [self.log(links, result), result.line, *([ordinal] if ordinal else [])]
 
     def line(self, links: Links, result: ResultRow | None) -> Sequence[object] | None:
-        """Return the same, or nothing if there is no such page."""
-        return None if result is None or self.log(links, result) is None else self.place(links, result)
+        """Return the position of a result; ``None`` if its log has no page."""
+        return None if result is None or self.log(links, result) is None else self.position(links, result)
 
     def links(self) -> Iterator[Html]:
         """Yield one element for each link, in order."""
-        for link in self._places:
+        for link in self._numbers:
             yield tag("a", href=link, tabindex=-1)
 
     def html(self) -> Html:
         """Return all links in a hidden element; nothing if there are none."""
-        return tag("div", *self.links(), hidden=True, class_="tl-targets") if self._places else Html("")
+        return tag("div", *self.links(), hidden=True, class_="tl-targets") if self._numbers else Html("")

@@ -9,11 +9,11 @@ from tacholog.schema.marks import MARKS, Mark
 from tacholog.view.series import TWO_GROUPS, Cell
 
 _OF_SOME_RUNS = " Some numbers have this mark because of only some of their runs."
-UsedMarks = dict[str, bool]  # the marks of numbers that are shown, and whether only some runs of one of these numbers have it
+UsedMarks = dict[str, bool]  # the marks on a page; True if, for at least one number, only some of its runs have the mark
 
 
 def mark_of(name: str) -> Mark:
-    """Return a mark by its id. A mark of a newer version of Tacholog is shown as unknown."""
+    """Return a mark by its id. A mark that this version does not know, such as that of a newer version, is shown as unknown."""
     return MARKS.get(name) or Mark("*", name, "The installed version of Tacholog does not know this mark.")
 
 
@@ -24,37 +24,37 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def mark_link(name: str, anchor: str) -> Html:
-    """Return the sign for a number, which links to the note below the tables."""
+    """Return the sign of a mark, linked to its note below the tables."""
     mark = mark_of(name)
     return tag("a", mark.sign, href=f"#{anchor}-mark-{name}", class_="tl-mark", title=mark.title, aria_label=f"Mark: {mark.title}")
 
 
 def shared_mark(name: str, anchor: str) -> Html:
-    """Return the words above a table on a mark that all of its numbers have."""
+    """Return the words above a table for a mark of all its numbers."""
     return join([mark_link(name, anchor), f" {mark_of(name).title}: applies to every number in this table."])
 
 
 def shared_marks_note(names: Iterable[str], anchor: str) -> Html:
-    """Return a note above a table on the marks that all of its numbers have; nothing for no marks."""
+    """Return a note above a table for the marks of all its numbers; nothing without marks."""
     notes = [shared_mark(name, anchor) for name in names]
     return tag("p", join(notes, " "), class_="tl-note") if notes else NOTHING
 
 
-def add_shared_marks(seen: UsedMarks, shared: Iterable[str]) -> None:
-    """Add the marks that stand above a table: their notes must be there, whatever cells the table has."""
+def add_shared_marks(used: UsedMarks, shared: Iterable[str]) -> None:
+    """Add the marks that are shown above a table: their notes are needed even if the table is cut."""
     for mark in shared:
-        seen.setdefault(mark, False)
+        used.setdefault(mark, False)
 
 
-def add_marks(seen: UsedMarks, cell: Cell) -> None:
-    """Add the marks of a number to those that were seen. No run has that of two groups alone."""
+def add_marks(used: UsedMarks, cell: Cell) -> None:
+    """Add the marks of a number. The mark of two groups belongs to several runs together, never to a single run."""
     for mark in cell.marks:
-        seen[mark] = seen.get(mark, False) or (mark != TWO_GROUPS and not all(mark in result.marks for result in cell.results))
+        used[mark] = used.get(mark, False) or (mark != TWO_GROUPS and not all(mark in result.marks for result in cell.results))
 
 
-def mark_notes(seen: Mapping[str, bool], anchor: str) -> Html:
-    """Return the note for each mark, in the order of the registry; nothing for no marks."""
-    notes = [tag("li", _words(mark_of(name)), _OF_SOME_RUNS if seen[name] else "", id=f"{anchor}-mark-{name}") for name in in_order(seen)]
+def mark_notes(used: Mapping[str, bool], anchor: str) -> Html:
+    """Return the note for each mark, in the order of the registry; nothing without marks."""
+    notes = [tag("li", _words(mark_of(name)), _OF_SOME_RUNS if used[name] else "", id=f"{anchor}-mark-{name}") for name in in_order(used)]
     return tag("ul", *notes, class_="tl-notes", aria_label="What the marks mean") if notes else NOTHING
 
 

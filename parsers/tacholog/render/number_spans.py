@@ -1,8 +1,8 @@
-"""Where on its line a number was printed, so that a link leads to the number itself and not only to its line.
+"""The position of a number on its log line, so that a link leads to the number itself and not only to its line.
 
-Many formats say where a number stands. Of others only the line is known: then the number is searched by its value as it was printed, with its last
-digit, in any unit that logs use. If the value stands on the line more than once, the word before it decides (``lost=0 duplicated=0``). If that does
-not decide, or the number was computed from others, its link leads to the whole line.
+Many formats state the position. For other formats only the line is known. Then the printed value is searched on the line, to its last digit, in all
+units that logs use. If the value occurs more than once, the word before it decides (``lost=0 duplicated=0``). If the position stays unclear, or
+the number was computed from others, the link leads to the whole line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tacholog.view.results import ResultRow
 
 _PRINTED = re.compile(r"(?<![\w.])\d{1,30}(?:\.\d{1,30})?")
 _WORD_BEFORE = re.compile(r"([A-Za-z][\w.]{0,40})\W{0,12}$")
-_BEFORE = 64  # characters in which that word is searched
+_BEFORE = 64  # characters before a number in which its word is searched
 _STEPS = (1.0, 1e3, 1e6, 1e9)
 _SCALES: Mapping[str, tuple[float, ...]] = {
     "ns": _STEPS,
@@ -33,47 +33,47 @@ NOWHERE: Mapping[str, Span] = {}
 
 
 def number_anchor(result: ResultRow) -> str | None:
-    """Return the anchor of a number on the page of its log, which is the end of its permanent id; ``None`` for a number without a line."""
+    """Return the anchor of a number on its log page, which is also the end of its permanent id; ``None`` for a number without a line."""
     return None if result.line is None else with_ordinal(f"L{result.line}:{result.metric}.{result.statistic}", result.ordinal)
 
 
 def by_line(results: Iterable[ResultRow]) -> dict[int, dict[str, ResultRow]]:
-    """Return the numbers of each line by their anchors."""
-    found: dict[int, dict[str, ResultRow]] = {}
+    """Return, for each line, its numbers by anchor."""
+    lines: dict[int, dict[str, ResultRow]] = {}
     for result in results:
         anchor = number_anchor(result)
         if anchor is not None and result.number_line is not None:
-            found.setdefault(result.number_line, {})[anchor] = result
-    return found
+            lines.setdefault(result.number_line, {})[anchor] = result
+    return lines
 
 
-def with_anchors(text: str, numbers: Mapping[str, ResultRow], stated: Mapping[str, Span] = NOWHERE) -> Html:
-    """Return a line, escaped, with an anchor at each number whose place is known. Anchors of other numbers are at the start of the line.
+def with_anchors(text: str, numbers: Mapping[str, ResultRow], format_spans: Mapping[str, Span] = NOWHERE) -> Html:
+    """Return a line, escaped, with an anchor at each number whose position is known. The anchors of other numbers are at the start of the line.
 
-    ``stated`` are the places that the log's format says, by anchor.
+    ``format_spans`` are the positions that the format of the log states, by anchor.
     """
-    places: dict[Span, list[str]] = {}
-    for anchor, span in spans_of(text, numbers, stated).items():
-        places.setdefault(span or (0, 0), []).append(anchor)
-    return join(_pieces(text, places))
+    anchors_at: dict[Span, list[str]] = {}
+    for anchor, span in spans_of(text, numbers, format_spans).items():
+        anchors_at.setdefault(span or (0, 0), []).append(anchor)
+    return join(_pieces(text, anchors_at))
 
 
-def spans_of(text: str, numbers: Mapping[str, ResultRow], stated: Mapping[str, Span] = NOWHERE) -> dict[str, Span | None]:
-    """Return where on a line each number was printed, by anchor; ``None`` if that is not certain."""
-    said = {anchor: span for anchor in numbers if (span := stated.get(anchor)) and span[1] <= len(text)}
-    others = {anchor: printed_at(text, result) for anchor, result in numbers.items() if anchor not in said}
-    apart = {anchor: span for anchor, span in others.items() if span and all(_is_apart(span, other) for other in said.values())}
-    return {anchor: said.get(anchor) or apart.get(anchor) for anchor in numbers}
+def spans_of(text: str, numbers: Mapping[str, ResultRow], format_spans: Mapping[str, Span] = NOWHERE) -> dict[str, Span | None]:
+    """Return the position of each number on a line, by anchor; ``None`` if the position is not certain."""
+    stated_spans = {anchor: span for anchor in numbers if (span := format_spans.get(anchor)) and span[1] <= len(text)}
+    others = {anchor: printed_at(text, result) for anchor, result in numbers.items() if anchor not in stated_spans}
+    found_spans = {anchor: span for anchor, span in others.items() if span and all(_is_apart(span, other) for other in stated_spans.values())}
+    return {anchor: stated_spans.get(anchor) or found_spans.get(anchor) for anchor in numbers}
 
 
-def _is_apart(one: Span, other: Span) -> bool:
-    """Whether two places are the same, or do not overlap."""
-    return one == other or one[1] <= other[0] or other[1] <= one[0]
+def _is_apart(span: Span, other: Span) -> bool:
+    """Whether two spans are equal or do not overlap."""
+    return span == other or span[1] <= other[0] or other[1] <= span[0]
 
 
-def _pieces(text: str, places: Mapping[Span, list[str]]) -> Iterator[Html]:
+def _pieces(text: str, anchors_at: Mapping[Span, list[str]]) -> Iterator[Html]:
     end = 0
-    for (start, stop), anchors in sorted(places.items()):
+    for (start, stop), anchors in sorted(anchors_at.items()):
         yield visible(text[end:start])
         marked = visible(text[start:stop])
         for anchor in anchors:
@@ -84,45 +84,45 @@ def _pieces(text: str, places: Mapping[Span, list[str]]) -> Iterator[Html]:
 
 
 def printed_at(text: str, result: ResultRow) -> Span | None:
-    """Return where on a line a number was printed; ``None`` if that is not certain."""
+    """Return the position of a number on a line; ``None`` if it is not certain."""
     if result.value is None:
         return None
-    found = sorted(_found_in(text, result, result.value))
-    if len(found) > 1:
+    candidates = sorted(_found_in(text, result, result.value))
+    if len(candidates) > 1:
         names = _names(result)
-        found = [span for span in found if _is_named(text[max(0, span[0] - _BEFORE) : span[0]], names)]
-    return found[0] if len(found) == 1 else None
+        candidates = [span for span in candidates if _is_named(text[max(0, span[0] - _BEFORE) : span[0]], names)]
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _scales(result: ResultRow) -> tuple[float, ...]:
-    """Return what a printed number may be multiplied with. One without a resolution is exact, and was printed in the unit of the schema."""
+    """Return the possible factors from the printed number to the value. A number without a resolution was printed in the unit of the schema."""
     return _SCALES.get(METRICS[result.metric].unit, (1.0,)) if result.resolution is not None else (1.0,)
 
 
 def _found_in(text: str, result: ResultRow, value: float) -> set[Span]:
-    """Return where on a line the value of a result was printed."""
+    """Return all positions on a line where the value of a result is printed."""
     values, printed = _printed_in(text)
     near, resolution = _NEAR * abs(value), result.resolution
-    found: set[Span] = set()
+    spans: set[Span] = set()
     for scale in _scales(result):
-        # A line has up to a hundred numbers, and is searched for each of them: only those about as large are looked at.
+        # A line has up to a hundred numbers and is searched for each of them, so a bisection limits the search to numbers of about this value.
         first, last = bisect_left(values, (value - 2 * near) / scale), bisect_right(values, (value + 2 * near) / scale)
         for number, last_place, span in printed[first:last]:
             fits = resolution is None or abs(scale * last_place - resolution) <= _NEAR * resolution
             if fits and abs(number * scale - value) <= near:
-                found.add(span)
-    return found
+                spans.add(span)
+    return spans
 
 
 @lru_cache(maxsize=64)
 def _printed_in(text: str) -> tuple[list[float], list[tuple[float, float, Span]]]:
-    """Return the numbers of a line, the smallest first: their values, and of each its value, one unit of its last place, and where it stands."""
+    """Return the numbers of a line in ascending order: a list of values, and a list of (value, one unit of its last digit, span)."""
     printed = sorted((float(match[0]), 10.0 ** -len(match[0].partition(".")[2]), match.span()) for match in _PRINTED.finditer(text))
     return [value for value, _, _ in printed], printed
 
 
 def _names(result: ResultRow) -> tuple[str, ...]:
-    """Return the words that a log may print before a number: its statistic, or the last word of its metric (``lost`` of messages_lost)."""
+    """Return the words that a log may print before a number: its statistic, or the last word of its metric (``lost`` for messages_lost)."""
     return (result.statistic, result.metric.rpartition("_")[2])
 
 

@@ -1,4 +1,4 @@
-"""A portion of what a page shows, as one piece: for the page of an older release, and for a page that loads it when somebody asks for it."""
+"""A portion of a page as one piece of HTML: for the page of an older release, and for a page that loads the piece on request."""
 
 from __future__ import annotations
 
@@ -31,34 +31,36 @@ _OF_RATES = ("goodput", "messages", "loss")
 DRAWN = {"latency": ("latency",), "throughput": _OF_RATES, "demand": _OF_RATES, "sustain": ("sustained",)}
 
 
-def portion_html(part: View, portion: Portion, selection: Selection, links: Links, suffix: str, apart: MoveTableOut | None, number: int = 1) -> Html:
-    """Return the numbers of a portion: of its first test a figure and the table of sizes, and all else folded under its heading.
+def portion_html(
+    part: View, portion: Portion, selection: Selection, links: Links, suffix: str, move_out: MoveTableOut | None, number: int = 1
+) -> Html:
+    """Return the numbers of a portion: a figure and the table of sizes of its first test, and everything else folded under its heading.
 
     Args:
-        part: all that the page shows.
-        portion: what of it is wanted.
-        selection: what ``part`` was selected by: ids are made from it, and are those of a page that shows everything.
-        links: where the pages of the logs are.
-        suffix: the end of ids that are not of one series, and that the page may have too.
-        apart: keeps large tables out of the piece.
-        number: that of the part of the page, as for `page_anchor`.
+        part: all data of the page.
+        portion: the portion of them to show.
+        selection: the selection that gave ``part``. Ids are made from it, so they equal those on a page that shows everything.
+        links: the addresses of the log pages.
+        suffix: the end of ids that do not belong to one series; it tells them from those that the page has already.
+        move_out: moves large tables into files of their own.
+        number: the number of the part of the page, as for `page_anchor`.
     """
-    found = [evidence_lines(portion.evidence, part), evidence_remarks(portion.evidence, part)] if portion.is_first else []
+    parts = [evidence_lines(portion.evidence, part), evidence_remarks(portion.evidence, part)] if portion.is_first else []
     is_first = True
     for test in TESTS:
         of_test = part.only(Selection(test=test))
         series = portion.series_of(test, of_test.series())
         if series:
-            found.append(_test(of_test, portion, series, _Place(test, selection, links, suffix, apart, number), is_first=is_first))
+            parts.append(_test(of_test, portion, series, _TestContext(test, selection, links, suffix, move_out, number), is_first=is_first))
             is_first = False
-    return join(found)
+    return join(parts)
 
 
-class _Place:
-    """Where the numbers of a test are put: what their ids are made from."""
+class _TestContext:
+    """The context of one test on the page: its links, and the parts from which ids are made."""
 
-    def __init__(self, test: str, selection: Selection, links: Links, suffix: str, apart: MoveTableOut | None, number: int) -> None:
-        self.test, self.suffix, self.apart, self._number = test, suffix, apart, number
+    def __init__(self, test: str, selection: Selection, links: Links, suffix: str, move_out: MoveTableOut | None, number: int) -> None:
+        self.test, self.suffix, self.move_out, self._number = test, suffix, move_out, number
         self.numbers = numbers_anchor(test, selection, number)
         self.links = Links(links.logs, self.numbers)
         self._values = msgspec.structs.replace(selection, test=test).values()
@@ -68,56 +70,56 @@ class _Place:
         return page_anchor(name, *self._values, number=self._number)
 
 
-def _test(part: View, portion: Portion, series: Sequence[Series], place: _Place, *, is_first: bool) -> Html:
-    title = TEST_TITLES[place.test]
-    figures = list(_figures(part, portion, series, place))
-    numbers = numbers_tables(series, place.links, place.numbers, place.apart, f"{place.numbers}-{place.suffix}")
-    trials = trials_tables(part.trials(), series, place.links, place.numbers, place.apart)
-    shown = [
-        summary.SUMMARIES[place.test](series, place.links) if len(series) <= MOST_SENTENCES else "",
+def _test(part: View, portion: Portion, series: Sequence[Series], context: _TestContext, *, is_first: bool) -> Html:
+    title = TEST_TITLES[context.test]
+    figures = list(_figures(part, portion, series, context))
+    numbers = numbers_tables(series, context.links, context.numbers, context.move_out, f"{context.numbers}-{context.suffix}")
+    trials = trials_tables(part.trials(), series, context.links, context.numbers, context.move_out)
+    parts = [
+        summary.SUMMARIES[context.test](series, context.links) if len(series) <= MOST_SENTENCES else "",
         *figures[:1],
-        sizes_table(series, place.links, f"{place.figure('sizes')}-{place.suffix}"),
+        sizes_table(series, context.links, f"{context.figure('sizes')}-{context.suffix}"),
         folded(tag("h3", f"{title}: more figures"), *figures[1:]) if figures[1:] else "",
-        _costs([result for run in portion.runs for result in part.by_run.get(run, ())], series, place),
+        _costs([result for run in portion.runs for result in part.by_run.get(run, ())], series, context),
         folded(tag("h3", f"{title}: {NUMBERS_TITLE}"), numbers, trials),
     ]
-    heading = tag("h2", title, id=f"{place.test}-{place.suffix}")
-    return join([heading, *shown]) if is_first else join([loss_line(title, series, place.links), folded(heading, *shown)])
+    heading = tag("h2", title, id=f"{context.test}-{context.suffix}")
+    return join([heading, *parts]) if is_first else join([loss_line(title, series, context.links), folded(heading, *parts)])
 
 
-def _costs(results: Sequence[ResultRow], series: Sequence[Series], place: _Place) -> Html:
-    """Return what a message costs, folded; nothing where nobody measured it.
+def _costs(results: Sequence[ResultRow], series: Sequence[Series], context: _TestContext) -> Html:
+    """Return the cost of a message, folded; nothing if it was not measured.
 
-    ``results`` are those of the portion. To search those of all releases for each of them grew with the square of their number.
+    ``results`` are those of the portion only: searching the results of all releases for each portion takes quadratic time.
     """
     if not has_cost(series, results):
         return NOTHING
     drawn = latency_over_cost(series, results)
-    figure = plot(drawn, f"{place.figure('cost')}-{place.suffix}", place.links) if drawn else ""
-    return folded(tag("h3", f"{TEST_TITLES[place.test]}: {COST_TITLE}"), figure, cost_table(series, results), cost_note())
+    figure = plot(drawn, f"{context.figure('cost')}-{context.suffix}", context.links) if drawn else ""
+    return folded(tag("h3", f"{TEST_TITLES[context.test]}: {COST_TITLE}"), figure, cost_table(series, results), cost_note())
 
 
-def _figures(part: View, portion: Portion, series: Sequence[Series], place: _Place) -> Iterator[Html]:
-    for name in DRAWN[place.test]:
+def _figures(part: View, portion: Portion, series: Sequence[Series], context: _TestContext) -> Iterator[Html]:
+    for name in DRAWN[context.test]:
         figure = FIGURES[name](series)
         if figure:
-            yield plot(figure, f"{place.figure(name)}-{place.suffix}", place.links)
-    if place.test == "latency":
+            yield plot(figure, f"{context.figure(name)}-{context.suffix}", context.links)
+    if context.test == "latency":
         curves = distributions_of(series, part.histograms)
         if curves:
-            yield plot(curves, f"{place.figure('distribution')}-{place.suffix}", place.links)
+            yield plot(curves, f"{context.figure('distribution')}-{context.suffix}", context.links)
     if portion.is_first:
-        yield from _each("intervals", interval_figures(part.interval_series(), lambda curve: portion.has_run(curve.results[0].run)), place)
+        yield from _each("intervals", interval_figures(part.interval_series(), lambda curve: portion.has_run(curve.results[0].run)), context)
 
 
-def _each(name: str, figures: Iterable[tuple[int, Figure | None]], place: _Place) -> Iterator[Html]:
+def _each(name: str, figures: Iterable[tuple[int, Figure | None]], context: _TestContext) -> Iterator[Html]:
     for slot, figure in figures:
         if figure:
-            yield plot(figure, f"{place.figure(name)}-{slot}", place.links)
+            yield plot(figure, f"{context.figure(name)}-{slot}", context.links)
 
 
-def portion_runs(part: View, portion: Portion, links: Links, offer: FindOfferedLog, rest: MoveRowsOut | None) -> Html:
-    """Return the table of the runs of a portion, folded. ``rest`` takes all but the first runs out of the piece."""
+def portion_runs(part: View, portion: Portion, links: Links, find_log: FindOfferedLog, move_rows_out: MoveRowsOut | None) -> Html:
+    """Return the table of the runs of a portion, folded. ``move_rows_out`` moves all but the first runs out of the piece."""
     if not portion.is_first:
         return NOTHING
-    return folded(tag("h2", "Runs and raw logs"), runs_table(portion.only(part), links, offer, rest))
+    return folded(tag("h2", "Runs and raw logs"), runs_table(portion.only(part), links, find_log, move_rows_out))

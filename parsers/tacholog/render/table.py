@@ -32,11 +32,12 @@ class TableColumn(NamedTuple):
 
 
 class TableCell(NamedTuple):
-    """A cell. The macro unpacks it, so its fields have the same order there.
+    """A cell. The macro of the template unpacks it, so the fields have the same order there.
 
-    ``text`` is what is shown, ``value`` the number in full, by which scripts sort. A cell that ``is_empty`` says in ``text`` why it has no value.
-    ``range`` is that of all runs. ``marks`` are names of quality marks, ``below`` stands under the number, ``pad`` holds invisible digits that align
-    decimal points. ``scope`` makes it a head (row, rowgroup), ``span`` is how many columns it takes. ``head`` names its column on a phone.
+    ``text`` is the visible text, ``value`` the number in full, by which scripts sort. If ``is_empty`` is set, ``text`` says why there is no value.
+    ``range`` goes from the lowest to the highest run. ``marks`` are names of quality marks. ``below`` is shown under the number. ``pad`` holds
+    invisible digits that align decimal points. ``scope`` makes the cell a heading (row, rowgroup). ``span`` is the number of columns that it covers.
+    ``head`` is the name of its column, which phones show.
     """
 
     text: str | Html = ""
@@ -69,7 +70,7 @@ class TableRow(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table: what it shows, in words; its columns; its rows, in one body or several. ``anchor`` begins the ids of the notes on its marks."""
+    """A table. ``label`` describes it in words, ``bodies`` are groups of rows, and ``anchor`` begins the ids of the notes on its marks."""
 
     label: str
     columns: Sequence[TableColumn]
@@ -83,23 +84,23 @@ class Table(NamedTuple):
         return [row for body in self.bodies for row in body]
 
     def with_rest(self, words: str) -> Table:
-        """Return the table with a last row on what it leaves out; the same table without words."""
+        """Return the table with a last row that says what is left out; the same table if there are no words."""
         return self._replace(bodies=[[*self.rows, TableRow([TableCell(words, span=len(self.columns))])]]) if words else self
 
     def without_empty_columns(self, empty: Sequence[str] = ("",)) -> Table:
-        """Return the table without the columns in which no cell says anything. Each row needs a cell for each column."""
-        kept = [at for at in range(len(self.columns)) if any(row.cells[at].text not in empty for row in self.rows)]
-        bodies = [[row._replace(cells=[row.cells[at] for at in kept]) for row in body] for body in self.bodies]
-        return self._replace(columns=[self.columns[at] for at in kept], bodies=bodies)
+        """Return the table without the columns whose cells are all empty. Each row needs a cell for each column."""
+        indices = [index for index in range(len(self.columns)) if any(row.cells[index].text not in empty for row in self.rows)]
+        bodies = [[row._replace(cells=[row.cells[index] for index in indices]) for row in body] for body in self.bodies]
+        return self._replace(columns=[self.columns[index] for index in indices], bodies=bodies)
 
 
 def head(text: object, class_: str = "", *, value: object = "", title: str | None = None) -> TableCell:
-    """Return the first cell of a row, which names it."""
-    return TableCell(_shown(text), str(value), class_=class_, scope="row", title=title)
+    """Return the first cell of a row, which is its heading."""
+    return TableCell(_as_text(text), str(value), class_=class_, scope="row", title=title)
 
 
 def empty(why: str = NOT_STATED, link: str | None = None, marks: tuple[str, ...] = (), title: str | None = None) -> TableCell:
-    """Return a cell without a value, which says why there is none."""
+    """Return a cell without a value, with the reason."""
     return TableCell(why, link=link, marks=marks, title=title, class_="tl-null", is_empty=True)
 
 
@@ -109,32 +110,32 @@ def exact(value: float) -> str:
 
 
 def words_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object]], class_: str = "") -> Table:
-    """Return a table of words: names, dates, sentences. The first cell of a row is its head, and on a phone each other one names its column.
+    """Return a table of words: names, dates, sentences. The first cell of a row is its heading. On phones, each other cell names its column.
 
-    Plain text in it is marked as words: digits in it are part of a name, not a result.
+    Plain text is marked as words, because its digits are part of a name and not a result.
     """
-    body = [TableRow([head(first), *map(_words, rest, heads[1:])]) for first, *rest in rows]
+    body = [TableRow([head(first), *map(_words, others, heads[1:])]) for first, *others in rows]
     return Table(label, [TableColumn(words, class_="tl-text") for words in heads], [body], f"tl-table tl-words {class_}".strip())
 
 
 def _words(content: object, name: str) -> TableCell:
-    return TableCell(_shown(content), class_="tl-text" if isinstance(content, Html) else "tl-text stat-label", head=name)
+    return TableCell(_as_text(content), class_="tl-text" if isinstance(content, Html) else "tl-text stat-label", head=name)
 
 
-def _shown(content: object) -> str | Html:
+def _as_text(content: object) -> str | Html:
     return content if isinstance(content, str) else str(content)
 
 
 def html(table: Table) -> Html:
     """Return a table as HTML."""
-    from tacholog.render.templates import table_macro  # only HTML needs Jinja: `tacholog diff` prints text without it
+    from tacholog.render.templates import table_macro  # imported here, because Jinja takes long to load and only HTML needs it
 
     widths = [column.width for column in table.columns]
     return Html(table_macro()(table.class_, widths if any(widths) else (), table.columns, table.bodies, _Signs(table.anchor)))  # noqa: S704 - it escapes
 
 
 def scroller(table: Table, frame: str = "tl-scroll", *, tools: bool = True) -> Html:
-    """Return a table in a region that scrolls on its own and by keyboard, so that the page never scrolls sideways. A script may add ``tools``."""
+    """Return a table in a scrollable region, so that the page never scrolls sideways. ``tools`` adds an element for the buttons of a script."""
     region = tag("div", html(table), class_=frame, role="region", aria_label=table.label, tabindex=0)
     return join([tag("div", class_="tl-tools"), region]) if tools else region
 
@@ -146,7 +147,7 @@ class _Signs(dict[str, Html]):
         self._anchor = anchor
 
     def __missing__(self, name: str) -> Html:
-        from tacholog.render.marks import mark_link
+        from tacholog.render.marks import mark_link  # imported here, because only HTML has marks
 
         return self.setdefault(name, mark_link(name, self._anchor))
 
@@ -164,16 +165,16 @@ def _in_markdown(cell: TableCell) -> str:
 
 
 def terminal(table: Table) -> list[str]:
-    """Return the lines of a table for a terminal. Columns in which no row says anything are left out."""
-    shown = table.without_empty_columns(("", "-"))
-    lines = [[_heading(column) for column in shown.columns], *([cell.plain for cell in row.cells] for row in shown.rows)]
+    """Return the lines of a table for a terminal, without empty columns."""
+    visible = table.without_empty_columns(("", "-"))
+    lines = [[_heading(column) for column in visible.columns], *([cell.plain for cell in row.cells] for row in visible.rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    aligned = [str.rjust if column.align == "right" else str.ljust for column in shown.columns]
+    aligned = [str.rjust if column.align == "right" else str.ljust for column in visible.columns]
     return [plain("  ".join(align(cell, width) for align, cell, width in zip(aligned, cells, widths, strict=True)).rstrip()) for cells in lines]
 
 
 def as_csv(table: Table) -> str:
-    """Return a table as CSV: numbers in full where they are known, and a column's unit beside its heading."""
+    """Return a table as CSV, with numbers in full and with units in the headings."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow([no_formula(f"{_heading(column)} [{column.unit}]" if column.unit else _heading(column)) for column in table.columns])
@@ -191,13 +192,13 @@ MOST_ROWS = 200
 def plain_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object]], *, class_: str = "") -> Html:
     """Return a table of words (`words_table`) in its own scrolling region.
 
-    With a class of its own, the style sheet can give the columns of a long table widths that do not depend on its rows.
+    With ``class_``, the style sheet can set column widths that do not depend on the rows of a long table.
     """
     return scroller(words_table(label, heads, rows, class_))
 
 
 def first_rows(rows: Sequence[Sequence[object]], what: str, where: str, most: int = MOST_ROWS) -> tuple[Sequence[Sequence[object]], Html]:
-    """Return the rows that a page can hold, and a sentence on the others: how many ``what`` there are besides, and ``where``."""
+    """Return the first rows, and a sentence on the others: their number, their kind (``what``), and ``where`` to find them."""
     left = len(rows) - most
     if left <= 0:
         return rows, NOTHING
@@ -210,5 +211,5 @@ def null() -> Html:
 
 
 def count_of(number: int) -> Html:
-    """Return a count in an element whose class says that it is one."""
+    """Return a count in an element whose class marks it as a count."""
     return tag("span", grouped(number), class_="stat-count", data_v=number)

@@ -1,8 +1,7 @@
-"""The environments of templates: of pages, and of tables. Every value is escaped.
+"""The Jinja environments for pages and for tables. Every value is escaped, except values of the type `Html`.
 
-No template can opt out of that: no filter declares text safe, the tag that switches escaping off is refused, and the sandbox keeps templates away
-from the classes behind values. Only values of the type `Html` are not escaped.
-An unknown name is an error, and so is a value that is unknown: a page must not show "None".
+No template can switch escaping off: there is no filter that declares text safe, the tag ``autoescape`` is refused, and the sandbox hides the classes
+of values. An unknown name is an error, and so is ``None``: a page must not show "None".
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 def html_templates(folder: Path | None = None) -> _Environment:
-    """Return the environment, for the templates of a folder or for our own."""
+    """Return the environment for the templates of a folder, or for the templates of Tacholog."""
     return _templates_in(folder or templates_dir())
 
 
@@ -56,39 +55,39 @@ def table_macro(folder: Path | None = None) -> Callable[..., str]:
     return _table_macro(folder or templates_dir())
 
 
-@lru_cache(maxsize=2)  # a site has a page for each comparison: a new environment would compile the same templates for each
+@lru_cache(maxsize=2)  # a site has many pages: a new environment for each would compile the same templates again
 def _templates_in(folder: Path) -> _Environment:
-    return _Environment(folder, _shown, autoescape=True)
+    return _Environment(folder, _as_html, autoescape=True)
 
 
 @lru_cache(maxsize=2)
 def _table_macro(folder: Path) -> Callable[..., str]:
-    # Without Jinja's own escaping, which makes a new object of each piece of text: tables then take half the time. `finalize` escapes all the same.
+    # Without Jinja's own escaping, which makes a new object from each piece of text and doubles the time for tables. `finalize` escapes instead.
     environment = _Environment(folder, _as_piece, autoescape=False)
     macro: Callable[..., str] = environment.get_template("table.html.jinja").module.table  # type: ignore[attr-defined]
     return macro
 
 
 def rendered(name: str, **context: object) -> Html:
-    """Return what a template makes of its values."""
+    """Return a template, filled with values."""
     return Html(html_templates().get_template(name).render(**context))  # noqa: S704 - the environment has escaped every value
 
 
 def counted(number: float) -> Html:
-    """Return a count in an element whose class says that it is one."""
+    """Return a count in an element whose class marks it as a count."""
     return tag("span", grouped(number), class_="stat-count")
 
 
 def labelled(value: object) -> Html:
-    """Return a text with digits, such as a title, in an element whose class says that these are not a measurement."""
+    """Return a text with digits, such as a title, in an element whose class says that the digits are no measurement."""
     return tag("span", value, class_="stat-label")
 
 
-def _shown(value: object) -> str:
-    """Return a value as it is shown.
+def _as_html(value: object) -> str:
+    """Return a value, escaped.
 
     Raises:
-        TypeError: it cannot be shown as text: a list, or something unknown.
+        TypeError: the value has no form as text, for example a list or ``None``.
     """
     if isinstance(value, str | int | float):
         return esc(value)
@@ -98,5 +97,5 @@ def _shown(value: object) -> str:
 
 
 def _as_piece(value: object) -> str:
-    """Return a value escaped, as text: without Jinja's own escaping, it need not be marked as such."""
-    return escaped(value) if type(value) is str else _shown(value)
+    """Return a value, escaped, as plain `str`: without Jinja's own escaping, nothing escapes it a second time."""
+    return escaped(value) if type(value) is str else _as_html(value)

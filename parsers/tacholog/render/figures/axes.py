@@ -15,12 +15,12 @@ _MANY = 9
 _MANY_UPRIGHT = 13
 _LINEAR_TICKS = 5
 _KIB = 1 << 10
-_MOST_SIZES = 10  # that have room for a label, if they stand at equal distances
-_STEPS_OF_POWERS = (1, 2, 5, 10)  # of two: then 1 KiB and 1 MiB are among them
+_MOST_SIZES = 10  # sizes that have room for a label, if their distances are equal
+_STEPS_OF_POWERS = (1, 2, 5, 10)  # between powers of two; with these, 1 KiB and 1 MiB have ticks
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """One axis: its title, its range (low, high) and ticks in the unit of the schema, the labels of the ticks, and the name of the unit in files."""
+    """An axis: title, ends and ticks in the unit of the schema, labels of the ticks, and the name of the unit in exported files."""
 
     title: str
     scale: Literal["log", "linear"]
@@ -30,17 +30,18 @@ class Axis(msgspec.Struct, frozen=True):
     labels: tuple[str, ...]
     unit: str = ""
 
-    def place(self, value: float) -> float:
-        """Return the position of ``value`` between the ends, 0 to 1."""
+    def position(self, value: float) -> float:
+        """Return the position of a value between the ends, from 0 to 1."""
         if self.scale == "linear":
             return (value - self.low) / (self.high - self.low)
         return math.log(value / self.low) / math.log(self.high / self.low)
 
 
 def size_axis(values: Sequence[float], title: str = "Message size") -> Axis:
-    """Return the axis of payload sizes in bytes: ticks at the measured sizes if there are few, else at the ends and at powers of two between them.
+    """Return the axis of payload sizes in bytes.
 
-    No tick stands at a size that reads as a long number of bytes, such as 10 000 000 B.
+    If there are few sizes, each has a tick. Otherwise, the ends and powers of two between them have ticks. A size that would be labelled with a long
+    number of bytes, such as 10 000 000 B, has no tick.
     """
     low, high = _ends(values)
     measured = sorted({float(value) for value in values})
@@ -63,26 +64,26 @@ def number_axis(values: Sequence[float], title: str, unit: str) -> Axis:
     """Return the axis of numbers in the schema's ``unit``: ticks at 1, 2 and 5 of each decade, or at whole decades if these are too many."""
     low, high = _ends(values)
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
-    shown: list[float] = []
+    ticks_in_range: list[float] = []
     for factors, every in (((1, 2, 5), 1), ((1,), 1), ((1,), 2), ((1,), 3)):
         ticks = [factor * 10.0**power for power in powers if power % every == 0 for factor in factors]
-        shown = [tick for tick in ticks if low <= tick <= high]
-        if len(shown) <= _MANY_UPRIGHT:
+        ticks_in_range = [tick for tick in ticks if low <= tick <= high]
+        if len(ticks_in_range) <= _MANY_UPRIGHT:
             break
-    return _log(title, low, high, shown, lambda tick: quantity(tick, unit), unit)
+    return _log(title, low, high, ticks_in_range, lambda tick: quantity(tick, unit), unit)
 
 
 def percentile_axis(highest: float) -> Axis:
-    """Return the axis of percentiles, as samples per sample above it: 10 is the 90th, 100 the 99th. Each further nine takes the same space."""
+    """Return the axis of percentiles. A value is 1 / (1 - share): 10 is the 90th percentile, 100 the 99th. Each further nine takes the same space."""
     nines = range(1, max(2, math.ceil(math.log10(highest))) + 1)
     ticks = [2.0, *(10.0**count for count in nines)]
     labels = ["50\u00a0%", *(f"{100 - 100 / 10**count:.{max(0, count - 2)}f}\u00a0%" for count in nines)]
-    kept = [(tick, label) for tick, label in zip(ticks, labels, strict=True) if tick <= highest * 1.2]
-    return Axis("Percentile", "log", 1.0, highest * 1.3, tuple(tick for tick, _ in kept), tuple(label for _, label in kept), "1/(1 - share)")
+    labelled = [(tick, label) for tick, label in zip(ticks, labels, strict=True) if tick <= highest * 1.2]
+    return Axis("Percentile", "log", 1.0, highest * 1.3, tuple(tick for tick, _ in labelled), tuple(label for _, label in labelled), "1/(1 - share)")
 
 
 def share_axis(values: Sequence[float], title: str) -> Axis:
-    """Return the axis of shares (0 to 1): linear from zero, because most shares of a good run are zero."""
+    """Return the axis of shares (0 to 1). It is linear and begins at zero, because most shares of a good run are zero."""
     step = _round_step(max(*values, 1e-6) / _LINEAR_TICKS)
     count = math.ceil(max(*values, 1e-6) / step - 1e-9)
     ticks = [step * index for index in range(count + 1)]
@@ -111,7 +112,7 @@ def _round_step(least: float) -> float:
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends, with space around the points. They are at least a factor of 10 apart, so that noise does not look like a change."""
+    """Return the ends of an axis, with space around the points. They differ by at least a factor of 10, so that noise does not look like a change."""
     low, high = min(values), max(values)
     middle = math.sqrt(low * high)
     low, high = min(low, middle / math.sqrt(10)), max(high, middle * math.sqrt(10))
@@ -120,5 +121,5 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _log(title: str, low: float, high: float, ticks: Sequence[float], label: Callable[[float], str], unit: str) -> Axis:
-    shown = tuple(tick for tick in ticks if low <= tick <= high)
-    return Axis(title, "log", low, high, shown, tuple(label(tick) for tick in shown), unit)
+    ticks_in_range = tuple(tick for tick in ticks if low <= tick <= high)
+    return Axis(title, "log", low, high, ticks_in_range, tuple(label(tick) for tick in ticks_in_range), unit)

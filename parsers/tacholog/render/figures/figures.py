@@ -22,15 +22,15 @@ from tacholog.view.series import LOGICAL, Cell, Series
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")
 _SHADED = ("p50", "p99")
-MOST_SHADED = 2  # more would overlap and be unreadable
+MOST_SHADED = 2  # areas; more of them would overlap and be unreadable
 _LATENCY_STYLES = 2
-MOST_DOTS = 400  # of single runs in a figure: more hide the lines
+MOST_DOTS = 400  # dots of single runs in a figure; more of them would hide the lines
 _MEDIAN = "p50"
 _CROSS_NOTE = "Crosses have too few samples for their percentile{in_some}."
 _IN_SOME = ", in at least one of their runs"
 _ROUGH = "Those of medians are rough."
 _LARGEST = "Those of high percentiles say little more than the largest value."
-_NAMED = 2  # of two runs, both values are shown
+_NAMED = 2  # up to so many runs, each value is shown
 _RANGE_NOTE = (
     "A filled area is a range: the source states only its ends, for all sizes together. "
     "Triangles that point down mark an upper bound: the measured value is lower."
@@ -41,9 +41,9 @@ _DOTS_NOTE = "Each dot is a run."
 
 
 class PlotPoint(NamedTuple):
-    """One point: payload bytes, value in the unit of the schema, the text beside it, the lowest and highest value of its runs, and more details.
+    """A point: payload bytes, value in the unit of the schema, its text, the lowest and highest value of its runs, and more details.
 
-    ``result`` is the result that it shows, with its log line. ``undersampled``: it has too few samples.
+    ``result`` is the result behind the point, with its log line. ``undersampled`` points have too few samples.
     """
 
     x: float
@@ -57,11 +57,11 @@ class PlotPoint(NamedTuple):
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """One line: name and slot (colour) of its series, name and dash of its style, and whether its markers are hollow (published numbers).
+    """A line of a figure: name and slot (colour) of its series, name and dash of its style. Published numbers have ``hollow`` markers.
 
-    The values of an ``area`` lie somewhere within its points. The values of ``below`` are less than its points. ``points`` are not joined: they show
-    the second group of runs, at the sizes where runs fall into two groups. ``runs`` are small dots, one for each run behind a line.
-    ``details`` hold for all points. Points of ``records`` are computed from a whole record, so they link to its line and not to one number.
+    Shapes: the values of an ``area`` lie somewhere within its points. The values of ``below`` are lower than its points. ``points`` are not joined;
+    they show the smaller group of runs, at the sizes where runs fall into two groups. ``runs`` are small dots, one for each run behind a line.
+    ``details`` apply to all points. If ``records`` is set, points are computed from a whole record, and link to its line and not to one number.
     """
 
     name: str
@@ -76,9 +76,9 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A figure: title, text alternative, axes, lines, a note below it, and whether it has many points (``dense``), which are drawn small.
+    """A figure: title, text alternative, axes, lines, and a note below. A ``dense`` figure has many points, which are drawn small.
 
-    ``shades`` are areas between two lines of one series. They add no data, and only a few of them are readable at once.
+    ``shades`` are areas between two lines of one series. They add no data, and they are readable only if there are few.
     """
 
     title: str
@@ -92,7 +92,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 def latency_over_size(series: Sequence[Series]) -> Figure | None:
-    """Return latency percentiles over message size: colour tells the series, dash tells the percentile."""
+    """Return latency percentiles over message size. The colour identifies the series, the dash the percentile."""
     styles = _percentiles_of(series)
     traces = [
         trace
@@ -100,9 +100,9 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
         for dash, statistic in zip(_DASHES, styles, strict=False)
         for trace in _traces(curve, "latency", statistic, "ns", dash)
     ]
-    ranges = sorted((trace for curve in series for trace in _ranges(curve)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
+    ranges = sorted((trace for curve in series for trace in _ranges(curve)), key=lambda trace: trace.shape != "area")  # the last trace is on top
     dots = _dots(traces, series)
-    traces = [_without_ranges(trace) if any(trace.slot == one.slot for one in dots) else trace for trace in traces]
+    traces = [_without_ranges(trace) if any(trace.slot == dot_trace.slot for dot_trace in dots) else trace for trace in traces]
     shades = tuple(shade for curve in series if (shade := _shade(curve)))
     notes = [_RANGE_NOTE if ranges else "", _DOTS_NOTE if dots else "", _SHADE_NOTE if shades and len(shades) <= MOST_SHADED else ""]
     notes.append(_cross_note(traces, series))
@@ -111,7 +111,7 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
 
 
 def goodput_over_size(series: Sequence[Series]) -> Figure | None:
-    """Return payload received per second over message size. Rates for which no bytes moved are left out, with a note."""
+    """Return payload received per second over message size. Rates of references are left out, with a note, because no bytes moved."""
     real = [curve for curve in series if not curve.has_mark(LOGICAL)]
     left_out = [curve.label for curve in series if curve.has_mark(LOGICAL) and curve.cells("goodput", "mean")]
     note = (
@@ -179,7 +179,7 @@ def latency_words(series: Sequence[Series]) -> str:
 
 
 def _percentiles_of(series: Sequence[Series]) -> list[str]:
-    """Choose up to three statistics; mean, min and max only if no series has percentiles."""
+    """Return the statistics to draw: two percentiles, or mean, min and max if no series has a median."""
     present = {statistic for curve in series for metric, statistic in curve.statistics() if metric == "latency"}
     chosen = [statistic for statistic in _PERCENTILES if statistic in present]
     if "p50" in present:
@@ -192,13 +192,13 @@ def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) ->
     points = tuple(
         PlotPoint(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell), cell.result, UNDERSAMPLED in cell.marks)
         for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
-        if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is no point
+        if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is not a point
     )
     return Trace(series.label, series.slot, statistic, dash, series.published, points, details=details_of(series)) if points else None
 
 
 def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Iterator[Trace]:
-    """Yield the line of a statistic, and the points beside it where runs fall into two groups."""
+    """Yield the line of a statistic, and the points of the smaller group where runs fall into two groups."""
     line = _trace(series, metric, statistic, unit, dash)
     if line is None:
         return
@@ -215,28 +215,29 @@ def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -
 
 
 def _dots(traces: Sequence[Trace], series: Sequence[Series]) -> list[Trace]:
-    """Return a dot for each run behind the lines. They replace the ranges; nothing if there are no repeated runs, or too many."""
+    """Return a dot for each run behind the lines, which replaces the range; nothing if no run was repeated, or if there are too many dots."""
     by_slot = {curve.slot: curve for curve in series}
-    found: list[Trace] = []
+    dots: list[Trace] = []
     for trace in traces:
         if trace.shape == "line":
             cells = by_slot[trace.slot].cells("latency", trace.style)
             points = tuple(
-                PlotPoint(point.x, result.value, f"{size(point.x)}: {quantity(result.value, 'ns')}, one run", more=(_place(result),), result=result)
+                PlotPoint(point.x, result.value, f"{size(point.x)}: {quantity(result.value, 'ns')}, one run", more=(log_line(result),), result=result)
                 for point in trace.points
                 for result in cells[int(point.x)].results
                 if result.value and len(cells[int(point.x)].results) > 1
             )
-            found += [msgspec.structs.replace(trace, points=points, shape="runs")] if points else []
-    return found if sum(len(trace.points) for trace in found) <= MOST_DOTS else []
+            dots += [msgspec.structs.replace(trace, points=points, shape="runs")] if points else []
+    return dots if sum(len(trace.points) for trace in dots) <= MOST_DOTS else []
 
 
 def _without_ranges(trace: Trace) -> Trace:
-    """Leave out the ranges, where the runs are drawn."""
+    """Return a line without ranges, because its runs are drawn."""
     return msgspec.structs.replace(trace, points=tuple(point._replace(low=None, high=None) for point in trace.points))
 
 
-def _place(result: ResultRow) -> str:
+def log_line(result: ResultRow) -> str:
+    """Return the log and the line of a result, in words."""
     return f"{result.run.run}/{result.log}" + (f", line {result.number_line}" if result.number_line else "")
 
 
@@ -251,27 +252,27 @@ def _shade(series: Series) -> Trace | None:
 
 
 def _ranges(series: Series) -> Iterator[Trace]:
-    """Yield numbers that a source states for a range of sizes: an area between two ends, or a line at, about or below a value."""
+    """Yield the numbers that a source states for a range of sizes: an area between two values, or a line at or below one value."""
     highs = series.cells("latency", "range-high")
-    for at, low in series.cells("latency", "range-low").items():
-        high = highs.get(at)
-        if at and low.value and high and high.value:
+    for payload, low in series.cells("latency", "range-low").items():
+        high = highs.get(payload)
+        if payload and low.value and high and high.value:
             words, more = f"{low.size_words}: {quantity(low.value, 'ns')} to {quantity(high.value, 'ns')}", more_of(low)
-            last = low.sizes_high or at
-            corners = ((at, low.value), (last, low.value), (last, high.value), (at, high.value))
+            last = low.sizes_high or payload
+            corners = ((payload, low.value), (last, low.value), (last, high.value), (payload, high.value))
             ends = tuple(PlotPoint(x, y, words, more=more, result=low.result) for x, y in corners)
             yield Trace(series.label, series.slot, "total", "solid", series.published, ends, "area", details_of(series))
     for statistic in ("typical", "mean", "min", "max"):
-        for at, cell in series.cells("latency", statistic).items():
-            if at and cell.value and cell.sizes_high:
+        for payload, cell in series.cells("latency", statistic).items():
+            if payload and cell.value and cell.sizes_high:
                 words, more = f"{cell.size_words}: {words_of(cell, 'ns')}", more_of(cell)
-                ends = tuple(PlotPoint(x, cell.value, words, more=more, result=cell.result) for x in (at, cell.sizes_high))
+                ends = tuple(PlotPoint(x, cell.value, words, more=more, result=cell.result) for x in (payload, cell.sizes_high))
                 shape: Literal["line", "below"] = "below" if cell.result.bound == "<" else "line"
                 yield Trace(series.label, series.slot, statistic, "solid", series.published, ends, shape, details_of(series))
 
 
 def _cross_note(traces: Sequence[Trace], series: Sequence[Series]) -> str:
-    """Return what crosses mean: a median of few samples is no largest value, and only some of the runs may have few."""
+    """Return the note on crosses. It depends on the statistic, and on whether all runs or only some have too few samples."""
     by_slot = {curve.slot: curve for curve in series}
     crossed = [
         (trace.style, by_slot[trace.slot].cells("latency", trace.style)[int(point.x)])
@@ -348,20 +349,19 @@ def more_of(cell: Cell, result: ResultRow | None = None) -> tuple[str, ...]:
     """Return the details of one point: its runs and samples, its marks, and its log line. ``result`` is given for a point of one group of runs."""
     result = result or cell.result
     runs = f"{cell.run_count} run{'s' if cell.run_count != 1 else ''}"
-    samples = _samples_words([one.samples for one in cell.results] if cell.run_count > 1 else [result.samples])
+    samples = _samples_words([row.samples for row in cell.results] if cell.run_count > 1 else [result.samples])
     marks = [f"marked: {mark_of(name).title}" for name in in_order(cell.marks)]
-    place = f"{result.run.run}/{result.log}" + (f", line {result.number_line}" if result.number_line else "")
-    return (f"{runs}, {samples}", *marks, place)
+    return (f"{runs}, {samples}", *marks, log_line(result))
 
 
 def _samples_words(counts: Sequence[int | None]) -> str:
     """Return how many samples the runs have, from the fewest to the most."""
-    known = sorted({count for count in counts if count is not None})
-    if not known:
+    stated_counts = sorted({count for count in counts if count is not None})
+    if not stated_counts:
         return f"samples {NOT_STATED}"
-    each = " each" if len(counts) > 1 and len(known) == 1 and None not in counts else ""
+    each = " each" if len(counts) > 1 and len(stated_counts) == 1 and None not in counts else ""
     unknown = f", in {counts.count(None)} of them {NOT_STATED}" if None in counts else ""
-    return f"{' to '.join(grouped(count) for count in dict.fromkeys((known[0], known[-1])))} samples{each}{unknown}"
+    return f"{' to '.join(grouped(count) for count in dict.fromkeys((stated_counts[0], stated_counts[-1])))} samples{each}{unknown}"
 
 
 _COST_TITLE = "Latency against processor time"
@@ -386,8 +386,8 @@ def latency_over_cost(series: Sequence[Series], results: Iterable[ResultRow]) ->
 
 
 def _cost_points(series: Series, cost: Mapping[int | None, Cost]) -> Iterator[PlotPoint]:
-    for at, cell in sorted(series.cells("latency", "p50").items(), key=lambda item: item[0] or 0):
-        found = cost.get(at)
-        if found is not None and found.cpu_ns is not None and cell.value:
-            words = f"{size(at)}: {quantity(cell.value, 'ns')}, {quantity(found.cpu_ns.value, 'ns')} of processor time"
-            yield PlotPoint(found.cpu_ns.value, cell.value, words, more=more_of(cell), result=cell.result)
+    for payload, cell in sorted(series.cells("latency", "p50").items(), key=lambda item: item[0] or 0):
+        point_cost = cost.get(payload)
+        if point_cost is not None and point_cost.cpu_ns is not None and cell.value:
+            words = f"{size(payload)}: {quantity(cell.value, 'ns')}, {quantity(point_cost.cpu_ns.value, 'ns')} of processor time"
+            yield PlotPoint(point_cost.cpu_ns.value, cell.value, words, more=more_of(cell), result=cell.result)

@@ -63,22 +63,22 @@ def swatch_grey(dash: str) -> Html:
 _SYMBOLS = ("circle", "square", "diamond")
 _COLOURS = 8
 _SMALL_PX, _LARGE_PX = 4, 7
-_CROSS = "x-thin"  # for too few samples; visible in both themes, which a pale point was not
+_CROSS = "x-thin"  # marks too few samples; unlike a pale point, it is visible in both themes
 
 
-Places = Callable[[ResultRow | None], Sequence[object] | None]
+TargetOf = Callable[[ResultRow | None], Sequence[object] | None]
 
 
-def spec(figure: Figure, place: Places) -> dict[str, object]:
-    """Return ``data`` and ``layout`` for Plotly. The ``meta`` of a trace holds its colour, its series, its details, and whether it is a shade.
+def spec(figure: Figure, target_of: TargetOf) -> dict[str, object]:
+    """Return ``data`` and ``layout`` for Plotly. The ``meta`` of a trace holds its colour, series and details, and whether it is a shaded area.
 
-    ``place`` returns the log page, by its number in the data of the script, and the line of a result (`Targets.line`).
+    ``target_of`` returns the position of a result: the number of its log page and its line (`Targets.line`).
     """
     return {
         "title": figure.title,
         "columns": [_column(figure.x), _column(figure.y)],
         "shades": MOST_SHADED,
-        "data": [*(_shade(shade) for shade in figure.shades), *(_trace(trace, dense=figure.dense, place=place) for trace in figure.traces)],
+        "data": [*(_shade(shade) for shade in figure.shades), *(_trace(trace, dense=figure.dense, target_of=target_of) for trace in figure.traces)],
         "layout": {
             "xaxis": {**_axis(figure.x), "title": {"text": esc(figure.x.title)}},
             "yaxis": _axis(figure.y),
@@ -89,14 +89,14 @@ def spec(figure: Figure, place: Places) -> dict[str, object]:
     }
 
 
-def _trace(trace: Trace, place: Places, *, dense: bool) -> dict[str, object]:
+def _trace(trace: Trace, target_of: TargetOf, *, dense: bool) -> dict[str, object]:
     symbol = _SYMBOLS[trace.slot // _COLOURS % len(_SYMBOLS)]
     style = "" if trace.style in ("mean", "total") else f" {trace.style}"
     style += ", each run" if trace.shape == "runs" else ""
     # Plotly reads some HTML in these texts, so names are escaped here as on the page.
     name = esc(trace.name + style)
     points = [*trace.points, trace.points[0]] if trace.shape == "area" else trace.points
-    places = [place(point.result) for point in points]
+    targets = [target_of(point.result) for point in points]
     symbol = "triangle-down" if trace.shape == "below" else symbol
     return {
         "type": "scatter",
@@ -108,7 +108,7 @@ def _trace(trace: Trace, place: Places, *, dense: bool) -> dict[str, object]:
         **({"fill": "toself", "hoveron": "points"} if trace.shape == "area" else {}),
         "hovertemplate": "%{text}<extra></extra>",
         "line": {"dash": trace.dash, "width": 2},
-        **({"customdata": places} if any(places) else {}),
+        **({"customdata": targets} if any(targets) else {}),
         **_error_bars(trace),
         "marker": {"symbol": _symbols(trace, f"{symbol}-open" if trace.hollow else symbol), **_size(trace, dense=dense)},
         "meta": {**_meta(trace), "details": "<br>".join(map(esc, trace.details)), **_number(trace)},
@@ -116,20 +116,20 @@ def _trace(trace: Trace, place: Places, *, dense: bool) -> dict[str, object]:
 
 
 def _size(trace: Trace, *, dense: bool) -> dict[str, object]:
-    """Return the size of the points in pixels. Single runs are small and let the line shine through."""
+    """Return the size of the points in pixels. The points of single runs are small and translucent, so that the line stays visible."""
     return {"size": _SMALL_PX, "opacity": 0.55} if trace.shape == "runs" else {"size": _SMALL_PX if dense else _LARGE_PX}
 
 
 def _number(trace: Trace) -> dict[str, object]:
-    """Return the end of the address of each point, after its line: all points of a trace are of one metric and statistic."""
+    """Return the end of the address of each point, after the line number. All points of a trace have the same metric and statistic."""
     result = trace.points[0].result
     return {"number": f":{result.metric}.{result.statistic}"} if result and not trace.records else {}
 
 
 def _symbols(trace: Trace, symbol: str) -> object:
-    """Return the symbol of all points, or a list if some have too few samples."""
-    found = [_CROSS if point.undersampled else symbol for point in trace.points]
-    return found if _CROSS in found else symbol
+    """Return one symbol for all points, or a list if some points have too few samples."""
+    symbols = [_CROSS if point.undersampled else symbol for point in trace.points]
+    return symbols if _CROSS in symbols else symbol
 
 
 def _meta(trace: Trace) -> dict[str, object]:
@@ -137,7 +137,7 @@ def _meta(trace: Trace) -> dict[str, object]:
 
 
 def _shade(shade: Trace) -> dict[str, object]:
-    """Return a shaded area. Its edges are other traces, with points to hover over."""
+    """Return a shaded area. Its edges are traces of their own, with points to hover over."""
     return {
         "type": "scatter",
         "mode": "lines",
@@ -151,14 +151,14 @@ def _shade(shade: Trace) -> dict[str, object]:
 
 
 def _column(axis: Axis) -> str:
-    """Return the name of a column in an exported file, where numbers are in the units of the schema."""
+    """Return the name of a column in the exported file, which contains numbers in the units of the schema."""
     return f"{axis.title} ({axis.unit.replace('_per_', '/').replace('_', ' ')})" if axis.unit else axis.title
 
 
 def _horizontal_title(title: str) -> dict[str, object]:
     """Return the title of the vertical axis as horizontal text above it."""
-    place = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "yshift": 6}
-    return {"text": esc(title), "showarrow": False, **place}
+    position = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "yshift": 6}
+    return {"text": esc(title), "showarrow": False, **position}
 
 
 def _error_bars(trace: Trace) -> dict[str, object]:

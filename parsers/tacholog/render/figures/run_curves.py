@@ -23,9 +23,9 @@ _CURVE_NOTE = "Each line is one run: the one with the middle median. It ends whe
 
 
 def distribution_of(series: Series, histograms: Sequence[HistogramRow]) -> Figure | None:
-    """Return latency over percentile, one line for each size. Each line is one run, the one with the middle median: runs are not pooled."""
+    """Return latency over percentile, with one line for each size. Runs are not pooled: each line is the run with the middle median."""
     by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.packed}
-    traces = [trace for slot, at in enumerate(spread(series.sizes())) if (trace := _percentile_curve(series, at, slot, by_record))]
+    traces = [trace for slot, payload in enumerate(spread(series.sizes())) if (trace := _percentile_curve(series, payload, slot, by_record))]
     if not traces:
         return None
     points = [point for trace in traces for point in trace.points]
@@ -36,16 +36,16 @@ def distribution_of(series: Series, histograms: Sequence[HistogramRow]) -> Figur
 
 
 def distributions_of(series: Sequence[Series], histograms: Sequence[HistogramRow]) -> Figure | None:
-    """Return the percentile curves of several series in one figure: colour tells the series, dash tells the size. Of a single series, all sizes."""
+    """Return the percentile curves of several series: the colour identifies the series, the dash the size. A single series has all its sizes."""
     if len(series) == 1:
         return distribution_of(series[0], histograms)
     by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.packed}
     sizes = _ends_of(series)
     traces = [
-        msgspec.structs.replace(trace, name=member.label, slot=member.slot, style=size(at), dash=dash)
+        msgspec.structs.replace(trace, name=member.label, slot=member.slot, style=size(payload), dash=dash)
         for member in series[:_MOST_LINES]
-        for at, dash in zip(sizes, ("solid", "dash"), strict=False)
-        if (trace := _percentile_curve(member, at, member.slot, by_record))
+        for payload, dash in zip(sizes, ("solid", "dash"), strict=False)
+        if (trace := _percentile_curve(member, payload, member.slot, by_record))
     ]
     if not traces:
         return None
@@ -56,25 +56,25 @@ def distributions_of(series: Sequence[Series], histograms: Sequence[HistogramRow
 
 
 def _ends_of(series: Sequence[Series]) -> list[int | None]:
-    """Return the smallest and the largest size that all series have, or that any has."""
+    """Return the smallest and the largest size that all series have in common; without a common size, those of any series."""
     sizes = [set(member.sizes()) for member in series]
-    found = sorted(set.intersection(*sizes) or set.union(*sizes), key=lambda at: -1 if at is None else at)
-    return list(dict.fromkeys((found[0], found[-1])))
+    candidates = sorted(set.intersection(*sizes) or set.union(*sizes), key=lambda payload: -1 if payload is None else payload)
+    return list(dict.fromkeys((candidates[0], candidates[-1])))
 
 
 def spread(sizes: Sequence[int | None]) -> list[int | None]:
-    """Choose at most as many sizes as there are colours, including the smallest and the largest."""
+    """Return at most as many sizes as there are colours, including the smallest and the largest."""
     if len(sizes) <= _MOST_LINES:
         return list(sizes)
     last = len(sizes) - 1
     return [sizes[round(index * last / (_MOST_LINES - 1))] for index in range(_MOST_LINES)]
 
 
-def _percentile_curve(series: Series, at: int | None, slot: int, by_record: dict[tuple[str, str, int], HistogramRow]) -> Trace | None:
+def _percentile_curve(series: Series, payload: int | None, slot: int, by_record: dict[tuple[str, str, int], HistogramRow]) -> Trace | None:
     medians = [
         (result.value, result, histogram)
         for result in series.results
-        if (result.payload_bytes, result.metric, result.statistic) == (at, "latency", "p50") and result.value is not None
+        if (result.payload_bytes, result.metric, result.statistic) == (payload, "latency", "p50") and result.value is not None
         if (histogram := by_record.get((result.run.run, result.log, result.line or 0)))
     ]
     if not medians:
@@ -82,22 +82,22 @@ def _percentile_curve(series: Series, at: int | None, slot: int, by_record: dict
     _, result, middle = medians[median_place([value for value, _, _ in medians], "latency")]
     points = tuple(point._replace(result=result) for point in _percentile_points(middle))
     details = (*details_of(series), f"{middle.run}/{middle.log}, line {middle.line}")
-    return Trace(size(at), slot, "total", "solid", series.published, points, details=details, records=True) if points else None
+    return Trace(size(payload), slot, "total", "solid", series.published, points, details=details, records=True) if points else None
 
 
 def _percentile_points(histogram: HistogramRow) -> Iterator[PlotPoint]:
-    """Yield the latency at even steps of the axis: the upper edge of the bin with that rank, as for percentiles."""
+    """Yield the latency at even steps of the axis: the upper edge of the bin that contains this rank, as for percentiles."""
     total = sum(count for _, _, count in histogram.bins())
-    step, wanted, seen = 10 ** (1 / _STEPS_A_DECADE), 1.25, 0
+    step, next_x, cumulated = 10 ** (1 / _STEPS_A_DECADE), 1.25, 0
     for _, upper, count in histogram.bins():
-        seen += count
-        while wanted <= total / 10 and seen >= total * (1 - 1 / wanted):
-            share = 100 * (1 - 1 / wanted)
-            yield PlotPoint(wanted, float(upper), f"{share:.6g}\u00a0%: {quantity(upper, 'ns')}")
-            wanted *= step
+        cumulated += count
+        while next_x <= total / 10 and cumulated >= total * (1 - 1 / next_x):
+            share = 100 * (1 - 1 / next_x)
+            yield PlotPoint(next_x, float(upper), f"{share:.6g}\u00a0%: {quantity(upper, 'ns')}")
+            next_x *= step
 
 
-_FEWEST_INTERVALS = 3  # two intervals show no course
+_FEWEST_INTERVALS = 3  # two intervals do not show a course
 _MANY = 40
 _DRAWN = (
     ("latency", (("p50", "solid"), ("p99", "dash"))),
@@ -109,28 +109,30 @@ _DRAWN = (
 
 
 def interval_figures(curves: Iterable[Series], wanted: Callable[[Series], bool] = lambda _: True) -> list[tuple[int, Figure]]:
-    """Return a figure for each wanted series of single intervals that has a run with enough of them, with the slot of the series."""
-    found = ((curve.slot, _interval_figure(curve)) for curve in curves if wanted(curve))
-    return [(slot, figure) for slot, figure in found if figure]
+    """Return a figure, with the slot of the series, for each wanted series of intervals that has a run with enough intervals."""
+    figures = ((curve.slot, _interval_figure(curve)) for curve in curves if wanted(curve))
+    return [(slot, figure) for slot, figure in figures if figure]
 
 
 def _interval_figure(series: Series) -> Figure | None:
     for metric, styles in _DRAWN:
-        runs = [(slot, at, results) for slot, at in enumerate(spread(series.sizes())) if (results := _longest(series, at, metric, styles[0][0]))]
+        statistic = styles[0][0]
+        sizes = enumerate(spread(series.sizes()))
+        runs = [(slot, payload, results) for slot, payload in sizes if (results := _longest(series, payload, metric, statistic))]
         if runs:
             return _over_time(series, metric, styles, runs)
     return None
 
 
-def _longest(series: Series, at: int | None, metric: str, statistic: str) -> list[ResultRow]:
-    """Return the results of the run with the most intervals of a size (the first, if several have as many); none if these are too few."""
-    named = (at, metric, statistic)
+def _longest(series: Series, payload: int | None, metric: str, statistic: str) -> list[ResultRow]:
+    """Return the results of the run with the most intervals at a size, or of the first such run; nothing if there are too few intervals."""
+    named = (payload, metric, statistic)
     wanted = [result for result in series.results if (result.payload_bytes, result.metric, result.statistic) == named and result.value]
     if not wanted:
         return []
     (run, log), count = Counter((result.run.run, result.log) for result in wanted).most_common(1)[0]
     return (
-        [result for result in series.results if (result.run.run, result.log, result.payload_bytes) == (run, log, at)]
+        [result for result in series.results if (result.run.run, result.log, result.payload_bytes) == (run, log, payload)]
         if count >= _FEWEST_INTERVALS
         else []
     )
@@ -139,8 +141,8 @@ def _longest(series: Series, at: int | None, metric: str, statistic: str) -> lis
 def _over_time(series: Series, metric: str, styles: Sequence[tuple[str, str]], runs: Sequence[tuple[int, int | None, list[ResultRow]]]) -> Figure:
     timed, common = all(_is_timed(results) for _, _, results in runs), details_of(series)
     traces = [
-        Trace(size(at), slot, "total" if len(styles) == 1 else statistic, dash, series.published, points, details=(*common, *_log_of(results)))
-        for slot, at, results in runs
+        Trace(size(payload), slot, "total" if len(styles) == 1 else statistic, dash, series.published, points, details=(*common, *_log_of(results)))
+        for slot, payload, results in runs
         for statistic, dash in styles
         if (points := tuple(_interval_points(results, metric, statistic, timed=timed)))
     ]
@@ -160,11 +162,11 @@ def _log_of(results: Sequence[ResultRow]) -> list[str]:
 
 
 def _by_interval(results: Sequence[ResultRow]) -> list[list[ResultRow]]:
-    """Group the results by interval: those on one line belong together, unless a number repeats (JSON may stand on one line)."""
+    """Group the results by interval. Results on one line form an interval, unless a number repeats: JSON may have all intervals on one line."""
     intervals: list[list[ResultRow]] = []
     for result in sorted(results, key=lambda result: result.line or 0):
         latest = intervals[-1] if intervals else []
-        again = any((known.metric, known.statistic) == (result.metric, result.statistic) for known in latest)
+        again = any((earlier.metric, earlier.statistic) == (result.metric, result.statistic) for earlier in latest)
         if not latest or again or latest[0].line != result.line:
             intervals.append([])
         intervals[-1].append(result)
@@ -176,15 +178,15 @@ def _value_of(results: Sequence[ResultRow], metric: str, statistic: str) -> floa
 
 
 def _is_timed(results: Sequence[ResultRow]) -> bool:
-    return all(_value_of(found, "duration", "total") for found in _by_interval(results))
+    return all(_value_of(interval, "duration", "total") for interval in _by_interval(results))
 
 
 def _interval_points(results: Sequence[ResultRow], metric: str, statistic: str, *, timed: bool) -> Iterator[PlotPoint]:
-    """Yield a point at the end of each interval. An interval without a message has no place on a log axis."""
-    at = 0.0
-    for found in _by_interval(results):
-        at += (_value_of(found, "duration", "total") or 0.0) / 1e9 if timed else 1.0
-        value = _value_of(found, metric, statistic)
+    """Yield a point at the end of each interval. An interval without a message is left out, because a log axis has no zero."""
+    end = 0.0
+    for interval in _by_interval(results):
+        end += (_value_of(interval, "duration", "total") or 0.0) / 1e9 if timed else 1.0
+        value = _value_of(interval, metric, statistic)
         if value:
-            when = f"{at:.3g}\u00a0s" if timed else f"interval {at:.0f}"
-            yield PlotPoint(at, value, f"{when}: {quantity(value, METRICS[metric].unit)}")
+            when = f"{end:.3g}\u00a0s" if timed else f"interval {end:.0f}"
+            yield PlotPoint(end, value, f"{when}: {quantity(value, METRICS[metric].unit)}")

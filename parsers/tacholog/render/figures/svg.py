@@ -1,4 +1,4 @@
-"""A figure as static SVG: visible at once, without scripts, in print, and in both colour themes (colours come from the style sheet)."""
+"""A figure as static SVG. It is visible without scripts and in print. Its colours come from the style sheet, so it fits both colour themes."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def swatch(slot: int, dash: str = "solid", *, hollow: bool = False) -> Html:
 
 
 def dot_strip(values: Sequence[float]) -> Html:
-    """Return a small line from the lowest to the highest value of some runs, with a dot for each run. Its cell says the numbers."""
+    """Return a small line from the lowest to the highest value of some runs, with a dot for each run. The numbers are in the cell of the table."""
     low, high = min(values), max(values)
-    places = "".join(f"M{_STRIP_EDGE + (value - low) / ((high - low) or 1) * (_STRIP - 2 * _STRIP_EDGE):.1f} 5h0" for value in sorted(values))
+    dots = "".join(f"M{_STRIP_EDGE + (value - low) / ((high - low) or 1) * (_STRIP - 2 * _STRIP_EDGE):.1f} 5h0" for value in sorted(values))
     line = tag("path", d=f"M{_STRIP_EDGE} 5H{_STRIP - _STRIP_EDGE}", class_="tl-grid")
-    return tag("svg", line, tag("path", d=places, class_="tl-dots"), class_="tl-strip", viewBox=f"0 0 {_STRIP} 10", aria_hidden="true")
+    return tag("svg", line, tag("path", d=dots, class_="tl-dots"), class_="tl-strip", viewBox=f"0 0 {_STRIP} 10", aria_hidden="true")
 
 
 def series_class(slot: int) -> str:
@@ -62,63 +62,63 @@ def series_class(slot: int) -> str:
 def _grid(x: Axis, y: Axis) -> Iterator[Html]:
     bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
     for tick, label in zip(y.ticks, y.labels, strict=True):
-        at = _y(y, tick)
-        yield tag("line", x1=_LEFT, x2=right, y1=at, y2=at, class_="tl-grid")
-        yield tag("text", label, x=_LEFT - 8, y=round(at + 4.5, 1), class_="tl-tick", text_anchor="end")
+        position = _y(y, tick)
+        yield tag("line", x1=_LEFT, x2=right, y1=position, y2=position, class_="tl-grid")
+        yield tag("text", label, x=_LEFT - 8, y=round(position + 4.5, 1), class_="tl-tick", text_anchor="end")
     for tick, label in zip(x.ticks, x.labels, strict=True):
-        at = _x(x, tick)
-        yield tag("line", x1=at, x2=at, y1=_TOP, y2=bottom, class_="tl-grid")
-        yield tag("text", label, x=at, y=bottom + 18, class_="tl-tick", text_anchor="middle")
+        position = _x(x, tick)
+        yield tag("line", x1=position, x2=position, y1=_TOP, y2=bottom, class_="tl-grid")
+        yield tag("text", label, x=position, y=bottom + 18, class_="tl-tick", text_anchor="middle")
     yield tag("text", x.title, x=(_LEFT + right) / 2, y=HEIGHT - 8, class_="tl-axis", text_anchor="middle")
-    yield tag("text", y.title, x=0, y=14, class_="tl-axis")  # horizontal, so that it is readable and clear of the labels of the ticks
+    yield tag("text", y.title, x=0, y=14, class_="tl-axis")  # horizontal text is easier to read and does not touch the labels of the ticks
 
 
 def _shade(figure: Figure, shade: Trace) -> Html:
-    return tag("path", d=_outline(shade, _places(figure, shade)), class_=f"tl-shade {series_class(shade.slot)}")
+    return tag("path", d=_outline(shade, _coordinates(figure, shade)), class_=f"tl-shade {series_class(shade.slot)}")
 
 
-def _places(figure: Figure, trace: Trace) -> list[tuple[float, float]]:
+def _coordinates(figure: Figure, trace: Trace) -> list[tuple[float, float]]:
     return [(_x(figure.x, point.x), _y(figure.y, point.y)) for point in trace.points]
 
 
-def _outline(trace: Trace, places: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:g} {y:g}" for x, y in places) + ("Z" if trace.shape == "area" else "")
+def _outline(trace: Trace, coordinates: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:g} {y:g}" for x, y in coordinates) + ("Z" if trace.shape == "area" else "")
 
 
 def _line(figure: Figure, trace: Trace) -> Html:
-    places = _places(figure, trace)
+    coordinates = _coordinates(figure, trace)
     if trace.shape == "runs":
-        strip = tag("path", d="".join(f"M{x:g} {y:g}h0" for x, y in places), class_="tl-dots")
+        strip = tag("path", d="".join(f"M{x:g} {y:g}h0" for x, y in coordinates), class_="tl-dots")
         return tag("g", strip, class_=f"tl-runs-strip tl-line {series_class(trace.slot)}")
     return tag(
         "g",
-        *([] if trace.shape == "points" else [_path(_outline(trace, places), trace.dash)]),
+        *([] if trace.shape == "points" else [_path(_outline(trace, coordinates), trace.dash)]),
         *_whiskers(figure, trace.points),
-        *(_dots(places, trace) if figure.dense else _markers(places, trace.points, trace)),
+        *(_dots(coordinates, trace) if figure.dense else _markers(coordinates, trace.points, trace)),
         class_=f"{'tl-dense ' if figure.dense else ''}{'tl-area ' if trace.shape == 'area' else ''}tl-line {series_class(trace.slot)}",
     )
 
 
 def _whiskers(figure: Figure, points: Sequence[PlotPoint]) -> Iterator[Html]:
-    """Yield the lines from the lowest to the highest run of each repeated point, as one element."""
-    found = [
+    """Yield one element with a vertical line from the lowest to the highest run of each repeated point."""
+    whiskers = [
         f"M{_x(figure.x, point.x):g} {_y(figure.y, point.low):g}V{_y(figure.y, point.high):g}"
         for point in points
         if point.low is not None and point.high is not None and point.low > figure.y.low
     ]
-    if found:
-        yield tag("path", d="".join(found), class_="tl-whisker")
+    if whiskers:
+        yield tag("path", d="".join(whiskers), class_="tl-whisker")
 
 
-def _dots(places: Sequence[tuple[float, float]], trace: Trace) -> Iterator[Html]:
-    """Yield the points of a line with many as one element, and what they say as one title: elements for each point were a fifth of a page."""
-    yield tag("path", d="".join(f"M{x:g} {y:g}h0" for x, y in places), class_="tl-dots")
+def _dots(coordinates: Sequence[tuple[float, float]], trace: Trace) -> Iterator[Html]:
+    """Yield all points of a dense line as one element with one title: an element for each point would be a fifth of the page."""
+    yield tag("path", d="".join(f"M{x:g} {y:g}h0" for x, y in coordinates), class_="tl-dots")
     yield tag("title", f"{trace.name}: {', '.join(point.words for point in trace.points)}")
 
 
-def _markers(places: Sequence[tuple[float, float]], points: Sequence[PlotPoint], trace: Trace) -> Iterator[Html]:
+def _markers(coordinates: Sequence[tuple[float, float]], points: Sequence[PlotPoint], trace: Trace) -> Iterator[Html]:
     style = "" if trace.style in ("mean", "total") else f" {trace.style}"
-    for (x, y), point in zip(places, points, strict=True):
+    for (x, y), point in zip(coordinates, points, strict=True):
         words = tag("title", f"{trace.name}{style}, {point.words}")
         yield _triangle(x, y, words) if trace.shape == "below" else _marker(x, y, trace.slot, words, hollow=trace.hollow, cross=point.undersampled)
 
@@ -128,7 +128,7 @@ def _path(path: str, dash: str) -> Html:
 
 
 def _marker(x: float, y: float, slot: int, words: Html = NOTHING, *, hollow: bool, cross: bool = False) -> Html:
-    """Draw a point, or a cross for too few samples. When the colours are used up, the shape changes."""
+    """Return a point, or a cross for too few samples. The shape changes after the last colour."""
     if cross:
         return tag("path", words, d=f"M{x - 3:g} {y - 3:g}l6 6m0-6l-6 6", class_="tl-point")
     class_ = "tl-point tl-hollow" if hollow else "tl-point"
@@ -147,8 +147,8 @@ def _triangle(x: float, y: float, words: Html) -> Html:
 
 
 def _x(axis: Axis, value: float) -> float:
-    return round(_LEFT + axis.place(value) * (WIDTH - _LEFT - _RIGHT), 1)
+    return round(_LEFT + axis.position(value) * (WIDTH - _LEFT - _RIGHT), 1)
 
 
 def _y(axis: Axis, value: float) -> float:
-    return round(HEIGHT - _BOTTOM - axis.place(value) * (HEIGHT - _TOP - _BOTTOM), 1)
+    return round(HEIGHT - _BOTTOM - axis.position(value) * (HEIGHT - _TOP - _BOTTOM), 1)

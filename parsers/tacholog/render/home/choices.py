@@ -37,51 +37,58 @@ _AT_LOW_RATES = "; at low rates a side that polls still takes a whole processor"
 _MOST_OVERLAPPING = 3
 
 
-def choices_table(found: Choices, links: Links, anchor: str, seen: UsedMarks, machine: str, *, loopback: bool) -> Html:
+def choices_table(choices: Choices, links: Links, anchor: str, used_marks: UsedMarks, machine: str, *, loopback: bool) -> Html:
     """Return the table.
 
     Args:
-        found: what leads where.
-        links: where the logs are.
-        anchor: starts the ids of the notes on marks.
-        seen: takes the marks of all numbers.
-        machine: where all of it was measured.
-        loopback: whether the network is that of one machine.
+        choices: the leading transports for each use.
+        links: the addresses of the logs.
+        anchor: the start of the ids of the notes on marks.
+        used_marks: collects the marks of all numbers.
+        machine: the machine of all measurements.
+        loopback: whether the network is the loopback interface of one machine.
     """
     words = {**_REACH_WORDS, "network": _LOOPBACK} if loopback else _REACH_WORDS
-    heads = [words[column.reach] for column in found.columns]
-    chosen = {(column.reach, name, at): column.answers(name, at) for column in found.columns for at, _ in found.rows for name in CRITERIA}
-    rows = [(at, use) for at, use in found.rows if any(answers for (_, _, size_of_it), answers in chosen.items() if size_of_it == at)]
+    heads = [words[column.reach] for column in choices.columns]
+    chosen = {
+        (column.reach, name, payload): column.answers(name, payload) for column in choices.columns for payload, _ in choices.rows for name in CRITERIA
+    }
+    measured_sizes = {payload for (_, _, payload), answers in chosen.items() if answers}
+    rows = [(payload, use) for payload, use in choices.rows if payload in measured_sizes]
     runs = {choice.cell.run_count for answers in chosen.values() for choice in answers}
-    write = _Writer(links, anchor, seen, differing_labels_of(one for column in found.columns for one in column.members), same_runs=len(runs) == 1)
-    two = [any(len(chosen[column.reach, name, at]) > 1 for name in CRITERIA for at, _ in found.rows) for column in found.columns]
+    labels = differing_labels_of(member for column in choices.columns for member in column.members)
+    write = _Writer(links, anchor, used_marks, labels, same_runs=len(runs) == 1)
+    two = [any(len(chosen[column.reach, name, payload]) > 1 for name in CRITERIA for payload, _ in choices.rows) for column in choices.columns]
     columns = [
         TableColumn("criterion", class_="tl-text", width="tl-names"),
-        *(_head(column, words, "tl-two" if answers else "") for column, words, answers in zip(found.columns, heads, two, strict=True)),
+        *(_head(column, words, "tl-two" if answers else "") for column, words, answers in zip(choices.columns, heads, two, strict=True)),
     ]
     tables = []
-    for place, (at, use) in enumerate(rows):
+    for index, (payload, use) in enumerate(rows):
         body = [
             TableRow(
                 [
-                    _criterion(criterion, is_first=place == 0),
-                    *(write.cell(chosen[column.reach, criterion, at], criterion, words) for column, words in zip(found.columns, heads, strict=True)),
+                    _criterion(criterion, is_first=index == 0),
+                    *(
+                        write.cell(chosen[column.reach, criterion, payload], criterion, words)
+                        for column, words in zip(choices.columns, heads, strict=True)
+                    ),
                 ]
             )
             for criterion in _CRITERIA
         ]
-        table = Table(f"{use}, {size(at)}, {machine}", columns, [body], "tl-table tl-words tl-choices")
-        tables.append(_of_use(f"{use}, {size(at)}", table, is_first=place == 0))
-    shown = [choice for answers in chosen.values() for choice in answers]
-    unmeasured = [f"{use}, {size(at)}" for at, use in found.rows if (at, use) not in rows]
+        table = Table(f"{use}, {size(payload)}, {machine}", columns, [body], "tl-table tl-words tl-choices")
+        tables.append(_of_use(f"{use}, {size(payload)}", table, is_first=index == 0))
+    all_choices = [choice for answers in chosen.values() for choice in answers]
+    unmeasured = [f"{use}, {size(payload)}" for payload, use in choices.rows if (payload, use) not in rows]
     not_here = tag("p", f"Not measured on this machine: {'; '.join(unmeasured)}.", class_="tl-note") if unmeasured else NOTHING
-    return join([*tables, not_here, _notes(found, shown, runs.pop() if len(runs) == 1 else None, loopback=loopback)])
+    return join([*tables, not_here, _notes(choices, all_choices, runs.pop() if len(runs) == 1 else None, loopback=loopback)])
 
 
 def _of_use(words: str, table: Table, *, is_first: bool) -> Html:
-    """Return the table of a use under its name. On a phone, where each is longer than the screen, a script folds all but the first."""
-    shown = scroller(table, tools=False)
-    return tag("details", tag("summary", words, class_="stat-size"), shown, class_="tl-use" if is_first else "tl-use tl-folds-on-phone", open=True)
+    """Return the table of a use under its name. On phones, a script folds all but the first, because each is longer than the screen."""
+    content = scroller(table, tools=False)
+    return tag("details", tag("summary", words, class_="stat-size"), content, class_="tl-use" if is_first else "tl-use tl-folds-on-phone", open=True)
 
 
 def _criterion(criterion: Criterion, *, is_first: bool) -> TableCell:
@@ -91,22 +98,22 @@ def _criterion(criterion: Criterion, *, is_first: bool) -> TableCell:
 
 
 class _Writer:
-    """Writes the cells, and remembers their marks."""
+    """Writes the cells, and collects their marks."""
 
-    def __init__(self, links: Links, anchor: str, seen: UsedMarks, labels: Collection[str], *, same_runs: bool) -> None:
-        self._links, self._anchor, self._seen, self._labels, self._same_runs = links, anchor, seen, labels, same_runs
+    def __init__(self, links: Links, anchor: str, used_marks: UsedMarks, labels: Collection[str], *, same_runs: bool) -> None:
+        self._links, self._anchor, self._used_marks, self._labels, self._same_runs = links, anchor, used_marks, labels, same_runs
 
     def cell(self, answers: Sequence[Choice], criterion: Criterion, words: str) -> TableCell:
-        """Return a cell: what leads, and where that depends on whether it may poll, each answer."""
+        """Return a cell with the leading transport, or with two answers if a transport that polls and one that sleeps lead."""
         if not answers:
             return empty("not measured")._replace(head=words)
         parts = [part for choice in answers for part in self._answer(choice, criterion, alone=len(answers) == 1)]
         return TableCell(join(parts), class_="tl-text", head=words)
 
     def _answer(self, choice: Choice, criterion: Criterion, *, alone: bool) -> Iterator[Html]:
-        """Yield the number, whose it is, whose ranges overlap with it, and on how much it rests; before it why nothing leads, if so."""
+        """Yield the transport and its number, with overlapping ranges, runs and samples, and the floor; before it the reason if nothing leads."""
         member, unit = choice.member, METRICS[choice.cell.result.metric].unit
-        add_marks(self._seen, choice.cell)
+        add_marks(self._used_marks, choice.cell)
         marks = [mark_link(mark, self._anchor) for mark in in_order(choice.cell.marks)]
         number = join([linked_number(choice.cell, unit, self._links, brief=True), tag("sup", *marks) if marks else NOTHING])
         name = tag("span" if choice.doubts else "strong", member.transport, class_=None if member.document else "stat-label")
@@ -117,7 +124,7 @@ class _Writer:
         yield tag("div", join([number, tag("span", about, class_="tl-rests-on")], " "), class_="tl-wraps")
 
     def _evidence(self, choice: Choice, criterion: Criterion, *, alone: bool) -> Html:
-        """Return how many runs and samples are behind a number. The note below the table says how many runs, if all have as many."""
+        """Return the number of runs and samples behind a number. If all numbers have as many runs, the note below the table states it instead."""
         samples = [result.samples for result in choice.cell.results if result.samples is not None]
         few = "too few runs to name a winner" if choice.candidates > 1 and not choice.is_firm and not choice.doubts else ""
         count = choice.cell.run_count
@@ -139,19 +146,19 @@ class _Writer:
 
 
 def _doubt_words(choice: Choice, *, alone: bool) -> str:
-    """Return why nothing leads. The number below it cannot be relied on, but a reader wants to know its magnitude."""
-    of = "" if alone else " that polls" if polls(choice.member) else " that sleeps"
+    """Return why nothing leads. The number below is not reliable, but a reader wants to know its magnitude."""
+    kind = "" if alone else " that polls" if polls(choice.member) else " that sleeps"
     why = " or ".join(words for doubt, words in _DOUBTS.items() if doubt in choice.doubts)
-    return f"none{of}: {why}{'' if choice.candidates == 1 else '; the lowest is'}"
+    return f"none{kind}: {why}{'' if choice.candidates == 1 else '; the lowest is'}"
 
 
 def _only_words(choice: Choice, criterion: Criterion) -> Html:
-    """Return that there is nothing else to choose from: either nothing else was measured, or it has no such number."""
+    """Return why there is only one candidate: nothing else was measured, or nothing else has such a number."""
     return esc("the only one measured") if choice.measured == 1 else join(["the only one with ", _NUMBERS[criterion]])
 
 
 def _below_floor(choice: Choice, floor: SystemSeries, unit: str) -> str:
-    """Return why a number is below its floor, as far as the way of the floor says it: a reader takes it for a mistake otherwise."""
+    """Return why the floor is worse than the number, as far as its way of waiting explains it. Without a reason, it looks like a mistake."""
     if choice.beside_floor == "level":
         return ", about the same: their ranges overlap"
     if choice.beside_floor == "above":
@@ -162,31 +169,31 @@ def _below_floor(choice: Choice, floor: SystemSeries, unit: str) -> str:
 
 
 def _head(column: ReachColumn, words: str, width: str) -> TableColumn:
-    """Return the head of a column: the campaign and the release that its numbers are of."""
-    bare = [one for one in column.members if id(one) in column.bare]
-    of = ", ".join(dict.fromkeys(_release(one) for one in bare or column.members))
-    several = len({one.system for one in bare or column.members}) > 1
+    """Return the head of a column, with the campaign and the releases of its numbers."""
+    bare = [member for member in column.members if id(member) in column.bare]
+    release_names = ", ".join(dict.fromkeys(_release(member) for member in bare or column.members))
+    several = len({member.system for member in bare or column.members}) > 1
     campaign = next((str(ranked.group["campaign"]) for ranked in column.ranked.values() if ranked.group["campaign"]), "")
     named = f"campaign {campaign}" if campaign else ""
-    about = "; ".join(filter(None, (named, "" if several else f"floor: {of}" if bare else of)))
+    about = "; ".join(filter(None, (named, "" if several else f"floor: {release_names}" if bare else release_names)))
     return TableColumn(join([words, tag("span", about, class_="tl-how stat-label") if about else NOTHING]), width=width)
 
 
-def _release(one: SystemSeries) -> str:
-    return " ".join(filter(None, (one.system, "" if version_of(one) == NOT_STATED else version_of(one))))
+def _release(member: SystemSeries) -> str:
+    return " ".join(filter(None, (member.system, "" if version_of(member) == NOT_STATED else version_of(member))))
 
 
 def _overlaps(choice: Choice) -> Html:
-    others = [name for name in dict.fromkeys(one.transport for one in choice.overlapping) if name != choice.member.transport]
+    others = [name for name in dict.fromkeys(member.transport for member in choice.overlapping) if name != choice.member.transport]
     if not others:
         return NOTHING
     more = join([" and ", count_of(len(others) - _MOST_OVERLAPPING), " more"]) if len(others) > _MOST_OVERLAPPING else NOTHING
     return join([tag("span", f"range overlaps with {', '.join(others[:_MOST_OVERLAPPING])}", class_="stat-label"), more])
 
 
-def _notes(found: Choices, chosen: Collection[Choice], runs: int | None, *, loopback: bool) -> Html:
-    """Return what holds for all cells: how many runs, what a latency is, the campaign, and what the words mean."""
-    bases = {column.latency["basis"] for column in found.columns if column.latency}
+def _notes(choices: Choices, chosen: Collection[Choice], runs: int | None, *, loopback: bool) -> Html:
+    """Return a note that applies to all cells: the number of runs, the kind of latency, and the meaning of words."""
+    bases = {column.latency["basis"] for column in choices.columns if column.latency}
     basis = BASIS_WORDS.get(str(bases.pop()), "") if len(bases) == 1 else ""
     sentences = [
         join(["Each number is the median of ", count_of(runs), " runs" if runs > 1 else " run"]) if runs else NOTHING,
@@ -194,38 +201,38 @@ def _notes(found: Choices, chosen: Collection[Choice], runs: int | None, *, loop
         ". " if runs else "",
         "Two numbers: the runs form two groups, and the worse one decides. " if not runs and _has_groups(chosen) else "",
         f"Latency is that of a {basis}. " if basis else "",
-        "Two answers: one of transports that poll, one of those that sleep. " if _has_two(found) else "",
-        "Processor time is that of both sides (and a broker). " if _has_cost(found) else "",
+        "Two answers: one of transports that poll, one of those that sleep. " if _has_two(choices) else "",
+        "Processor time is that of both sides (and a broker). " if _has_cost(choices) else "",
         "Nothing leads with too few samples. " if any("undersampled" in choice.doubts for choice in chosen) else "",
         "Overlapping ranges: repeated runs do not tell the transports apart. " if any(choice.overlapping for choice in chosen) else "",
-        _floor_words(found),
-        _reach_words(found) if loopback else "",
+        _floor_words(choices),
+        _reach_words(choices) if loopback else "",
     ]
     return tag("p", *sentences, class_="tl-note")
 
 
-def _reach_words(found: Choices) -> str:
-    """Return what tells the columns apart: how far a transport can carry a message. What stays on one machine may use its network stack, too."""
+def _reach_words(choices: Choices) -> str:
+    """Return how the columns differ: in the reach of a transport. A transport that stays on one machine may use its network stack, too."""
     local = "Between processes: transports that stay on one machine, some of them through its network stack. "
     network = "Over loopback: those that reach other machines, too, here without a network card. "
-    return local + network if any(column.reach == "host" and column.members for column in found.columns) else network
+    return local + network if any(column.reach == "host" and column.members for column in choices.columns) else network
 
 
 def _has_groups(chosen: Iterable[Choice]) -> bool:
     return any(cell.groups for choice in chosen for cell in (choice.cell, *(choice.floor[1:] if choice.floor else ())))
 
 
-def _has_cost(found: Choices) -> bool:
-    return any("cheapest" in column.ranked for column in found.columns)
+def _has_cost(choices: Choices) -> bool:
+    return any("cheapest" in column.ranked for column in choices.columns)
 
 
-def _has_two(found: Choices) -> bool:
-    return any(len(column.answers(name, at)) > 1 for column in found.columns for at, _ in found.rows for name in CRITERIA)
+def _has_two(choices: Choices) -> bool:
+    return any(len(column.answers(name, payload)) > 1 for column in choices.columns for payload, _ in choices.rows for name in CRITERIA)
 
 
-def _floor_words(found: Choices) -> Html:
-    """Return what a floor is, and of which release: that of the same campaign, so that both were measured in the same way."""
-    releases = dict.fromkeys(_release(one) for column in found.columns for one in column.members if id(one) in column.bare)
+def _floor_words(choices: Choices) -> Html:
+    """Return what a floor is, and its release. It is of the same campaign, so that both were measured in the same way."""
+    releases = dict.fromkeys(_release(member) for column in choices.columns for member in column.members if id(member) in column.bare)
     if not releases:
         return NOTHING
     named = tag("span", ", ".join(releases), class_="stat-label")

@@ -35,30 +35,30 @@ _WHICH = "Which transport for which message?"
 def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
     """Return a section for each machine, the newest first, and a list of the machines of published documents.
 
-    Where there are no own runs, the machines of documents have the sections. Where nothing can be ranked at all, there are the newest results.
+    Without own runs, the machines of documents have the sections. If nothing can be ranked at all, the page shows the newest results.
 
     Args:
-        view: what to show.
-        pages: which page shows what.
-        links: where the logs are.
-        anchor: starts every id.
-        documents: which of the pages that are linked to there are.
+        view: the data to show.
+        pages: the index of the pages.
+        links: the addresses of the logs.
+        anchor: the start of every id.
+        documents: the pages that exist, of those that may be linked.
     """
     everything = system_series(view, pages)
-    found = machines(everything)
-    if not found:
+    all_machines = machines(everything)
+    if not all_machines:
         return newest_results(view, everything, links)
-    own = [machine for machine in found if not machine.published] or found
-    shown, seen = own[:MOST_MACHINES], UsedMarks()
-    slots = names_of(shown)
+    own_machines = [machine for machine in all_machines if not machine.published] or all_machines
+    listed, used_marks = own_machines[:MOST_MACHINES], UsedMarks()
+    slots = names_of(listed)
     sections = [
-        _section(view, machine, slots, links, f"{anchor}-{place}", (seen, anchor), documents, is_first=place == 0)
-        for place, machine in enumerate(shown)
+        _section(view, machine, slots, links, f"{anchor}-{index}", (used_marks, anchor), documents, is_first=index == 0)
+        for index, machine in enumerate(listed)
     ]
-    sections[_OPEN:] = [_folded(view, machine, section) for machine, section in zip(shown[_OPEN:], sections[_OPEN:], strict=True)]
-    notes = tag("details", tag("summary", "What the marks mean"), mark_notes(seen, anchor), class_="tl-release") if seen else NOTHING
-    published = _published(view, everything, {machine.host for machine in shown}, documents)
-    return join([*sections, _others(len(own) - len(shown), documents), notes, published])
+    sections[_OPEN:] = [_folded(view, machine, section) for machine, section in zip(listed[_OPEN:], sections[_OPEN:], strict=True)]
+    notes = tag("details", tag("summary", "What the marks mean"), mark_notes(used_marks, anchor), class_="tl-release") if used_marks else NOTHING
+    published = _published(view, everything, {machine.host for machine in listed}, documents)
+    return join([*sections, _others(len(own_machines) - len(listed), documents), notes, published])
 
 
 def _section(
@@ -79,7 +79,7 @@ def _section(
 
 
 def _folded(view: View, machine: HomeMachine, section: Html) -> Html:
-    """Return the section of a machine, closed under its name."""
+    """Return the section of a machine, folded under its name."""
     host = view.hosts.get(machine.host)
     caveat = caveats(host, _runs(machine))
     about = tag("span", caveat, class_="tl-caveat") if caveat else NOTHING
@@ -89,22 +89,22 @@ def _folded(view: View, machine: HomeMachine, section: Html) -> Html:
 
 
 def _runs(machine: HomeMachine) -> list[RunRow]:
-    return list({run.run: run for one in machine.series for run in one.series.runs}.values())
+    return list({run.run: run for member in machine.series for run in member.series.runs}.values())
 
 
 def _remark(runs: Sequence[RunRow]) -> Html:
-    """Return the remarks that are on all runs. Those on some runs stand on the pages of these."""
-    found = [remark.note for remark in remarks_on(runs) if not remark.runs and not remark.is_folded]
-    return tag("p", " ".join(found), class_="tl-note") if found else NOTHING
+    """Return the remarks that apply to all runs. The pages of single runs show the other remarks."""
+    notes = [remark.note for remark in remarks_on(runs) if not remark.runs and not remark.is_folded]
+    return tag("p", " ".join(notes), class_="tl-note") if notes else NOTHING
 
 
-def _table(view: View, machine: str, found: Choices | None, links: Links, marks: tuple[UsedMarks, str], *, is_first: bool) -> Html:
-    """Return the table of choices: open for the newest machine, folded for all others."""
-    if found is None:
+def _table(view: View, machine: str, choices_found: Choices | None, links: Links, marks: tuple[UsedMarks, str], *, is_first: bool) -> Html:
+    """Return the table of choices: unfolded for the newest machine, folded for the others."""
+    if choices_found is None:
         return NOTHING
-    seen, anchor = marks
-    network = [one for column in found.columns if column.reach == "network" for one in column.members]
-    table = choices_table(found, links, anchor, seen, machine, loopback=is_on_one_machine(view, network))
+    used_marks, anchor = marks
+    network = [member for column in choices_found.columns if column.reach == "network" for member in column.members]
+    table = choices_table(choices_found, links, anchor, used_marks, machine, loopback=is_on_one_machine(view, network))
     if is_first:
         return join([tag("h3", _WHICH, id=f"{anchor}-which"), table])
     return tag("details", tag("summary", _WHICH), table, class_="tl-release")
@@ -117,13 +117,13 @@ def _others(count: int, documents: Collection[str]) -> Html:
     return tag("p", count_of(count), words, " measured transports in the same way: see the ", _page_of_machines(documents), ".", class_="tl-note")
 
 
-def _published(view: View, everything: Iterable[SystemSeries], shown: Collection[str], documents: Collection[str]) -> Html:
-    """Return a list of the machines of documents that have no section, with links to what was published of them."""
+def _published(view: View, everything: Iterable[SystemSeries], listed: Collection[str], documents: Collection[str]) -> Html:
+    """Return a list of the machines of documents that have no section, with links to the published results."""
     by_host: dict[str | None, dict[str, dict[str, str | None]]] = {}
-    for one in everything:
-        host = one.series.runs[0].host
-        if one.series.published and host not in shown:
-            by_host.setdefault(host, {}).setdefault(one.system, {})[one.transport] = one.document
+    for member in everything:
+        host = member.series.runs[0].host
+        if member.series.published and host not in listed:
+            by_host.setdefault(host, {}).setdefault(member.system, {})[member.transport] = member.document
     if not by_host:
         return NOTHING
     hosts = sorted(by_host, key=lambda host: (host is None, -sum(map(len, by_host[host].values())), host or ""))
@@ -136,17 +136,17 @@ def _published(view: View, everything: Iterable[SystemSeries], shown: Collection
 
 
 def _document_item(view: View, host: str | None, systems: Mapping[str, Mapping[str, str | None]], documents: Collection[str]) -> Html:
-    known = view.hosts.get(host) if host else None
-    name = known.name if known else host or "machine not stated"
+    host_file = view.hosts.get(host) if host else None
+    name = host_file.name if host_file else host or "machine not stated"
     label = tag("span", name, class_="stat-label")
-    words = tag("a", label, href=f"doc:{_HOSTS}#{host_anchor(host)}") if host and known and _HOSTS in documents else label
-    figures = [join([esc(system), ": ", join(_transports(of), ", ")]) for system, of in sorted(systems.items())]
+    words = tag("a", label, href=f"doc:{_HOSTS}#{host_anchor(host)}") if host and host_file and _HOSTS in documents else label
+    figures = [join([esc(system), ": ", join(_transports(transports), ", ")]) for system, transports in sorted(systems.items())]
     return tag("li", words, tag("span", " (", join(figures, "; "), ")", class_="stat-label"))
 
 
-def _transports(found: Mapping[str, str | None]) -> list[Html]:
-    named = {transport: f"transport {NOT_STATED}" if transport == NOT_STATED else transport for transport in found}
-    return [tag("a", named[transport], href=f"doc:{page}") if page else esc(named[transport]) for transport, page in sorted(found.items())]
+def _transports(documents: Mapping[str, str | None]) -> list[Html]:
+    named = {transport: f"transport {NOT_STATED}" if transport == NOT_STATED else transport for transport in documents}
+    return [tag("a", named[transport], href=f"doc:{page}") if page else esc(named[transport]) for transport, page in sorted(documents.items())]
 
 
 def _page_of_machines(documents: Collection[str]) -> Html:
@@ -163,11 +163,16 @@ _NOT_COMPARABLE = " Do not compare one row with another: they were measured in d
 
 
 def newest_results(view: View, everything: Sequence[SystemSeries], links: Links) -> Html:
-    """Return a table with a row for each system, the one that was measured last first; of each, the transport with the most numbers."""
+    """Return a table of systems, the most recently measured first. Each row shows the transport with the most numbers.
+
+    Rows are in the order of time and not of numbers, because they are not comparable with each other.
+    """
     by_system: dict[str, list[SystemSeries]] = {}
-    for one in everything:
-        by_system.setdefault(one.system, []).append(one)
-    rows = [_system_row(view, system, [one for one in members if not one.is_control] or members, links) for system, members in by_system.items()]
+    for member in everything:
+        by_system.setdefault(member.system, []).append(member)
+    rows = [
+        _system_row(view, system, [member for member in members if not member.is_control] or members, links) for system, members in by_system.items()
+    ]
     rows.sort(key=lambda row: row[0], reverse=True)
     heads = ("system", "transport", "lowest latency", "highest goodput", "runs", "machine", "measured")
     table = plain_table("Newest results", heads, [cells for _, cells in rows[:_MOST_SYSTEMS]])
@@ -177,35 +182,35 @@ def newest_results(view: View, everything: Sequence[SystemSeries], links: Links)
 
 
 def _system_row(view: View, system: str, members: Sequence[SystemSeries], links: Links) -> tuple[tuple[str, int, str], list[object]]:
-    """Return what a row is ordered by, and its cells."""
+    """Return the sort key of a row, and its cells."""
     newest = newest_release(members)
     by_transport: dict[str, list[SystemSeries]] = {}
-    for one in newest:
-        by_transport.setdefault(one.transport, []).append(one)
-    transport, shown = max(by_transport.items(), key=lambda item: (sum(len(one.series.results) for one in item[1]), item[0]))
-    runs = {run.run: run for one in shown for run in one.series.runs}
+    for member in newest:
+        by_transport.setdefault(member.transport, []).append(member)
+    transport, best_members = max(by_transport.items(), key=lambda item: (sum(len(member.series.results) for member in item[1]), item[0]))
+    runs = {run.run: run for member in best_members for run in member.series.runs}
     day = last_day(run.start_time for run in runs.values())
     hosts = sorted({view.hosts[run.host].name if run.host in view.hosts else run.host or NOT_STATED for run in runs.values()})
-    others = {one.transport: one.document for one in members if one.transport != transport}
+    others = {member.transport: member.document for member in members if member.transport != transport}
     cells: list[object] = [
         system,
-        join([_linked(transport, shown[0].document), _other_transports(others)]),
-        best_number(shown, "latency", "ns", links),
-        best_number(shown, "goodput", "bit_per_s", links),
+        join([_linked(transport, best_members[0].document), _other_transports(others)]),
+        best_number(best_members, "latency", "ns", links),
+        best_number(best_members, "goodput", "bit_per_s", links),
         count_of(len(runs)),
         ", ".join(hosts),
         day or NOT_STATED,
     ]
-    return (day, sum(len(one.series.results) for one in members), system), cells
+    return (day, sum(len(member.series.results) for member in members), system), cells
 
 
 def _other_transports(documents: dict[str, str | None]) -> Html | str:
-    """Return links to the other transports of a system, and of many how many more there are."""
+    """Return links to the other transports of a system, and the number of those that are left out."""
     if not documents:
         return ""
-    found = sorted(documents.items())
-    left = len(found) - _MOST_LINKS
-    named = [_linked(name, document) for name, document in found[:_MOST_LINKS]]
+    by_name = sorted(documents.items())
+    left = len(by_name) - _MOST_LINKS
+    named = [_linked(name, document) for name, document in by_name[:_MOST_LINKS]]
     return tag("span", " other transports: ", join(named, ", "), f" and {left} more" if left > 0 else "", class_="tl-muted stat-label")
 
 

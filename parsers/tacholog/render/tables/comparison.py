@@ -1,4 +1,4 @@
-"""The page that compares: its data for the script, and static tables for readers without scripts."""
+"""The page on which a reader compares series: the data for its script, and static tables for readers without scripts."""
 
 from __future__ import annotations
 
@@ -33,42 +33,43 @@ from tacholog.view.series import Cell
 from tacholog.view.views import View
 
 _MOST_COLUMNS = 10
-_MOST_ROWS, _MOST_CELLS = 10, 450  # of one table, and of all tables without scripts; a cell has some six elements
+_MOST_ROWS, _MOST_CELLS = 10, 450  # rows of one static table, cells of all static tables; a cell has about six elements
 
 
 def compare(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
-    """Return the place where a script lets a reader choose, its data, and static tables of what may stand side by side."""
-    found = comparison(view, pages)
-    if not found.series:
+    """Return the element for the script's choices, the data of the script, and static tables of comparable series."""
+    compared = comparison(view, pages)
+    if not compared.series:
         return tag("p", "There is nothing to compare.", class_="tl-null")
     targets = Targets()
-    data = _data(found, links, targets) | {"hosts": {name: host.name for name, host in view.hosts.items()}}
-    shown = tag("div", class_="tl-choose", id=anchor)
-    return join([shown, targets.html(), data_block(data, "tl-compare"), _static([one.system_series for one in found.series], links, anchor)])
+    data = _data(compared, links, targets) | {"hosts": {name: host.name for name, host in view.hosts.items()}}
+    chooser = tag("div", class_="tl-choose", id=anchor)
+    static = _static([offered.system_series for offered in compared.series], links, anchor)
+    return join([chooser, targets.html(), data_block(data, "tl-compare"), static])
 
 
-def _data(found: SeriesComparison, links: Links, targets: Targets) -> dict[str, Any]:
-    """Return what the script needs. Its verdicts are made here, its words too."""
-    entries = [_entry(one, links, targets) for one in found.series]
-    cells = [cell for one in found.series for each in one.cells.values() for cell in each]
+def _data(compared: SeriesComparison, links: Links, targets: Targets) -> dict[str, Any]:
+    """Return the data of the script. They contain all verdicts and words, so the script makes none."""
+    entries = [_entry(offered, links, targets) for offered in compared.series]
+    cells = [cell for offered in compared.series for each in offered.cells.values() for cell in each]
     used = dict.fromkeys(mark for _, cell in cells for mark in cell.marks)
     return {
         "metrics": [
-            _metric(metric, statistic, label, found) for metric, statistic, label in METRICS_SHOWN if f"{metric}.{statistic}" in found.verdicts
+            _metric(metric, statistic, label, compared) for metric, statistic, label in METRICS_SHOWN if f"{metric}.{statistic}" in compared.verdicts
         ],
         "series": entries,
         "marks": {name: [mark_of(name).sign, mark_of(name).title] for name in used},
         "bounds": bound_signs(),
         "bases": BASIS_WORDS,
-        "labels": [name for name, _ in found.series[0].system_series.labels],
-        "sizes": {at: size(at) for at in sorted({at for at, _ in cells})},
+        "labels": [name for name, _ in compared.series[0].system_series.labels],
+        "sizes": {payload: size(payload) for payload in sorted({payload for payload, _ in cells})},
         "tinted_from": MIN_RUNS,
         "uses": USES,
         "again": PUBLISHED_AGAIN,
     }
 
 
-def _metric(metric: str, statistic: str, label: str, found: SeriesComparison) -> dict[str, object]:
+def _metric(metric: str, statistic: str, label: str, compared: SeriesComparison) -> dict[str, object]:
     name = f"{metric}.{statistic}"
     return {
         "id": name,
@@ -76,64 +77,64 @@ def _metric(metric: str, statistic: str, label: str, found: SeriesComparison) ->
         "words": metric_words(metric, label),
         "steps": steps_of(METRICS[metric].unit),
         "better": METRICS[metric].better,
-        "verdicts": [[verdicts.value_indices, verdicts.reasons] for verdicts in found.verdicts[name]],
-        "repeats": {place: others for place, others in enumerate(found.repeats[name]) if others},
+        "verdicts": [[verdicts.value_indices, verdicts.reasons] for verdicts in compared.verdicts[name]],
+        "repeats": {index: others for index, others in enumerate(compared.repeats[name]) if others},
     }
 
 
 def _entry(offered: OfferedSeries, links: Links, targets: Targets) -> dict[str, Any]:
-    one = offered.system_series
-    key = dict(one.series.key)
-    each = link_to_each_run(one)
+    member = offered.system_series
+    key = dict(member.series.key)
+    each = link_to_each_run(member)
     return {
-        "id": one.id,
-        "system": one.system,
-        "transport": one.transport,
-        "label": one.series.label,
-        "published": one.series.published,
-        "version": version_of(one),
+        "id": member.id,
+        "system": member.system,
+        "transport": member.transport,
+        "label": member.series.label,
+        "published": member.series.published,
+        "version": version_of(member),
         "system_version": key["system_version"],
-        "campaign": campaign_words(one),
+        "campaign": campaign_words(member),
         "each": each.partition("#")[2] if each else None,
         "host": key["host"],
         "basis": key["basis"],
-        "labels": [NOT_STATED if value is None else value for _, value in one.labels],
+        "labels": [NOT_STATED if value is None else value for _, value in member.labels],
         "conditions": dict(other_conditions(key)),
-        "cells": {name: [_numbers(at, cell, name, links, targets) for at, cell in cells] for name, cells in offered.cells.items()},
-        "absent": {name: found for name in offered.cells if (found := offered.absent(*name.split(".", 1)))},
-        "page": targets.number(f"doc:{one.document}" if one.document else None),
+        "cells": {name: [_numbers(payload, cell, name, links, targets) for payload, cell in cells] for name, cells in offered.cells.items()},
+        "absent": {name: reasons for name in offered.cells if (reasons := offered.absent(*name.split(".", 1)))},
+        "page": targets.number(f"doc:{member.document}" if member.document else None),
         "newest": offered.is_newest,
         "main": offered.is_main,
     }
 
 
-def _numbers(at: int, cell: Cell, name: str, links: Links, targets: Targets) -> list[object]:
-    """Return size, value, lowest and highest of repeated runs, runs, bound, place (link and line), marks, both groups of runs, and the use."""
+def _numbers(payload: int, cell: Cell, name: str, links: Links, targets: Targets) -> list[object]:
+    """Return a number for the script: size, value, lowest and highest run, number of runs, bound, position, marks, both groups of runs, and use."""
     repeated = len(cell.results) > 1
     return [
-        at,
+        payload,
         cell.value,
         cell.low if repeated else None,
         cell.high if repeated else None,
         cell.run_count,
         cell.result.bound,
-        targets.place(links, cell.result),
+        targets.position(links, cell.result),
         list(cell.marks),
-        [[group.value, group.runs, targets.place(links, group.result)] for group in cell.groups],
+        [[group.value, group.runs, targets.position(links, group.result)] for group in cell.groups],
         use_of(cell, name.partition(".")[0]),
     ]
 
 
 def _static(everything: Sequence[SystemSeries], links: Links, anchor: str) -> Html:
-    """Return a table for each group of series that may be ranked: same machine, same definition. Of many, only as much as a page can hold."""
-    seen: UsedMarks = {}
+    """Return a table for each group of comparable series (same machine, same definition), within the limits of a page."""
+    used_marks: UsedMarks = {}
     tables, left = list[Html](), _MOST_CELLS
-    found = groups(everything)
-    for group, members in found.items():
+    ranked_groups = groups(everything)
+    for group, members in ranked_groups.items():
         sizes = sizes_of(group, members, _MOST_COLUMNS)
         rows = min(len(members), _MOST_ROWS, left // len(sizes))
         if rows:
-            table = group_table(group, ordered(group, members, sizes), sizes, links, anchor, seen, rows)
+            table = group_table(group, ordered(group, members, sizes), sizes, links, anchor, used_marks, rows)
             more = _more(len(members) - rows, "series") if rows < len(members) else NOTHING
             tables.append(join([_caption(group, members), table, more]))
             left -= rows * len(sizes)
@@ -141,8 +142,8 @@ def _static(everything: Sequence[SystemSeries], links: Links, anchor: str) -> Ht
         f"Each table: one machine, one definition. Yellow: best, or its range overlaps with that of the best (at least {MIN_RUNS} runs). "
         "With JavaScript, you can choose series here, and see their ratios."
     )
-    more = _more(len(found) - len(tables), "tables") if len(tables) < len(found) else NOTHING
-    return tag("div", tag("p", intro, class_="tl-note"), *tables, more, mark_notes(seen, anchor), class_="tl-static")
+    more = _more(len(ranked_groups) - len(tables), "tables") if len(tables) < len(ranked_groups) else NOTHING
+    return tag("div", tag("p", intro, class_="tl-note"), *tables, more, mark_notes(used_marks, anchor), class_="tl-static")
 
 
 def _caption(group: Group, members: Sequence[SystemSeries]) -> Html:
@@ -152,5 +153,5 @@ def _caption(group: Group, members: Sequence[SystemSeries]) -> Html:
 
 
 def _more(count: int, what: str) -> Html:
-    """Say what is left out of a list without scripts, and where else its numbers are."""
+    """Return a sentence on what the static tables leave out, and where the numbers are."""
     return tag("p", count_of(count), f" more {what} are shown only with JavaScript. The pages of the transports have all numbers.", class_="tl-note")

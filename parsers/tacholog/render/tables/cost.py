@@ -1,4 +1,4 @@
-"""What messages cost, as a table and as a sentence: processor time, context switches, memory."""
+"""The cost of messages, as a table and as sentences: processor time, context switches and memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tacholog.view.series import Series
 _MIB = float(1 << 20)
 _TO = "\u2013"  # an en dash
 _MOST_IN_WORDS = 4  # series
-_LEAST_SHOWN = 0.001  # of context switches for a message: fewer are none, and how few is chance
+_LEAST_SHOWN = 0.001  # context switches per message; below this, the exact number is chance
 _HOW = (
     "The kernel counted processor time, context switches and memory of both sides, also while they warmed up and waited for the end. "
     "Where the log does not state for how many messages, the processor time of a message is the processors in use times the time for a message. "
@@ -44,27 +44,27 @@ _COLUMNS = (
 
 def has_cost(series: Sequence[Series], results: Iterable[ResultRow]) -> bool:
     """Whether the cost of any of the series is known."""
-    return any(found for _, found in _known(series, results))
+    return any(by_payload for _, by_payload in _costs_of(series, results))
 
 
 def cost_note() -> Html:
-    """Return what the numbers mean and where they come from. Once on a page is enough."""
+    """Return a note on the meaning and the source of the numbers. A page needs it once."""
     return tag("p", _HOW, class_="tl-note")
 
 
 def cost_table(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
-    """Return a row for each size and series; nothing if no cost is known."""
-    known = _known(series, results)
-    if not known:
+    """Return a table with a row for each size and series; nothing if no cost is known."""
+    measured = _costs_of(series, results)
+    if not measured:
         return NOTHING
-    columns = [column for column in _COLUMNS if any(getattr(cost, column.name) for _, found in known for cost in found.values())]
-    sizes = sorted({at for _, found in known for at in found}, key=lambda at: -1 if at is None else at)
-    several = len(known) > 1
+    columns = [column for column in _COLUMNS if any(getattr(cost, column.name) for _, by_payload in measured for cost in by_payload.values())]
+    sizes = sorted({payload for _, by_payload in measured for payload in by_payload}, key=lambda payload: -1 if payload is None else payload)
+    several = len(measured) > 1
     rows = [
-        TableRow([*_heads(member, at, several=several), *(_cell(found[at], column) for column in columns)])
-        for at in sizes
-        for member, found in known
-        if at in found
+        TableRow([*_heads(member, payload, several=several), *(_cell(by_payload[payload], column) for column in columns)])
+        for payload in sizes
+        for member, by_payload in measured
+        if payload in by_payload
     ]
     named = [TableColumn("series", class_="tl-text")] if several else []
     heads = [TableColumn("size"), *named, *(TableColumn(column.heading, column.unit) for column in columns)]
@@ -72,17 +72,17 @@ def cost_table(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
 
 
 def cost_summary(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
-    """Return in a sentence for each series what its smallest messages cost; nothing if no cost is known, or for many series."""
-    known = _known(series, results)
-    items = [item for member, found in known if (item := _sentence(member, found, named=len(known) > 1))]
+    """Return a sentence for each series on the cost of its smallest messages; nothing if no cost is known, or if there are many series."""
+    measured = _costs_of(series, results)
+    items = [item for member, by_payload in measured if (item := _sentence(member, by_payload, named=len(measured) > 1))]
     return tag("ul", *items, class_="tl-answers stat-cost") if items and len(items) <= _MOST_IN_WORDS else NOTHING
 
 
 def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
-    """Return that series which are told to sleep spin by default, with the numbers that show it; nothing if none does."""
+    """Return a note on the series that spin although they were told to sleep, with the numbers that show it; nothing if there are none."""
     resources = resources_of(results)
-    found = spinning(series, resources)
-    spins = [member for member in series if member.results[0].test == "latency" and way_of_measuring(member) in found]
+    spinning_ways = spinning(series, resources)
+    spins = [member for member in series if member.results[0].test == "latency" and way_of_measuring(member) in spinning_ways]
     if not spins:
         return NOTHING
     names = join([tag("span", "; ".join(member.label for member in spins), class_="tl-label"), ": "]) if len(series) > 1 else NOTHING
@@ -90,42 +90,42 @@ def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
     return tag("p", names, tag("strong", SPINS), ". ", f"{words[0].upper()}{words[1:]}", class_="tl-note tl-spins")
 
 
-def _known(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tuple[Series, Mapping[int | None, Cost]]]:
+def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tuple[Series, Mapping[int | None, Cost]]]:
     resources = resources_of(results)
-    return [(member, found) for member in series if _is_measured(member) and (found := costs(member, resources))]
+    return [(member, by_payload) for member in series if _is_measured(member) and (by_payload := costs(member, resources))]
 
 
 def _is_measured(series: Series) -> bool:
-    """Whether a series has latencies or a received rate: another side of the same run has the same cost."""
+    """Whether a series has latencies or a received rate. The other side of the same run has the same cost, so it is left out."""
     return any(metric == "latency" or (metric, statistic) == ("message_rate", "mean") for metric, statistic in series.statistics())
 
 
-def _heads(member: Series, at: int | None, *, several: bool) -> list[TableCell]:
+def _heads(member: Series, payload: int | None, *, several: bool) -> list[TableCell]:
     name = join([swatch(member.slot, hollow=member.published), " ", member.label])
-    return [head(size(at), value="" if at is None else at), *([TableCell(name, class_="tl-text stat-label")] if several else [])]
+    return [head(size(payload), value="" if payload is None else payload), *([TableCell(name, class_="tl-text stat-label")] if several else [])]
 
 
 def _cell(cost: Cost, column: _Column) -> TableCell:
-    found: Spread | None = getattr(cost, column.name)
-    if found is None:
+    spread: Spread | None = getattr(cost, column.name)
+    if spread is None:
         return empty()
-    ends = [_shown(end, column) for end in (found.low, found.high)]
-    return TableCell(_shown(found.value, column), exact(found.value), range=_TO.join(ends) if ends[0] != ends[1] else "", class_="stat-cost")
+    ends = [_as_text(end, column) for end in (spread.low, spread.high)]
+    return TableCell(_as_text(spread.value, column), exact(spread.value), range=_TO.join(ends) if ends[0] != ends[1] else "", class_="stat-cost")
 
 
-def _shown(value: float, column: _Column) -> str:
+def _as_text(value: float, column: _Column) -> str:
     if column.name == "switches" and 0 < value < _LEAST_SHOWN:
         return f"<{_LEAST_SHOWN:g}"
     return rounded(value / column.step)
 
 
-def _sentence(member: Series, found: Mapping[int | None, Cost], *, named: bool) -> Html | None:
-    at = min(found, key=lambda payload: payload or 0)
-    cost = found[at]
+def _sentence(member: Series, by_payload: Mapping[int | None, Cost], *, named: bool) -> Html | None:
+    payload = min(by_payload, key=lambda payload: payload or 0)
+    cost = by_payload[payload]
     if cost.processors is None or cost.cpu_ns is None:
         return None
     basis = BASIS_WORDS.get(str(dict(member.key).get("basis"))) or "stream"
     used = f"with {rounded(cost.processors.value, 2)} processors in use ({basis})"
-    words = f"{quantity(cost.cpu_ns.value, 'ns')} of processor time per message of {size(at)}, {used}."
+    words = f"{quantity(cost.cpu_ns.value, 'ns')} of processor time per message of {size(payload)}, {used}."
     label = join([tag("span", member.label, class_="tl-label"), " "]) if named else NOTHING
     return tag("li", swatch(member.slot, hollow=member.published), tag("div", label, words))

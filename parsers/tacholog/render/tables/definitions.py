@@ -29,7 +29,7 @@ from tacholog.view.views import Selection, View, marked_of
 
 
 def marks_table(view: View) -> Html:
-    """Return all marks: how many numbers have each, and why."""
+    """Return a table of all marks, with the rule behind each and how many numbers have it."""
     of_sets = Counter[tuple[str, ...]]()
     for marked in marked_of(view).values():
         for (_, marks), count in marked.items():
@@ -41,53 +41,54 @@ def marks_table(view: View) -> Html:
 
 
 def doubts_table(view: View, pages: PageIndex) -> Html:
-    """Return the marks in use: how many numbers have each, why, and on which pages they are."""
-    places: dict[str, Counter[PagePart]] = {}
+    """Return a table of the marks in use, with the rule behind each, how many numbers have it, and on which pages."""
+    counts_by_mark: dict[str, Counter[PagePart]] = {}
     for name, marked in marked_of(view).items():
         for (transport, marks), count in marked.items():
             part = _part_with(view.runs[name], transport, pages)
             for mark in marks:
-                places.setdefault(mark, Counter())[part] += count
-    if grouped_ := _in_two_groups(view, pages):
-        places[TWO_GROUPS] = grouped_
-    if not places:
+                counts_by_mark.setdefault(mark, Counter())[part] += count
+    if in_groups := _in_two_groups(view, pages):
+        counts_by_mark[TWO_GROUPS] = in_groups
+    if not counts_by_mark:
         return tag("p", "No number has a mark.")
     rows = [
-        [_mark_words(name), count_of(places[name].total()), tag("span", mark_of(name).sentence, class_="stat-limit"), _places(places[name])]
-        for name in in_order(places)
+        [_mark_words(name), count_of(counts.total()), tag("span", mark_of(name).sentence, class_="stat-limit"), _where(counts)]
+        for name in in_order(counts_by_mark)
+        for counts in [counts_by_mark[name]]
     ]
     return plain_table("Numbers with marks", ("mark", "numbers", "why", "where"), rows)
 
 
 def _part_with(run: RunRow, transport: str | None, pages: PageIndex) -> PagePart:
-    """Return the part of a page that shows the numbers of a run over a transport. Where no page does, it is one without a document."""
+    """Return the part of a page that shows the numbers of a run over a transport. If no page shows them, the part has no document."""
     pair = (run.system or NOT_STATED, transport or NOT_STATED)
     return pages.part_with(*pair, run) or PagePart(Selection(system=pair[0], transport=pair[1]), "")
 
 
 def _in_two_groups(view: View, pages: PageIndex) -> Counter[PagePart]:
-    """Count the numbers whose runs fall into two groups, by the part of a page. Only several runs together can have this mark."""
-    found: Counter[PagePart] = Counter()
+    """Count the numbers whose runs fall into two groups, by part of a page. Only several runs together can have this mark."""
+    counts: Counter[PagePart] = Counter()
     for member in system_series(view, pages):
         first = member.series.results[0]
         part = _part_with(first.run, first.conditions.transport, pages)
         for metric, statistic in (name for name in member.series.statistics() if may_have_groups(*name)):
-            found[part] += sum(len(cell.results) for cell in member.series.cells(metric, statistic).values() if cell.groups)
-    return +found
+            counts[part] += sum(len(cell.results) for cell in member.series.cells(metric, statistic).values() if cell.groups)
+    return +counts
 
 
 def _mark_words(name: str) -> Html:
     return join([tag("span", mark_of(name).sign, class_="tl-sign"), " ", mark_of(name).title])
 
 
-def _places(counts: Counter[PagePart]) -> Html:
+def _where(counts: Counter[PagePart]) -> Html:
     """Return the systems with their transports, each with its count and linked to its page."""
     by_system: dict[str, list[Html]] = {}
     for part, count in sorted(counts.items(), key=lambda item: (item[0].system, item[0].transport, item[0].others)):
-        shown = joined([("transport", part.transport), *part.others])
-        named = tag("a", shown, href=f"doc:{part.document}") if part.document else esc(shown)
+        name = joined([("transport", part.transport), *part.others])
+        named = tag("a", name, href=f"doc:{part.document}") if part.document else esc(name)
         by_system.setdefault(part.system, []).append(join([named, "\u00a0(", count_of(count), ")"]))
-    return join([tag("div", f"{system}: ", tag("span", join(found, ", ")), class_="tl-wraps") for system, found in by_system.items()])
+    return join([tag("div", f"{system}: ", tag("span", join(links, ", ")), class_="tl-wraps") for system, links in by_system.items()])
 
 
 def metrics_table() -> Html:
@@ -104,13 +105,13 @@ def conditions_table() -> Html:
 
 
 def statistics_table() -> Html:
-    """Return the kinds of numbers that pages show besides the values of runs."""
+    """Return a table of the kinds of numbers that are not values of runs."""
     rows = [[statistic.name, tag("code", name), statistic.sentence] for name, statistic in STATISTICS.items()]
     return plain_table("Statistics", ("statistic", "class of its element", "meaning"), rows)
 
 
 def definitions_table() -> Html:
-    """Return the definitions of metrics by tool: where the clock starts and stops, and what is counted."""
+    """Return the definitions of metrics by tool: when the clock starts and stops, and what is counted."""
     from tacholog.formats.registry import formats
 
     rows = [
@@ -122,14 +123,14 @@ def definitions_table() -> Html:
 
 
 def shared_conditions(view: View) -> Html:
-    """Return the conditions that all numbers of a view share. Those that differ are named; the labels of the series show them."""
-    found = conditions_among(view.summaries())
+    """Return the conditions of a view. Values that differ are listed; the labels of the series show which series has which."""
+    all_conditions = conditions_among(view.summaries())
     pairs: list[tuple[str, object]] = []
     for name in (name for name in CONDITIONS if name in SHOWN_CONDITIONS):
-        values = {getattr(conditions, name) for conditions in found}
+        values = {getattr(conditions, name) for conditions in all_conditions}
         if len(values) > 1:
-            known = [*sorted({words(name, value) for value in values if value is not None}), *([NOT_STATED] if None in values else [])]
-            pairs.append((title(name), tag("em", f"differs: {'; '.join(known)}")))
+            stated_values = [*sorted({words(name, value) for value in values if value is not None}), *([NOT_STATED] if None in values else [])]
+            pairs.append((title(name), tag("em", f"differs: {'; '.join(stated_values)}")))
         elif values:
             value = next(iter(values))
             pairs.append((title(name), words(name, value) if value is not None else null()))
@@ -142,8 +143,8 @@ def _labels_of_all(view: View) -> Iterator[tuple[str, object]]:
     texts = dict.fromkeys(run.labels for run in view.runs.values())
     for field in label_fields(texts):
         values = {labels_of(text).get(field) for text in texts}
-        known = [*sorted(value for value in values if value is not None), *([NOT_STATED] if None in values else [])]
-        yield condition_name(field), known[0] if len(known) == 1 else tag("em", f"differs: {'; '.join(known)}")
+        stated_values = [*sorted(value for value in values if value is not None), *([NOT_STATED] if None in values else [])]
+        yield condition_name(field), stated_values[0] if len(stated_values) == 1 else tag("em", f"differs: {'; '.join(stated_values)}")
 
 
 def _unit_words(unit: str) -> str:
@@ -151,7 +152,7 @@ def _unit_words(unit: str) -> str:
 
 
 def schema_table() -> Html:
-    """Return the columns, their kinds and their meanings as a table, which a phone folds: it is four screens high there."""
+    """Return a table of the columns of exported tables. Phones fold it, because it is four screens high there."""
     rows = [[tag("code", name), column.kind, _with_code(column.meaning)] for name, column in OFFERED.items()]
     table = plain_table("Columns", ("column", "kind", "meaning"), rows, class_="tl-compact")
     summary = tag("summary", count_of(len(rows)), " columns")
@@ -159,7 +160,7 @@ def schema_table() -> Html:
 
 
 def _with_code(text: str) -> Html:
-    """Return text whose odd pieces between backticks are code."""
+    """Return text in which the pieces between backticks are code."""
     return join(tag("code", piece) if index % 2 else piece for index, piece in enumerate(text.split("`")))
 
 

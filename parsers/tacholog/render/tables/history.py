@@ -1,4 +1,7 @@
-"""The history of a metric as tables, one a system: a line a row, a column a release, and below each value the verdict of the comparison."""
+"""The history of a metric: a table for each system, with a row for each line and a column for each release.
+
+Below each value stands the verdict of the comparison with the release before it.
+"""
 
 from __future__ import annotations
 
@@ -44,75 +47,75 @@ _SHORT: Mapping[Verdict, str] = {
 }
 _WITH_INTERVAL = ("worse", "better", "no_change", "inconclusive")
 _WIDTH, _HEIGHT, _ROOM = 140, 34, 6
-_LEAST_SHOWN = 0.001  # a probability below it is shown as less than this
+_LEAST_SHOWN = 0.001  # a smaller probability is shown as less than this
 
 
 class FindLink(Protocol):
-    """The link to a value of a release of a system; ``runs`` are the values of the runs that the row rests on."""
+    """A function that returns the link to a value of a release of a system."""
 
     def __call__(self, system: str, release: str, key: RowKey, value: float, runs: Sequence[float] = (), /) -> str | None:
-        """Return the link; nothing where no run has the value."""
+        """Return the link; ``None`` if no run has the value. ``runs`` are the values of the runs behind the row."""
 
 
 def link_finder(view: View, links: Links) -> FindLink:
-    """Say where values stand: the line of the run of that release which has that value; nothing where a value is none of a run.
+    """Return a function that finds the link from a value to the log line of the run that has this value.
 
-    Of several runs that have it, it is one of those that the row rests on, and one of a control only if no other one has it.
-    Series have their numbers by row already. To put all numbers of all releases in such an order again took longer than to show the histories.
+    If several runs have the value, runs behind the row come first, and runs of a control come last.
+    The search uses `Series`, which have their numbers by row already: sorting all numbers of all releases again took longer than the histories.
     """
     series: dict[tuple[str, str, object], list[Series]] = {}
-    for one in system_series(view, PageIndex()):
-        series.setdefault((one.system, one.transport, dict(one.series.key)["release"]), []).append(one.series)
-    places = {run: place for place, run in enumerate(view.runs)}
+    for member in system_series(view, PageIndex()):
+        series.setdefault((member.system, member.transport, dict(member.series.key)["release"]), []).append(member.series)
+    run_order = {run: index for index, run in enumerate(view.runs)}
 
     def find(system: str, release: str, key: RowKey, value: float, runs: Sequence[float] = ()) -> str | None:
         labels = [(field, label) for field, label in key.apart if is_label(field)]
-        whose = (system, key.transport)
-        there = [
+        names = (system, key.transport)
+        candidates = [
             result
             for member in series.get((system, key.transport or NOT_STATED, release), ())
             for cell in [member.cells(key.metric, key.statistic).get(key.payload_bytes)]
             for result in (cell.results if cell else ())
-            if (result.run.system, result.conditions.transport) == whose and _has_labels(result, labels)
+            if (result.run.system, result.conditions.transport) == names and _has_labels(result, labels)
         ]
-        found = of_these_runs(there, value, runs)
-        found = [one for one in found if not is_of_control(one)] or found
-        return links.to_line(_first(found, places, view)) if found else None
+        matches = of_these_runs(candidates, value, runs)
+        matches = [member for member in matches if not is_of_control(member)] or matches
+        return links.to_line(_first(matches, run_order, view)) if matches else None
 
     return find
 
 
-def _first(found: Sequence[ResultRow], places: Mapping[str, int], view: View) -> ResultRow:
-    """Return the number that comes first: of two series, the numbers of one may come before those of the other, or among them."""
-    run = min((result.run.run for result in found), key=places.__getitem__)
-    of_run = {id(result): result for result in found if result.run.run == run}
+def _first(matches: Sequence[ResultRow], run_order: Mapping[str, int], view: View) -> ResultRow:
+    """Return the first match in the order of the view. The numbers of two series may be mixed in it, so the order of the series does not help."""
+    run = min((result.run.run for result in matches), key=run_order.__getitem__)
+    of_run = {id(result): result for result in matches if result.run.run == run}
     return next(result for result in (of_run.values() if len(of_run) == 1 else view.by_run[run]) if id(result) in of_run)
 
 
 def _has_labels(result: ResultRow, labels: Iterable[tuple[str, str | None]]) -> bool:
-    given = labels_of(result.run.labels)
-    return all(given.get(field) == label for field, label in labels)
+    run_labels = labels_of(result.run.labels)
+    return all(run_labels.get(field) == label for field, label in labels)
 
 
 def _nowhere(_system: str, _release: str, _key: RowKey, _value: float, _runs: Sequence[float] = (), /) -> None:
-    """Find nothing, where there are no pages of logs."""
+    """Find no link, because there are no pages of logs."""
 
 
 def history(runs: Sequence[RunRow], metric: str, statistic: str, compare: Compare, pages: Iterable[str], find: FindLink = _nowhere) -> Html:
-    """The tables of a metric, one a system with at least two releases; ``find`` says where a value of a release stands."""
+    """Return the tables of a metric: one for each system with at least two releases. ``find`` returns the link to a value."""
     return tables_of(histories(runs, metric, statistic, compare), runs, pages, find)
 
 
-def tables_of(found: Mapping[str, SystemHistory], runs: Collection[RunRow], pages: Iterable[str], find: FindLink) -> Html:
-    """The tables of a metric whose histories are known."""
-    known = set(pages)
-    documents = {pair: page for pair, page in diff_documents(runs).items() if page in known}
+def tables_of(by_system: Mapping[str, SystemHistory], runs: Collection[RunRow], pages: Iterable[str], find: FindLink) -> Html:
+    """Return the tables of a metric for histories that are computed already."""
+    page_names = set(pages)
+    documents = {pair: page for pair, page in diff_documents(runs).items() if page in page_names}
     parts: list[object] = []
-    for system, one in found.items():
+    for system, history in by_system.items():
         parts += [
             tag("p", tag("b", system), class_="lead"),
-            *_tables(system, one, documents, find),
-            *list_of_changes(one.changes, one.releases),
+            *_tables(system, history, documents, find),
+            *list_of_changes(history.changes, history.releases),
         ]
     return tag("div", *parts, tag("p", _LEGEND, class_="says stat-evidence"), class_="tl-diff") if parts else NOTHING
 
@@ -130,16 +133,16 @@ _LEGEND = (
 )
 
 
-def _tables(system: str, found: SystemHistory, pages: Mapping[tuple[str, str, str], str], find: FindLink) -> Iterator[Html]:
-    """Yield the table of the lines that go over several releases, and folded below it that of the others: they have no history to show."""
-    whole = [line for line in found.lines if len(line.points) > 1]
-    alone = [line for line in found.lines if len(line.points) <= 1]
-    if whole:
-        yield _table(system, found.releases, whole, found.changes, pages, find)
-    if alone:
-        table = _table(system, found.releases, alone, (), pages, find, more=", rows of one release only" if whole else "")
-        summary = tag("summary", count_of(len(alone)), f" row{'s' if len(alone) > 1 else ''} of one release only")
-        yield tag("details", summary, table, class_="alone") if whole else table
+def _tables(system: str, history: SystemHistory, pages: Mapping[tuple[str, str, str], str], find: FindLink) -> Iterator[Html]:
+    """Yield the table of the lines with several releases, and below it, folded, the table of the lines with one release, which have no history."""
+    long = [line for line in history.lines if len(line.points) > 1]
+    short = [line for line in history.lines if len(line.points) <= 1]
+    if long:
+        yield _table(system, history.releases, long, history.changes, pages, find)
+    if short:
+        table = _table(system, history.releases, short, (), pages, find, more=", rows of one release only" if long else "")
+        summary = tag("summary", count_of(len(short)), f" row{'s' if len(short) > 1 else ''} of one release only")
+        yield tag("details", summary, table, class_="alone") if long else table
 
 
 def _table(
@@ -155,9 +158,9 @@ def _table(
     heads = [TableColumn("Row"), TableColumn("Trend")]
     for before, name in zip([None, *names], names, strict=False):
         page = pages.get((system, before, name)) if before is not None else None
-        shown = tag("a", name, href=f"doc:{page}", title=f"All of {before} against {name}") if page else name
-        heads.append(TableColumn(shown, class_="n"))
-    bodies = list(_bodies(names, lines, changes, functools.partial(_place, find, system)))
+        heading = tag("a", name, href=f"doc:{page}", title=f"All of {before} against {name}") if page else name
+        heads.append(TableColumn(heading, class_="n"))
+    bodies = list(_bodies(names, lines, changes, functools.partial(_value_link, find, system)))
     return scroller(Table(f"History of {system}{more}", heads, bodies, "history"), "scroll", tools=False)
 
 
@@ -167,12 +170,12 @@ def _bodies(
     changes: Sequence[HistoryChange],
     find: Callable[[RowKey, str, HistoryPoint], str | None],
 ) -> Iterator[list[TableRow]]:
-    """Yield the lines of a system. Lines that begin for the same reason stand together below it."""
+    """Yield the rows of a system, in groups. Lines that begin anew for the same reason form a group below this reason."""
     by_reason: dict[str | None, list[HistoryLine]] = {None: []}
     for line in lines:
         by_reason.setdefault(why_it_begins(line), []).append(line)
     for reason, members in by_reason.items():
-        rows = [_row(line, names, functools.partial(find, line.key), [one for one in changes if one.line is line]) for line in members]
+        rows = [_row(line, names, functools.partial(find, line.key), [change for change in changes if change.line is line]) for line in members]
         if reason:
             title = tag("span", reason[:1].upper() + reason[1:])
             rows.insert(0, TableRow([TableCell(title, class_="stat-evidence", scope="rowgroup", span=len(names) + 2)], "anew"))
@@ -180,15 +183,15 @@ def _bodies(
             yield rows
 
 
-def _place(find: FindLink, system: str, key: RowKey, release: str, point: HistoryPoint) -> str | None:
+def _value_link(find: FindLink, system: str, key: RowKey, release: str, point: HistoryPoint) -> str | None:
     return find(system, release, key, point.value, point.runs)
 
 
 def _row(line: HistoryLine, names: Sequence[str], find: Callable[[str, HistoryPoint], str | None], changes: Sequence[HistoryChange]) -> TableRow:
-    at = {point.release: point for point in line.points}
+    points = {point.release: point for point in line.points}
     name = head(row_name(line.key).partition(", ")[2])  # the page says which metric
-    links = {release: find(names[release], point) for release, point in at.items()}
-    cells = (_cell(at.get(release), line.key, links.get(release)) for release in range(len(names)))
+    links = {release: find(names[release], point) for release, point in points.items()}
+    cells = (_cell(points.get(release), line.key, links.get(release)) for release in range(len(names)))
     return TableRow([name, TableCell(_trend(line, len(names), changes)), *cells])
 
 
@@ -209,54 +212,55 @@ def _marker(row: ComparisonRow) -> Html:
 
 
 def _trend(line: HistoryLine, releases: int, changes: Sequence[HistoryChange] = ()) -> Html:
-    """The line, drawn over the releases, with the sign of each verdict. A thin vertical line is the range of a release's runs.
+    """Return a drawing of a line over the releases, with the sign of each verdict. A thin vertical line is the range of a release's runs.
 
-    Where the line has steps, a dashed line shows the levels between them.
+    If the line has steps, a dashed line shows the levels between them.
     """
     if len(line.points) < 2 or min(point.value for point in line.points) <= 0:  # noqa: PLR2004 - a line takes two
         return NOTHING
     scale = _Scale(line, releases)
-    places = [(scale.x(point.release), scale.y(point.value)) for point in line.points]
-    path = "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
-    dots = [_dot(x, y, point.row.verdict if point.row else None) for (x, y), point in zip(places, line.points, strict=True)]
+    coordinates = [(scale.x(point.release), scale.y(point.value)) for point in line.points]
+    path = "M" + "L".join(f"{x:g} {y:g}" for x, y in coordinates)
+    dots = [_dot(x, y, point.row.verdict if point.row else None) for (x, y), point in zip(coordinates, line.points, strict=True)]
     ranges = [
         f"M{scale.x(point.release):g} {scale.y(min(point.runs)):g}V{scale.y(max(point.runs)):g}" for point in line.points if len(point.runs) > 1
     ]
     spread = [tag("path", d="".join(ranges), class_="spread")] if ranges else []
-    title = tag("title", join([f"{row_name(line.key)}: {len(places)} releases"]))
-    levels = [tag("path", d=_levels(line, places, changes), class_="levels", stroke_dasharray="3 2")] if changes else []
+    title = tag("title", join([f"{row_name(line.key)}: {len(coordinates)} releases"]))
+    levels = [tag("path", d=_levels(line, coordinates, changes), class_="levels", stroke_dasharray="3 2")] if changes else []
     return tag("svg", title, tag("path", d=path), *spread, *levels, *dots, class_="trend", viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img")
 
 
-def _levels(line: HistoryLine, places: Sequence[tuple[float, float]], changes: Sequence[HistoryChange]) -> str:
-    """The path of the levels between steps, each at the mean height of its points; a drift is one straight line."""
-    starts = [place for place, point in enumerate(line.points) if any(one.kind == "step" and one.release == point.release for one in changes)]
-    drift = next((one for one in changes if one.kind == "drift"), None)
+def _levels(line: HistoryLine, coordinates: Sequence[tuple[float, float]], changes: Sequence[HistoryChange]) -> str:
+    """Return the path of the levels between steps, each at the mean height of its points. A drift is one straight line."""
+    step_releases = {change.release for change in changes if change.kind == "step"}
+    starts = [index for index, point in enumerate(line.points) if point.release in step_releases]
+    drift = next((change for change in changes if change.kind == "drift"), None)
     if drift is not None:
-        ends = [place for place, point in enumerate(line.points) if point.release in (drift.before, drift.release)]
-        parts = [places[: ends[0] + 1], places[ends[1] :]]
+        ends = [index for index, point in enumerate(line.points) if point.release in (drift.before, drift.release)]
+        parts = [coordinates[: ends[0] + 1], coordinates[ends[1] :]]
         heights = [sum(y for _, y in part) / len(part) for part in parts]
-        (left, _), (right, _) = places[ends[0]], places[ends[1]]
-        return f"M{places[0][0]:g} {heights[0]:.1f}H{left:g}L{right:g} {heights[1]:.1f}H{places[-1][0]:g}"
-    stretches = [places[first:last] for first, last in pairwise([0, *starts, len(places)])]
+        (left, _), (right, _) = coordinates[ends[0]], coordinates[ends[1]]
+        return f"M{coordinates[0][0]:g} {heights[0]:.1f}H{left:g}L{right:g} {heights[1]:.1f}H{coordinates[-1][0]:g}"
+    stretches = [coordinates[first:last] for first, last in pairwise([0, *starts, len(coordinates)])]
     return "".join(f"M{part[0][0]:g} {sum(y for _, y in part) / len(part):.1f}H{part[-1][0]:g}" for part in stretches)
 
 
 def list_of_changes(changes: Sequence[HistoryChange], names: Sequence[str]) -> list[Html]:
-    """What changed, when, and how sure: a list of all steps and drifts; nothing if there are none."""
+    """Return a list of all steps and drifts, each with its time, its size and its certainty; nothing if there are none."""
     if not changes:
         return []
-    items = [tag("li", tag("b", f"{change_time(one, names)}: "), change_words(one)) for one in changes]
+    items = [tag("li", tag("b", f"{change_time(change, names)}: "), change_words(change)) for change in changes]
     return [tag("p", f"Steps and drifts over all releases ({len(changes)}):"), tag("ul", *items, class_="changes")]
 
 
 def change_time(change: HistoryChange, names: Sequence[str]) -> str:
-    """Since which release, or between which releases, something changed."""
+    """Return the release of a step, or the two releases between which a drift happened."""
     return names[change.release] if change.kind == "step" else f"{names[change.before]} to {names[change.release]}"
 
 
 def change_words(change: HistoryChange) -> str:
-    """A step or a drift in words: what changed, how much, how sure, and by what."""
+    """Return a step or a drift in words: row, size, certainty and possible reason."""
     ends = sorted(abs(end - 1) for end in (change.low, change.high))
     how = f"{words.percent(ends[0])} to {words.percent(ends[1])}" if (change.low > 1) == (change.high > 1) else "or none"
     sure = f"at most {change.p:.1%}" if change.p >= _LEAST_SHOWN else f"less than {_LEAST_SHOWN:.1%}"
@@ -266,12 +270,12 @@ def change_words(change: HistoryChange) -> str:
 
 
 def change_title(change: HistoryChange) -> str:
-    """A step or a drift in few words: the whole name of the row, and how much it changed."""
+    """Return a step or a drift in few words: the full name of the row, and the size of the change."""
     return f"{row_name(change.line.key)} {_size_of(change)}{_judged(change)}"
 
 
 def _size_of(change: HistoryChange) -> str:
-    """``rose by 4.1 %``."""
+    """Return the size of a change, such as ``rose by 4.1 %``."""
     return f"{'rose' if change.ratio > 1 else 'fell'} by {words.percent(abs(change.ratio - 1))}"
 
 
@@ -281,13 +285,13 @@ def _judged(change: HistoryChange) -> str:
 
 
 def _dot(x: float, y: float, verdict: Verdict | None) -> Html:
-    """A release: the sign of its verdict where a test found a change, else a dot."""
+    """Return the mark of a release: the sign of its verdict if a test found a change, otherwise a dot."""
     path = path_of(verdict, x, y) if verdict in ("worse", "better") else None
     return tag("path", d=path, class_=f"sign {verdict}") if path else tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=2.5, class_="dot")
 
 
 class _Scale:
-    """Where releases and values stand in a trend: all runs fit, and at least 10 % are high, so that noise does not look like a mountain."""
+    """The scales of a trend. All runs fit, and the height is at least 10 %, so that noise does not look like a large change."""
 
     def __init__(self, line: HistoryLine, releases: int) -> None:
         logs = [math.log(value) for point in line.points for value in (point.value, *point.runs) if value > 0]
@@ -296,17 +300,17 @@ class _Scale:
         self.last = max(releases - 1, 1)
 
     def x(self, release: int) -> float:
-        """Return where a release stands."""
+        """Return the horizontal position of a release."""
         return round(_ROOM + (_WIDTH - 2 * _ROOM) * release / self.last, 1)
 
     def y(self, value: float) -> float:
-        """Return the height of a value; one that a logarithm does not have stands at the bottom."""
+        """Return the vertical position of a value. A value without a logarithm is at the bottom."""
         share = (math.log(value) - self.middle) / self.span if value > 0 else -0.5
         return round(_HEIGHT / 2 - (_HEIGHT - 2 * _ROOM) * share, 1)
 
 
 def why_it_begins(line: HistoryLine) -> str | None:
-    """Why a line begins anew; nothing if the release before has no such row under any conditions."""
+    """Return why a line begins anew; ``None`` if the release before it has no such row under any conditions."""
     if line.other_runs_of is not None:
         return f"other runs of {line.other_runs_of} than before"
     row = line.begun_by
@@ -314,9 +318,10 @@ def why_it_begins(line: HistoryLine) -> str | None:
         return None
     machine = other_machine(row)
     if machine is not None and row.old and row.new and row.verdict != "not_comparable":
-        known = machine.old is not None and machine.new is not None
-        what = "another machine with the same stated hardware" if known else "whether it is the same machine is not known"
+        both_known = machine.old is not None and machine.new is not None
+        what = "another machine with the same stated hardware" if both_known else "whether it is the same machine is not known"
         return f"{what}: {machine.old or NOT_STATED} -> {machine.new or NOT_STATED}"
-    codes = row.reasons if row.verdict == "not_comparable" else tuple(one.field for one in row.differences if one.field != "host")
+    differing = tuple(difference.field for difference in row.differences if difference.field != "host")
+    codes = row.reasons if row.verdict == "not_comparable" else differing
     reasons = "; ".join(words.reason(row, code) for code in codes)
     return f"another machine: {reasons}" if _HARDWARE & set(codes) else reasons or None

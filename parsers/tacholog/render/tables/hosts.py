@@ -1,4 +1,4 @@
-"""Machines on a page: one as a card of its properties, or several side by side with what differs. Both say what nobody states."""
+"""Machines on a page: one as a card of its properties, or several side by side. Both show which expected properties are not stated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tacholog.view.views import View
 
 SECTIONS = ("cpu", "memory", "storage", "network", "system")
 _TITLES = {"cpu": "Processor", "memory": "Memory", "storage": "Storage", "network": "Network", "system": "System"}
-# Properties that matter for every measurement; each with a pattern for the names that host files give it.
+# Properties that matter for every measurement. Each has a pattern for its names in host files.
 _EXPECTED: dict[str, tuple[tuple[str, str], ...]] = {
     "cpu": (("model", "model|name|processor"), ("cores", "core|cpus|threads"), ("governor", "governor"), ("turbo", "turbo|boost")),
     "memory": (("size", "size|total|bytes|memory"), ("channels and speed", "channel|speed|type")),
@@ -52,8 +52,8 @@ def host_anchor(host_id: str) -> str:
 def missing(section: str, properties: dict[str, str]) -> list[str]:
     """Return the expected properties of a section that are not stated."""
     # Values count too: "Intel 710, 10 Gbit/s" states a link speed under another name.
-    stated = " ".join([*properties, *properties.values()]).lower()
-    return [title for title, pattern in _EXPECTED.get(section, ()) if not re.search(rf"(?:\b|_)(?:{pattern})", stated)]
+    text = " ".join([*properties, *properties.values()]).lower()
+    return [title for title, pattern in _EXPECTED.get(section, ()) if not re.search(rf"(?:\b|_)(?:{pattern})", text)]
 
 
 class _Machine(msgspec.Struct, frozen=True):
@@ -64,15 +64,15 @@ class _Machine(msgspec.Struct, frozen=True):
     runs: tuple[RunRow, ...]
 
     def properties(self, section: str) -> Mapping[str, str]:
-        """Return what is stated of a section."""
-        found: Mapping[str, str] = getattr(self.host, section)
-        return found
+        """Return the properties of a section."""
+        section_properties: Mapping[str, str] = getattr(self.host, section)
+        return section_properties
 
 
 def machines_side_by_side(view: View) -> Html:
-    """Return the machines that have runs: one column a machine, one row a property.
+    """Return the machines that have runs, with a column for each machine and a row for each property.
 
-    Machines that this project's tool has read and machines that documents describe have tables of their own: they state different things.
+    Machines that our tool has read and machines that documents describe are in separate tables, because they state different properties.
     """
     by_host: dict[str, list[RunRow]] = {}
     for run in view.runs.values():
@@ -80,7 +80,7 @@ def machines_side_by_side(view: View) -> Html:
             by_host.setdefault(str(run.host), []).append(run)
     machines = [_Machine(name, view.hosts[name], tuple(runs)) for name, runs in by_host.items()]
     machines.sort(key=lambda machine: (-len(machine.runs), machine.id))
-    groups = [(title, [one for one in machines if one.host.published == published]) for title, published in _GROUPS]
+    groups = [(title, [machine for machine in machines if machine.host.published == published]) for title, published in _GROUPS]
     return join(_side_by_side(title, members, alone=len(members) == len(machines)) for title, members in groups if members)
 
 
@@ -100,7 +100,7 @@ def _side_by_side(title: str, machines: Sequence[_Machine], *, alone: bool) -> H
 
 
 def _head(machine: _Machine) -> TableColumn:
-    """Return the head of a column: the name of the machine, and beside it what a reader must know of it."""
+    """Return the head of a column: the name of the machine, with warnings, its kind and the source of the properties."""
     host = machine.host
     warning = caveats(host, machine.runs)
     parts = [tag("span", host.name, class_="tl-name"), tag("code", machine.id)]
@@ -111,18 +111,18 @@ def _head(machine: _Machine) -> TableColumn:
 
 
 def _body(section: str, machines: Sequence[_Machine]) -> list[TableRow]:
-    """Return the rows of a section: the properties that any machine states, then those that matter and that none states."""
+    """Return the rows of a section: the properties that any machine states, then the expected properties that no machine states."""
     names = dict.fromkeys(name for machine in machines for name in machine.properties(section))
     if not names:
         return []
-    stated = {f"{place} {name}": value for place, machine in enumerate(machines) for name, value in machine.properties(section).items()}
+    all_properties = {f"{index} {name}": value for index, machine in enumerate(machines) for name, value in machine.properties(section).items()}
     title = TableCell(_TITLES[section], class_="tl-section", scope="rowgroup", span=len(machines) + 1)
     rows = [_row(name.replace("_", " "), [machine.properties(section).get(name) for machine in machines]) for name in names]
-    return [TableRow([title]), *rows, *(_row(gap, [None] * len(machines)) for gap in missing(section, stated))]
+    return [TableRow([title]), *rows, *(_row(gap, [None] * len(machines)) for gap in missing(section, all_properties))]
 
 
 def _row(name: str, values: Sequence[str | None]) -> TableRow:
-    """Return a property of all machines. A sign says that they differ, not only a colour."""
+    """Return the row of a property. A sign, not only a colour, marks that the machines differ."""
     differs = len(set(values)) > 1
     sign = tag("span", _DIFFERS, class_="tl-differs-sign", title="The machines differ") if differs else NOTHING
     cells = [TableCell(null() if value is None else visible(value)) for value in values]

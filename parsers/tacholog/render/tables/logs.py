@@ -1,4 +1,4 @@
-"""Runs and their logs: what is known of each, what could not be read, and which file is offered for download."""
+"""Runs and their logs: the facts of each, the problems in reading them, and the files for download."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from tacholog.view.results import LogRow, ProblemRow, RunRow
 from tacholog.view.views import View, differing_labels, manifest_of
 
 _SHA_SHOWN = 12
-RUNS_AT_ONCE = 20  # on a page that can fold the others; a row has some 20 elements
-_FEW = 5  # more than that are not worth a click
+RUNS_AT_ONCE = 20  # runs on a page that can fold the others; a row has about 20 elements
+_FEW = 5  # so few further runs are not folded, because a click would cost more
 _MOST_PROBLEMS = 500
 _REDACTED = (
     "This log is redacted, here and in the file for download. Pseudonyms such as host-3fa94c and user-1 stand for names, […] for words that are not "
@@ -34,41 +34,43 @@ _REDACTED = (
 
 
 class OfferedLog(NamedTuple):
-    """The file that a site offers for a log: its SHA-256, whether it can be read, and which lines are withheld, in words."""
+    """The file that a site offers for a log: its SHA-256, whether it is readable, and a sentence on withheld lines."""
 
     sha256: str
     is_readable: bool = True
     withheld: str = ""
 
 
-FindOfferedLog = Callable[[RunRow, LogRow], OfferedLog]  # looks the file up: nothing in this room reads files
-MoveRowsOut = Callable[[str, Html], Html]  # takes the end of a list, in words and as HTML, out of the page, and returns what leads to it
+FindOfferedLog = Callable[[RunRow, LogRow], OfferedLog]  # a function of the caller, because this package reads no files
+MoveRowsOut = Callable[[str, Html], Html]  # moves the end of a list (title, HTML) out of the page, and returns the link to it
 
 
-def runs_table(view: View, links: Links, offer: FindOfferedLog, rest: MoveRowsOut | None = None) -> Html:
-    """Return every run with its logs: when and where it was made, how it ended, and the SHA-256 of each log.
+def runs_table(view: View, links: Links, find_log: FindOfferedLog, move_rows_out: MoveRowsOut | None = None) -> Html:
+    """Return a table of all runs with their logs: start, machine, status, and the SHA-256 of each log.
 
-    ``rest`` takes all but the first runs out of the page.
+    ``find_log`` returns the offered file of a log. ``move_rows_out`` moves all but the first runs to another page.
     """
     rows, builds = [], any(run.build for run in view.runs.values())
     labels = differing_labels(view.runs.values())
     for run in view.runs.values():
         logs = view.logs_of.get(run.run, ())
         processes = {entry.file: entry.process for entry in manifest.logs} if (manifest := manifest_of(run)) else {}
-        files = [tag("div", _log_link(run.run, log.log, links), *_process(processes.get(log.log)), *_checksums(log, offer(run, log))) for log in logs]
-        shown = tag("code", _manifest_link(run.run, links), class_="tl-run")
+        files = [
+            tag("div", _log_link(run.run, log.log, links), *_process(processes.get(log.log)), *_checksums(log, find_log(run, log))) for log in logs
+        ]
+        run_name = tag("code", _manifest_link(run.run, links), class_="tl-run")
         built = [build_words(run.build) if run.build else null()] if builds else []
         ended = _status(run.status, run.reason)
-        given = labels_of(run.labels)
-        labelled = [given.get(field) or null() for field in labels]
-        rows.append([shown, *labelled, badge(published=run.published), _when(run.start_time), *built, run.host or null(), ended, join(files)])
+        run_labels = labels_of(run.labels)
+        labelled = [run_labels.get(field) or null() for field in labels]
+        rows.append([run_name, *labelled, badge(published=run.published), _when(run.start_time), *built, run.host or null(), ended, join(files)])
     head = ("build",) if builds else ()
     heads = ("run", *map(label_name, labels), "kind", "started", *head, "host", "status", "raw log and its SHA-256")
-    first = RUNS_AT_ONCE if rest and len(rows) > RUNS_AT_ONCE + _FEW else 0
+    first = RUNS_AT_ONCE if move_rows_out and len(rows) > RUNS_AT_ONCE + _FEW else 0
     listed, more = first_rows(rows[first:], "runs", "the CSV file of this page names all")
-    if rest is None or not first:
+    if move_rows_out is None or not first:
         return plain_table("Runs", heads, listed) + more
-    return plain_table("Runs", heads, rows[:first]) + rest(f"{len(rows) - first} more runs", plain_table("More runs", heads, listed) + more)
+    return plain_table("Runs", heads, rows[:first]) + move_rows_out(f"{len(rows) - first} more runs", plain_table("More runs", heads, listed) + more)
 
 
 def _process(name: str | None) -> Iterator[Html]:
@@ -78,7 +80,7 @@ def _process(name: str | None) -> Iterator[Html]:
 
 
 def _checksums(log: LogRow, offered: OfferedLog) -> Iterator[Html]:
-    """Yield the SHA-256 of a log and, if the log is redacted, of the file that is offered: readers can only check the latter."""
+    """Yield the SHA-256 of a log and, if the log is redacted, of the offered file, which is the only one that readers can check."""
     yield tag("code", (log.sha256 or "")[:_SHA_SHOWN], title=f"SHA-256 of the log as it was read: {log.sha256}")
     if log.sha256 and offered.sha256 != log.sha256:
         title = f"SHA-256 of the redacted file that is offered: {offered.sha256}"
@@ -95,25 +97,25 @@ def raw_name(run: str, file: str) -> str:
 
 
 def raw_log_name(sha256: str) -> str:
-    """Return the address of a compressed raw log. It is the same in all sites that offer the same text."""
+    """Return the address of a compressed raw log. All sites that offer the same text have the same address."""
     return f"{RAW}/{sha256[:2]}/{sha256}.gz"
 
 
-def log_facts(view: View, run: str, log: str, offer: FindOfferedLog, documents: Collection[str] = ()) -> Html:
-    """Return the facts of one log, and a link to its raw file. The machine is linked if ``documents`` contains the page of machines."""
-    found = next((row for row in view.logs if row.run == run and row.log == log), None)
-    if found is None:
+def log_facts(view: View, run: str, log: str, find_log: FindOfferedLog, documents: Collection[str] = ()) -> Html:
+    """Return the facts of one log, with a link to its raw file. The machine is linked if ``documents`` contains the page of machines."""
+    log_row = next((row for row in view.logs if row.run == run and row.log == log), None)
+    if log_row is None:
         return NOTHING
-    offered = offer(view.runs[run], found)
-    is_redacted = bool(found.sha256) and offered.sha256 != found.sha256
+    offered = find_log(view.runs[run], log_row)
+    is_redacted = bool(log_row.sha256) and offered.sha256 != log_row.sha256
     pairs = [
         ("run", tag("code", tag("a", run, href=f"root:{raw_name(run, RUN_FILE)}", title="The run's manifest"))),
         ("machine", _machine(view, run, documents)),
         *_written_by(view.runs[run], log),
-        ("format", found.format or null()),
-        ("size", size(found.bytes) if found.bytes is not None else null()),
-        ("lines", str(found.lines) if found.lines is not None else null()),
-        ("SHA-256 of the original" if is_redacted else "SHA-256", tag("code", found.sha256 or NOT_STATED, class_="tl-sha")),
+        ("format", log_row.format or null()),
+        ("size", size(log_row.bytes) if log_row.bytes is not None else null()),
+        ("lines", str(log_row.lines) if log_row.lines is not None else null()),
+        ("SHA-256 of the original" if is_redacted else "SHA-256", tag("code", log_row.sha256 or NOT_STATED, class_="tl-sha")),
         *([("SHA-256 of the file offered here", tag("code", offered.sha256, class_="tl-sha"))] if is_redacted else []),
         ("raw file", _download(log, offered) if offered.is_readable and offered.sha256 else "cannot be read"),
     ]
@@ -131,7 +133,7 @@ def _download(log: str, offered: OfferedLog) -> Html:
 
 
 def _written_by(run: RunRow, log: str) -> Iterator[tuple[str, str]]:
-    """Yield the process that wrote a log, and whether it holds results, where the manifest of the run says it."""
+    """Yield the process that wrote a log, and whether the log contains results, if the manifest states them."""
     manifest = manifest_of(run)
     entry = next((entry for entry in manifest.logs if entry.file == log), None) if manifest else None
     if manifest is None or entry is None:
@@ -153,13 +155,13 @@ def _machine(view: View, run: str, documents: Collection[str]) -> Html:
 
 
 def problems_table(view: View, links: Links) -> Html:
-    """Return every line, log, manifest and folder that could not be read."""
+    """Return a table of all lines, logs, manifests and folders that could not be read."""
     if not view.problems:
         return tag("p", "All lines of all logs were recognised.")
     logs = {(log.run, log.log) for log in view.logs}
     rows = [
         [
-            _place(problem, links if (problem.run, problem.log) in logs else Links()),
+            _problem_link(problem, links if (problem.run, problem.log) in logs else Links()),
             tag("code", problem.run),
             problem.kind,
             problem.reason or "",
@@ -172,7 +174,7 @@ def problems_table(view: View, links: Links) -> Html:
 
 
 def bad_runs_table(view: View) -> Html:
-    """Return the runs that failed or were cut off, and the logs and folders that could not be read at all."""
+    """Return a table of the runs that failed or were interrupted, and of the logs and folders that could not be read at all."""
     bad = [run for run in view.runs.values() if run.status not in ("ok", None)]
     if not bad and not view.unread:
         return tag("p", "No run is known to have failed.")
@@ -187,13 +189,13 @@ def _log_link(run: str, log: str, links: Links) -> Html:
     return tag("a", log, href=link) if link else esc(log)
 
 
-def _place(problem: ProblemRow, links: Links) -> Html:
-    """Return the place of a problem as ``log:line``, linked if the log has a page."""
+def _problem_link(problem: ProblemRow, links: Links) -> Html:
+    """Return the position of a problem as ``log:line``, linked if the log has a page."""
     name = problem.log or NOT_STATED
     link = links.to_log(problem.run, name)
     line = f"#L{problem.line}" if problem.line else ""
-    shown = f"{name}:{problem.line}" if problem.line else name
-    return tag("a", shown, href=f"{link}{line}") if link else esc(shown)
+    position = f"{name}:{problem.line}" if problem.line else name
+    return tag("a", position, href=f"{link}{line}") if link else esc(position)
 
 
 def _when(start_time: str | None) -> Html | str:

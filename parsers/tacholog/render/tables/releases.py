@@ -1,4 +1,4 @@
-"""The table of releases: what was measured of each, and what changed since the one before."""
+"""The table of releases: the runs of each release, and the changes since the release before it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tacholog.view.numerals import NOT_STATED, grouped
 from tacholog.view.results import RunRow
 from tacholog.view.views import View, transport_of
 
-_MOST_RUNS = 200  # of a release that are listed
-Pages = Mapping[tuple[str, str, str], str]  # the page that compares two releases of a system
+_MOST_RUNS = 200  # listed runs of a release
+Pages = Mapping[tuple[str, str, str], str]  # the page of each comparison: (system, old release, new release)
 _NO_PAGES: Pages = {}
 
 
 class Release(msgspec.Struct, frozen=True):
-    """The runs of a system under one release. Runs without a release are together: both names are empty."""
+    """The runs of one release of a system. All runs without a release are one `Release` with empty names."""
 
     system: str
     name: str
@@ -37,19 +37,19 @@ class Release(msgspec.Struct, frozen=True):
 
 
 def releases_table(view: View, links: Links, compare: Compare | None = None, pages: Pages = _NO_PAGES) -> Html:
-    """Return one row for each release of each system, the newest first. Runs without a release are no release: a line below the table counts them.
+    """Return a table with a row for each release of each system, the newest first. Runs without a release are counted below the table.
 
     Args:
         view: the runs.
-        links: where the logs are.
-        compare: how to compare two releases of a system; without it the table says nothing on changes.
-        pages: the pages with these comparisons.
+        links: the addresses of the logs.
+        compare: compares two releases of a system; without it, the table shows no changes.
+        pages: the pages of these comparisons.
     """
     before = {(system, new): old for system, old, new in neighbours(view.runs.values())}
     heads = ["release", "measured", "machines", "runs"] + (["since the release before", "what moved most"] if compare else [])
     rows = []
-    found = releases(view)
-    for release in found:
+    all_releases = releases(view)
+    for release in all_releases:
         if not release.name:
             continue
         old = before.get((release.system, release.name))
@@ -58,69 +58,70 @@ def releases_table(view: View, links: Links, compare: Compare | None = None, pag
             row += [tag("span", "first release here", class_="tl-null"), ""]
         elif compare and old is not None:
             report = compare(release.system, old, release.name)
-            place = (release.system, old, release.name)
-            row += [_changes(report, pages.get(place)), _moved(report, pages.get(place), anchor_of(*place))]
+            pair = (release.system, old, release.name)
+            row += [_changes(report, pages.get(pair)), _largest_changes(report, pages.get(pair), anchor_of(*pair))]
         rows.append(row)
     table = plain_table("Releases", heads, rows) if rows else NOTHING
-    return join([table, *(_without_release(release, view, links) for release in found if not release.name)])
+    return join([table, *(_without_release(release, view, links) for release in all_releases if not release.name)])
 
 
 def _without_release(release: Release, view: View, links: Links) -> Html:
-    """Return a line on the runs that name no release: how many, of which systems, and each of them, folded."""
+    """Return a line on the runs without a release: their systems, their number, and, folded, a list of them."""
     systems = _listed(run.system or NOT_STATED for run in release.runs)
     line = tag("p", f"Runs without a release, of these systems: {systems}.", class_="tl-note stat-label")
     return join([line, _runs(release, view, links)])
 
 
 def releases(view: View) -> list[Release]:
-    """Return the releases of each system, the newest first. Systems with own runs come first: readers look for these."""
-    found: dict[tuple[str, str], list[RunRow]] = {}
+    """Return the releases of each system, the newest first. Systems with own runs come first, because readers look for them."""
+    runs_of: dict[tuple[str, str], list[RunRow]] = {}
     for run in view.runs.values():
-        found.setdefault((run.system or "" if run.release else "", run.release or ""), []).append(run)
-    order = {(system, name): place for system, names in releases_of(view.runs.values()).items() for place, name in enumerate(names)}
-    own = {system for (system, _), runs in found.items() if not all(run.published for run in runs)}
+        runs_of.setdefault((run.system or "" if run.release else "", run.release or ""), []).append(run)
+    order = {(system, name): index for system, names in releases_of(view.runs.values()).items() for index, name in enumerate(names)}
+    own_systems = {system for (system, _), runs in runs_of.items() if not all(run.published for run in runs)}
 
     def rank(which: tuple[str, str]) -> tuple[object, ...]:
         system, name = which
-        return not name, system not in own, system.lower(), system, -order.get(which, 0)
+        return not name, system not in own_systems, system.lower(), system, -order.get(which, 0)
 
-    return [Release(*which, tuple(found[which])) for which in sorted(found, key=rank)]
+    return [Release(*which, tuple(runs_of[which])) for which in sorted(runs_of, key=rank)]
 
 
 def _name(release: Release) -> Html:
     kinds = sorted({run.published for run in release.runs})
-    # A name that begins with its system, as that of a published document does, need not say it twice.
+    # The name of a release may contain the system already, as in published documents.
     system = tag("span", release.system, class_="tl-of") if release.system.lower() not in release.name.lower() else NOTHING
     return join([release.name, system, *(badge(published=published) for published in kinds)], " ")
 
 
 def _changes(comparison: Comparison, page: str | None) -> Html:
-    """Return how many rows got which verdict, with a link to the comparison."""
+    """Return the number of rows with each verdict, with a link to the comparison."""
     title = f"{comparison.old.name} \u2192 {comparison.new.name}"
     link = tag("a", title, href=f"doc:{page}") if page else title
     counts = buttons(comparison)
-    items = [tag("li", swatch(one.anchor), tag("b", one.number), f" {one.words.lower()}", class_=one.style) for one in counts]
-    apart = apart_words(comparison)
-    items += [tag("li", f"{apart}." if not counts else f"{sum(comparison.counts[verdict] for verdict in APART)} do not compare")] if apart else []
+    items = [tag("li", swatch(button.anchor), tag("b", button.number), f" {button.words.lower()}", class_=button.style) for button in counts]
+    not_compared = apart_words(comparison)
+    if not_compared:
+        items.append(tag("li", f"{sum(comparison.counts[verdict] for verdict in APART)} do not compare" if counts else f"{not_compared}."))
     counted = tag("ul", *items, class_="counts stat-count") if items else NOTHING
     return tag("div", tag("div", link, class_="stat-label"), counted, class_="tl-diff tl-wraps")
 
 
-def _moved(comparison: Comparison, page: str | None, anchor: str) -> Html:
-    """Return the rows that moved most, each with a link to the rows of its verdict."""
-    found = moved_most(comparison)
-    if not found:
+def _largest_changes(comparison: Comparison, page: str | None, anchor: str) -> Html:
+    """Return the rows with the largest changes, each with a link to the rows of its verdict."""
+    changes = moved_most(comparison)
+    if not changes:
         tested = any(row.p_adjusted is not None for row in comparison.rows)
         words = "nothing that a test could show" if tested else "nothing beyond the band" if comparison.counts["unreplicated_same"] else ""
         return tag("span", words, class_="tl-null")
-    names = (tag("a", one.name, href=f"doc:{page}#{anchor}-{one.verdict}") if page else one.name for one in found)
-    return join(tag("div", name, f": {one.words}", class_="tl-wraps tl-moved stat-evidence") for name, one in zip(names, found, strict=True))
+    names = (tag("a", change.name, href=f"doc:{page}#{anchor}-{change.verdict}") if page else change.name for change in changes)
+    return join(tag("div", name, f": {change.words}", class_="tl-wraps tl-moved stat-evidence") for name, change in zip(names, changes, strict=True))
 
 
 def _transports(runs: Iterable[RunRow], view: View) -> set[str]:
     runs = list(runs)
-    stated = {result.conditions.transport for run in runs for result in view.by_run.get(run.run, ())} | {transport_of(run) for run in runs}
-    return {transport for transport in stated if transport}
+    names = {result.conditions.transport for run in runs for result in view.by_run.get(run.run, ())} | {transport_of(run) for run in runs}
+    return {transport for transport in names if transport}
 
 
 def _days(runs: Iterable[RunRow]) -> str | Html:
@@ -130,24 +131,24 @@ def _days(runs: Iterable[RunRow]) -> str | Html:
 
 
 def _runs(release: Release, view: View, links: Links) -> Html:
-    """Return how many runs there are; folded, what they measured, and each of them."""
+    """Return the number of runs and, folded, the facts of these runs and a list of them."""
     runs = release.runs
     if links.logs is None:
         return tag("span", str(len(runs)), data_v=len(runs), class_="stat-count")
     measured, controls = ([run for run in runs if (CONTROL in labels_of(run.labels)) is kind] for kind in (False, True))
     facts = (
-        *((name, _systems(of)) for name, of in (("Measured", measured), ("Controls, which no release changes", controls)) if of),
+        *((name, _systems(group)) for name, group in (("Measured", measured), ("Controls, which no release changes", controls)) if group),
         ("Transports", _listed(_transports(runs, view)) or NOT_STATED),
         ("Builds", _listed(build_words(run.build) for run in runs if run.build) or NOT_STATED),
         ("Numbers", grouped(sum(len(view.by_run.get(run.run, ())) for run in runs))),
     )
     about = [tag("div", f"{name}: {words}", class_="tl-wraps stat-label") for name, words in facts]
-    found = [tag("div", tag("a", run.run, href=f"root:{raw_name(run.run, RUN_FILE)}", title="The run's manifest")) for run in runs[:_MOST_RUNS]]
+    run_links = [tag("div", tag("a", run.run, href=f"root:{raw_name(run.run, RUN_FILE)}", title="The run's manifest")) for run in runs[:_MOST_RUNS]]
     if len(runs) > _MOST_RUNS:
         left = tag("span", grouped(len(runs) - _MOST_RUNS), class_="stat-count")
-        found.append(tag("div", "and ", left, " more, which the files of the release on the page of downloads name"))
+        run_links.append(tag("div", "and ", left, " more, which the files of the release on the page of downloads name"))
     summary = tag("summary", f"{len(runs)} run{'s' if len(runs) != 1 else ''}", class_="stat-count")
-    return tag("details", summary, *about, *found, class_="tl-each", data_v=len(runs))
+    return tag("details", summary, *about, *run_links, class_="tl-each", data_v=len(runs))
 
 
 def _systems(runs: Iterable[RunRow]) -> str:
@@ -155,4 +156,5 @@ def _systems(runs: Iterable[RunRow]) -> str:
 
 
 def _listed(words: Iterable[str]) -> str:
-    return ", ".join(sorted(set(words), key=lambda word: (word.lower(), word)))  # A set has `UDP` and `udp` in another order each time.
+    # The word itself is a second key, because the order of `UDP` and `udp` in a set is random.
+    return ", ".join(sorted(set(words), key=lambda word: (word.lower(), word)))

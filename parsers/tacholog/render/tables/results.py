@@ -25,7 +25,7 @@ from tacholog.view.series import LOSS, Cell, Series, absent_words
 from tacholog.view.views import Selection
 
 _MAX_PAD = 3
-MOST_EACH = 200  # numbers of single runs in the tables of a test on a page; more are loaded when somebody asks for them
+MOST_EACH = 200  # numbers of single runs in the tables of a test; if there are more, the page loads them on request
 _TO = "\u2013"  # an en dash
 _OWN_MEDIANS = "Each column has a median of its own, so sent minus received need not be lost. Below each table are the numbers of each run."
 
@@ -37,38 +37,39 @@ MoveTableOut = Callable[[str, Html], tuple[str, Html]]
 def numbers_anchor(test: str, selection: Selection, number: int = 1) -> str:
     """Return the start of the ids of the tables with all numbers of a test, in the part of a page that shows a selection.
 
-    ``number``: that of the part, as for `page_anchor`.
+    ``number`` is the number of the part, as for `page_anchor`.
     """
     return page_anchor(test, *selection.values(), number=number)
 
 
-def numbers_tables(series: Sequence[Series], links: Links, anchor: str, apart: MoveTableOut | None = None, marks_anchor: str = "") -> Html:
+def numbers_tables(series: Sequence[Series], links: Links, anchor: str, move_out: MoveTableOut | None = None, marks_anchor: str = "") -> Html:
     """Return one table for each series, then the notes on their marks.
 
     Args:
         series: the series.
-        links: where the pages of the logs are.
+        links: the addresses of the log pages.
         anchor: the start of every id.
-        apart: keeps a large table out of the page, and returns what stands in its place. Without it, the page holds every table.
-        marks_anchor: the start of the ids of the notes, if another table on the page has notes of the same series.
+        move_out: moves a large table into a file of its own, and returns the HTML that replaces it. Without it, the page holds every table.
+        marks_anchor: the start of the ids of the notes, if another table on the page has notes on the same series.
     """
-    seen: UsedMarks = {}
-    many = sum(len(one.results) for one in series if one.repeated) > MOST_EACH
+    used_marks: UsedMarks = {}
+    many = sum(len(member.results) for member in series if member.repeated) > MOST_EACH
     marks_anchor = marks_anchor or anchor
-    tables = [_series_table(one, links, f"{anchor}-{one.slot}", marks_anchor, seen, apart if many else None) for one in series]
-    note = tag("p", _OWN_MEDIANS, class_="tl-note") if any(one.repeated and _counts(one) for one in series) else NOTHING
-    return join([note, *tables, mark_notes(seen, marks_anchor)])
+    tables = [_series_table(member, links, f"{anchor}-{member.slot}", marks_anchor, used_marks, move_out if many else None) for member in series]
+    note = tag("p", _OWN_MEDIANS, class_="tl-note") if any(member.repeated and _counts(member) for member in series) else NOTHING
+    return join([note, *tables, mark_notes(used_marks, marks_anchor)])
 
 
 def _counts(series: Series) -> bool:
-    """Whether a reader may add up what it shows: messages that were sent, received and lost."""
+    """Whether the table has several counts of messages (sent, received, lost), which a reader may add up."""
     return len({"messages_sent", "messages_received", "messages_lost"} & {metric for metric, _ in series.statistics()}) > 1
 
 
 def page_anchor(*what: str, number: int = 1) -> str:
-    """Return the start of the ids of the tables on a page. It is made from what they show, so that links last.
+    """Return the start of the ids of the tables on a page. It is made from their content, so that links stay valid.
 
-    Of parts of a page that differ in capitals or blanks only, such as `UDP` and `udp`, the second has the ``number`` 2. No name has two hyphens.
+    If the names of two parts of a page differ only in capitals or blanks, such as `UDP` and `udp`, the second has the ``number`` 2. No name contains
+    two hyphens in a row.
     """
     first = slug("-".join(["tl", *what]))
     return first if number == 1 else f"{first}--{number}"
@@ -81,18 +82,18 @@ def badge(*, published: bool) -> Html:
     return tag("span", "own run", class_="tl-badge tl-own", title="Measured by the owner of this site; the raw log is here")
 
 
-def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, seen: UsedMarks, apart: MoveTableOut | None) -> Html:
+def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, used_marks: UsedMarks, move_out: MoveTableOut | None) -> Html:
     columns, never = without_zeros(series, columns_of(series))
     everywhere = marks_everywhere(series, columns)
-    write = CellWriter(links, marks_anchor, seen, everywhere, f"#{anchor}-each" if series.repeated else None)
+    write = CellWriter(links, marks_anchor, used_marks, everywhere, f"#{anchor}-each" if series.repeated else None)
     cells = [series.cells(column.metric, column.statistic) for column in columns]
     has_samples = _has_samples(series)
     lines = [
         ResultLine(
             _row_head(series, payload),
             [
-                ResultNumber(found.get(payload), series.absent(column.metric, column.statistic, payload))
-                for column, found in zip(columns, cells, strict=True)
+                ResultNumber(column_cells.get(payload), series.absent(column.metric, column.statistic, payload))
+                for column, column_cells in zip(columns, cells, strict=True)
             ],
             [*([_samples_cell(series, payload)] if has_samples else []), *([_runs_cell(series, payload)] if series.repeated else [])],
         )
@@ -106,7 +107,7 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
         tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption"),
         _note_above(everywhere, never, marks_anchor),
         scroller(table),
-        _every_run(series, columns, links, anchor, apart) if series.repeated else NOTHING,
+        _every_run(series, columns, links, anchor, move_out) if series.repeated else NOTHING,
         class_="tl-series",
         id=anchor,
     )
@@ -120,9 +121,9 @@ def _note_above(everywhere: Sequence[str], never: Sequence[MetricColumn], marks_
 
 
 class ResultNumber(NamedTuple):
-    """A number in a table of results, or why there is none (``absent``).
+    """A number in a table of results, or the reason why there is none (``absent``).
 
-    Its range links to the values of ``each`` run. ``best`` sets it off. ``below`` is shown under the range.
+    ``each`` is the link from its range to the values of each run. ``best`` highlights the number. ``below`` is shown under the range.
     """
 
     cell: Cell | None
@@ -144,34 +145,34 @@ def results_table(
     label: str, columns: Sequence[TableColumn], units: Sequence[Unit], lines: Sequence[ResultLine], write: CellWriter, class_: str = "tl-table"
 ) -> Table:
     """Return a table of numbers, with their decimal points aligned. ``units`` are those of the columns with numbers."""
-    places = [column_decimals([cell for line in lines if (cell := line.numbers[at].cell)], unit) for at, unit in enumerate(units)]
-    rows = [TableRow([line.head, *map(write.cell, line.numbers, units, places), *line.tail]) for line in lines]
+    column_digits = [column_decimals([cell for line in lines if (cell := line.numbers[index].cell)], unit) for index, unit in enumerate(units)]
+    rows = [TableRow([line.head, *map(write.cell, line.numbers, units, column_digits), *line.tail]) for line in lines]
     return Table(label, columns, [rows], class_, write.marks_anchor)
 
 
 class CellWriter:
-    """Makes the cells of a table of results, and remembers their marks in ``seen``. Those in ``above`` are stated above the table."""
+    """Makes the cells of a table of results, and collects their marks in ``used_marks``. Marks in ``above`` are shown above the table instead."""
 
-    def __init__(self, links: Links, marks_anchor: str, seen: UsedMarks, above: Sequence[str] = (), each: str | None = None) -> None:
-        """``each`` is the link to the values of each run, where it is the same for the whole table."""
+    def __init__(self, links: Links, marks_anchor: str, used_marks: UsedMarks, above: Sequence[str] = (), each: str | None = None) -> None:
+        """``each`` is the link to the values of each run, if it is the same for the whole table."""
         self.marks_anchor = marks_anchor
-        self._links, self._seen, self._above, self._each = links, seen, above, each
-        add_shared_marks(seen, above)
+        self._links, self._used_marks, self._above, self._each = links, used_marks, above, each
+        add_shared_marks(used_marks, above)
 
-    def cell(self, number: ResultNumber, unit: Unit, places: int = 0) -> TableCell:
-        """Return one cell: the number, its range and its marks. Of repeated runs it is the median, or the median of each group.
+    def cell(self, number: ResultNumber, unit: Unit, digits: int = 0) -> TableCell:
+        """Return one cell: the number, its range and its marks. If runs were repeated, it is the median, or the median of each group.
 
-        The number links to its log line; a median links to the line of the run in the middle. ``places`` is how many decimals its column has.
+        The number links to its log line; a median links to the line of the middle run. ``digits`` is the number of decimals of the column.
         """
         cell = number.cell
         if cell is None:
             return empty(number.absent)
-        add_marks(self._seen, cell)
+        add_marks(self._used_marks, cell)
         marks = tuple(mark for mark in in_order(cell.marks) if mark not in self._above)
         link, each = self._links.to_line(cell.result), self._each or number.each
         if cell.value is None:
             return empty(number.absent, self._each if cell.coverage and self._each else link, marks, _partly(cell))
-        text, pad = (self._groups(cell, unit, marks, best=number.best), "") if cell.groups else _aligned(cell.value, cell.result, unit, places)
+        text, pad = (self._groups(cell, unit, marks, best=number.best), "") if cell.groups else _aligned(cell.value, cell.result, unit, digits)
         return TableCell(
             text,
             exact(cell.value),
@@ -186,14 +187,14 @@ class CellWriter:
         )
 
     def _groups(self, cell: Cell, unit: Unit, marks: Sequence[str], *, best: bool) -> Html:
-        """Return the number of each of the two groups of runs, with the number of runs in it, and a dot for each run."""
+        """Return the median of each of the two groups of runs, with the number of its runs, and a dot for each run."""
         signs = tag("sup", *(mark_link(mark, self.marks_anchor) for mark in marks)) if marks else NOTHING
         parts = []
         for group in cell.groups:
             number = linked(_aligned(group.value, group.result, unit, 0)[0], self._links.to_line(group.result))
-            shown = tag("strong", number, class_="tl-best") if best else number
-            of = tag("span", f"in\u00a0{group.runs}\u00a0runs", class_="tl-of")
-            parts.append(tag("span", shown, of, signs if group is cell.groups[0] else NOTHING, class_="tl-group"))
+            number_html = tag("strong", number, class_="tl-best") if best else number
+            runs_html = tag("span", f"in\u00a0{group.runs}\u00a0runs", class_="tl-of")
+            parts.append(tag("span", number_html, runs_html, signs if group is cell.groups[0] else NOTHING, class_="tl-group"))
         return join([*parts, dot_strip([result.value for result in cell.results if result.value is not None])])
 
 
@@ -205,26 +206,26 @@ def _partly(cell: Cell) -> str | None:
     return f"stated in {cell.coverage.times} of {cell.coverage.wanted} {what}: no median of all of them"
 
 
-def _every_run(series: Series, columns: Sequence[MetricColumn], links: Links, anchor: str, apart: MoveTableOut | None) -> Html:
-    """Return the values of each run, folded: the medians above were computed from them."""
+def _every_run(series: Series, columns: Sequence[MetricColumn], links: Links, anchor: str, move_out: MoveTableOut | None) -> Html:
+    """Return the values of each run, folded. The medians above were computed from them."""
     rows, has_samples = [], _has_samples(series)
     for payload in series.sizes():
         first = _row_head(series, payload)
         for run, by_name in series.measured.measurements(payload):
             samples = next((result.samples for result in by_name.values() if result.samples is not None), None)
-            shown = (number_cell(by_name.get(column.pair), column.unit, links, absent_words(*column.pair, [samples])) for column in columns)
+            number_cells = (number_cell(by_name.get(column.pair), column.unit, links, absent_words(*column.pair, [samples])) for column in columns)
             tail = [count(NOT_STATED if samples is None else grouped(samples))] if has_samples else []
-            rows.append(TableRow([first, TableCell(run.run, class_="tl-text"), *shown, *tail]))
+            rows.append(TableRow([first, TableCell(run.run, class_="tl-text"), *number_cells, *tail]))
     names = [TableColumn("size"), TableColumn("run", class_="tl-text")]
     heads = [*names, *map(column_head, columns), *([TableColumn("samples")] if has_samples else [])]
     table = Table(f"Each run's {series.results[0].test} numbers: {series.label}", heads, [rows], "tl-table tl-small")
-    return folded_table("Each run's numbers", scroller(table), f"{anchor}-each", apart)
+    return folded_table("Each run's numbers", scroller(table), f"{anchor}-each", move_out)
 
 
-def folded_table(words: str, content: Html, anchor: str, apart: MoveTableOut | None, *, is_open: bool = False) -> Html:
-    """Return a table that a reader unfolds. ``apart`` keeps it out of the page."""
-    file, shown = (None, content) if apart is None else apart(anchor, content)
-    return tag("details", tag("summary", words), shown, class_="tl-each", id=anchor, data_part=file, open=is_open)
+def folded_table(words: str, content: Html, anchor: str, move_out: MoveTableOut | None, *, is_open: bool = False) -> Html:
+    """Return a folded table. ``move_out`` moves it into a file of its own."""
+    file, page_content = (None, content) if move_out is None else move_out(anchor, content)
+    return tag("details", tag("summary", words), page_content, class_="tl-each", id=anchor, data_part=file, open=is_open)
 
 
 def column_head(column: MetricColumn) -> TableColumn:
@@ -233,7 +234,7 @@ def column_head(column: MetricColumn) -> TableColumn:
 
 
 def count(text: str, value: object = "") -> TableCell:
-    """Return a cell with a count of something."""
+    """Return a cell with a count."""
     return TableCell(text, str(value), class_="stat-count")
 
 
@@ -246,15 +247,15 @@ def _row_head(series: Series, payload: int | None) -> TableCell:
 
 
 def _has_samples(series: Series) -> bool:
-    """Whether the table has a column of samples. Rates need none, because the messages received have their own."""
+    """Whether the table has a column of samples. Rates need none, because the number of received messages has its own column."""
     return any(metric == "latency" for metric, _ in series.statistics())
 
 
 def _samples_cell(series: Series, payload: int | None) -> TableCell:
-    found = sorted({result.samples for result in series.measured.of_size[payload] if result.samples is not None})
-    if not found:
+    counts = sorted({result.samples for result in series.measured.of_size[payload] if result.samples is not None})
+    if not counts:
         return empty()
-    return count(" to ".join(grouped(one) for one in dict.fromkeys((found[0], found[-1]))), found[0])
+    return count(" to ".join(grouped(samples) for samples in dict.fromkeys((counts[0], counts[-1]))), counts[0])
 
 
 def _runs_cell(series: Series, payload: int | None) -> TableCell:
@@ -264,13 +265,13 @@ def _runs_cell(series: Series, payload: int | None) -> TableCell:
 def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False, brief: bool = False) -> Html:
     """Return a number for a sentence, linked to its line. If the runs fall into two groups, return the number of each.
 
-    With ``brief``, a note elsewhere says what two numbers mean.
+    With ``brief``, the meaning of two numbers is not repeated, because a note on the page states it.
     """
     title = words_of(cell, unit, in_full)
 
     def in_words(value: float, result: ResultRow) -> Html:
-        found = _in_words(value, result, unit, links, title)
-        return tag("strong", found) if strong else found
+        number = _in_words(value, result, unit, links, title)
+        return tag("strong", number) if strong else number
 
     if not cell.groups:
         return in_words(cell.value or 0.0, cell.result)
@@ -292,26 +293,26 @@ def linked_value(value: float, result: ResultRow, unit: str, links: Links) -> Ht
 
 
 def marks_of_cells(cells: Iterable[Cell]) -> list[str]:
-    """Return the marks that all cells have. They are stated once instead of in each cell."""
-    first, *rest = [cell.marks for cell in cells] or [()]
-    return [mark for mark in first if all(mark in marks for marks in rest)]
+    """Return the marks that all cells have. They are shown once instead of in each cell."""
+    first, *others = [cell.marks for cell in cells] or [()]
+    return [mark for mark in first if all(mark in marks for marks in others)]
 
 
 def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
     """Return the number of decimals that align the decimal points of a column."""
-    shown = [decimals(rounded(cell.value / unit.size)) for cell in cells if cell.value is not None]
-    return min(max(shown, default=0), _MAX_PAD)
+    digits = [decimals(rounded(cell.value / unit.size)) for cell in cells if cell.value is not None]
+    return min(max(digits, default=0), _MAX_PAD)
 
 
-def _aligned(value: float, result: ResultRow, unit: Unit, places: int) -> tuple[str, str]:
-    """Return the number, and the digits that it lacks to align its decimal point."""
-    shown = rounded(value / unit.size)
-    own = decimals(shown)
-    return with_bound(shown, result.bound), ("." if own == 0 else "") + "0" * (places - own) if places > own else ""
+def _aligned(value: float, result: ResultRow, unit: Unit, digits: int) -> tuple[str, str]:
+    """Return the number, and the digits that are missing to align its decimal point."""
+    text = rounded(value / unit.size)
+    own_digits = decimals(text)
+    return with_bound(text, result.bound), ("." if own_digits == 0 else "") + "0" * (digits - own_digits) if digits > own_digits else ""
 
 
 def _range(cell: Cell, unit: Unit) -> str:
-    """Return the lowest and the highest value of all runs; nothing if they are shown alike."""
+    """Return the lowest and the highest value of all runs; nothing if their texts are equal."""
     if cell.low is None or cell.high is None:
         return ""
     ends = [rounded(end / unit.size) for end in (cell.low, cell.high)]
@@ -319,7 +320,7 @@ def _range(cell: Cell, unit: Unit) -> str:
 
 
 def number_cell(result: ResultRow | None, unit: Unit, links: Links, absent: str = NOT_STATED) -> TableCell:
-    """Return one cell: a number of one run, linked to its line. ``absent`` stands in place of a number that there is not."""
+    """Return one cell: a number of one run, linked to its line. ``absent`` is the text if there is no number."""
     if result is None or result.value is None:
         return empty(absent)
     text = with_bound(rounded(result.value / unit.size), result.bound)
@@ -360,7 +361,7 @@ _MEASURED = ("latency", "goodput", "message_rate", "sustained_rate")
 
 
 class MetricColumn(msgspec.Struct, frozen=True):
-    """One column: the number it shows, its heading and its unit."""
+    """A column of numbers: metric, statistic, heading and unit."""
 
     metric: str
     statistic: str
@@ -382,13 +383,13 @@ def columns_of(series: Series) -> list[MetricColumn]:
         for metric, statistic, heading in _COLUMNS
         if (metric, statistic) in present
     ]
-    known = {(column.metric, column.statistic) for column in (*latency, *others)}
-    rest = [
+    listed = {(column.metric, column.statistic) for column in (*latency, *others)}
+    unlisted = [
         MetricColumn(metric, statistic, _metric_words(metric, statistic), _metric_unit(metric))
         for metric, statistic in present
-        if (metric, statistic) not in known
+        if (metric, statistic) not in listed
     ]
-    return [*latency, *others, *rest]
+    return [*latency, *others, *unlisted]
 
 
 def heading_of(metric: str, statistic: str) -> str:
@@ -399,13 +400,13 @@ def heading_of(metric: str, statistic: str) -> str:
 
 
 def without_zeros(series: Series, columns: Sequence[MetricColumn]) -> tuple[list[MetricColumn], list[MetricColumn]]:
-    """Return the columns to show, and those of errors that never happened: a sentence replaces a column of zeros."""
+    """Return the columns to show, and the columns of errors that never happened, which a sentence replaces."""
     never = [column for column in columns if column.metric in _ERRORS and _all_zero(series, column)]
     return [column for column in columns if column not in never], never
 
 
 def marks_everywhere(series: Series, columns: Sequence[MetricColumn]) -> list[str]:
-    """Return the marks that every latency and rate of a series has. They are stated once above the table."""
+    """Return the marks that every latency and rate of a series has. They are shown once above the table."""
     cells = [cell for column in columns if column.metric in _MEASURED for cell in series.cells(column.metric, column.statistic).values()]
     if not cells:
         return []
@@ -426,29 +427,29 @@ def _metric_unit(metric: str) -> Unit:
 
 
 def worst_run(cell: Cell) -> tuple[float, ResultRow]:
-    """Return the largest share that a run lost, and where that is stated. The cell is one that has a value."""
-    return max(((result.value, result) for result in cell.results if result.value is not None), key=lambda stated: stated[0])
+    """Return the largest share that a run lost, and its result. The cell must have a value."""
+    return max(((result.value, result) for result in cell.results if result.value is not None), key=lambda candidate: candidate[0])
 
 
 def lost_words(cell: Cell, links: Links) -> Html:
-    """Return the share that was lost, to stand under a rate: ``77 % lost``. If most runs lost little, it is that of the worst: ``up to 3 % lost``."""
+    """Return the share of lost messages under a rate: ``77 % lost``. If most runs lost little, it is that of the worst run: ``up to 3 % lost``."""
     return tag("span", "" if _is_lossy(cell) else "up to ", _loss_share(cell, links), " lost", class_="tl-runs tl-lost")
 
 
 def loss_line(title: str, series: Sequence[Series], links: Links) -> Html:
-    """Return one line on the largest loss of a test, to stand above what is folded; nothing if no rate carries the mark of it."""
+    """Return one line on the largest loss of a test, which is shown above folded content; nothing if no rate has the mark of loss."""
     marked = [
-        (*worst_run(cell), at, one)
-        for one in series
-        if one.has_mark(LOSS)
-        for at, cell in one.cells("loss", "total").items()
+        (*worst_run(cell), payload, member)
+        for member in series
+        if member.has_mark(LOSS)
+        for payload, cell in member.cells("loss", "total").items()
         if cell.value is not None and LOSS in cell.marks
     ]
     if not marked:
         return NOTHING
-    most, result, at, worst = max(marked, key=lambda found: found[0])
+    most, result, payload, worst = max(marked, key=lambda candidate: candidate[0])
     of_several = f"{worst.label}, " if len(series) > 1 else ""
-    where = tag("span", f"{of_several}{size(at)}", class_="stat-size")
+    where = tag("span", f"{of_several}{size(payload)}", class_="stat-size")
     share = tag("strong", linked_value(most, result, "ratio", links))
     return tag("p", f"{title}: up to ", share, " of the messages were lost (", where, ").", class_="tl-note tl-loss")
 
@@ -458,7 +459,7 @@ def _is_lossy(cell: Cell) -> bool:
 
 
 def _loss_share(cell: Cell, links: Links) -> Html:
-    """Return the median, or what the worst run lost, if the mark is of few runs: a median of 0 % beside the mark would look like a mistake."""
+    """Return the median loss. If only few runs lost much, return the loss of the worst run: a median of 0 % beside the mark looks like a mistake."""
     if _is_lossy(cell):
         return linked_number(cell, "ratio", links, brief=True)
     return linked_value(*worst_run(cell), "ratio", links)

@@ -32,16 +32,16 @@ from tacholog.view.views import View
 
 _WORDS = ("Median latency", "Mean latency", "Goodput")  # of `RANKED_BY`
 _MOST_SERIES = 12  # side by side
-_MOST_COLUMNS = 8  # with more of them, each series has one
+_MOST_COLUMNS = 8  # if there are more columns, each series has only one
 _RATES = (("goodput", "mean"), ("message_rate", "mean"))
-_OF_KEYS = ("keyed", "instances", "options", "run")  # what series that differ only in their keys do not share; the options set them
+_OF_KEYS = ("keyed", "instances", "options", "run")  # fields in which a series with keys differs from the same series without keys
 _SUSTAINED = ("sustained_rate", "lower-bound")
 _ONE_RUN = "One run of each series: whether a difference between two series is more than noise cannot be tested."
 _FEW_RUNS = f"Fewer than {MIN_RUNS} runs of each series: too few to test whether a difference between two series is more than noise."
 
 
 class _SizeColumn(NamedTuple):
-    """A column: a number of a series."""
+    """A column with one number of a series for each size."""
 
     series: Series
     metric: str
@@ -57,47 +57,48 @@ class _SizeColumn(NamedTuple):
 
 
 def sizes_table(series: Sequence[Series], links: Links, anchor: str) -> Html:
-    """Return the table, what its marks mean, which series do not compare, and whether there are enough runs to tell series apart."""
+    """Return the table with notes: its marks, the series that are not comparable, and whether there are enough runs to distinguish series."""
     columns = _columns(series)
     if not columns:
         return NOTHING
     several = len({column.series.slot for column in columns}) > 1
-    shown = list({column.series.slot: column.series for column in columns}.values())
-    compared = join([_sure(shown), not_comparable(shown, columns[0].metric)]) if several else NOTHING
+    members = list({column.series.slot: column.series for column in columns}.values())
+    compared = join([_sure(members), not_comparable(members, columns[0].metric)]) if several else NOTHING
     label = f"{series[0].results[0].test.capitalize()} by message size"
     heads = [TableColumn(join([_series_name(column.series) if several else NOTHING, column.heading]), column.unit.sign) for column in columns]
     return _by_size(label, columns, heads, links, anchor, compared)
 
 
 def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
-    """Return one table with a column for each series; nothing for a single series, or for more than fit beside each other."""
-    found = _headline(series)
-    if found is None:
+    """Return one table with a column for each series; nothing if there is one series, or if there are too many."""
+    main_number = _headline(series)
+    if main_number is None:
         return NOTHING
-    (metric, statistic, words), shown = found
+    (metric, statistic, words), members = main_number
     unit = unit_shown(METRICS[metric].unit)
-    columns = [_SizeColumn(member, metric, statistic, words, unit, member.cells(metric, statistic)) for member in shown]
-    heads = [TableColumn(join([_series_name(member), badge(published=member.published)])) for member in shown]
-    bases = {dict(member.key)["basis"] for member in shown}
+    columns = [_SizeColumn(member, metric, statistic, words, unit, member.cells(metric, statistic)) for member in members]
+    heads = [TableColumn(join([_series_name(member), badge(published=member.published)])) for member in members]
+    bases = {dict(member.key)["basis"] for member in members}
     basis = BASIS_WORDS.get(str(bases.pop())) if metric == "latency" and len(bases) == 1 else None
     title = tag("p", tag("strong", ", ".join(filter(None, (words, basis, unit.sign)))), class_="tl-caption")
-    return join([title, _by_size(f"{words} of every series", columns, heads, links, anchor, not_comparable(shown, metric))])
+    return join([title, _by_size(f"{words} of every series", columns, heads, links, anchor, not_comparable(members, metric))])
 
 
-def _by_size(label: str, shown: Sequence[_SizeColumn], heads: Sequence[TableColumn], links: Links, anchor: str, below: Html) -> Html:
-    """Return a table with a row for each size, between what all of its numbers have in common and the notes on its marks."""
-    shared = marks_of_cells(cell for column in shown for cell in column.cells.values())
-    seen: UsedMarks = {}
+def _by_size(label: str, columns: Sequence[_SizeColumn], heads: Sequence[TableColumn], links: Links, anchor: str, below: Html) -> Html:
+    """Return a table with a row for each size, with the marks of all its numbers above, and the notes on marks below."""
+    shared = marks_of_cells(cell for column in columns for cell in column.cells.values())
+    used_marks: UsedMarks = {}
     lines = []
-    for at in sorted({at for column in shown for at in column.cells}, key=lambda at: -1 if at is None else at):
+    for payload in sorted({payload for column in columns for payload in column.cells}, key=lambda payload: -1 if payload is None else payload):
         numbers = [
-            ResultNumber(column.cells.get(at), column.series.absent(column.metric, column.statistic, at), links.to_each_run(column.series))
-            for column in shown
+            ResultNumber(column.cells.get(payload), column.series.absent(column.metric, column.statistic, payload), links.to_each_run(column.series))
+            for column in columns
         ]
-        lines.append(ResultLine(head(next(number.cell.size_words for number in numbers if number.cell), value="" if at is None else at), numbers))
-    write = CellWriter(links, anchor, seen, shared)
-    table = results_table(label, [TableColumn("size"), *heads], [column.unit for column in shown], lines, write, "tl-table tl-beside")
-    return join([shared_marks_note(shared, anchor), scroller(table), below, mark_notes(seen, anchor)])
+        size_head = head(next(number.cell.size_words for number in numbers if number.cell), value="" if payload is None else payload)
+        lines.append(ResultLine(size_head, numbers))
+    write = CellWriter(links, anchor, used_marks, shared)
+    table = results_table(label, [TableColumn("size"), *heads], [column.unit for column in columns], lines, write, "tl-table tl-beside")
+    return join([shared_marks_note(shared, anchor), scroller(table), below, mark_notes(used_marks, anchor)])
 
 
 def _series_name(series: Series) -> Html:
@@ -105,23 +106,23 @@ def _series_name(series: Series) -> Html:
 
 
 def _columns(series: Sequence[Series]) -> list[_SizeColumn]:
-    found = [(member, pairs) for member in _keyed_beside_unkeyed(series) if (pairs := _pairs(member))]
-    most = 1 if sum(len(pairs) for _, pairs in found) > _MOST_COLUMNS else None
+    with_pairs = [(member, pairs) for member in _keyed_beside_unkeyed(series) if (pairs := _pairs(member))]
+    most = 1 if sum(len(pairs) for _, pairs in with_pairs) > _MOST_COLUMNS else None
     return [
         _SizeColumn(member, metric, statistic, heading_of(metric, statistic), unit_shown(METRICS[metric].unit), member.cells(metric, statistic))
-        for member, pairs in found
+        for member, pairs in with_pairs
         for metric, statistic in pairs[:most]
     ]
 
 
 def _keyed_beside_unkeyed(series: Sequence[Series]) -> list[Series]:
-    """Return the series so that those which differ only in their keys stand beside each other, and else in their order."""
-    if len({dict(one.key)["keyed"] for one in series}) == 1:
+    """Return the series in their order, but with series that differ only in their keys next to each other."""
+    if len({dict(member.key)["keyed"] for member in series}) == 1:
         return list(series)
-    places: dict[tuple[object, ...], int] = {}
-    for one in series:
-        places.setdefault(_without_keys(one), len(places))
-    return sorted(series, key=lambda one: places[_without_keys(one)])
+    order: dict[tuple[object, ...], int] = {}
+    for member in series:
+        order.setdefault(_without_keys(member), len(order))
+    return sorted(series, key=lambda member: order[_without_keys(member)])
 
 
 def _without_keys(series: Series) -> tuple[object, ...]:
@@ -129,7 +130,7 @@ def _without_keys(series: Series) -> tuple[object, ...]:
 
 
 def _pairs(series: Series) -> list[tuple[str, str]]:
-    """Return what is shown of a series: the median and the 99th percentile, or what stands for them; rates; the highest rate that keeps a goal."""
+    """Return the numbers of a series for the table: median and 99th percentile or their substitutes, or the sustained rate, or the rates."""
     present = series.statistics()
     statistic = headline_statistic(series, "latency")
     if statistic is not None:
@@ -140,21 +141,21 @@ def _pairs(series: Series) -> list[tuple[str, str]]:
     return [pair for pair in _RATES if pair in present and not (pair[0] == "goodput" and series.has_mark(LOGICAL))]
 
 
-def _sure(shown: Sequence[Series]) -> Html:
-    """Return whether the runs are enough to tell series apart; nothing if they are."""
-    most = max(len(member.runs) for member in shown)
+def _sure(members: Sequence[Series]) -> Html:
+    """Return a note if there are too few runs to distinguish series; nothing if there are enough."""
+    most = max(len(member.runs) for member in members)
     words = _ONE_RUN if most == 1 else _FEW_RUNS if most < MIN_RUNS else ""
     return tag("p", words, class_="tl-note") if words else NOTHING
 
 
-def not_comparable(shown: Sequence[Series], metric: str) -> Html:
-    """Return which columns are not comparable with the first one, and why; nothing if all are."""
-    first, *others = shown
-    stated = conditions_of(first, metric)
+def not_comparable(members: Sequence[Series], metric: str) -> Html:
+    """Return which series are not comparable with the first one, and why; nothing if all are comparable."""
+    first, *others = members
+    first_conditions = conditions_of(first, metric)
     by_reason: dict[str, list[str]] = {}
     for other in others:
-        if found := refusals(judge(stated, conditions_of(other, metric), comparison="ratio")):
-            by_reason.setdefault("; ".join(found), []).append(other.label)
+        if reasons := refusals(judge(first_conditions, conditions_of(other, metric), comparison="ratio")):
+            by_reason.setdefault("; ".join(reasons), []).append(other.label)
     if not by_reason:
         return NOTHING
     items = [tag("li", f"{'; '.join(labels)}: {reason}") for reason, labels in by_reason.items()]
@@ -163,18 +164,18 @@ def not_comparable(shown: Sequence[Series], metric: str) -> Html:
 
 def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Series]] | None:
     for (metric, statistic), words in zip(RANKED_BY, _WORDS, strict=True):
-        shown = [member for member in series if member.cells(metric, statistic) and not is_ranked_nowhere(conditions_of(member, metric))]
-        if shown:
-            return ((metric, statistic, words), shown) if 1 < len(shown) <= _MOST_SERIES else None
+        members = [member for member in series if member.cells(metric, statistic) and not is_ranked_nowhere(conditions_of(member, metric))]
+        if members:
+            return ((metric, statistic, words), members) if 1 < len(members) <= _MOST_SERIES else None
     return None
 
 
-ROWS_AT_ONCE = 60  # of a table; a row has some 25 elements
+ROWS_AT_ONCE = 60  # rows of a table; a row has about 25 elements
 _NO_CAMPAIGN = "No campaign measured several systems with one tool."
 
 
 class SizeTable(NamedTuple):
-    """Rows of a size that stand in one table: the size, which of several tables of that size it is, its title, and the rows."""
+    """The rows of one table: their size, the number of the table if a size has several, its title, and the rows."""
 
     size: int
     number: int
@@ -183,21 +184,21 @@ class SizeTable(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The end of its id."""
+        """The end of the id of the table."""
         return f"{self.size}-{self.number + 1}" if self.number else str(self.size)
 
 
-Fold = Callable[[SizeTable, Html], Html]  # returns what leads to a table that is folded
+Fold = Callable[[SizeTable, Html], Html]  # folds a table, and returns the link to it
 
 
 def systems_side_by_side(view: View, pages: PageIndex, links: Links, anchor: str, fold: Fold) -> Html:
-    """Return the first rows of the smallest size of the newest session that measured several systems with one tool, and folded all others."""
+    """Return the tables of the newest session that measured several systems with one tool: the first one of the smallest size, the others folded."""
     session = session_of_several(view)
     if session is None:
         return tag("p", _NO_CAMPAIGN, class_="tl-null")
     part = of_session(view, session)
     rows = side_by_side_rows(part, pages)
-    # No rule marks the processor time, so it takes no part in what all have in common.
+    # Processor time never has a mark, so it is left out of the search for common marks.
     marked = (cells for row in rows for (metric, _), cells in row.cells.items() if metric != "cpu_per_message")
     shared = marks_of_cells(cell for cells in marked for cell in cells.values())
     slices = list(_slices(rows))
@@ -205,13 +206,16 @@ def systems_side_by_side(view: View, pages: PageIndex, links: Links, anchor: str
         return tag("p", f"The newest such campaign measured none of {', '.join(map(size_words, SIZES))}.", class_="tl-null")
     first, *others = slices
     heading = tag("h2", first.title, id=f"{anchor}-{first.name}")
-    shown = tag("section", heading, _marked_table(first, shared, links, anchor))
-    folds = [fold(one, tag("section", _marked_table(one, shared, links, f"{anchor}-{one.name}"), id=f"{anchor}-{one.name}")) for one in others]
-    return join([remarks(part.runs.values()), shown, *folds])
+    first_section = tag("section", heading, _marked_table(first, shared, links, anchor))
+    folds = []
+    for size_table in others:
+        table_id = f"{anchor}-{size_table.name}"
+        folds.append(fold(size_table, tag("section", _marked_table(size_table, shared, links, table_id), id=table_id)))
+    return join([remarks(part.runs.values()), first_section, *folds])
 
 
 def _slices(rows: Sequence[SideBySideRow]) -> Iterator[SizeTable]:
-    """Yield tables that a page can hold, whatever the number of systems is: those of each size."""
+    """Yield the tables of each size. A size with many rows has several tables, so that a page stays small."""
     for size in sizes_of(rows):
         of_size = at_size(rows, size)
         for number, start in enumerate(range(0, len(of_size), ROWS_AT_ONCE)):
@@ -220,15 +224,18 @@ def _slices(rows: Sequence[SideBySideRow]) -> Iterator[SizeTable]:
             yield SizeTable(size, number, f"Messages of {size_words(size)}{which}", some)
 
 
-def _marked_table(of: SizeTable, shared: Sequence[str], links: Links, anchor: str) -> Html:
-    """Return a table between what all of its numbers have in common and the notes on its marks."""
+def _marked_table(size_table: SizeTable, shared: Sequence[str], links: Links, anchor: str) -> Html:
+    """Return a table, with the marks of all its numbers above, and the notes on marks below."""
     units = [unit_shown(METRICS[metric].unit) for metric, _, _ in COLUMNS]
     heads = [TableColumn(heading, unit.sign) for (_, _, heading), unit in zip(COLUMNS, units, strict=True)]
-    seen: UsedMarks = {}
-    lines = [ResultLine(_row_head(row), [_number(row, (metric, statistic), of.size, links) for metric, statistic, _ in COLUMNS]) for row in of.rows]
-    write = CellWriter(links, anchor, seen, shared)
-    table = results_table(of.title, [TableColumn("system, transport", class_="tl-text"), *heads], units, lines, write, "tl-table tl-rows")
-    return join([shared_marks_note(shared, anchor), scroller(table), mark_notes(seen, anchor)])
+    used_marks: UsedMarks = {}
+    lines = [
+        ResultLine(_row_head(row), [_number(row, (metric, statistic), size_table.size, links) for metric, statistic, _ in COLUMNS])
+        for row in size_table.rows
+    ]
+    write = CellWriter(links, anchor, used_marks, shared)
+    table = results_table(size_table.title, [TableColumn("system, transport", class_="tl-text"), *heads], units, lines, write, "tl-table tl-rows")
+    return join([shared_marks_note(shared, anchor), scroller(table), mark_notes(used_marks, anchor)])
 
 
 def _number(row: SideBySideRow, name: tuple[str, str], size: int, links: Links) -> ResultNumber:
@@ -237,8 +244,8 @@ def _number(row: SideBySideRow, name: tuple[str, str], size: int, links: Links) 
 
 
 def _lost_words(row: SideBySideRow, size: int, links: Links) -> Html:
-    found = row.lost(size)
-    return NOTHING if found is None else lost_words(found, links)
+    cell = row.lost(size)
+    return NOTHING if cell is None else lost_words(cell, links)
 
 
 def _row_head(row: SideBySideRow) -> TableCell:

@@ -1,4 +1,4 @@
-"""The summary of a page in sentences. Each number in them links to its log line."""
+"""The summary of a page in sentences. Each number links to its log line."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _STATISTICS = {"p50": "Median", "mean": "Mean", "min": "Minimum", "max": "Maximu
 
 
 def latency_summary(series: Sequence[Series], links: Links) -> Html:
-    """Return one sentence for each series: the median (or what the tool prints instead) at the smallest and the largest size."""
+    """Return a sentence for each series: the median, or the statistic that the tool prints instead, at the smallest and the largest size."""
     return _list([(member, _latency(member, links)) for member in newest_first(series)])
 
 
 def throughput_summary(series: Sequence[Series], links: Links) -> Html:
-    """Return one or two sentences for each series: the highest goodput, the highest message rate, the loss."""
-    able = [member for member in series if _has_rate(member)] or [member for member in series if _known(member, "loss", "total")]
+    """Return a few sentences for each series: the highest goodput, the highest message rate, and the loss."""
+    able = [member for member in series if _has_rate(member)] or [member for member in series if _with_value(member, "loss", "total")]
     return _list([(member, _throughput(member, links) if member in able else NOTHING) for member in newest_first(series)])
 
 
 def sustain_summary(series: Sequence[Series], links: Links) -> Html:
-    """Return one sentence for each series: the highest rate that kept the goal, at the size where it is highest and where it is lowest."""
+    """Return a sentence for each series: the highest rate that kept the goal, at the smallest and the largest size."""
     return _list([(member, _sustained(member, links)) for member in newest_first(series)])
 
 
@@ -38,18 +38,18 @@ SUMMARIES = {"latency": latency_summary, "throughput": throughput_summary, "dema
 
 
 def _has_rate(series: Series) -> bool:
-    """Whether a series states a rate. A publisher often states none: a sentence that only says so would hide the others."""
-    return bool(_known(series, "message_rate", "mean") or (headline(series, "goodput") and not series.has_mark(LOGICAL)))
+    """Whether a series states a rate. Publishers often state none, and sentences that only say this would hide the others."""
+    return bool(_with_value(series, "message_rate", "mean") or (headline(series, "goodput") and not series.has_mark(LOGICAL)))
 
 
 def _list(sentences: Sequence[tuple[Series, Html]]) -> Html:
-    """Return the sentences, each with the name of its series; a series that is alone on its page needs no name."""
-    found = [(member, sentence) for member, sentence in sentences if sentence]
-    if len(sentences) == 1 and found:
-        return tag("p", found[0][1], class_="tl-answer")
+    """Return the sentences, each with the name of its series. A single series needs no name."""
+    with_sentence = [(member, sentence) for member, sentence in sentences if sentence]
+    if len(sentences) == 1 and with_sentence:
+        return tag("p", with_sentence[0][1], class_="tl-answer")
     items = [
         tag("li", swatch(member.slot, hollow=member.published), tag("div", tag("span", member.label, class_="tl-label"), " ", sentence))
-        for member, sentence in found
+        for member, sentence in with_sentence
     ]
     return tag("ul", *items, class_="tl-answers") if items else NOTHING
 
@@ -61,39 +61,40 @@ def _latency(series: Series, links: Links) -> Html:
     basis = _BASES.get(str(dict(series.key).get("basis")), "latency (whether one-way or round trip is not stated)")
     named = _STATISTICS.get(statistic, statistic)
     ends = list(dict.fromkeys((min(cells, key=_order), max(cells, key=_order))))
-    numbers = join([_ranged(series, cells[at], at, links) if statistic in _RANGE else _at(cells[at], at, "ns", links) for at in ends], " and ")
+    is_range = statistic in _RANGE
+    numbers = [_ranged(series, cells[end], end, links) if is_range else _number_at(cells[end], end, "ns", links) for end in ends]
     start = f"{named} {basis} is " if named else f"{basis[0].upper()}{basis[1:]} is "
-    return join([start, numbers, _runs(series, [cells[at] for at in ends], links), ".", _tail(series, ends[0], links)])
+    return join([start, join(numbers, " and "), _runs(series, [cells[end] for end in ends], links), ".", _tail(series, ends[0], links)])
 
 
 def _sustained(series: Series, links: Links) -> Html:
-    rates = _known(series, "sustained_rate", "lower-bound")
+    rates = _with_value(series, "sustained_rate", "lower-bound")
     if not rates:
         return NOTHING
     ends = list(dict.fromkeys((min(rates, key=_order), max(rates, key=_order))))
-    numbers = join([_at(rates[at], at, "messages_per_s", links) for at in ends], " and ")
+    numbers = join([_number_at(rates[payload], payload, "messages_per_s", links) for payload in ends], " and ")
     goal = dict(series.key).get("goal")
     words = join(["The goal (", tag("span", goal, class_="stat-label"), ")"]) if goal else "The goal"
-    return join([words, " is kept up to ", numbers, _runs(series, [rates[at] for at in ends], links), "."])
+    return join([words, " is kept up to ", numbers, _runs(series, [rates[payload] for payload in ends], links), "."])
 
 
-def _ranged(series: Series, low: Cell, at: int | None, links: Links) -> Html:
-    """Return both ends of a range, for a source that states only these."""
-    high = series.cells("latency", "range-high").get(at)
+def _ranged(series: Series, low: Cell, payload: int | None, links: Links) -> Html:
+    """Return both ends of a range, for a source that states only the ends."""
+    high = series.cells("latency", "range-high").get(payload)
     end = [" ", linked_number(high, "ns", links, strong=True)] if high else []
     return join([linked_number(low, "ns", links, strong=True), *end, " for ", _size(low.size_words)])
 
 
-def _known(series: Series, metric: str, statistic: str) -> dict[int | None, Cell]:
-    return {at: cell for at, cell in series.cells(metric, statistic).items() if cell.value is not None}
+def _with_value(series: Series, metric: str, statistic: str) -> dict[int | None, Cell]:
+    return {payload: cell for payload, cell in series.cells(metric, statistic).items() if cell.value is not None}
 
 
-def _order(at: int | None) -> int:
-    return at or 0
+def _order(payload: int | None) -> int:
+    return payload or 0
 
 
-def _tail(series: Series, at: int | None, links: Links) -> Html:
-    cell = series.cells("latency", "p99").get(at)
+def _tail(series: Series, payload: int | None, links: Links) -> Html:
+    cell = series.cells("latency", "p99").get(payload)
     if cell is None or cell.value is None:
         return NOTHING
     return join(
@@ -101,7 +102,7 @@ def _tail(series: Series, at: int | None, links: Links) -> Html:
             " ",
             tag("span", "99\u202f%", class_="stat-percentile"),
             " of them at ",
-            _size(size(at)),
+            _size(size(payload)),
             " take at most ",
             linked_number(cell, "ns", links),
             ".",
@@ -112,57 +113,58 @@ def _tail(series: Series, at: int | None, links: Links) -> Html:
 def _throughput(series: Series, links: Links) -> Html:
     logical = series.has_mark(LOGICAL)
     parts = [] if logical else [_peak(series, links)]
-    rates = _known(series, "message_rate", "mean")
+    rates = _with_value(series, "message_rate", "mean")
     if rates:
-        at = max(rates, key=lambda payload: rates[payload].value or 0.0)
+        payload = max(rates, key=lambda payload: rates[payload].value or 0.0)
         words = "References were handed over, and no payload moved: at most " if logical else "At most "
-        parts.append(join([words, _at(rates[at], at, "messages_per_s", links), ". "]))
+        parts.append(join([words, _number_at(rates[payload], payload, "messages_per_s", links), ". "]))
     return join([*parts, _loss(series, links)])
 
 
 def _peak(series: Series, links: Links) -> Html:
-    """Return the highest goodput of the sizes without notable loss: a rate at which most messages were lost says little."""
+    """Return the highest goodput of the sizes without notable loss, because a rate at which most messages were lost says little."""
     cells = headline(series, "goodput")
     if not cells:
         return NOTHING
-    whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
-    found = whole or cells
-    at = max(found, key=lambda payload: found[payload].value or 0.0)
-    one = tag("span", "1\u202f%", class_="stat-limit")
-    some, all_ = [" where at most ", one, " is lost"], [", with more than ", one, " lost at every size"]
-    nothing = [": nothing arrived"] if not whole and found[at].value == 0 else None
-    limit = join([] if len(whole) == len(cells) else some if whole else nothing or all_)
-    return join(["Goodput peaks at ", _at(found[at], at, "bit_per_s", links), limit, _runs(series, [found[at]], links), ". "])
+    lossless = {payload: cell for payload, cell in cells.items() if LOSS not in cell.marks}
+    candidates = lossless or cells
+    payload = max(candidates, key=lambda payload: candidates[payload].value or 0.0)
+    limit_html = tag("span", "1\u202f%", class_="stat-limit")
+    some, all_ = [" where at most ", limit_html, " is lost"], [", with more than ", limit_html, " lost at every size"]
+    nothing = [": nothing arrived"] if not lossless and candidates[payload].value == 0 else None
+    limit = join([] if len(lossless) == len(cells) else some if lossless else nothing or all_)
+    peak = candidates[payload]
+    return join(["Goodput peaks at ", _number_at(peak, payload, "bit_per_s", links), limit, _runs(series, [peak], links), ". "])
 
 
 def _loss(series: Series, links: Links) -> Html:
-    """Return how much the run lost that lost most: a median of 0 % says nothing of one run that lost messages among others that did not."""
-    losses = _known(series, "loss", "total")
+    """Return the loss of the worst run: a median of 0 % would hide a single run that lost messages."""
+    losses = _with_value(series, "loss", "total")
     if not losses:
         return esc("Loss is not stated.")
-    most, worst, at, cell = max(((*worst_run(cell), at, cell) for at, cell in losses.items()), key=lambda found: found[0])
+    most, worst, payload, cell = max(((*worst_run(cell), payload, cell) for payload, cell in losses.items()), key=lambda candidate: candidate[0])
     if not most:
         return esc("No message was lost.")
     share = join(["Up to ", tag("strong", linked_value(most, worst, "ratio", links)), " of the messages were lost"])
     if cell.run_count == 1 or most == cell.value:
-        return join([share, " (", _size(size(at)), ")."])
-    return join([share, " in a run (", _size(size(at)), ", median ", linked_number(cell, "ratio", links), ")."])
+        return join([share, " (", _size(size(payload)), ")."])
+    return join([share, " in a run (", _size(size(payload)), ", median ", linked_number(cell, "ratio", links), ")."])
 
 
 def _runs(series: Series, cells: Sequence[Cell], links: Links) -> Html:
-    """Return how many runs are behind the numbers of a sentence: other sizes of the series may have more runs or fewer."""
+    """Return the number of runs behind the numbers of a sentence. Sizes of a series may differ in it."""
     counts, each = [cell.run_count for cell in cells], links.to_each_run(series)
     if max(counts) == 1:
         return NOTHING
     shown_counts = " and ".join(str(count) for count in (counts if len(set(counts)) > 1 else counts[:1]))
     words = f"median{'s' if len(cells) > 1 else ''} of {shown_counts} runs"
-    linked = each is not None and links.logs is not None
-    shown = tag("a", words, href=each, title="The numbers of each run", class_="stat-count") if linked else tag("span", words, class_="stat-count")
-    return join([" (", shown, ")"])
+    if each is None or links.logs is None:
+        return join([" (", tag("span", words, class_="stat-count"), ")"])
+    return join([" (", tag("a", words, href=each, title="The numbers of each run", class_="stat-count"), ")"])
 
 
-def _at(cell: Cell, at: int | None, unit: str, links: Links) -> Html:
-    where = join([" ", _preposition(cell), " ", _size(cell.size_words)]) if at is not None else " (size not stated)"
+def _number_at(cell: Cell, payload: int | None, unit: str, links: Links) -> Html:
+    where = join([" ", _preposition(cell), " ", _size(cell.size_words)]) if payload is not None else " (size not stated)"
     return join([linked_number(cell, unit, links, strong=True), where])
 
 
