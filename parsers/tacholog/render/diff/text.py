@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from tacholog.compare.result import Comparison, ComparisonRow, Verdict
+from tacholog.compare.result import DIFFERS, Comparison, ComparisonRow, Verdict
 from tacholog.render.diff.document import LOSS_SAYS, DiffLine, Document, VerdictSection, document, line_of, loss_lines, rows_table
 from tacholog.render.diff.notes import host_words, machine_words, warnings
 from tacholog.render.diff.summary import conclusion, counts, headline, shown_part
@@ -15,10 +15,10 @@ from tacholog.render.markdown import escape, plain
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, terminal
 from tacholog.render.table import markdown as markdown_table
 
-FOLDED = ("no_change", "unreplicated_same")  # These rows are counted, and listed only on request.
+FOLDED = ("no_change", "differs_not", "unreplicated_same")  # These rows are counted, and listed only on request.
 #: The comment has at most this many lines. With the requirements below it, both stay under 60.
 MOST_LINES = 30
-_OPEN: tuple[Verdict, ...] = ("worse", "better")
+_OPEN: tuple[Verdict, ...] = ("worse", "better", *DIFFERS)
 _WITHOUT_RATIO = ("not_comparable", "invalid")  # a ratio of these rows would mean nothing
 _MOST_ROWS, _MOST_WARNINGS, _MOST_LOSS, _MOST_HOST = 10, 2, 2, 2  # in a comment
 
