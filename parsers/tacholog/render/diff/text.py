@@ -200,7 +200,7 @@ def _rank(row: ComparisonRow) -> int:
 
 def _with_verdict(line: DiffLine) -> DiffLine:
     """The line; where its remarks do not say the verdict, they begin with it."""
-    if line.row.verdict in _OPEN:
+    if line.row.verdict in ("worse", "better"):
         return line
     return msgspec.structs.replace(line, remarks=(MEANINGS[line.row.verdict].title.lower(), *line.remarks))
 
