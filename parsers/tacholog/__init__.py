@@ -137,7 +137,7 @@ def diff(
     names = find_renames(roots)
     sides = [renamed(_side(side, roots), names) for side in (old, new)]
     labels = (_label(old, "old"), _label(new, "new"))
-    return compare(sides[0], sides[1], chosen, labels, measured=find_same_build(sides, band_roots(roots)))
+    return compare(sides[0], sides[1], chosen, labels, measured=find_same_build(sides, band_roots(roots)), band_roots=band_roots(roots))
 
 
 def list_formats() -> list[LogFormat]:

@@ -45,7 +45,8 @@ def test_a_host_that_got_slower_between_the_sessions_of_the_sides_is_no_change_o
     assert [report.counts["worse"] + report.counts["better"] for report in reports] == [0] * 5
     assert reasons(reports[0]) == {"sessions_confounded"}
     assert reports[0].designs == {"confounded": ROWS}
-    assert reports[0].warnings == (ComparisonWarning("sessions_confounded"),)
+    assert reports[0].warnings == (ComparisonWarning("sessions_confounded"), ComparisonWarning("no_band"))
+    assert reports[0].counts["differs_worse"] > 0
     assert "The sessions of the sides did not take turns" in text(reports[0])
 
 
@@ -156,5 +157,7 @@ def test_of_the_order_of_runs_is_said_what_is_known(
     report = compare(side(noise[0], places[0], **said), side(noise[1], places[1], **said | shuffled), Policy())
 
     assert reasons(report) == {reason}
-    assert all(remark(row).endswith(f"medians of 12 and 12 runs; band: 9.1 % lower to 10 % higher, assumed; {words}") for row in report.rows)
+    untested = f"medians of 12 and 12 runs; band: 9.1 % lower to 10 % higher, assumed; {words}"
+    assert all(remark(row).endswith(f"12 and 12 runs; {words}" if row.verdict == "differs_not" else untested) for row in report.rows)
+    assert (report.counts["differs_not"] > 0) == (reason in ("order_confounded", "order_unknown"))
     assert "in a block" not in text(report)

@@ -87,7 +87,7 @@ def test_what_changed_is_open_and_all_else_is_folded_under_its_name(side: Side, 
 def test_where_nothing_changed_what_comes_first_is_open(side: Side, noise: NDArray[np.float64]) -> None:
     page = html(compare(side(noise[0], range(12)), side(noise[1] * 2, range(12, 24), session="second"), Policy()))
 
-    assert re.findall(r'<section id="(\w+)"[^>]*>\n<details( open)?>', page)[0] == ("unreplicated_diff", " open")
+    assert re.findall(r'<section id="(\w+)"[^>]*>\n<details( open)?>', page)[0] == ("differs_worse", " open")
     assert page.count("<details open>") == 1
 
 

@@ -107,9 +107,13 @@ def test_the_p_value_beside_an_interval_is_called_adjusted(compared: Compared, n
 
 def test_single_runs_and_medians_of_several_say_what_they_are(compared: Compared, side: Side) -> None:
     values = np.array([[10_000.0, 10_100, 10_200, 10_050, 10_020, 10_080]])
-    blocks = compare(side(values, range(6)), side(values * 1.01, range(6, 12), session="second"), Policy())
+    few, blocks = (
+        compare(side(values, range(6), reliability=known), side(values * 1.01, range(6, 12), session="second", reliability=known), Policy())
+        for known in (None, "reliable")
+    )
 
-    assert "medians of 6 and 6 runs" in line_of(blocks.rows[0]).remark
+    assert "1.0 % higher; medians of 6 and 6 runs" in line_of(few.rows[0]).remark
+    assert "1.0 % higher; 6 and 6 runs" in line_of(blocks.rows[0]).remark
     assert "medians" not in line_of(compared(values[:, :1], values[:, 1:2]).rows[0]).remark
 
 
@@ -331,10 +335,10 @@ def test_sides_that_did_not_take_turns_are_not_said_to_have_one_value(side: Side
 
     for show in SHOWN:
         shown = show(blocks)
-        assert "differ, not proven" in shown.lower()
-        assert "not proven: the sides did not take turns, so the time or the machine of the measurement may explain it." in shown
+        assert "measured worse" in shown.lower()
+        assert "the sides did not take turns, so the time or the machine of the measurement may explain it" in shown
         assert "one value on each side" not in shown.lower()
-    assert all(one.words.endswith(" % higher, not proven") for one in moved_most(blocks, most=4))
+    assert all(one.words.endswith(" % slower, release or day") for one in moved_most(blocks, most=4))
 
 
 def test_rows_with_one_value_on_each_side_say_so(compared: Compared) -> None:

@@ -304,7 +304,7 @@ def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Comparison:
 
     sides = [find(str(folder), ()) for folder in begun.sides]
     names = begun.record.old.name, begun.record.new.name
-    report = compare(sides[0], sides[1], Policy(across=across), names, measured=bands.find_same_build(sides, band_roots()))
+    report = compare(sides[0], sides[1], Policy(across=across), names, measured=bands.find_same_build(sides, band_roots()), band_roots=band_roots())
     click.echo(f"kept: {begun.folder}", err=True)
     fit = _limits_were_held(begun)
     if (labelled := begun.plans[0].release is not None) and fit:

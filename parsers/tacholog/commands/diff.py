@@ -4,7 +4,8 @@ OLD and NEW are each one of: a release label, a folder of runs (with run.toml fi
 or a dataset that tacholog report saved: build/dataset, or FOLDER/.NAME-build/dataset after report --output FOLDER/NAME. Copy it to keep it.
 
 A row is better or worse only if repeated runs show it. A single published number never shows it. Two folders that were measured one after the
-other get no verdict, however many runs they have: use tacholog ab, or at least six sessions on each side that take turns.
+other can only show that the measurements differ (measured worse, measured better), not whether the release or the day is the cause: to tell, use
+tacholog ab, or at least six sessions on each side that take turns.
 
 \b
 Exit codes (the highest that applies):
@@ -13,12 +14,15 @@ Exit codes (the highest that applies):
      does not match its run.toml: it is named, and all others were compared
      (a run that failed or has no result is named, and is no error)
   3  with --fail-on worse: something is worse;
+     with --fail-on differs: something was measured worse or better, and
+     the release or the day may be the cause;
      with --fail-on inconclusive: something is too noisy to tell, or had
      too few pairs for so many rows (too_few_pairs)
   4  nothing could be compared: no row is on both sides under the same
      conditions, or all rows have too few runs for any verdict;
      or no row of a gate could be tested; or, with --fail-on worse or
-     inconclusive, no row at all (single runs, or sides that took no turns)
+     inconclusive, no row at all (single runs, or sides that took no turns);
+     or, with --fail-on differs, no row could say whether it differs
   5  with --fail-on implausible: the figures of a row contradict each other,
      are impossible, or more than 1 % of the messages were lost
 """  # noqa: D301 - click takes the sign itself for "leave these lines as they are"
@@ -53,7 +57,7 @@ if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
 
 LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50, "comment": 0}
-FAIL_ON = ("worse", "inconclusive", "implausible")
+FAIL_ON = ("worse", "differs", "inconclusive", "implausible")
 _DATA = ("json", "html")  # formats for programs
 FORMATS = ("text", "markdown", "json", "html", "github", "comment")
 
@@ -181,7 +185,7 @@ def diff(
     _check_sizes(sizes, ranges, sides)
     _check_metrics(policy, sides)
     measured = find_same_build(sides, band_roots(roots), band)
-    report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json", measured=measured)
+    report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json", measured=measured, band_roots=band_roots(roots))
     if everything:
         only, limit = only or VERDICTS, limit or 0
     write_report(output, report, rendered(output, report, only, limit), path)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from tacholog.compare.policy import band_of
 from tacholog.compare.result import Comparison, ComparisonRow, RowKey
 from tacholog.compare.statistics import student_t_quantile
 from tacholog.errors import UnreadableInput
@@ -54,12 +55,14 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 class Band(NamedTuple):
     """How much a row of one build varies by chance, 95 % of the time, as logarithms: ``paired`` for pairs, ``single`` for single runs.
 
-    ``across_sessions``: whether enough sessions were measured to know how much sessions differ; if not, ``single`` is a lower limit.
+    ``across_sessions``: whether enough sessions were measured to know how much sessions differ; if not, ``single`` is a lower limit. ``between`` is
+    how much the medians of two sessions differ by chance; ``None``: not known.
     """
 
     paired: float
     single: float
     across_sessions: bool
+    between: float | None = None
 
 
 class SameBuildBands(NamedTuple):
@@ -208,7 +211,47 @@ def _band(sessions: Sequence[Calibration]) -> Band:
     middle = sum(medians) / count
     between = student_t_quantile(_LEVEL, count - 1) * sqrt(2 * sum((value - middle) ** 2 for value in medians) / (count - 1))
     paired = student_t_quantile(_LEVEL, count) * sqrt(sum(entry.shift**2 for entry in sessions) / count)
-    return Band(paired, sqrt(within**2 + between**2), across_sessions=True)
+    return Band(paired, sqrt(within**2 + between**2), across_sessions=True, between=between)
+
+
+class Drift(NamedTuple):
+    """How much the medians of one build differed between sessions of known machines, as ratios less 1: over all rows, the least to the most.
+
+    ``days``: whether any of these sessions were made on different days.
+    """
+
+    sessions: int
+    least: float
+    middle: float
+    most: float
+    days: bool
+
+
+def known_drift(roots: Iterable[Path]) -> Drift | None:
+    """How much one build is known to have drifted: the rows with medians, means and rates of all files below ``same-build/`` of these folders.
+
+    Raises:
+        UnreadableInput: a file is not of this form.
+    """
+    ratios: list[float] = []
+    sessions: dict[str, str] = {}
+    for path in sorted({file for root in roots for file in (root / FOLDER).glob("*.csv")}):
+        entries = read(path)
+        ratios += [max(medians) / min(medians) - 1 for medians in _medians_of_sessions(entries)]
+        sessions |= {entry.session: (entry.start or "")[:10] for entry in entries}
+    if not ratios:
+        return None
+    ratios.sort()
+    return Drift(len(sessions), ratios[0], ratios[len(ratios) // 2], ratios[-1], days=len({*sessions.values()}) > 1)
+
+
+def _medians_of_sessions(entries: Iterable[Calibration]) -> list[list[float]]:
+    """For each build and row the medians of its sessions, if there are several."""
+    medians: dict[tuple[str, RowKey], list[float]] = defaultdict(list)
+    for entry in entries:
+        if band_of(entry.key.statistic) == "centre" and entry.median > 0:
+            medians[entry.build, entry.key].append(entry.median)
+    return [values for values in medians.values() if len(values) > 1]
 
 
 def noise(same_build: SameBuildBands) -> Iterator[float]:

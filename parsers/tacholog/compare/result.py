@@ -21,6 +21,9 @@ _PUBLISHED_NAMES = {"Comparison": "Report", "ComparisonRow": "DiffRow", "Unteste
 Verdict = Literal[
     "worse",
     "better",
+    "differs_worse",
+    "differs_better",
+    "differs_not",
     "no_change",
     "inconclusive",
     "too_few_pairs",
@@ -34,16 +37,20 @@ Verdict = Literal[
     "lossy",
 ]
 VERDICTS: tuple[Verdict, ...] = (
-    *("worse", "better", "unreplicated_diff", "inconclusive", "too_few_pairs", "insufficient", "invalid", "lossy"),
-    *("not_comparable", "removed", "added", "no_change", "unreplicated_same"),
+    *("worse", "better", "differs_worse", "differs_better", "unreplicated_diff", "inconclusive", "too_few_pairs", "insufficient", "invalid", "lossy"),
+    *("not_comparable", "removed", "added", "no_change", "differs_not", "unreplicated_same"),
 )
-COMPARED: frozenset[Verdict] = frozenset({"worse", "better", "no_change", "inconclusive", "too_few_pairs", "unreplicated_diff", "unreplicated_same"})
+DIFFERS: tuple[Verdict, Verdict] = ("differs_worse", "differs_better")  # the measurements differ; whether by the release is not known
+OUT_OF_TURN: frozenset[Verdict] = frozenset({*DIFFERS, "differs_not"})  # of rows whose sides did not take turns
+COMPARED: frozenset[Verdict] = frozenset(
+    {"worse", "better", *OUT_OF_TURN, "no_change", "inconclusive", "too_few_pairs", "unreplicated_diff", "unreplicated_same"}
+)
 TESTED: frozenset[Verdict] = frozenset({"worse", "better", "no_change", "inconclusive", "too_few_pairs"})  # the verdicts of repeated runs
 OPEN: frozenset[Verdict] = frozenset({"inconclusive", "too_few_pairs"})  # tested, but the runs show neither a change nor its absence
 Level = Literal["a", "b", "c"]
 DesignKind = Literal["paired", "sessions", "confounded", "single"]
 ControlLayout = Literal["pairs", "sessions", "blocks"]
-RatioKind = Literal["hodges_lehmann_pairs", "hodges_lehmann_sessions", "quotient"]
+RatioKind = Literal["hodges_lehmann_pairs", "hodges_lehmann_sessions", "hodges_lehmann_runs", "quotient"]
 Interval = tuple[float | None, float | None]
 
 
@@ -101,8 +108,9 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     ``new_key`` is present if the new side names the row differently; such rows are not comparable. ``differences`` are the conditions and machines
     that are not the same; ``reasons`` names those that forbid a comparison. For a row that only one side has, they say under which other conditions
     the other side has it. ``across`` holds the values on each side of the fields that the diff goes across.
-    ``ratio`` is new over old; rows that are not comparable have none. ``ratio_kind`` says which ratio it is: ``hodges_lehmann_pairs`` and
-    ``hodges_lehmann_sessions`` are estimates over all pairs or sessions, which need not be the quotient of both medians; ``quotient`` is that.
+    ``ratio`` is new over old; rows that are not comparable have none. ``ratio_kind`` says which ratio it is: ``hodges_lehmann_pairs``,
+    ``hodges_lehmann_sessions`` and ``hodges_lehmann_runs`` are estimates over all pairs, sessions or runs, which need not be the quotient of both
+    medians; ``quotient`` is that.
     If ``interval_kind`` is ``confidence``, ``interval`` is the 95 % confidence interval of the ratio, widened by what rounding hides; if it is
     ``rounding``, the interval is what rounding allows. It belongs to this row alone. An interval without 1 shows no change if ``p_adjusted`` is not
     below the false discovery rate: among many rows such intervals occur by chance.
@@ -298,8 +306,8 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ComparisonWarning(msgspec.Struct, frozen=True):
     """A warning that a reader must see before the rows: a code, and the values in its sentence.
 
-    ``count`` is a number of rows, runs or pairs, ``planned`` how many there should be. ``side`` is old or new, or the name of a side. ``names`` are
-    fields or metrics.
+    ``count`` is a number of rows, runs, pairs or sessions, ``planned`` how many there should be. ``side`` is old or new, or the name of a side.
+    ``names`` are fields or metrics. ``percents`` are shares of a value.
     """
 
     code: str
@@ -307,11 +315,13 @@ class ComparisonWarning(msgspec.Struct, frozen=True):
     planned: int | None = None
     side: str | None = None
     names: tuple[str, ...] = ()
+    percents: tuple[float, ...] = ()
 
     @property
     def text(self) -> str:
         """The warning in the JSON of `SCHEMA`: ``latency_of:32``, ``unverified:3:qos,batching``."""
-        values = (self.code, self.count, self.planned, self.side, ",".join(self.names) or None)
+        percents = ",".join(f"{percent:.3g}" for percent in self.percents)
+        values = (self.code, self.count, self.planned, self.side, ",".join(self.names) or None, percents or None)
         return ":".join(str(value) for value in values if value is not None)
 
 

@@ -105,7 +105,7 @@ def unpaired_shift(old: Floats, new: Floats, hidden: RoundingRange | None = None
         high = np.sort(side_differences(hidden.old_low, hidden.new_high), axis=1)
     inside = [inside_sides(old.shape[1], new.shape[1], (1 - confidence) / 2) for confidence in (OUTER, INNER)]
     outer, inner = (_ends(low, high, count) for count in inside)
-    return Shift(middle(differences), *outer, *inner, _rank_sum_p(old, new))
+    return Shift(middle(differences), *outer, *inner, rank_sum_p(old, new))
 
 
 def pair_averages(differences: Floats) -> Floats:
@@ -206,7 +206,7 @@ def _signed_rank_p(differences: Floats) -> Floats:
     return _by_pattern(np.sort(moving, axis=1), statistic, lambda pattern: _signed_rank_null(tuple(rank for rank in pattern if rank)), normal)
 
 
-def _rank_sum_p(old: Floats, new: Floats) -> Floats:
+def rank_sum_p(old: Floats, new: Floats) -> Floats:
     """Two-sided p-values of the rank sum test."""
     both = np.concatenate([old, new], axis=1)
     ranks = _doubled_ranks(both)

@@ -230,6 +230,13 @@ def _runs(count: int) -> str:
     return f"{count} run{'s' if count != 1 else ''}"
 
 
+def off_axis_words(answer: Answer) -> str:
+    """Return how many runs are left out because they do not state the axis; nothing if there are none."""
+    if not answer.off_axis_count or answer.over is None:
+        return ""
+    return f"{_runs(answer.off_axis_count)} of the same metric {'does' if answer.off_axis_count == 1 else 'do'} not state the {answer.over.title}."
+
+
 def following_words(answer: Answer) -> str:
     """Return which fields differ together with the subject, so that a reader knows what else may be the cause; nothing if none does."""
     names = [field.title for field in answer.follows]

@@ -60,7 +60,9 @@ class SiteData:
             system, *releases = which
             old, new = (of_labels(of_release(self.renamed, release, system), labels) for release in releases)
             measured = find_same_build((old, new), (self.folder,))
-            self._comparisons[key] = compare(old, new, policy, (releases[0], releases[1]), everything=False, measured=measured)
+            self._comparisons[key] = compare(
+                old, new, policy, (releases[0], releases[1]), everything=False, measured=measured, band_roots=(self.folder,)
+            )
         return self._comparisons[key]
 
     def compare(self, system: str, old: str, new: str) -> Comparison:

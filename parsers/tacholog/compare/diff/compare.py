@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
-from tacholog.compare.bands import SameBuildBands
+from tacholog.compare.bands import SameBuildBands, known_drift
 from tacholog.compare.comparable import CODES, MACHINE, SETTING_PREFIX, SETTINGS, Judgement, judge
 from tacholog.compare.diff.cells import (
     CONDITIONS,
@@ -33,6 +34,7 @@ from tacholog.compare.diff.controls import are_controls, controls_of, host_chang
 from tacholog.compare.diff.estimate import estimate
 from tacholog.compare.diff.loss import loss_asked, lossy
 from tacholog.compare.diff.loss import losses as loss_rows
+from tacholog.compare.diff.out_of_turn import out_of_turn, say_whether_sides_differ
 from tacholog.compare.diff.rows import comparison_rows, curves, untested_rows
 from tacholog.compare.diff.verdict import CODE, REASONS, RowArrays, decide, thresholds
 from tacholog.compare.pairing import plan_warnings
@@ -40,7 +42,9 @@ from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
 from tacholog.compare.profiles import Profile, is_same_build, is_same_control, machine_names, profiles_of, soft_differences
 from tacholog.compare.result import (
     COMPARED,
+    DIFFERS,
     OPEN,
+    OUT_OF_TURN,
     TESTED,
     VERDICTS,
     Comparison,
@@ -49,6 +53,7 @@ from tacholog.compare.result import (
     Controls,
     Input,
     InputProblem,
+    Loss,
     RunOrder,
     Settings,
     Verdict,
@@ -97,6 +102,7 @@ def compare(
     names: tuple[str, str] = ("old", "new"),
     everything: bool = True,
     measured: SameBuildBands | None = None,
+    band_roots: Sequence[Path] = (),
 ) -> Comparison:
     """Compare two sets of runs.
 
@@ -107,6 +113,7 @@ def compare(
         names: the names of the two sides.
         everything: whether the comparison also holds the numbers that are never tested.
         measured: the band of one build on this machine, if somebody measured it.
+        band_roots: folders with the bands of other machines: how far one build drifted there is stated where nothing is known of this machine.
     """
     policy = _across_libraries(policy, old, new)
     machines = machine_names(old, new)
@@ -125,9 +132,15 @@ def compare(
     host_changed = controls is not None and bool(controls.moved)
     if controls and host_changed and controls.change is not None:
         arrays = arrays._replace(host_change=np.log1p(controls.change))
+    arrays = say_whether_sides_differ(arrays, controls.explains if controls else None, policy.false_discovery_rate)
     sides = _input(old, names[0], machines), _input(new, names[1], machines)
     comparison = _comparison(sides, policy, arrays, runs, same_build=not common.are_all and is_same_build(old, new))
     roots = [root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]
+    lossy_pairs, lossless, lossy_counts = lossy(cells, pairs, policy)
+    losses = loss_rows(cells, lossy_pairs, _judge(cells, lossy_pairs, profiles, policy), (runs.order, runs.codes), policy, host_changed=host_changed)
+    if host_changed:
+        losses = losses_within_host(losses)
+    knows_drift = measured is not None or policy.same_build_percent or (controls and controls.judged)
     warnings = (
         *(() if common.are_all else comparison.warnings),
         *_sides_without_figures(comparison),
@@ -135,12 +148,9 @@ def compare(
         *_sizes_unstated(old, new, names),
         *common.warnings,
         *plan_warnings(roots),
+        *(() if knows_drift else _drift_warning(comparison, losses, band_roots)),
         *_hints(comparison),
     )
-    lossy_pairs, lossless, lossy_counts = lossy(cells, pairs, policy)
-    losses = loss_rows(cells, lossy_pairs, _judge(cells, lossy_pairs, profiles, policy), (runs.order, runs.codes), policy)
-    if host_changed:
-        losses = losses_within_host(losses)
     return msgspec.structs.replace(
         comparison,
         settings=msgspec.structs.replace(comparison.settings, same_build_sessions=measured.sessions if measured else ()),
@@ -166,6 +176,18 @@ class RunLists(NamedTuple):
     profiles: list[Profile]
     order: list[RunOrder]
     codes: Integers
+
+
+def _drift_warning(comparison: Comparison, losses: Sequence[Loss], roots: Sequence[Path]) -> tuple[ComparisonWarning, ...]:
+    """How much one build drifted on machines that are known, if rows differ and neither a band nor controls say what this machine does."""
+    if not any(comparison.counts[verdict] for verdict in DIFFERS) and not any(loss.verdict in DIFFERS for loss in losses):
+        return ()
+    drift = known_drift(roots)
+    if drift is None:
+        return (ComparisonWarning("no_band"),)
+    percents = tuple(100 * share for share in (drift.least, drift.middle, drift.most))
+    code = "drift_between_days" if drift.days else "drift_within_a_day"
+    return (ComparisonWarning(code, drift.sessions, percents=percents),)
 
 
 def _sides_without_figures(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
@@ -239,7 +261,7 @@ def _controls(cells: CellTable, pairs: CellPairs, arrays: RowArrays, runs: RunLi
     if not len(pairs.old):
         return None
     control_arrays = _row_arrays(cells, pairs, runs, policy, None)
-    change = host_change(control_arrays, int(arrays.estimates.tested.sum()), runs.order)
+    change = host_change(control_arrays, int((arrays.estimates.tested | out_of_turn(arrays)).sum()), runs.order)
     if change is not None and change.has_moved:
         within_host(arrays, change)
     return controls_of(change, comparison_rows(control_arrays, policy), arrays)
@@ -438,8 +460,9 @@ def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
     """The exit code of a diff: 0, or the highest of the codes that apply.
 
     4: nothing was compared but runs with themselves, or no row of a gate. ``worse`` and ``inconclusive`` ask for tests, so without any test the code
-    is 4 too: 0 would say that the tests found nothing. 3: a row is worse (``worse``), or is too noisy to tell or has too few pairs
-    (``inconclusive``). 5: figures contradict each other, are impossible, or stand where more than 1 % was lost (``implausible``).
+    is 4 too: 0 would say that the tests found nothing. ``differs`` asks for a test, or for a row that says whether the measurements differ. 3: a row
+    is worse (``worse``), was measured worse or better (``differs``), or is too noisy to tell or has too few pairs (``inconclusive``). 5: figures
+    contradict each other, are impossible, or stand where more than 1 % was lost (``implausible``).
     """
     implausible = any(
         row.verdict in ("invalid", "lossy") and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in comparison.rows
@@ -448,10 +471,11 @@ def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
     # Without rows, loss alone was asked for.
     lost = 0 if comparison.rows else sum(comparison.loss_counts.get(verdict, 0) for verdict in COMPARED) + comparison.lossless
     compared = sum(comparison.counts[verdict] for verdict in COMPARED) + lost > with_itself and not comparison.warns("gate_empty")
-    if {"worse", "inconclusive"} & {*fail_on}:
-        has_tests = any(comparison.counts[verdict] or comparison.loss_counts.get(verdict, 0) for verdict in TESTED)
+    if {"worse", "differs", "inconclusive"} & {*fail_on}:
+        answers = TESTED if {"worse", "inconclusive"} & {*fail_on} else TESTED | OUT_OF_TURN
+        has_tests = any(comparison.counts[verdict] or comparison.loss_counts.get(verdict, 0) for verdict in answers)
         nothing_lost = not comparison.rows and not comparison.losses  # Loss alone was asked for, and there is none that could be more.
         compared = compared and (has_tests or nothing_lost)
-    verdicts_of: dict[str, Iterable[Verdict]] = {"worse": ("worse",), "inconclusive": OPEN}
+    verdicts_of: dict[str, Iterable[Verdict]] = {"worse": ("worse",), "differs": DIFFERS, "inconclusive": OPEN}
     failed = any(comparison.counts[verdict] + comparison.loss_counts.get(verdict, 0) for name in fail_on for verdict in verdicts_of.get(name, ()))
     return max(0 if compared else 4, 3 if failed else 0, 5 if "implausible" in fail_on and implausible else 0)

@@ -22,7 +22,8 @@ class Design(NamedTuple):
     """How to read the runs of a row.
 
     ``old`` and ``new`` give each run its pair or its session (-1: none); ``groups_old`` and ``groups_new`` count these.
-    ``reason`` says what is wrong with the order, if anything: there is no test then.
+    ``reason`` says what is wrong with the order, if anything. The release cannot be shown to be the cause then; whether the sides differ is compared
+    by sessions if there are enough of these, and otherwise by runs.
     ``pairs`` names each pair by its session and repetition: rows of other runs have pairs of the same name, made at about the same time.
     """
 
@@ -66,7 +67,7 @@ def hopeless(runs: Sequence[RunOrder]) -> str | None:
 
 
 def _refused(old: Sequence[RunOrder], new: Sequence[RunOrder], reason: str) -> Design:
-    return Design("confounded", np.full(len(old), -1), np.full(len(new), -1), 0, 0, reason)
+    return Design("confounded", np.arange(len(old)), np.arange(len(new)), len(old), len(new), reason)
 
 
 def _why_no_pairs(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> str:
@@ -114,11 +115,10 @@ def _sessions(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mappi
         names = sorted(str(name) for name in runs)
         grouped.append((np.array([names.index(str(run.session)) for run in side]), len(names)))
         weights.append([1 / len(runs) / runs[run.session] for run in side])
+    sessions = Design("sessions", grouped[0][0], grouped[1][0], grouped[0][1], grouped[1][1])
     if _ahead(weights[0], weights[1], positions) > MOST_AHEAD:
-        return _refused(old, new, "sessions_confounded")
-    if _same_side_opens(old, new, positions):
-        return _refused(old, new, "same_first")
-    return Design("sessions", grouped[0][0], grouped[1][0], grouped[0][1], grouped[1][1])
+        return sessions._replace(kind="confounded", reason="sessions_confounded")
+    return _refused(old, new, "same_first") if _same_side_opens(old, new, positions) else sessions
 
 
 def _ahead(old: Sequence[float], new: Sequence[float], positions: Mapping[int, int]) -> float:

@@ -12,7 +12,18 @@ from tacholog.compare.diff.cells import CellPairs, CellTable, Flags, Floats, Int
 from tacholog.compare.diff.design import Design, lay_out
 from tacholog.compare.power import RunCounts, attainable, detectable, runs_needed, share_of_largest
 from tacholog.compare.result import RunOrder
-from tacholog.compare.statistics import PairedRows, RoundingRange, Shift, adjusted, adjusted_each, by_largest, paired_shift, two_modes, unpaired_shift
+from tacholog.compare.statistics import (
+    PairedRows,
+    RoundingRange,
+    Shift,
+    adjusted,
+    adjusted_each,
+    by_largest,
+    paired_shift,
+    rank_sum_p,
+    two_modes,
+    unpaired_shift,
+)
 
 _MOST_ELEMENTS = 4_000_000  # of one matrix: 32 MB
 
@@ -107,12 +118,62 @@ def estimate(
     """
     estimates = no_estimates(*_designs(cells, pairs, wanted, runs))
     numbers = _pair_numbers(estimates.designs)
+    confounded = np.array([*(design.kind == "confounded" for design in estimates.designs), True])  # the last element: no design
+    for batch in _batches(cells, pairs, estimates, ~confounded[estimates.design]):
+        _test(batch, estimates, threshold[batch.rows], scale)
+        if batch.paired:
+            differences = scale(batch.new) - scale(batch.old)
+            pair_numbers = np.array([numbers[index] for index in estimates.design[batch.rows].tolist()])
+            estimates.in_pairs.append(PairedRows(batch.rows, differences, pair_numbers))
+    return estimates
+
+
+class SideShifts(NamedTuple):
+    """The shift between the sides of rows that did not take turns, one element for each row of the comparison; NaN for all other rows.
+
+    ``p_beyond`` is the p-value of the test whether the shift lies outside the limits. Ranges and p-values are those of the row alone.
+    """
+
+    shift: Shift
+    p_beyond: Floats
+
+
+def side_shifts(
+    cells: CellTable, pairs: CellPairs, estimates: Estimates, rows: Flags, limits: tuple[Floats, Floats], scale: Callable[[Floats], Floats] = np.log
+) -> SideShifts:
+    """The shift between the sides of ``rows``, whatever its cause. All of them have a design whose kind is ``confounded``.
+
+    Args:
+        cells: both sides' numbers.
+        pairs: the cells that are compared.
+        estimates: the designs of the rows.
+        rows: which rows are wanted.
+        limits: the lowest and the highest shift that does not count, for each row of the comparison.
+        scale: the scale on which values are compared.
+    """
+    total = len(rows)
+    shift, p_beyond = Shift(*(np.full(total, np.nan) for _ in Shift._fields)), np.full(total, np.nan)
+    for batch in _batches(cells, pairs, estimates, rows):
+        old, new = scale(batch.old), scale(batch.new)
+        part = unpaired_shift(old, new, _rounding_ranges(batch, scale))
+        for column, values in zip(shift, part, strict=True):
+            column[batch.rows] = values
+        low, high = (limit[batch.rows] for limit in limits)
+        nearest = np.clip(part.estimate, low, high)
+        to_limit = np.where(np.isfinite(nearest), nearest, 0.0)[:, None]
+        is_outside = (part.estimate < low) | (part.estimate > high)
+        p_beyond[batch.rows] = np.where(is_outside, rank_sum_p(old + to_limit, new), 1.0)
+    return SideShifts(shift, p_beyond)
+
+
+def _batches(cells: CellTable, pairs: CellPairs, estimates: Estimates, wanted: Flags) -> Iterator[_Batch]:
+    """The wanted rows in batches of one shape."""
     half = np.nan_to_num(cells.resolution / 2)
     upper = upper_of_two(cells.columns["metric"])
     shapes: dict[tuple[bool, int, int], list[_Batch]] = defaultdict(list)
     for index, design in enumerate(estimates.designs):
-        rows = np.flatnonzero(estimates.design == index)
-        if design.kind == "confounded":
+        rows = np.flatnonzero(wanted & (estimates.design == index))
+        if not len(rows):
             continue
         chosen = pairs.old[rows], pairs.new[rows]
         groups = (design.old, design.groups_old), (design.new, design.groups_new)
@@ -120,13 +181,7 @@ def estimate(
         batch = _Batch(rows, sides[0], sides[1], half[chosen[0]], half[chosen[1]], design.kind == "paired")
         shapes[batch.paired, batch.old.shape[1], batch.new.shape[1]].append(batch)
     for batches in shapes.values():
-        for batch in _joined(batches):
-            _test(batch, estimates, threshold[batch.rows], scale)
-            if batch.paired:
-                differences = scale(batch.new) - scale(batch.old)
-                pair_numbers = np.array([numbers[index] for index in estimates.design[batch.rows].tolist()])
-                estimates.in_pairs.append(PairedRows(batch.rows, differences, pair_numbers))
-    return estimates
+        yield from _joined(batches)
 
 
 def _pair_numbers(designs: Sequence[Design]) -> list[Integers]:

@@ -20,18 +20,20 @@ from tacholog.compare.diff.cells import (
     CellPairs,
     CellTable,
     Flags,
+    Floats,
     Integers,
     mark_names,
     reduced_values,
     row_keys,
     same_runs,
 )
-from tacholog.compare.diff.estimate import Estimates, adjust, estimate
+from tacholog.compare.diff.estimate import Estimates, adjust, estimate, side_shifts
+from tacholog.compare.diff.out_of_turn import REASONS_OUT_OF_TURN, side_verdicts
 from tacholog.compare.diff.rows import natural
 from tacholog.compare.diff.verdict import FAILED_BITS, by_shift
 from tacholog.compare.policy import MIN_RUNS, Policy
 from tacholog.compare.result import VERDICTS, Loss, LossSide, RunOrder, Verdict
-from tacholog.compare.statistics import Shift
+from tacholog.compare.statistics import Shift, adjusted
 from tacholog.schema.metrics import median_run
 
 _COUNT = "messages_lost"
@@ -39,11 +41,16 @@ _OF_ONE_SIDE: tuple[Verdict, Verdict] = ("removed", "added")
 
 
 class _LossTest(NamedTuple):
-    """The estimates of the rows with loss, and the verdict of each as an index into `VERDICTS`; it means nothing for rows that were not tested."""
+    """The estimates of the rows with loss, and the verdict of each as an index into `VERDICTS`; it means nothing for rows that were not tested.
+
+    ``sides`` is the shift of rows whose sides did not take turns, ``side_verdict`` says whether they differ; -1: neither is shown.
+    """
 
     estimates: Estimates
     verdict: Integers
     policy: Policy
+    sides: Shift
+    side_verdict: Integers
 
 
 def loss_asked(policy: Policy) -> bool:
@@ -78,7 +85,13 @@ def _rows_with(cells: CellTable, pairs: CellPairs, metric: str) -> Integers:
 
 
 def losses(
-    cells: CellTable, pairs: CellPairs, judged: tuple[list[Judgement], Integers], runs: tuple[list[RunOrder], Integers], policy: Policy
+    cells: CellTable,
+    pairs: CellPairs,
+    judged: tuple[list[Judgement], Integers],
+    runs: tuple[list[RunOrder], Integers],
+    policy: Policy,
+    *,
+    host_changed: bool,
 ) -> tuple[Loss, ...]:
     """Give each row of `lossy` its verdict, the worst first.
 
@@ -88,11 +101,14 @@ def losses(
         judged: the judgements of the conditions, and the index of each row's judgement.
         runs: the order of both sides' runs, and a code for each: the same for a run that is on both sides.
         policy: the thresholds.
+        host_changed: whether controls show that the host changed: nobody knows how much loss that explains.
     """
     (judgements, which), (order, codes) = judged, runs
     judgement_of = [judgements[index] for index in which.tolist()]
     same = same_runs(cells, pairs, codes)
     test = _test(cells, pairs, judgement_of, order, policy, ~same)
+    if host_changed:
+        test.side_verdict[:] = -1
     sides = [[_side(cells, cell) for cell in side.tolist()] for side in pairs]
     rows = [Loss(key=key, verdict="invalid", old=old, new=new) for key, old, new in zip(row_keys(cells, pairs.either, policy), *sides, strict=True)]
     rows = [
@@ -127,7 +143,22 @@ def _test(cells: CellTable, pairs: CellPairs, judgements: list[Judgement], order
         means = [values.mean() for values in estimates.values[row]]
         if abs(means[1] - means[0]) >= least[row]:  # A few runs that lost much do not move the median.
             verdict[row] = VERDICTS.index("inconclusive")
-    return _LossTest(estimates, verdict, policy)
+    return _LossTest(estimates, verdict, policy, *_out_of_turn(cells, pairs, estimates, least, rate))
+
+
+def _out_of_turn(cells: CellTable, pairs: CellPairs, estimates: Estimates, least: Floats, rate: float) -> tuple[Shift, Integers]:
+    """The shift of the rows whose sides did not take turns, and whether they differ."""
+    reasons = np.array([*(design.reason in REASONS_OUT_OF_TURN for design in estimates.designs), False])
+    wanted = reasons[estimates.design]
+    shift, p_beyond = side_shifts(cells, pairs, estimates, wanted, (-least, least), np.asarray)
+    p = np.ones(len(wanted))
+    p[wanted] = adjusted(p_beyond[wanted])
+    verdict = side_verdicts(shift, p < rate, (-least, least), least, np.ones(len(wanted), bool))
+    for row in np.flatnonzero(wanted & (verdict == VERDICTS.index("differs_not"))).tolist():
+        means = [cells.value[cells.span(int(side[row]))].mean() for side in pairs]
+        if abs(means[1] - means[0]) >= least[row]:
+            verdict[row] = -1
+    return shift, np.where(wanted, verdict, -1)
 
 
 def _loss(cells: CellTable, pairs: CellPairs, index: int, row: Loss, judged: tuple[Judgement, bool], test: _LossTest) -> Loss:
@@ -146,6 +177,8 @@ def _loss(cells: CellTable, pairs: CellPairs, index: int, row: Loss, judged: tup
         return replace(row, verdict="unreplicated_same", reasons=("same_measurement",))
     if test.estimates.tested[index]:
         return _by_test(row, index, test)
+    if test.side_verdict[index] >= 0:
+        return _by_sides(row, index, test)
     return _by_value(row, row.old, row.new, _why_untested(row.old, row.new, judgement, test.estimates, index), test.policy)
 
 
@@ -167,6 +200,21 @@ def _by_test(row: Loss, index: int, test: _LossTest) -> Loss:
         interval=(low, high),
         p=float(shift.p),
         p_adjusted=float(estimates.p_adjusted[index]),
+        threshold=test.policy.loss_threshold_points / 100,
+    )
+
+
+def _by_sides(row: Loss, index: int, test: _LossTest) -> Loss:
+    """The row whose sides did not take turns, and that says whether the measurements differ."""
+    shift = Shift(*(column[index] for column in test.sides))
+    design = test.estimates.designs[test.estimates.design[index]]
+    return replace(
+        row,
+        verdict=VERDICTS[test.side_verdict[index]],
+        reasons=(design.reason or "order_unknown",),
+        design=design.kind,
+        difference=float(shift.estimate),
+        interval=(float(shift.low), float(shift.high)),
         threshold=test.policy.loss_threshold_points / 100,
     )
 

@@ -25,9 +25,9 @@ from tacholog.compare.diff.cells import (
     mark_names,
     row_keys,
 )
-from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASONS, SERIES, SOURCES, RowArrays, bounds, flags
+from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASON, REASONS, SERIES, SOURCES, RowArrays, bounds, flags
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import VERDICTS, ComparisonRow, Curve, Difference, Level, RatioKind, RowKey, Side, UntestedRow, Verdict
+from tacholog.compare.result import DIFFERS, VERDICTS, ComparisonRow, Curve, Difference, Level, RatioKind, RowKey, Side, UntestedRow, Verdict
 from tacholog.compare.statistics import Shift
 from tacholog.runs.labels import is_label
 from tacholog.schema.metrics import METRICS, median_run
@@ -35,7 +35,7 @@ from tacholog.schema.records import BOUNDS
 
 _REASON_ALONE = {reason: (reason,) if reason else () for reason in REASONS}
 _FAR_APART = 1_000_000  # bytes. To move so many takes 10 microseconds at 100 GB/s, which every printed latency shows.
-_BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", "unreplicated_diff", "inconclusive", "too_few_pairs")
+_BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", *DIFFERS, "unreplicated_diff", "inconclusive", "too_few_pairs")
 
 
 def comparison_rows(arrays: RowArrays, policy: Policy) -> tuple[ComparisonRow, ...]:
@@ -92,7 +92,7 @@ def untested_rows(cells: CellTable, pairs: CellPairs, policy: Policy) -> tuple[U
 def curves(arrays: RowArrays, policy: Policy) -> tuple[Curve, ...]:
     """Summaries of the series of single values that differ only in size."""
     cells, pairs = arrays.cells, arrays.pairs
-    is_single = np.isin(arrays.verdict, [CODE["unreplicated_diff"], CODE["unreplicated_same"]]) & arrays.by_value
+    is_single = (np.isin(arrays.verdict, [CODE["unreplicated_diff"], CODE["unreplicated_same"]]) | arrays.out_of_turn) & arrays.by_value
     exact = (cells.bound[pairs.old] == 0) & (cells.bound[pairs.new] == 0)
     rows = np.flatnonzero(is_single & exact)
     # Only sizes form a curve: rows that differ in something else, such as the offered rate, belong to another curve.
@@ -149,7 +149,7 @@ def _effect(arrays: RowArrays) -> Floats:
     median = arrays.cells.median
     with np.errstate(divide="ignore", invalid="ignore"):
         by_value = np.log(median[new] / median[old])
-    shift = arrays.estimates.shift.estimate
+    shift = _shift(arrays).estimate
     return np.nan_to_num(np.where(np.isnan(shift), by_value, shift))
 
 
@@ -174,12 +174,13 @@ def _designed(arrays: RowArrays, order: Integers, rate: float) -> dict[str, list
     """The columns for the design of the runs and the kind of evidence."""
     estimates = arrays.estimates
     tested, by_value = (column.tolist() for column in _decided(arrays, order))
+    has_range = (_decided(arrays, order)[0] | arrays.out_of_turn[order]).tolist()
     designs = [estimates.designs[index] if index >= 0 else None for index in estimates.design[order].tolist()]
     significant = estimates.p_adjusted < rate  # NaN, where nothing was tested, is not below anything.
     flag_columns = (column[order].tolist() for column in (estimates.two_modes, significant, arrays.gated, arrays.same_runs))
     return {
         "design": [design.kind if design else "single" if single else None for design, single in zip(designs, by_value, strict=True)],
-        "interval_kind": ["confidence" if test else "rounding" if single else None for test, single in zip(tested, by_value, strict=True)],
+        "interval_kind": ["confidence" if test else "rounding" if single else None for test, single in zip(has_range, by_value, strict=True)],
         "flags": [
             flags(two_modes, is_significant, gated) if test else ("same_runs",) if same else ()
             for test, two_modes, is_significant, gated, same in zip(tested, *flag_columns, strict=True)
@@ -196,20 +197,22 @@ def _figures(arrays: RowArrays, order: Integers) -> dict[str, list[Any]]:
     """The columns of the rows that are numbers."""
     cells, estimates, pairs = arrays.cells, arrays.estimates, arrays.pairs.part(order)
     tested, by_value = _decided(arrays, order)
-    shift = Shift(*(values[order] for values in estimates.shift))
+    out_of_turn = arrays.out_of_turn[order]
+    has_range = tested | out_of_turn
+    shift = Shift(*(values[order] for values in _shift(arrays)))
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = cells.median[pairs.new] / cells.median[pairs.old]
     quotient[arrays.verdict[order] == CODE["not_comparable"]] = np.nan  # A reader who sees a ratio compares.
     rounding = bounds(cells, pairs)
-    ends = [np.exp(np.where(tested, *pair)) for pair in ((shift.low, rounding.low), (shift.high, rounding.high))]
+    ends = [np.exp(np.where(has_range, *pair)) for pair in ((shift.low, rounding.low), (shift.high, rounding.high))]
     decided = tested | by_value
-    limits = np.expm1(np.where(by_value, arrays.limits.single[order], arrays.limits.least[order]))
+    limits = np.expm1(np.where(out_of_turn, _side_limit(arrays)[order], np.where(by_value, arrays.limits.single[order], arrays.limits.least[order])))
     intervals = list(zip(*map(_or_none, ends), strict=True))
     few = arrays.verdict[order] == CODE["too_few_pairs"]
-    ratio = _or_none(np.where(tested, np.exp(shift.estimate), np.where(pairs.both, quotient, np.nan)))
+    ratio = _or_none(np.where(has_range, np.exp(shift.estimate), np.where(pairs.both, quotient, np.nan)))
     return {
         "ratio": ratio,
-        "ratio_kind": _ratio_kinds(ratio, tested, estimates.paired[order]),
+        "ratio_kind": _ratio_kinds(ratio, has_range, arrays, order),
         "interval": [interval if is_decided else None for interval, is_decided in zip(intervals, decided.tolist(), strict=True)],
         "p": _or_none(np.where(tested, shift.p, np.nan)),
         "p_adjusted": _or_none(estimates.p_adjusted[order]),
@@ -223,10 +226,26 @@ def _figures(arrays: RowArrays, order: Integers) -> dict[str, list[Any]]:
     }
 
 
-def _ratio_kinds(ratio: list[float | None], tested: Flags, paired: Flags) -> list[RatioKind | None]:
+def _shift(arrays: RowArrays) -> Shift:
+    """The shift that each row shows: that of its test, or that between sides that did not take turns."""
+    if arrays.sides is None:
+        return arrays.estimates.shift
+    return Shift(*(np.where(arrays.out_of_turn, side, tested) for side, tested in zip(arrays.sides, arrays.estimates.shift, strict=True)))
+
+
+def _side_limit(arrays: RowArrays) -> Floats:
+    """The threshold of sides that did not take turns, in the direction of the change; where none was seen, the largest shift that counts as none."""
+    if arrays.sides is None or arrays.side_limits is None:
+        return arrays.limits.least
+    low, high = arrays.side_limits
+    return np.where(arrays.verdict == CODE["differs_not"], arrays.limits.close, np.where(arrays.sides.estimate > 0, high, -low))
+
+
+def _ratio_kinds(ratio: list[float | None], has_range: Flags, arrays: RowArrays, order: Integers) -> list[RatioKind | None]:
     """Which ratio each row has: an estimate, or the quotient of the values that are shown of both sides."""
-    names: tuple[RatioKind, ...] = ("quotient", "hodges_lehmann_sessions", "hodges_lehmann_pairs")
-    index = np.where(tested, np.where(paired, 2, 1), 0).tolist()
+    names: tuple[RatioKind, ...] = ("quotient", "hodges_lehmann_sessions", "hodges_lehmann_pairs", "hodges_lehmann_runs")
+    by_runs = arrays.out_of_turn & (arrays.reason != REASON["sessions_confounded"])
+    index = np.where(has_range, np.where(by_runs, 3, np.where(arrays.estimates.paired, 2, 1))[order], 0).tolist()
     return [None if value is None else names[which] for value, which in zip(ratio, index, strict=True)]
 
 
@@ -243,7 +262,10 @@ def _levels(arrays: RowArrays, order: Integers) -> list[Level | None]:
 def _sources(arrays: RowArrays, order: Integers) -> list[str | None]:
     """Where the threshold of each row comes from."""
     tested, by_value = _decided(arrays, order)
-    code = np.where(by_value, arrays.limits.single_source[order], arrays.limits.source[order])
+    limit, of_test, of_sides = _side_limit(arrays), arrays.limits.source, arrays.limits.sides
+    of_sides = np.where(limit > of_sides, SOURCES.index("controls"), np.where(limit > arrays.limits.least, SOURCES.index("same_build"), of_test))
+    out_of_turn = arrays.out_of_turn[order]
+    code = np.where(out_of_turn, of_sides[order], np.where(by_value, arrays.limits.single_source[order], of_test[order]))
     names = [*SOURCES, None]
     return [names[index] for index in np.where(tested | by_value, code, len(SOURCES)).tolist()]
 

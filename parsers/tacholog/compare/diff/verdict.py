@@ -11,7 +11,7 @@ from tacholog.compare.comparable import Judgement
 from tacholog.compare.diff.cells import NONE, SETTING, CellPairs, CellTable, Flags, Floats, Integers, by_word, keys_of, reduced_values
 from tacholog.compare.diff.estimate import Estimates, adjust
 from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND, Bands, Policy, RowFilter, band_of, percentile
-from tacholog.compare.result import VERDICTS, Verdict
+from tacholog.compare.result import OUT_OF_TURN, VERDICTS, Verdict
 from tacholog.compare.statistics import Shift
 from tacholog.schema.marks import MARK_BITS
 from tacholog.schema.metrics import METRICS
@@ -38,7 +38,7 @@ class Thresholds(NamedTuple):
     """The smallest shift that counts, as a logarithm, and where it comes from: an index into `SOURCES`.
 
     ``close`` is the same without the part of rounding: two values that are a step of rounding apart are no change that could be shown, and are not
-    shown to be equal either.
+    shown to be equal either. ``sides`` is for sides that did not take turns: also as wide as the band of the medians of two sessions.
     """
 
     least: Floats
@@ -46,9 +46,10 @@ class Thresholds(NamedTuple):
     source: Integers
     single: Floats
     single_source: Integers
+    sides: Floats
 
 
-SOURCES = ("policy", "override", "rounding", "same_build", "assumed")
+SOURCES = ("policy", "override", "rounding", "same_build", "assumed", "controls")
 
 
 class Bounds(NamedTuple):
@@ -74,6 +75,8 @@ class RowArrays(NamedTuple):
         by_value: whether single values decided.
         gates: for each gate the rows in it, which are tested apart from all others.
         host_change: how much the controls moved, as a logarithm, if they did.
+        sides: the shift of rows whose sides did not take turns; ``None``: not looked at.
+        side_limits: the lowest and the highest shift of these rows that does not count.
     """
 
     cells: CellTable
@@ -88,6 +91,13 @@ class RowArrays(NamedTuple):
     by_value: Flags
     gates: tuple[Flags, ...]
     host_change: float | None = None
+    sides: Shift | None = None
+    side_limits: tuple[Floats, Floats] | None = None
+
+    @property
+    def out_of_turn(self) -> Flags:
+        """The rows that say whether the measurements differ, whatever the cause."""
+        return np.isin(self.verdict, [CODE[verdict] for verdict in OUT_OF_TURN])
 
     @property
     def different(self) -> Flags:
@@ -128,10 +138,10 @@ def thresholds(cells: CellTable, pairs: CellPairs, policy: Policy, measured: Sam
         fits = matching_rows(cells, cell, override)
         chosen[fits], source[fits] = np.log1p(override.threshold_percent / 100), SOURCES.index("override")
     rounding = np.fmax(*(_rounding(cells, side) for side in pairs))
-    build, single, single_source = _same_build(cells, pairs, policy, measured, assumed)
+    build, single, single_source, between = _same_build(cells, pairs, policy, measured, assumed)
     least = np.maximum(np.maximum(chosen, rounding), build)
     source = np.where(least > chosen, np.where(least == build, SOURCES.index("same_build"), SOURCES.index("rounding")), source)
-    return Thresholds(least, np.maximum(chosen, build), source, single, single_source)
+    return Thresholds(least, np.maximum(chosen, build), source, single, single_source, np.maximum(least, between))
 
 
 def _band(cells: CellTable, cell: Integers, percent: Bands) -> Floats:
@@ -149,24 +159,25 @@ def matching_rows(cells: CellTable, cell: Integers, selection: RowFilter) -> Fla
 
 def _same_build(
     cells: CellTable, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None, assumed: Floats
-) -> tuple[Floats, Floats, Integers]:
-    """The band of one build: for pairs, for single values, and the source of the latter.
+) -> tuple[Floats, Floats, Integers, Floats]:
+    """The band of one build: for pairs, for single values, the source of the latter, and the band of the medians of two sessions (0: not known).
 
     While too few sessions were measured to know how much sessions differ, the measured band of single values can only widen the assumed one.
     """
     for_pairs = np.full(len(assumed), np.log1p((policy.same_build_percent or 0.0) / 100))
     single = for_pairs.copy() if policy.same_build_percent else assumed.copy()
     source = np.full(len(assumed), SOURCES.index("same_build" if policy.same_build_percent else "assumed"))
+    between = np.zeros(len(assumed))
     if measured is None or policy.same_build_percent:
-        return for_pairs, single, source
+        return for_pairs, single, source, between
     both = np.flatnonzero(pairs.both)
     for row, key in zip(both.tolist(), keys_of(cells, pairs.old[both], policy), strict=True):
         band = measured.bands.get(key)
         if band is not None:
-            for_pairs[row] = band.paired
+            for_pairs[row], between[row] = band.paired, band.between or 0.0
             if band.across_sessions or band.single > single[row]:
                 single[row], source[row] = band.single, SOURCES.index("same_build")
-    return for_pairs, single, source
+    return for_pairs, single, source, between
 
 
 def _rounding(cells: CellTable, side: Integers) -> Floats:

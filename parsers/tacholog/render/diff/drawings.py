@@ -22,6 +22,9 @@ _PATHS: Mapping[str, str] = MappingProxyType(
     {
         "worse": "M{x} {y}m0 -5.5l5.5 9.5h-11z",
         "better": "M{x} {y}m0 5.5l5.5 -9.5h-11z",
+        "differs_worse": "M{x} {y}m0 -5.5l5.5 9.5h-11z",
+        "differs_better": "M{x} {y}m0 5.5l5.5 -9.5h-11z",
+        "differs_not": "M{x} {y}m-3.5 0h7m-3.5 -3.5v7",
         "no_change": "M{x} {y}m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
         "inconclusive": "M{x} {y}m0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z",
         "too_few_pairs": "M{x} {y}m-3.5 -3.5h7v7h-7z",
@@ -148,7 +151,10 @@ def _x_of(value: float, span: float) -> float:
     return round(_ROOM + (RATIO_WIDTH - 2 * _ROOM) * share, 1)
 
 
-DRAWN: tuple[Verdict, ...] = ("worse", "better", "no_change", "inconclusive", "too_few_pairs", "unreplicated_diff", "unreplicated_same")
+DRAWN: tuple[Verdict, ...] = (
+    *("worse", "better", "differs_worse", "differs_better", "no_change", "differs_not", "inconclusive", "too_few_pairs"),
+    *("unreplicated_diff", "unreplicated_same"),
+)
 _WIDTH, _HEIGHT = 720, 260
 _LEFT, _RIGHT, _END = 74, 12, 14  # room beside the rows, and above and below them
 _MOST_STEP = 26.0  # the largest distance of two rows, so that a picture of few rows is not too sparse

@@ -10,7 +10,7 @@ from typing import Literal
 from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.diff.design import hopeless
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.result import Comparison, ComparisonWarning, Controls, Difference, InputProblem, RunOrder
+from tacholog.compare.result import OUT_OF_TURN, Comparison, ComparisonWarning, Controls, Difference, InputProblem, RunOrder
 from tacholog.render.diff.words import host_label, percent
 from tacholog.runs.problems import LOST
 from tacholog.schema.marks import MARKS
@@ -34,6 +34,7 @@ UNPAIRED = (
     "the other runs have no partner, such as those of another campaign: the ratio, the test and the shown values leave them out."
 )
 _BY_MEDIANS = "Such rows are judged as single values (their medians)."
+_BY_RUNS = "Such rows can only show whether the two measurements differ; where the runs do not show that, their medians are compared."
 SAME_RUNS = "Both sides are the same runs, by the SHA-256 of their logs and by when they were made: nothing was compared."
 WARNINGS: Mapping[str, str] = MappingProxyType(
     {
@@ -60,6 +61,7 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
         "other (r). These are two different quantities: their ratio says nothing about the release.",
         "no_figures": "The {0.side} side has no figures: none of its logs has a result.",
         "gate_empty": "No row of a gate was tested: its rows are missing, not comparable, or have too few runs.",
+        "no_band": "Nobody measured how much one build drifts on this machine between two days: tacholog ab of a build with itself does.",
         "single_values": "Rows with one value on each side cannot be tested. Their differences may be noise.",
     }
 )
@@ -67,10 +69,11 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
 
 _HOPELESS: Mapping[str, str] = MappingProxyType(
     {
-        "order_confounded": "More runs of this kind will not give a verdict either: all runs of one side were made before those of the other, so "
-        "anything else that changed meanwhile looks like a change of the release. tacholog ab gives one, or at least six sessions a side that take "
-        "turns.",
-        "order_unknown": "More runs of this kind will not give a verdict either: the runs do not state when they were made (start_time in run.toml).",
+        "order_confounded": "More runs of this kind can only show whether the two measurements differ, not whether the release is the cause: all "
+        "runs of one side were made before those of the other, so anything else that changed meanwhile looks like a change of the release. tacholog "
+        "ab tells, or at least six sessions a side that take turns.",
+        "order_unknown": "More runs of this kind can only show whether the two measurements differ, not whether the release is the cause: the runs "
+        "do not state when they were made (start_time in run.toml).",
     }
 )
 
@@ -90,6 +93,8 @@ def warnings(comparison: Comparison) -> list[str]:
         *ended(comparison),
         *(_warning(warning) for warning in comparison.warnings if warning.code != "same_runs"),  # The conclusion states it.
     ]
+    if any(comparison.counts[verdict] or comparison.loss_counts.get(verdict) for verdict in OUT_OF_TURN):
+        sentences = [sentence.replace(_BY_MEDIANS, _BY_RUNS) for sentence in sentences]
     sessions = comparison.settings.same_build_sessions
     sentences += [*_unpaired(comparison), *_layout(comparison), *host_words(comparison)]
     return [*sentences, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else sentences
@@ -231,6 +236,17 @@ def _sizes_unstated(warning: ComparisonWarning) -> str:
     )
 
 
+def _drift(warning: ComparisonWarning) -> str:
+    """How far one build drifted on machines that are known: the reason to be careful with a difference between two days."""
+    least, middle, most = (percent(share / 100) for share in warning.percents)
+    when = "between sessions on several days" if warning.code == "drift_between_days" else "between sessions within one day"
+    later = "" if warning.code == "drift_between_days" else "; between two days it may drift further"
+    return (
+        f"This machine has neither a band of one build nor controls. Elsewhere, the medians of one build drifted by "
+        f"{least} to {most} {when}, half of the rows by at most {middle}{later}."
+    )
+
+
 def _unverified(warning: ComparisonWarning) -> str:
     """The conditions that must be known for a verdict, and where to state them."""
     rows = "1 row of repeated runs has" if warning.count == 1 else f"{warning.count} rows of repeated runs have"
@@ -246,6 +262,8 @@ _WRITERS: Mapping[str, Callable[[ComparisonWarning], str]] = MappingProxyType(
         "no_direction": _no_direction,
         "sizes_unstated": _sizes_unstated,
         "unverified": _unverified,
+        "drift_between_days": _drift,
+        "drift_within_a_day": _drift,
     }
 )
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from tacholog.compare.comparable import as_text
-from tacholog.compare.result import Comparison, ComparisonRow, Loss, RowKey, RunOrder, Side
+from tacholog.compare.result import DIFFERS, Comparison, ComparisonRow, Loss, RowKey, RunOrder, Side
 from tacholog.installation import site_dir
 from tacholog.render.diff import drawings
 from tacholog.render.diff.document import LOSS_SAYS, VerdictSection, document
@@ -128,13 +128,13 @@ def _has(number: ResultRow, name: str, text: str | None) -> bool:
     return name not in _OF_RUN or as_text(getattr(number.run, name)) == text
 
 
-_PLOTTED = ("worse", "better", "inconclusive", "too_few_pairs", "no_change")
+_PLOTTED = ("worse", "better", *DIFFERS, "inconclusive", "too_few_pairs", "no_change", "differs_not")
 _MOST = 10_000  # rows of a verdict in a file: a browser does not show a million
 _MOST_IN_PART = 100  # runs, and rows with loss, in a part of a page
 _ELEMENTS_IN_PART = 4_500  # of its rows, runs and picture together: a browser lays out 5000 at once, and the frame of the page has 300
 _LEAST_ROWS = 10  # of each verdict, whatever they cost
-_OPEN = ("worse", "better")
-_FOLDED = ("no_change", "unreplicated_same")  # also where they come first: nobody needs to look at them
+_OPEN = ("worse", "better", *DIFFERS)
+_FOLDED = ("no_change", "differs_not", "unreplicated_same")  # also where they come first: nobody needs to look at them
 
 
 class DiffBlock(msgspec.Struct, frozen=True):

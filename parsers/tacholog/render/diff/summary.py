@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -11,7 +12,21 @@ from msgspec.structs import replace
 
 from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.policy import band_of, percentile
-from tacholog.compare.result import OPEN, VERDICTS, Comparison, ComparisonRow, Curve, Difference, Input, Loss, RowKey, UntestedRow, Verdict
+from tacholog.compare.result import (
+    DIFFERS,
+    OPEN,
+    OUT_OF_TURN,
+    VERDICTS,
+    Comparison,
+    ComparisonRow,
+    Curve,
+    Difference,
+    Input,
+    Loss,
+    RowKey,
+    UntestedRow,
+    Verdict,
+)
 from tacholog.render.diff import words
 from tacholog.render.diff.notes import SAME_RUNS
 from tacholog.render.diff.words import MEANINGS, REASONS, UNTESTED, direction_of, has_one_value, percent, share, sides_of, toward, untested_words
@@ -107,6 +122,7 @@ def _conditions(differences: Iterable[Difference]) -> str:
 
 
 _JUDGED: tuple[Verdict, ...] = ("worse", "better", "no_change", *OPEN)
+_SAID: tuple[Verdict, ...] = (*_JUDGED, *OUT_OF_TURN)  # the verdicts that rest on an interval
 _UNPROVEN: tuple[Verdict, ...] = (*UNTESTED, "insufficient")
 
 
@@ -189,7 +205,7 @@ def loss_words(comparison: Comparison) -> str:
     total = len(comparison.losses)
     unproven = [loss for loss in comparison.losses if loss.verdict in _UNPROVEN]
     lost = f"messages were lost in {_count_of_rows(total)}"
-    if any(loss.verdict in _JUDGED for loss in comparison.losses):
+    if any(loss.verdict in _SAID for loss in comparison.losses):
         return f"{lost} ({loss_counts(comparison)})"
     if not unproven:
         not_comparable = sum(loss.verdict in APART for loss in comparison.losses)
@@ -252,9 +268,34 @@ def conclusion(comparison: Comparison, *, with_reasons: bool = True) -> str:
         return SAME_RUNS
     compared = "; ".join([*_changes(comparison), *_untested(comparison)])
     not_compared = "; ".join([*_not_comparable_words(comparison, with_reasons=with_reasons or not has_tests(comparison.counts)), *_open(comparison)])
-    sentences = [compared, not_compared, loss_words(comparison) if comparison.losses else ""]
+    sentences = [*_differences(comparison), compared, not_compared, loss_words(comparison) if comparison.losses else ""]
     but = " but loss" if comparison.lossless or comparison.lossy_counts else ""
     return " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences if sentence) or f"There is nothing to compare{but}."
+
+
+def _differences(comparison: Comparison) -> Iterator[str]:
+    """How many rows differ although the sides did not take turns, and the command that would tell whether the release is the cause."""
+    counts, losses = comparison.counts, [loss.verdict for loss in comparison.losses]
+    asked = sum(counts[verdict] + losses.count(verdict) for verdict in OUT_OF_TURN)
+    if not asked:
+        return
+    differing = sum(counts[verdict] for verdict in DIFFERS)
+    total = len(comparison.rows) - _without_partner(counts)
+    parts = [_verdict_words(comparison, verdict, is_first=False) for verdict in DIFFERS if counts[verdict]]
+    lost = [f"{losses.count(verdict)} with {word} loss" for verdict, word in zip(DIFFERS, ("more", "less"), strict=True) if verdict in losses]
+    if named := ", ".join([*parts, *lost]):
+        yield (
+            f"{differing} of {total} {_rows(total)} differ{'s' if differing == 1 else ''}: {named}; whether the release or the day is the cause "
+            f"cannot be told from these runs, but from pairs: {ab_command(comparison)}"
+        )
+    if counts["differs_not"]:
+        yield f"no difference was seen in {counts['differs_not']} {_rows(counts['differs_not'])}"
+
+
+def ab_command(comparison: Comparison) -> str:
+    """The command that measures both sides in turns, as far as the comparison knows it. OLD and NEW are the two builds."""
+    releases = [side.releases[0] if len(side.releases) == 1 else "" for side in (comparison.old, comparison.new)]
+    return " ".join(["tacholog ab OLD NEW CAMPAIGN", *(["--release", *map(shlex.quote, releases)] if all(releases) else [])])
 
 
 def shown_part(comparison: Comparison, only: Sequence[str]) -> Comparison:
@@ -275,7 +316,7 @@ def _changes(comparison: Comparison) -> Iterator[str]:
             yield "no row is worse or better"
         if counts["no_change"]:
             yield f"no change in {counts['no_change']}"
-    elif not any(counts[verdict] for verdict in UNTESTED) and len(comparison.rows) > _without_partner(counts):
+    elif not any(counts[verdict] for verdict in (*UNTESTED, *OUT_OF_TURN)) and len(comparison.rows) > _without_partner(counts):
         yield "no row could be tested"
 
 
@@ -288,7 +329,8 @@ def _verdict_words(comparison: Comparison, verdict: Verdict, *, is_first: bool) 
     """How many rows are better or worse, and which."""
     rows = [row for row in comparison.rows if row.verdict == verdict]
     noun = f" {_rows(len(rows))}" if is_first else ""
-    return f"{len(rows)}{noun} {verdict} ({where_and_how_much(rows)})" if rows else f"none {verdict}"
+    word = MEANINGS[verdict].title.lower()
+    return f"{len(rows)}{noun} {word} ({where_and_how_much(rows)})" if rows else f"none {word}"
 
 
 def _rows(count: int) -> str:
@@ -307,7 +349,8 @@ def _untested(comparison: Comparison) -> Iterator[str]:
         return
     differ, alike = (comparison.counts[verdict] for verdict in UNTESTED)
     pointing = f" ({directions(comparison)})" if differ else ""
-    beyond = f"{differ or 'no'} row{'s differ' if differ > 1 else ' differs'} by more than the band{pointing}"
+    others = "other " if any(comparison.counts[verdict] for verdict in OUT_OF_TURN) else ""
+    beyond = f"{differ or 'no'} {others}row{'s differ' if differ > 1 else ' differs'} by more than the band{pointing}"
     reprints = f" ({again} the same measurement, published again)" if again else ""
     yield f"{untested_words(rows)}: {beyond}, {alike or 'none'} {'is' if alike == 1 else 'are'} alike{reprints}"
 
@@ -358,7 +401,9 @@ def figures_words(comparison: Comparison) -> list[str]:
     """How the figures of the rows were computed: the choice of the median, and the estimated ratio."""
     there = any(row.old and row.new and max(row.old.runs, row.new.runs) > 1 for row in comparison.rows)
     estimated = any(words.is_estimate(row) for row in comparison.rows)
-    return [*([MEDIAN] if there else []), *([ESTIMATE] if estimated else [])]
+    by_runs = any(row.ratio_kind == "hodges_lehmann_runs" for row in comparison.rows)
+    how = ESTIMATE.replace("a new session to", "a new session or run to") if by_runs else ESTIMATE
+    return [*([MEDIAN] if there else []), *([how] if estimated else [])]
 
 
 def side_words(side: Input) -> str:
@@ -425,11 +470,12 @@ class LargestChange(msgspec.Struct, frozen=True):
 def moved_most(comparison: Comparison, most: int = 3) -> list[LargestChange]:
     """Return the rows that moved most, the largest change first.
 
-    Rows that are worse or better come from tests. Only if there are none, rows without a test stand in. Medians and means come before
-    tails, which are the weakest evidence.
+    Rows that are worse or better come from tests. Only if there are none, rows that were measured worse or better stand in, then rows without a test.
+    Medians and means come before tails, which are the weakest evidence.
     """
     several = len({row.key.system for row in comparison.rows}) > 1
-    rows = [row for row in comparison.rows if row.verdict in ("worse", "better")] or [row for row in comparison.rows if row.verdict == _UNTESTED]
+    kinds: tuple[tuple[Verdict, ...], ...] = (("worse", "better"), DIFFERS, (_UNTESTED,))
+    rows = next((rows for kind in kinds if (rows := [row for row in comparison.rows if row.verdict in kind])), [])
     return [LargestChange(row.verdict, row_name(row.key, with_system=several), _amount(row)) for row in _largest(rows)[:most]]
 
 
@@ -441,6 +487,8 @@ def _amount(row: ComparisonRow) -> str:
     ratio = row.ratio or 1.0
     if row.verdict == _UNTESTED:
         return f"{percent(abs(ratio - 1))} {'higher' if ratio > 1 else 'lower'}, {'one value on each side' if has_one_value(row) else 'not proven'}"
+    if row.verdict in DIFFERS:
+        return f"{words.measured_change(row)}, release or day"
     return f"{percent(abs(ratio - 1))} {row.verdict}"
 
 
@@ -469,7 +517,7 @@ def _counted(name: str, rows: Sequence[ComparisonRow], verdicts: Sequence[Verdic
 
 def _which(rows: Sequence[ComparisonRow]) -> str:
     """Which rows are better or worse, and by how much: ``p99, 1 KiB, 6.3 %``, or the statistics of several."""
-    if not rows or rows[0].verdict not in ("worse", "better"):
+    if not rows or rows[0].verdict not in ("worse", "better", *DIFFERS):
         return ""
     if len(rows) > 1:
         return how_much(rows, with_metric=True)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND
-from tacholog.compare.result import OPEN, ComparisonRow, Difference, Loss, LossSide, Side, Verdict, worse_by
+from tacholog.compare.result import DIFFERS, OPEN, OUT_OF_TURN, ComparisonRow, Difference, Loss, LossSide, Side, Verdict, worse_by
 from tacholog.compare.statistics import modes
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
@@ -27,10 +27,20 @@ class Meaning(msgspec.Struct, frozen=True):
     sentence: str
 
 
+_DIFFERS = (
+    "The two measurements differ, in this report as a whole, by more than the threshold. Release or day: these cannot be told apart, because the "
+    "sides did not take turns. `tacholog ab` would tell."
+)
 MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
     {
         "worse": Meaning("Worse", "The change is significant in this report as a whole, and larger than the threshold."),
         "better": Meaning("Better", "The change is significant in this report as a whole, and larger than the threshold."),
+        "differs_worse": Meaning("Measured worse", _DIFFERS),
+        "differs_better": Meaning("Measured better", _DIFFERS),
+        "differs_not": Meaning(
+            "No difference seen",
+            "The 95 % interval lies within the threshold. But the sides did not take turns: a change of the machine may hide one of the release.",
+        ),
         "no_change": Meaning("No change", "The true change is within the threshold, with 95 % confidence on each side."),
         "inconclusive": Meaning(
             "Too noisy to tell",
@@ -83,6 +93,7 @@ THRESHOLD_SOURCES: Mapping[str, str] = MappingProxyType(
         "rounding": "what rounding hides",
         "same_build": "as measured with one build",
         "assumed": "assumed",
+        "controls": "what the change of the host explains",
     }
 )
 
@@ -190,7 +201,7 @@ def remarks(row: ComparisonRow) -> tuple[str, ...]:
 def different(verdict: Verdict, difference: Difference) -> str:
     """A difference between the sides of a row, in words. A second machine may explain values that differ without proof."""
     text = difference_words(difference)
-    return f"another machine, which may explain it ({text})" if difference.field == "host" and verdict == "unreplicated_diff" else text
+    return f"another machine, which may explain it ({text})" if difference.field == "host" and verdict in (*DIFFERS, "unreplicated_diff") else text
 
 
 def other_conditions(old: object, differences: Sequence[Difference]) -> list[str]:
@@ -207,8 +218,18 @@ def change(row: ComparisonRow) -> str:
         return ""
     if row.verdict in ("worse", "better"):
         return f"{percent(abs(worse_by(row.ratio, row.better)))} {row.verdict}{_of_medians(row)}"
+    if row.verdict in DIFFERS:
+        return f"{measured_change(row)}{_of_medians(row)}"
     direction = f", {toward(row)}" if row.verdict == "unreplicated_diff" and toward(row) else ""
     return f"{_higher(row.ratio) or 'equal'}{_of_medians(row)}{direction}"
+
+
+def measured_change(row: ComparisonRow) -> str:
+    """How much slower or faster, lower or higher the measurement of the new side is."""
+    value = row.ratio or 1.0
+    if row.better == "lower" and METRICS[row.key.metric].unit == "ns":
+        return f"{percent(abs(value - 1))} {'slower' if value > 1 else 'faster'}"
+    return _higher(value)
 
 
 def toward(row: ComparisonRow) -> str:
@@ -229,9 +250,10 @@ def _higher(value: float) -> str:
 def _of_medians(row: ComparisonRow) -> str:
     """The ratio of the shown medians if it clearly differs from the estimate, because readers divide the medians."""
     old, new = (side.median if side else None for side in (row.old, row.new))
-    if row.p_adjusted is None or not row.ratio or not old or not new or abs(log(new / old / row.ratio)) < _PLAIN_GAP:
+    if not is_estimate(row) or not row.ratio or not old or not new or abs(log(new / old / row.ratio)) < _PLAIN_GAP:
         return ""
-    kind = "pair by pair" if row.design == "paired" else "session by session"
+    kinds = {"hodges_lehmann_pairs": "pair by pair", "hodges_lehmann_runs": "run by run"}
+    kind = kinds.get(row.ratio_kind or "", "session by session")
     return f" {kind}, though the new median is {_higher(new / old) or 'the same'}"
 
 
@@ -239,6 +261,8 @@ def evidence(row: ComparisonRow) -> str:
     """How many runs there are on each side, and the result of the test."""
     if row.old is None or row.new is None:
         return ""
+    if row.verdict in OUT_OF_TURN:
+        return f"{row.old.runs} and {row.new.runs} runs"
     if row.p_adjusted is None:
         few = row.reasons[:1] == ("few_runs",) or max(row.old.runs, row.new.runs) <= 1
         return "" if few else f"medians of {row.old.runs} and {row.new.runs} runs"
@@ -394,7 +418,8 @@ def _lost(side: LossSide | None) -> Parts:
 def _remarks(loss: Loss) -> Iterator[str]:
     """The verdict with its evidence, or the reason why there is none."""
     title = _title(loss)
-    yield f"{title}: {', '.join(_test_words(loss))}" if loss.p_adjusted is not None else title
+    has_range = loss.p_adjusted is not None or loss.verdict in OUT_OF_TURN
+    yield f"{title}: {', '.join(_test_words(loss))}" if has_range else title
     if loss.verdict == "too_few_pairs":
         yield few(loss.attainable_p, loss.needed, loss.design)
     if loss.verdict in OPEN and not _holds_zero(loss) and "host_changed" not in loss.reasons:
@@ -409,6 +434,8 @@ def _remarks(loss: Loss) -> Iterator[str]:
 def _title(loss: Loss) -> str:
     """The verdict; of a row without a test also whether the loss is higher or lower now, because the medians may be equal."""
     title, direction = MEANINGS[loss.verdict].title.lower(), direction_of(loss)
+    if loss.verdict in DIFFERS:
+        return "more loss measured" if loss.verdict == "differs_worse" else "less loss measured"
     if direction == "alike" or loss.verdict not in (*UNTESTED, "insufficient"):
         return title
     if loss.verdict == "unreplicated_same" and loss.threshold:
@@ -428,6 +455,9 @@ def _test_words(loss: Loss) -> Iterator[str]:
     ends = f" ({_points(low)} to {_points(high)})" if low is not None and high is not None else ""
     if loss.difference is not None:
         yield f"{_points(loss.difference)} points{ends}"
+    if loss.verdict in OUT_OF_TURN:
+        yield f"{_runs(loss.old)} and {_runs(loss.new)} runs"
+        return
     old, new = (side.pairs if side else 0 for side in (loss.old, loss.new))
     yield f"{old} pairs" if loss.design == "paired" else f"{old} and {new} sessions"
     if loss.p_adjusted is not None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from tacholog.compare.comparable import CODES, MACHINE
-from tacholog.compare.result import ComparisonRow, RowKey, Verdict
+from tacholog.compare.result import DIFFERS, OUT_OF_TURN, ComparisonRow, RowKey, Verdict
 from tacholog.render.diff import words
 from tacholog.render.diff.drawings import path_of
 from tacholog.render.html import NOTHING, Html, join, tag
@@ -33,6 +33,9 @@ _HARDWARE = frozenset(CODES[name] for name in MACHINE)
 _SHORT: Mapping[Verdict, str] = {
     "worse": "worse",
     "better": "better",
+    "differs_worse": "measured worse",
+    "differs_better": "measured better",
+    "differs_not": "no difference seen",
     "no_change": "no change",
     "inconclusive": "too noisy to tell",
     "too_few_pairs": "too few pairs for so many rows",
@@ -45,7 +48,7 @@ _SHORT: Mapping[Verdict, str] = {
     "removed": "",
     "added": "",
 }
-_WITH_INTERVAL = ("worse", "better", "no_change", "inconclusive")
+_WITH_INTERVAL = ("worse", "better", *OUT_OF_TURN, "no_change", "inconclusive")
 _WIDTH, _HEIGHT, _ROOM = 140, 34, 6
 _LEAST_SHOWN = 0.001  # a smaller probability is shown as less than this
 
@@ -204,7 +207,7 @@ def _cell(point: HistoryPoint | None, key: RowKey, link: str | None) -> TableCel
 
 
 def _marker(row: ComparisonRow) -> Html:
-    ratio = words.ratio(row.ratio) if row.ratio is not None and row.verdict in ("worse", "better", "unreplicated_diff") else ""
+    ratio = words.ratio(row.ratio) if row.ratio is not None and row.verdict in ("worse", "better", *DIFFERS, "unreplicated_diff") else ""
     between = f"({words.interval(row)})" if row.verdict in _WITH_INTERVAL and words.interval(row) else ""
     return tag(
         "span", " ".join(filter(None, (_SHORT[row.verdict], ratio, between))), class_=f"v {row.verdict} stat-ratio", title=words.remark(row) or None
