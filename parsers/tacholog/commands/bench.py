@@ -44,7 +44,11 @@ SOME_FAILED = 1
 @click.option("--output", default="build/runs", show_default=True, type=Folder(), help="The folder for campaigns.")
 @click.option("--plan", "--dry-run", "only_plan", is_flag=True, help="Print what would be run and what comparisons would lack, then stop.")
 @click.option("--resume", is_flag=True, help="Continue the newest unfinished campaign of that name. CAMPAIGN may also be the folder of a campaign.")
-@click.option("--release", metavar="LABEL", help="Label the runs with this release, and copy them to DATA/TOOL/LABEL when all are done (of several campaigns of one tool: to .../CAMPAIGN).")
+@click.option(
+    "--release",
+    metavar="LABEL",
+    help="Label the runs with this release, and copy them to DATA/TOOL/LABEL when all are done (of several campaigns of one tool: to .../CAMPAIGN).",
+)
 @click.option("--data", default="data", show_default=True, type=Folder(), help="The data folder that --release copies to.")
 @click.option("--no-control", is_flag=True, help="Add no controls: short runs of perftest's floor, which show whether the host changed.")
 @click.option("--perftest", type=click.Path(path_type=Path), help="The perftest to run.  [default: the build in the checkout, else on the PATH]")
@@ -132,7 +136,9 @@ def _check_release(paths: Sequence[Path], data: Path, release: str) -> frozenset
     for target, members in paths_of.items():
         names = Counter(path.stem for path in members)
         if twice := [path for path in members if names[path.stem] > 1]:
-            raise TachologError(f"{' and '.join(map(str, twice))} have the same name, so both would be copied to {target / twice[0].stem}; rename one")
+            raise TachologError(
+                f"{' and '.join(map(str, twice))} have the same name, so both would be copied to {target / twice[0].stem}; rename one"
+            )
     return frozenset(path for members in paths_of.values() if len(members) > 1 for path in members)
 
 
