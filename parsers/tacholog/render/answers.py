@@ -24,11 +24,13 @@ from tacholog.view.numerals import in_full, quantity, rounded
 from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue
 
 _STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest"}
-_MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that go without saying, but for latencies
-_CLEAR_RISE = 2.0  # a step of the axis over which one subject changes this many times is said in the answer
+_MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that need no name, except for latencies
+_CLEAR_RISE = 2.0  # the answer mentions a step of the axis at which a subject changes by at least this factor
 _LOG_FROM = 20  # an axis whose ends are this far apart has equal distances for equal ratios
-_CLOSE = 1.05  # ratios below are not worth a word
+_NO_CLEAR_LEAD = 1.05  # without a test, medians that are this close are called alike
+_CLOSE = 1.05  # smaller ratios are not mentioned
 _SEVERAL = 2
+_SPREAD = 0.5  # of the distance of two panels: how far apart their first and last subject stand
 _SMALL_P = 0.0001
 _SHORT_REASONS = ("not measured", "nothing arrived")
 
@@ -41,14 +43,14 @@ class Sentence(NamedTuple):
 
 
 def metric_words(metric: str, statistic: str) -> str:
-    """Return what is asked for in running text: ``median latency``, ``p99 latency``, ``payload received per second``."""
+    """Return the metric of a question in running text: ``median latency``, ``p99 latency``, ``payload received per second``."""
     words = {"goodput": "payload received per second", "message_rate": "messages received per second", "loss": "share of messages lost"}
     name = words.get(metric, METRICS[metric].words[:1].lower() + METRICS[metric].words[1:])
     return name if statistic in _MEAN_OF_A_RUN and metric != "latency" else f"{_STATISTICS.get(statistic, statistic)} {name}"
 
 
 def question_title(question: Question, answer: Answer) -> str:
-    """Return the question in words: that of its owner, or one made of its fields."""
+    """Return the question in words: the title that its author wrote, or one made from its fields."""
     if question.title:
         return question.title
     over = f" over {answer.over.title}" if answer.over else ""
@@ -63,22 +65,35 @@ def sentences(answer: Answer) -> list[Sentence]:
     """Return the answer in a few sentences: who is best and where, by how much, and how sure that is."""
     if len(answer.subject.values) < _SEVERAL:
         return [*_of_one_subject(answer)]
+    name = metric_words(answer.metric, answer.statistic)
     if answer.lower_is_better is None:
-        return [Sentence(f"Of {metric_words(answer.metric, answer.statistic)}, neither more nor less is better, so nothing is ranked.")]
-    wins = {case: ranked[0] for case in _cases(answer) if len(ranked := answer.ranked(*case)) >= _SEVERAL}
+        return [Sentence(f"Of {name}, neither more nor less is better, so nothing is ranked.")]
+    cases = [case for case in _cases(answer) if len(answer.ranked(*case)) >= _SEVERAL]
+    wins = {case: answer.ranked(*case)[0] for case in cases if not answer.is_tie(*case)}
+    if cases and not wins:
+        return [Sentence(f"In {'the only case' if len(cases) == 1 else f'all {len(cases)} cases'}, the best two have the same {name}.")]
+    if cases and not answer.shown_best and (largest := max(_leads(answer, wins))) <= _NO_CLEAR_LEAD:
+        share = f"{rounded(100 * (largest - 1), 2)}\N{NO-BREAK SPACE}%"
+        return [Sentence(f"There is no clear difference: the best is at most {share} ahead of the next."), _how_sure(answer, wins)]
     if not wins:
         return [Sentence(f"No two values of {answer.subject.title} were measured in the same case, so nothing is ranked.")]
     return [Sentence(_winners(answer, wins)), *_by_how_much(answer), _how_sure(answer, wins), *_turns(answer)]
 
 
 def _turns(answer: Answer) -> Iterator[Sentence]:
-    """Yield what else may be the reason, where the runs of two subjects were not made in turns."""
+    """Yield a warning if the runs of two subjects were not made in turns, because time may then explain a difference."""
     in_a_row = [test for test in answer.tests if test.is_shown and test.took_turns is False]
     unknown = [test for test in answer.tests if test.is_shown and test.took_turns is None]
     if in_a_row:
         yield Sentence("The runs were made one side after the other. So whatever else changed meanwhile is part of the difference.", is_sure=False)
     elif unknown:
         yield Sentence("The runs do not state when they were made, so their order may be part of the difference.", is_sure=False)
+
+
+def _leads(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> list[float]:
+    """Return the ratio of the best two of each case, above 1."""
+    pairs = [[answer.cells[Case(panel, subject, point)].value for subject in answer.ranked(panel, point)[:2]] for panel, point in wins]
+    return [max(pair) / min(pair) if min(pair) > 0 else math.inf for pair in pairs]
 
 
 def _cases(answer: Answer) -> list[tuple[tuple[Value, ...], Value]]:
@@ -140,7 +155,7 @@ def _joined_stretches(stretches: Sequence[tuple[str, str]], best: str) -> str:
 
 
 def _by_how_much(answer: Answer) -> Iterator[Sentence]:
-    """Yield by how much the best subject leads at the last point of the axis, in the first panel that shows it."""
+    """Yield the lead of the best subject at the last point of the axis, in the first panel that has this point."""
     for panel in answer.panels:
         for point in reversed(answer.points):
             ranked = answer.ranked(panel, point)
@@ -209,25 +224,36 @@ def _panel_words(answer: Answer, panel: tuple[Value, ...]) -> list[str]:
 
 
 def panel_title(answer: Answer, panel: tuple[Value, ...]) -> str:
-    """Return what sets a panel apart from the others; nothing if there is only one."""
+    """Return the conditions in which a panel differs from the others; nothing if there is only one panel."""
     return ", ".join(_panel_words(answer, panel))
 
 
 def choice_words(choice: ChosenValue) -> str:
-    """Return in which field the data hold more than the answer, and which of its values are shown."""
+    """Return a field with more values in the data than in the answer, and the values that the answer shows."""
     others = [f"{choice.field.short(value)} ({_runs(runs)})" for value, runs in choice.runs.items() if value != choice.value]
     choice_text = f"{choice.field.short(choice.value)} ({_runs(choice.runs[choice.value])})"
     return f"These runs differ in {choice.field.title}. Shown: {choice_text}. Not shown: {_listed(others)}."
 
 
 def choice_sentences(answer: Answer) -> list[str]:
-    """Return once for each field what else the data hold, and what a reader can do about it."""
+    """Return a sentence for each field with more values in the data than in the answer, and how a reader can choose others."""
     axis = {"number": "put it on the axis, divide by it", "text": "divide by it"}
     return [f"{choice_words(choice)} To see them, {axis[choice.field.kind]}, or choose another value." for choice in answer.choices]
 
 
 def _runs(count: int) -> str:
     return f"{count} run{'s' if count != 1 else ''}"
+
+
+def partial_words(answer: Answer) -> str:
+    """Return of which cases only some runs have the number; nothing if all have it."""
+    parts = []
+    for partial in answer.partial:
+        case = partial.case
+        others = [*([answer.over.words(case.point)] if answer.over else []), *_panel_words(answer, case.panel)]
+        where = f" at {', '.join(others)}" if others else ""
+        parts.append(f"{answer.subject.short(case.subject)}{where} ({partial.without} of {partial.runs + partial.without})")
+    return f"Runs without this number: {'; '.join(parts)}." if parts else ""
 
 
 def off_axis_words(answer: Answer) -> str:
@@ -244,7 +270,7 @@ def following_words(answer: Answer) -> str:
 
 
 def missing_sentences(answer: Answer) -> list[str]:
-    """Return what is missing, and why: one sentence for each reason."""
+    """Return a sentence on missing numbers for each reason."""
     reasons: dict[str, list[str]] = {}
     for missing in answer.missing:
         case = missing.case
@@ -303,8 +329,10 @@ def _with_range(cell: TableCell) -> TableCell:
 
 
 def _range_words(cell: AnswerCell, unit: str) -> str:
+    if cell.run_count == 1:
+        return "one run"
     low, high = quantity(cell.low, unit), quantity(cell.high, unit)
-    return f"{low}\N{EN DASH}{high}" if cell.run_count > 1 and low != high else ""
+    return f"{low}\N{EN DASH}{high}" if low != high else f"{cell.run_count} runs, all alike"
 
 
 def _runs_words(cell: AnswerCell, unit: str) -> str:
