@@ -132,7 +132,7 @@ def _size_field(pattern: str, values_of: Mapping[str, Mapping[str, str]], stated
     """Return the label that is the payload size in all paths; ``None`` if there is none, or the pattern has the size already."""
     names = list(dict.fromkeys(name for values in values_of.values() for name in values))
     for name in () if "payload_bytes" in names else names:
-        path_of = {values[name]: path for path, values in reversed(values_of.items())}  # the first path of each number
+        path_of = {values[name]: path for path, values in [*values_of.items()][::-1]}  # the first path of each number
         numbers = [int(text) for text in path_of if text.isdecimal()]
         behind = pattern.partition(f"{{{name}}}")[2]
         if not name.startswith(LABEL) or len(numbers) < len(path_of) or UNIT.match(behind):
