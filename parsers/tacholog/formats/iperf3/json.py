@@ -248,9 +248,9 @@ class _Timing(NamedTuple):
     Attributes:
         of_one_side: whether bytes and rate are of the same side. The rate of a row for both sides is over the time of the other side.
         has_all_digits: whether rates and times have all their digits, instead of six.
-        has_two_times: whether its end is that of the receiver, and its seconds are those of the host that prints it, however far they differ. So it is
-            for the receiver of a TCP stream: ``iperf_print_results`` in ``iperf_api.c`` prints ``receiver_time`` as end, ``end_time`` as seconds, and the
-            rate over ``receiver_time``.
+        has_two_times: whether its end is that of the receiver, and its seconds are those of the host that prints it, however far they differ.
+            So it is for the receiver of a TCP stream: ``iperf_print_results`` in ``iperf_api.c`` prints ``receiver_time`` as end, ``end_time`` as
+            seconds, and the rate over ``receiver_time``.
     """
 
     of_one_side: bool
