@@ -14,6 +14,7 @@ from tacholog.campaign.pairs import Task
 from tacholog.campaign.preview import Preview, ProgramOnHost
 from tacholog.campaign.programs import how_to_get
 from tacholog.commands.shared.messages import counted
+from tacholog.compare.policy import samples_needed
 from tacholog.installation import checkout
 from tacholog.runs.disturbance import Limits, limit_words
 from tacholog.terminal import direct
@@ -99,6 +100,11 @@ def first_log_words(label: str, report: FirstLogReport, gaps: Sequence[Gap]) -> 
         gaps: those of its gaps that were not printed yet.
     """
     lines = [f"{label}: {line}" for line in gap_words(gaps, "neither its log nor the campaign states it")]
+    for statistic, samples in report.short.items():
+        lines.append(
+            f"{label}: comparisons will give {statistic} no verdict: that needs {samples_needed(statistic):,} samples in each run, "
+            f"and this one has {samples:,}; longer runs have more"
+        )
     for log, (count, first) in report.unknown_lines.items():
         lines.append(
             f"{label}: {counted(count, 'line')} of {log} {'is' if count == 1 else 'are'} unknown to its format, from line {first} on "
