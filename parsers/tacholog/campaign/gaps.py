@@ -200,6 +200,18 @@ def inspect_run(folder: Path, run: PlannedRun) -> FirstLogReport:
     return FirstLogReport(tuple(_in_order(all_gaps)), unknown_lines, short)
 
 
+def planned_short(plan: Plan) -> dict[str, dict[str, int]]:
+    """The variants whose planned rate and duration give a tested percentile too few samples for a verdict: for each such percentile, how many."""
+    short: dict[str, dict[str, int]] = {}
+    for run in plan.runs:
+        rate, seconds = run.conditions.offered_rate_per_s, run.conditions.planned_duration_s
+        if run.conditions.load_mode == "open" and rate and seconds and label_name(CONTROL) not in run.labels:
+            samples = int(rate * seconds)
+            few = {statistic: samples for statistic in TESTED["latency"] if samples < (samples_needed(statistic) or 0)}
+            short |= {variant_of(run): few} if few else {}
+    return short
+
+
 def _short(record: Record) -> Iterator[tuple[str, int]]:
     """Yield the tested percentiles for which a record has too few samples for a verdict, with the number of samples."""
     for number in record.numbers:

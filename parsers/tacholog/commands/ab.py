@@ -33,7 +33,7 @@ from tacholog.campaign.plan import Plan, PlannedRun
 from tacholog.campaign.preview import without_commands
 from tacholog.commands.diff import FAIL_ON, FORMATS, band_roots, rendered, write_report
 from tacholog.commands.shared.arguments import Folder, Percentage
-from tacholog.commands.shared.campaigns import duration, gap_words, limits_held, list_words, measure_all
+from tacholog.commands.shared.campaigns import duration, gap_words, limits_held, list_words, measure_all, short_words
 from tacholog.commands.shared.messages import counted
 from tacholog.compare.policy import MIN_RUNS, TESTED, Policy
 from tacholog.compare.result import Comparison
@@ -125,7 +125,7 @@ def ab(
     gaps = _gaps(begun, across)
     lists = planned.only_if_listed if only_plan and not without_commands(planned).only_if_listed else None
     fewer = [list_words(shlex.join(lists.by))] if lists else []
-    click.echo("\n".join((_plan_words(begun, output, data, detect), *fewer, *gap_words(gaps))), err=True)
+    click.echo("\n".join((_plan_words(begun, output, data, detect), *fewer, *short_words(begun.plans[0]), *gap_words(gaps))), err=True)
     if only_plan or (detect and not suggested and not pairs):
         shutil.rmtree(begun.folder)
         sys.exit(0 if only_plan else _UNREACHABLE)

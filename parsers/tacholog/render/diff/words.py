@@ -288,6 +288,8 @@ def reason(row: ComparisonRow, code: str) -> str:
     """Why a row has the verdict that it has."""
     if code == "unverified" and row.unverified:
         return not_stated(row.unverified)
+    if code == "undersampled":
+        return _few_samples(row)
     if code in MARKS:
         return MARKS[code].title.lower()
     difference = next((d for d in row.differences if d.field == code), None)
@@ -297,7 +299,7 @@ def reason(row: ComparisonRow, code: str) -> str:
         return "the same runs on both sides"
     if code == "few_runs":
         return f"{_runs(row.old)} and {_runs(row.new)} runs, {MIN_RUNS} a side are needed"
-    return _few_samples(row) if code == "undersampled" else REASONS.get(code, code)
+    return REASONS.get(code, code)
 
 
 def _runs(side: Side | LossSide | None) -> int:
@@ -305,9 +307,9 @@ def _runs(side: Side | LossSide | None) -> int:
 
 
 def _few_samples(row: ComparisonRow) -> str:
-    samples = [side.samples for side in (row.old, row.new) if side and side.samples is not None]
     if row.level == "a":
-        return f"{min(samples):,} samples: too few for this percentile" if samples else MARKS["undersampled"].title.lower()
+        return MARKS["undersampled"].title.lower()
+    samples = [side.samples for side in (row.old, row.new) if side and side.samples is not None]
     needed = samples_needed(row.key.statistic)
     wanted = f"too few samples for a verdict: {row.key.statistic} needs {f'{needed:,}' if needed else 'more'} in each of {MIN_RUNS} runs a side"
     return f"{wanted}; the run with the fewest has {min(samples):,}" if samples else wanted
