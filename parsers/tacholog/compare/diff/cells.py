@@ -201,8 +201,9 @@ def _short_runs(cell: Integers, run: Integers, samples: Floats, statistic: pd.Ca
     is_short: Flags = samples < needed  # Unknown is not short.
     if not least_runs or not is_short.any():
         return np.zeros(len(cell), bool)
-    others = np.unique(np.stack([cell[~is_short], run[~is_short]]), axis=1)[0]
-    return is_short & (np.bincount(others, minlength=int(cell.max()) + 1) >= least_runs)[cell]
+    runs = int(run.max()) + 1
+    cell_of_run = np.unique(cell[~is_short] * runs + run[~is_short]) // runs  # once for each run, however many numbers it has
+    return is_short & (np.bincount(cell_of_run, minlength=int(cell.max()) + 1) >= least_runs)[cell]
 
 
 def reduced_values(cells: CellTable, function: np.ufunc) -> Floats:
