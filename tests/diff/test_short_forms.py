@@ -68,7 +68,7 @@ def test_a_comment_is_short_and_says_that_the_host_changed_where_everything_happ
     assert len(lines) <= MOST_LINES
     above = lines[: lines.index(next(line for line in lines if line.startswith("<details>")))]
     assert [line for line in above if "Host changed: 5" in line]
-    assert len([line for line in above if line.startswith("| latency")]) == 12
+    assert len([line for line in above if line.startswith("| latency")]) == 10
     assert lines[-1] == "</details>"
     assert not [line for line in lines[len(above) :] if "Host changed" in line and not line.startswith("|")]
 
@@ -83,11 +83,38 @@ def test_a_comment_shows_the_worst_row_first_and_counts_the_rest(compared: Compa
     assert lines[0] == "### old → new: 2 worse, 1 better, 1 no change"
 
 
-def test_a_comment_without_a_change_says_so_and_lists_no_row(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_a_comment_without_a_change_says_so_beside_its_numbers(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1]))
 
     assert text.startswith("### old → new: 0 worse, 4 no change")
-    assert "| latency" not in text
+    assert text.count("| latency") == 4
+    assert text.count("| no change; ") == 4
+
+
+def test_a_comment_has_the_rows_that_moved_most_also_where_there_is_no_verdict(side: Side) -> None:
+    changes = np.array([1.1, 352.0, 0.5, *[1.0] * 9])[:, None]
+    old = np.full((12, 3), 10_000.0)
+
+    text = rendered("comment", compare(side(old, release="1.0"), side(old * changes, release="1.1"), Policy(), ("build/a", "build/b")))
+
+    lines = text.splitlines()
+    rows = [line.replace("\u00a0", " ").split(" | ") for line in lines if line.startswith("| latency")]
+    assert lines[0].startswith("### 1.0 → 1.1: 12 not enough runs")
+    assert [(row[0].rpartition(", ")[2], *row[1:4]) for row in rows[:3]] == [
+        ("32 B", "10 µs", "3.52 ms", "x352"),
+        ("48 B", "10 µs", "5 µs", "x0.500"),
+        ("16 B", "10 µs", "11 µs", "x1.100"),
+    ]
+    assert len(rows) == 10
+    assert rows[0][-1].startswith("not enough runs; ")
+
+
+def test_a_title_has_the_names_of_the_sides_where_both_are_one_release(side: Side) -> None:
+    values = np.full((1, 3), 10_000.0)
+    both = side(values, release="1.0"), side(values, release=["1.0", "1.0", "1.1"])
+
+    assert rendered("comment", compare(both[0], both[0], Policy(), ("a", "b"))).startswith("### a → b: ")
+    assert rendered("comment", compare(both[0], both[1], Policy(), ("a", "b"))).startswith("### 1.0 → b: ")
 
 
 def test_a_comment_with_nothing_to_fold_has_no_fold(compared: Compared, noise: NDArray[np.float64]) -> None:

@@ -9,7 +9,7 @@ from tests.command import run_tacholog_text
 from tests.questions.datasets import DATASETS, run
 
 from tacholog.errors import TachologError
-from tacholog.render.answers import answer_table, as_json, choice_sentences, figures, missing_sentences, question_title, sentences
+from tacholog.render.answers import answer_table, as_json, choice_sentences, figures, missing_sentences, off_axis_words, question_title, sentences
 from tacholog.render.table import terminal
 from tacholog.runs.questions import Question
 from tacholog.store.load import open_paths
@@ -159,6 +159,17 @@ def test_a_question_that_cannot_be_asked_is_refused_with_what_there_is(question:
         answered(made("plugins", tmp_path), question)
 
     assert str(error.value).startswith(message)
+
+
+def test_runs_that_do_not_state_the_axis_are_left_out_and_counted(tmp_path: Path) -> None:
+    made("subscribers", tmp_path)
+    run(tmp_path, "unstated", 12.0, system="Unicast", conditions={"payload_bytes": 256})
+
+    found = answered(tmp_path, Question(subject="system", over="subscribers"))
+
+    assert found.over is not None
+    assert found.over.values == (1, 2, 4, 8)
+    assert off_axis_words(found) == "1 run of the same metric does not state the number of subscribers."
 
 
 def test_labels_whose_values_are_numbers_of_one_unit_are_an_axis(tmp_path: Path) -> None:

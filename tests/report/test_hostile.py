@@ -56,11 +56,14 @@ def parsed(site: Path) -> Iterator[tuple[str, Element]]:
 
 def shape(page: Element) -> tuple[object, ...]:
     """The elements of a page with the names of their attributes: all that its values should have no influence on."""
-    return tuple(
-        (element.tag, *sorted(element.attrib), element.get("class") if element.tag != "body" else None)
-        for element in _elements(page)
-        if element.get("class") != "tl-control"
-    )
+    return tuple(_shape_of(element) for element in _elements(page) if element.get("class") != "tl-control")
+
+
+def _shape_of(element: Element) -> tuple[object, ...]:
+    class_ = re.sub(r"\btl-s[0-9]\b", "tl-s", element.get("class", ""))
+    if class_ == "tl-point":  # The colour and the form of a point follow the order of the names.
+        return ("point",)
+    return (element.tag, *sorted(element.attrib), class_ if element.tag != "body" else None)
 
 
 def _elements(page: Element) -> Iterator[Element]:

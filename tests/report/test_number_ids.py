@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from tacholog.commands.export import export
-from tacholog.render.links import Links, Targets
+from tacholog.render.links import Links, ScriptLinks
 from tacholog.render.number_spans import number_anchor
 from tacholog.site.build import build_site
 from tacholog.site.downloads import ALL
@@ -91,7 +91,7 @@ def test_pages_know_a_number_by_the_id_that_it_has_in_downloads(data: Dataset) -
 
 
 def test_where_a_script_writes_the_link_it_is_given_the_end_of_the_anchor_too(data: Dataset) -> None:
-    targets = Targets()
+    targets = ScriptLinks()
     results = [result for results in view_of(data).by_run.values() for result in results if result.line]
     places = [targets.position(Links("logs"), result) for result in results]
 

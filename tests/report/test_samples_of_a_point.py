@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tacholog.render.figures.figures import more_of
+from tacholog.render.figures.figures import point_details
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import Cell
 
@@ -13,7 +13,7 @@ def point(*samples: int | None) -> str:
     results = tuple(
         ResultRow(run=RunRow(run=f"r{place}"), log="a", metric="latency", statistic="p50", samples=count) for place, count in enumerate(samples)
     )
-    return more_of(Cell(value=1.0, low=1.0, high=1.0, results=results, result=results[0]))[0].replace("\u202f", " ")
+    return point_details(Cell(value=1.0, low=1.0, high=1.0, results=results, result=results[0]))[0].replace("\u202f", " ")
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,11 @@ def rendered(answer: Answer, output: str) -> str:
         return tables.as_csv(answers.answer_table(answer))
     if output == "json":
         return answers.as_json(answer)
-    notes = [*answers.choice_sentences(answer), *filter(None, [answers.following_words(answer)]), *answers.missing_sentences(answer)]
+    notes = [
+        *answers.choice_sentences(answer),
+        *filter(None, [answers.following_words(answer), answers.off_axis_words(answer)]),
+        *answers.missing_sentences(answer),
+    ]
     answer_lines = answers.answer_table(answer, ranges_in_text=True)
     title, words = answers.question_title(answer.question, answer), " ".join(sentence.text for sentence in answers.sentences(answer))
     if output == "markdown":

@@ -24,10 +24,10 @@ from tacholog.view.numerals import in_full, quantity, rounded
 from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue
 
 _STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest"}
-_MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that go without saying, but for latencies
-_CLEAR_RISE = 2.0  # a step of the axis over which one subject changes this many times is said in the answer
+_MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that need no name, except for latencies
+_CLEAR_RISE = 2.0  # the answer mentions a step of the axis at which a subject changes by at least this factor
 _LOG_FROM = 20  # an axis whose ends are this far apart has equal distances for equal ratios
-_CLOSE = 1.05  # ratios below are not worth a word
+_CLOSE = 1.05  # smaller ratios are not mentioned
 _SEVERAL = 2
 _SMALL_P = 0.0001
 _SHORT_REASONS = ("not measured", "nothing arrived")
@@ -41,14 +41,14 @@ class Sentence(NamedTuple):
 
 
 def metric_words(metric: str, statistic: str) -> str:
-    """Return what is asked for in running text: ``median latency``, ``p99 latency``, ``payload received per second``."""
+    """Return the metric of a question in running text: ``median latency``, ``p99 latency``, ``payload received per second``."""
     words = {"goodput": "payload received per second", "message_rate": "messages received per second", "loss": "share of messages lost"}
     name = words.get(metric, METRICS[metric].words[:1].lower() + METRICS[metric].words[1:])
     return name if statistic in _MEAN_OF_A_RUN and metric != "latency" else f"{_STATISTICS.get(statistic, statistic)} {name}"
 
 
 def question_title(question: Question, answer: Answer) -> str:
-    """Return the question in words: that of its owner, or one made of its fields."""
+    """Return the question in words: the title that its author wrote, or one made from its fields."""
     if question.title:
         return question.title
     over = f" over {answer.over.title}" if answer.over else ""
@@ -72,7 +72,7 @@ def sentences(answer: Answer) -> list[Sentence]:
 
 
 def _turns(answer: Answer) -> Iterator[Sentence]:
-    """Yield what else may be the reason, where the runs of two subjects were not made in turns."""
+    """Yield a warning if the runs of two subjects were not made in turns, because time may then explain a difference."""
     in_a_row = [test for test in answer.tests if test.is_shown and test.took_turns is False]
     unknown = [test for test in answer.tests if test.is_shown and test.took_turns is None]
     if in_a_row:
@@ -140,7 +140,7 @@ def _joined_stretches(stretches: Sequence[tuple[str, str]], best: str) -> str:
 
 
 def _by_how_much(answer: Answer) -> Iterator[Sentence]:
-    """Yield by how much the best subject leads at the last point of the axis, in the first panel that shows it."""
+    """Yield the lead of the best subject at the last point of the axis, in the first panel that has this point."""
     for panel in answer.panels:
         for point in reversed(answer.points):
             ranked = answer.ranked(panel, point)
@@ -209,25 +209,32 @@ def _panel_words(answer: Answer, panel: tuple[Value, ...]) -> list[str]:
 
 
 def panel_title(answer: Answer, panel: tuple[Value, ...]) -> str:
-    """Return what sets a panel apart from the others; nothing if there is only one."""
+    """Return the conditions in which a panel differs from the others; nothing if there is only one panel."""
     return ", ".join(_panel_words(answer, panel))
 
 
 def choice_words(choice: ChosenValue) -> str:
-    """Return in which field the data hold more than the answer, and which of its values are shown."""
+    """Return a field with more values in the data than in the answer, and the values that the answer shows."""
     others = [f"{choice.field.short(value)} ({_runs(runs)})" for value, runs in choice.runs.items() if value != choice.value]
     choice_text = f"{choice.field.short(choice.value)} ({_runs(choice.runs[choice.value])})"
     return f"These runs differ in {choice.field.title}. Shown: {choice_text}. Not shown: {_listed(others)}."
 
 
 def choice_sentences(answer: Answer) -> list[str]:
-    """Return once for each field what else the data hold, and what a reader can do about it."""
+    """Return a sentence for each field with more values in the data than in the answer, and how a reader can choose others."""
     axis = {"number": "put it on the axis, divide by it", "text": "divide by it"}
     return [f"{choice_words(choice)} To see them, {axis[choice.field.kind]}, or choose another value." for choice in answer.choices]
 
 
 def _runs(count: int) -> str:
     return f"{count} run{'s' if count != 1 else ''}"
+
+
+def off_axis_words(answer: Answer) -> str:
+    """Return how many runs are left out because they do not state the axis; nothing if there are none."""
+    if not answer.off_axis_count or answer.over is None:
+        return ""
+    return f"{_runs(answer.off_axis_count)} of the same metric {'does' if answer.off_axis_count == 1 else 'do'} not state the {answer.over.title}."
 
 
 def following_words(answer: Answer) -> str:
@@ -237,7 +244,7 @@ def following_words(answer: Answer) -> str:
 
 
 def missing_sentences(answer: Answer) -> list[str]:
-    """Return what is missing, and why: one sentence for each reason."""
+    """Return a sentence on missing numbers for each reason."""
     reasons: dict[str, list[str]] = {}
     for missing in answer.missing:
         case = missing.case

@@ -122,7 +122,7 @@ def address_from(document: str, kind: str, name: str) -> str:
     return posixpath.relpath(f"{name}.html" if kind == "doc" else name, posixpath.dirname(document) or ".")
 
 
-class Targets:
+class ScriptLinks:
     """The links of one script. Each link is one hidden element of the page, which Sphinx resolves; the data of the script refer to it by number."""
 
     def __init__(self) -> None:

@@ -5,7 +5,17 @@ from __future__ import annotations
 import json
 import shlex
 
-from tacholog.render.answers import Sentence, answer_table, choice_words, figures, following_words, missing_sentences, sentences, tests_table
+from tacholog.render.answers import (
+    Sentence,
+    answer_table,
+    choice_words,
+    figures,
+    following_words,
+    missing_sentences,
+    off_axis_words,
+    sentences,
+    tests_table,
+)
 from tacholog.render.figures.plots import plot
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.table import scroller
@@ -51,7 +61,7 @@ def answer_notes(_page: Page, asked: AskedQuestion) -> Html:
     for choice, alternatives in asked.alternatives:
         links = [tag("a", other.words, href=f"doc:{other.document}") for other in alternatives]
         notes.append(tag("li", choice_words(choice), join([" See: ", join(links, ", "), "."]) if links else NOTHING))
-    also = [words for words in (following_words(asked.answer), *missing_sentences(asked.answer)) if words]
+    also = [words for words in (following_words(asked.answer), off_axis_words(asked.answer), *missing_sentences(asked.answer)) if words]
     notes += [tag("li", words) for words in also]
     return tag("ul", *notes, class_="simple tl-answer-notes") if notes else NOTHING
 
@@ -69,7 +79,7 @@ def question_as_toml(_page: Page, asked: AskedQuestion) -> Html:
     lines += [f"by = [{', '.join(map(_quoted, question.by))}]"] if question.by else []
     lines += [f"metric = {_quoted(question.metric)}"]
     lines += [f"where = {{ {', '.join(f'{_quoted(name)} = {_quoted(value)}' for name, value in question.where.items())} }}"] if question.where else []
-    return code(drawn("\n".join(lines)), "toml")
+    return code(drawn("\n".join(lines)), "none")  # colours would split hostile words into elements
 
 
 def question_as_command(_page: Page, asked: AskedQuestion) -> Html:
@@ -78,7 +88,7 @@ def question_as_command(_page: Page, asked: AskedQuestion) -> Html:
     options = ["--subject", question.subject, *(["--over", question.over] if question.over else [])]
     options += [word for field in question.by for word in ("--by", field)]
     options += [word for name, value in question.where.items() for word in ("--where", f"{name}={value}")]
-    return code(drawn(shlex.join(["tacholog", "table", "runs", *options, "--metric", question.metric])), "sh")
+    return code(drawn(shlex.join(["tacholog", "table", "runs", *options, "--metric", question.metric])), "none")
 
 
 def _quoted(text: str) -> str:

@@ -64,7 +64,9 @@ def _asked(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
         try:
             asked += _with_alternatives(view, numbers, question, documents, is_chosen=not of_owner)
         except TachologError as error:
-            raise UnreadableInput(f"questions[{number}]: {error}") from error
+            if of_owner:
+                raise UnreadableInput(f"questions[{number}]: {error}") from error
+            # Nobody has asked this: the rule takes what seems best from counts alone, and another page has the numbers.
     return asked
 
 

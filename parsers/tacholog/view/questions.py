@@ -128,6 +128,7 @@ class Answer(msgspec.Struct, frozen=True):
         tests: the best subject of each case against the next one, where both have enough runs.
         missing: cases without a number.
         run_count: how many runs are behind the numbers.
+        off_axis_count: how many runs are left out because they do not state the axis.
     """
 
     question: Question
@@ -144,6 +145,7 @@ class Answer(msgspec.Struct, frozen=True):
     tests: tuple[Test, ...]
     missing: tuple[Missing, ...]
     run_count: int
+    off_axis_count: int = 0
 
     @property
     def points(self) -> tuple[Value, ...]:
@@ -191,6 +193,10 @@ def answer(question: Question, numbers: Sequence[Observation], runs: Sequence[Ru
     numbers = [each for each in selected if (each.result.metric, each.result.statistic) == (metric, statistic) and each.result.value is not None]
     if not numbers:
         raise TachologError(f"no run states {metric}:{statistic}; there are {', '.join(_metrics_in(selected)) or 'no numbers'}")
+    everywhere = {each.result.run.run for each in numbers}
+    if question.over and any(each.fields.get(question.over) is not None for each in numbers):
+        numbers = [each for each in numbers if each.fields.get(question.over) is not None]  # others have no place on the axis
+    off_axis = everywhere - {each.result.run.run for each in numbers}
     numbers, choices = _without_choices(numbers, names, question.where)
     if question.over and factor(question.over, numbers).kind != "number":
         axis = factor(question.over, numbers)
@@ -213,6 +219,7 @@ def answer(question: Question, numbers: Sequence[Observation], runs: Sequence[Ru
         tests=(),
         missing=(),
         run_count=len({each.result.run.run for each in numbers}),
+        off_axis_count=len(off_axis),
     )
     result = msgspec.structs.replace(result, tests=tuple(_tests(result)))
     return msgspec.structs.replace(result, missing=tuple(_missing(result, selected, runs)))

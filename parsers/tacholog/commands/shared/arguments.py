@@ -67,8 +67,8 @@ def complete_release(ctx: click.Context, _param: click.Parameter, incomplete: st
     manifests = islice(chain.from_iterable(Path(root).rglob("run.toml") for root in roots), _MOST_MANIFESTS)
     texts = (path.read_text(encoding="utf-8", errors="replace") for path in manifests if path.is_file())
     releases = {match[1] for text in texts if (match := _RELEASE.search(text))}
-    found = [CompletionItem(release) for release in sorted(releases) if release.startswith(incomplete)]
-    return found or [CompletionItem(incomplete, type="file")]
+    items = [CompletionItem(release) for release in sorted(releases) if release.startswith(incomplete)]
+    return items or [CompletionItem(incomplete, type="file")]
 
 
 def known_roots() -> tuple[Path, ...]:

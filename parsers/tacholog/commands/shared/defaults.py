@@ -58,8 +58,8 @@ def _table(path: Path) -> dict[str, Any] | None:
     if path.name != "pyproject.toml":
         return document
     table = document.get("tool", {})
-    found = table.get("tacholog") if isinstance(table, dict) else None
-    return found if isinstance(found, dict) else None
+    keys = table.get("tacholog") if isinstance(table, dict) else None
+    return keys if isinstance(keys, dict) else None
 
 
 def _converted(table: dict[str, Any], path: Path) -> Defaults:

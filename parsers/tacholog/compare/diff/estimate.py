@@ -160,9 +160,9 @@ def side_shifts(
             column[batch.rows] = values
         low, high = (limit[batch.rows] for limit in limits)
         nearest = np.clip(part.estimate, low, high)
-        moved = np.where(np.isfinite(nearest), nearest, 0.0)[:, None]
+        to_limit = np.where(np.isfinite(nearest), nearest, 0.0)[:, None]
         is_outside = (part.estimate < low) | (part.estimate > high)
-        p_beyond[batch.rows] = np.where(is_outside, rank_sum_p(old + moved, new), 1.0)
+        p_beyond[batch.rows] = np.where(is_outside, rank_sum_p(old + to_limit, new), 1.0)
     return SideShifts(shift, p_beyond)
 
 

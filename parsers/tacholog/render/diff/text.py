@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from tacholog.compare.result import DIFFERS, Comparison, Verdict
+import msgspec
+
+from tacholog.compare.result import DIFFERS, Comparison, ComparisonRow, Verdict
 from tacholog.render.diff.document import LOSS_SAYS, DiffLine, Document, VerdictSection, document, line_of, loss_lines, rows_table
 from tacholog.render.diff.notes import host_words, machine_words, warnings
 from tacholog.render.diff.summary import conclusion, counts, headline, shown_part
@@ -17,10 +19,8 @@ FOLDED = ("no_change", "differs_not", "unreplicated_same")  # These rows are cou
 #: The comment has at most this many lines. With the requirements below it, both stay under 60.
 MOST_LINES = 30
 _OPEN: tuple[Verdict, ...] = ("worse", "better", *DIFFERS)
-_SHOWN = {"worse": 8, "better": 4, "differs_worse": 8, "differs_better": 4}
-_UNDECIDED = ("inconclusive", "too_few_pairs", "unreplicated_diff")
-_MOST_UNDECIDED, _MOST_WARNINGS, _MOST_LOSS, _MOST_HOST = 3, 2, 2, 2
-_FRAME = 7  # the lines around the folded rows and warnings
+_WITHOUT_RATIO = ("not_comparable", "invalid")  # a ratio of these rows would mean nothing
+_MOST_ROWS, _MOST_WARNINGS, _MOST_LOSS, _MOST_HOST = 10, 2, 2, 2  # in a comment
 
 
 def text(comparison: Comparison, only: Sequence[str] = (), limit: int = 20) -> str:
@@ -162,39 +162,61 @@ def _block(section: VerdictSection, *, folded: bool) -> Iterator[str]:
 
 
 def comment(comparison: Comparison) -> str:
-    """The comparison as a comment of at most `MOST_LINES` lines, whatever the diff: the worst rows first, everything else folded or counted."""
-    several = len({row.key.system for row in comparison.rows}) > 1
-    rows = {verdict: [row for row in comparison.rows if row.verdict == verdict] for verdict in (*_OPEN, *_UNDECIDED)}
-    lines = [f"### {escape(comparison.old.name)} → {escape(comparison.new.name)}: {escape(headline(comparison))}", "", escape(conclusion(comparison))]
+    """The comparison as a comment of at most `MOST_LINES` lines, whatever the diff: the rows that moved most, with or without a verdict."""
+    lines = [f"### {' → '.join(map(escape, _labels(comparison)))}: {escape(headline(comparison))}", "", escape(conclusion(comparison))]
     host = host_words(comparison)[:_MOST_HOST] if comparison.controls is not None and comparison.controls.moved else []
     host = [*machine_words(comparison), *host]
     if host:  # Not folded, so that nobody blames the release for a change of the host.
         lines += ["", *(f"> {escape(words)}" for words in host)]
-    listed = [line_of(row, with_system=several) for verdict in _OPEN for row in rows[verdict][: _SHOWN[verdict]]]
-    if listed:
-        more = {MEANINGS[verdict].title.lower(): len(rows[verdict]) - _SHOWN[verdict] for verdict in _OPEN}
-        hidden = [f"{count} more are {word}" for word, count in more.items() if count > 0]
-        lines += ["", *_table(listed, ", ".join(hidden))]
+    rows = shown_part(comparison, ()).rows
+    if listed := _moved_most(rows):
+        several = len({row.key.system for row in comparison.rows}) > 1
+        hidden = [
+            f"{count} more are {MEANINGS[verdict].title.lower()}"
+            for verdict in _OPEN
+            if (count := sum(row.verdict == verdict for row in rows) - sum(row.verdict == verdict for row in listed))
+        ]
+        lines += ["", *_table([_with_verdict(line_of(row, with_system=several)) for row in listed], ", ".join(hidden))]
     lines += [f"- loss: {escape(line.name)}: {escape(line.remark)}" for line in _worse_loss(comparison)]
-    undecided = [line_of(row, with_system=several) for verdict in _UNDECIDED for row in rows[verdict]]
-    return "\n".join([*lines, *_folded(comparison, undecided, set(host), MOST_LINES - len(lines))]) + "\n"
+    return "\n".join([*lines, *_folded(comparison, set(host))]) + "\n"
 
 
-def _folded(comparison: Comparison, undecided: Sequence[DiffLine], shown_above: Collection[str], room: int) -> Iterator[str]:
-    """The undecided rows as far as there is room, in at most so many lines: first the counts and the warnings, then rows."""
+def _labels(comparison: Comparison) -> tuple[str, str]:
+    """The names of both sides in a title: their releases, or what the user called them if a side has no release or both have the same."""
+    sides = comparison.old, comparison.new
+    old, new = (side.releases[0] if len(side.releases) == 1 else side.name for side in sides)
+    return (old, new) if old != new else (sides[0].name, sides[1].name)
+
+
+def _moved_most(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """The rows of a comment: worse rows first, then better ones, then all others; of each kind, those that moved most."""
+    moved = [(_rank(row), -abs(row.change), row) for row in rows if row.change is not None and row.verdict not in _WITHOUT_RATIO]
+    return [row for _, _, row in sorted(moved, key=lambda entry: entry[:2])[:_MOST_ROWS]]
+
+
+def _rank(row: ComparisonRow) -> int:
+    return _OPEN.index(row.verdict) if row.verdict in _OPEN else len(_OPEN)
+
+
+def _with_verdict(line: DiffLine) -> DiffLine:
+    """The line; where its remarks do not say the verdict, they begin with it."""
+    if line.row.verdict in ("worse", "better"):
+        return line
+    return msgspec.structs.replace(line, remarks=(MEANINGS[line.row.verdict].title.lower(), *line.remarks))
+
+
+def _folded(comparison: Comparison, shown_above: Collection[str]) -> Iterator[str]:
+    """The number of rows of each verdict, and the first warnings."""
     sentences = [warning for warning in warnings(comparison) if warning not in shown_above][:_MOST_WARNINGS]
     counted = ", ".join(f"{count.title}: {count.number}{f' ({count.directions})' if count.directions else ''}" for count in counts(comparison))
     if not counted and not sentences:
         return
-    listed = undecided[: max(0, min(_MOST_UNDECIDED, room - len(sentences) - _FRAME))]
     yield ""
-    if not listed and not sentences:
+    if not sentences:
         yield escape(counted)
         return
     yield f"<details><summary>{escape(counted or 'Nothing was compared')}</summary>"
     yield ""
-    if listed:
-        yield from (*_table(listed), "")
     yield from (f"- {escape(warning)}" for warning in sentences)
     yield "</details>"
 

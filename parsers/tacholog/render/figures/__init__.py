@@ -1,1 +1,1 @@
-"""Figures: `figures` decides what is drawn and `axes` where the ticks are; `svg` and `spec` (for Plotly) draw it; `plots` puts both on a page."""
+"""Figures: `figures` and `run_curves` choose the points, `axes` the ticks. `svg` draws a figure, and `plots` puts it on a page."""

@@ -60,7 +60,7 @@ class Trace(msgspec.Struct, frozen=True):
     """A line of a figure: name and slot (colour) of its series, name and dash of its style. Published numbers have ``hollow`` markers.
 
     Shapes: the values of an ``area`` lie somewhere within its points. The values of ``below`` are lower than its points. ``points`` are not joined;
-    they show the smaller group of runs, at the sizes where runs fall into two groups. ``runs`` are small dots, one for each run behind a line.
+    they show the other group of runs, at the sizes where runs fall into two groups. ``runs`` are small dots, one for each run behind a line.
     ``details`` apply to all points. If ``records`` is set, points are computed from a whole record, and link to its line and not to one number.
     """
 
@@ -190,28 +190,28 @@ def _percentiles_of(series: Sequence[Series]) -> list[str]:
 def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Trace | None:
     least = -1.0 if unit == "ratio" else 0.0  # a log axis has no zero
     points = tuple(
-        PlotPoint(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell), cell.result, UNDERSAMPLED in cell.marks)
+        PlotPoint(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), point_details(cell), cell.result, UNDERSAMPLED in cell.marks)
         for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
         if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is not a point
     )
-    return Trace(series.label, series.slot, statistic, dash, series.published, points, details=details_of(series)) if points else None
+    return Trace(series.label, series.slot, statistic, dash, series.published, points, details=series_details(series)) if points else None
 
 
 def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Iterator[Trace]:
-    """Yield the line of a statistic, and the points of the smaller group where runs fall into two groups."""
+    """Yield the line of a statistic, and the points of the other group where runs fall into two groups."""
     line = _trace(series, metric, statistic, unit, dash)
     if line is None:
         return
     yield line
     cells = series.cells(metric, statistic)
-    smaller_groups = tuple(
-        point._replace(y=group.value, low=None, high=None, more=more_of(cells[int(point.x)], group.result), result=group.result)
+    other_groups = tuple(
+        point._replace(y=group.value, low=None, high=None, more=point_details(cells[int(point.x)], group.result), result=group.result)
         for point in line.points
         for group in cells[int(point.x)].groups
         if group.value != point.y
     )
-    if smaller_groups:
-        yield msgspec.structs.replace(line, points=smaller_groups, shape="points")
+    if other_groups:
+        yield msgspec.structs.replace(line, points=other_groups, shape="points")
 
 
 def _dots(traces: Sequence[Trace], series: Sequence[Series]) -> list[Trace]:
@@ -257,18 +257,18 @@ def _ranges(series: Series) -> Iterator[Trace]:
     for payload, low in series.cells("latency", "range-low").items():
         high = highs.get(payload)
         if payload and low.value and high and high.value:
-            words, more = f"{low.size_words}: {quantity(low.value, 'ns')} to {quantity(high.value, 'ns')}", more_of(low)
+            words, more = f"{low.size_words}: {quantity(low.value, 'ns')} to {quantity(high.value, 'ns')}", point_details(low)
             last = low.sizes_high or payload
             corners = ((payload, low.value), (last, low.value), (last, high.value), (payload, high.value))
             ends = tuple(PlotPoint(x, y, words, more=more, result=low.result) for x, y in corners)
-            yield Trace(series.label, series.slot, "total", "solid", series.published, ends, "area", details_of(series))
+            yield Trace(series.label, series.slot, "total", "solid", series.published, ends, "area", series_details(series))
     for statistic in ("typical", "mean", "min", "max"):
         for payload, cell in series.cells("latency", statistic).items():
             if payload and cell.value and cell.sizes_high:
-                words, more = f"{cell.size_words}: {words_of(cell, 'ns')}", more_of(cell)
+                words, more = f"{cell.size_words}: {words_of(cell, 'ns')}", point_details(cell)
                 ends = tuple(PlotPoint(x, cell.value, words, more=more, result=cell.result) for x in (payload, cell.sizes_high))
                 shape: Literal["line", "below"] = "below" if cell.result.bound == "<" else "line"
-                yield Trace(series.label, series.slot, statistic, "solid", series.published, ends, shape, details_of(series))
+                yield Trace(series.label, series.slot, statistic, "solid", series.published, ends, shape, series_details(series))
 
 
 def _cross_note(traces: Sequence[Trace], series: Sequence[Series]) -> str:
@@ -324,7 +324,7 @@ def _description(title: str, traces: Sequence[Trace]) -> str:
     return f"{title}. " + " ".join(lines)
 
 
-def details_of(series: Series) -> tuple[str, ...]:
+def series_details(series: Series) -> tuple[str, ...]:
     """Return the details that all points of a series share, one per line: system and version, machine, kind of run, tool."""
     run = series.results[0].run
     system = " ".join(filter(None, (run.system or f"system {NOT_STATED}", run.system_version or f"(version {NOT_STATED})")))
@@ -345,8 +345,8 @@ def _run_details(series: Series) -> Iterator[str]:
         yield f"load {key['load_mode']}"
 
 
-def more_of(cell: Cell, result: ResultRow | None = None) -> tuple[str, ...]:
-    """Return the details of one point: its runs and samples, its marks, and its log line. ``result`` is given for a point of one group of runs."""
+def point_details(cell: Cell, result: ResultRow | None = None) -> tuple[str, ...]:
+    """Return the details of a point: runs and samples, marks, and log line. ``result`` is the median of a group, if the point shows a group."""
     result = result or cell.result
     runs = f"{cell.run_count} run{'s' if cell.run_count != 1 else ''}"
     samples = _samples_words([row.samples for row in cell.results] if cell.run_count > 1 else [result.samples])
@@ -355,7 +355,7 @@ def more_of(cell: Cell, result: ResultRow | None = None) -> tuple[str, ...]:
 
 
 def _samples_words(counts: Sequence[int | None]) -> str:
-    """Return how many samples the runs have, from the fewest to the most."""
+    """Return the number of samples of the runs, as a range if they differ."""
     stated_counts = sorted({count for count in counts if count is not None})
     if not stated_counts:
         return f"samples {NOT_STATED}"
@@ -372,7 +372,7 @@ def latency_over_cost(series: Sequence[Series], results: Iterable[ResultRow]) ->
     """Return the median latency over the processor time for each message: a line for each series, with a point for each size."""
     resources = resources_of(results)
     traces = [
-        Trace(member.label, member.slot, "total", "solid", member.published, points, details=details_of(member))
+        Trace(member.label, member.slot, "total", "solid", member.published, points, details=series_details(member))
         for member in series
         if (points := tuple(_cost_points(member, costs(member, resources))))
     ]
@@ -390,4 +390,4 @@ def _cost_points(series: Series, cost: Mapping[int | None, Cost]) -> Iterator[Pl
         point_cost = cost.get(payload)
         if point_cost is not None and point_cost.cpu_ns is not None and cell.value:
             words = f"{size(payload)}: {quantity(cell.value, 'ns')}, {quantity(point_cost.cpu_ns.value, 'ns')} of processor time"
-            yield PlotPoint(point_cost.cpu_ns.value, cell.value, words, more=more_of(cell), result=cell.result)
+            yield PlotPoint(point_cost.cpu_ns.value, cell.value, words, more=point_details(cell), result=cell.result)

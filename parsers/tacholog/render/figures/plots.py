@@ -13,7 +13,7 @@ from tacholog.render.figures.axes import Axis
 from tacholog.render.figures.figures import MOST_SHADED, Figure, Trace
 from tacholog.render.figures.svg import draw, series_class, swatch
 from tacholog.render.html import Html, data_block, esc, tag
-from tacholog.render.links import Links, Targets
+from tacholog.render.links import Links, ScriptLinks
 from tacholog.view.results import ResultRow
 
 _LINK = "Link to this figure"
@@ -22,7 +22,7 @@ _STYLES = {"p50": "median", "mean": "mean", "min": "min", "max": "max"}
 
 def plot(figure: Figure, anchor: str, links: Links) -> Html:
     """Return the ``figure`` element. It is complete without scripts; a script may replace the drawing by a live plot."""
-    targets = Targets()
+    targets = ScriptLinks()
     data = data_block(spec(figure, lambda result: targets.line(links, result)), "tl-spec")
     note = tag("p", figure.note, class_="tl-note") if figure.note else ""
     return tag(
@@ -72,7 +72,7 @@ TargetOf = Callable[[ResultRow | None], Sequence[object] | None]
 def spec(figure: Figure, target_of: TargetOf) -> dict[str, object]:
     """Return ``data`` and ``layout`` for Plotly. The ``meta`` of a trace holds its colour, series and details, and whether it is a shaded area.
 
-    ``target_of`` returns the position of a result: the number of its log page and its line (`Targets.line`).
+    ``target_of`` returns the position of a result: the number of its log page and its line (`ScriptLinks.line`).
     """
     return {
         "title": figure.title,

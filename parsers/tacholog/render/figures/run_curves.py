@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from tacholog.render.figures.axes import count_axis, number_axis, percentile_axis, time_axis
-from tacholog.render.figures.figures import Figure, PlotPoint, Trace, details_of, latency_words
+from tacholog.render.figures.figures import Figure, PlotPoint, Trace, latency_words, series_details
 from tacholog.schema.metrics import METRICS, median_place
 from tacholog.view.numerals import quantity, size
 from tacholog.view.results import HistogramRow, ResultRow
@@ -81,7 +81,7 @@ def _percentile_curve(series: Series, payload: int | None, slot: int, by_record:
         return None
     _, result, middle = medians[median_place([value for value, _, _ in medians], "latency")]
     points = tuple(point._replace(result=result) for point in _percentile_points(middle))
-    details = (*details_of(series), f"{middle.run}/{middle.log}, line {middle.line}")
+    details = (*series_details(series), f"{middle.run}/{middle.log}, line {middle.line}")
     return Trace(size(payload), slot, "total", "solid", series.published, points, details=details, records=True) if points else None
 
 
@@ -139,7 +139,7 @@ def _longest(series: Series, payload: int | None, metric: str, statistic: str) -
 
 
 def _over_time(series: Series, metric: str, styles: Sequence[tuple[str, str]], runs: Sequence[tuple[int, int | None, list[ResultRow]]]) -> Figure:
-    timed, common = all(_is_timed(results) for _, _, results in runs), details_of(series)
+    timed, common = all(_is_timed(results) for _, _, results in runs), series_details(series)
     traces = [
         Trace(size(payload), slot, "total" if len(styles) == 1 else statistic, dash, series.published, points, details=(*common, *_log_of(results)))
         for slot, payload, results in runs

@@ -1,1 +1,1 @@
-"""What is shown as tables. Start with `tables` (the numbers of one series) and `plain` (tables of words)."""
+"""Tables of a dataset. Start with `results`, which makes the tables of numbers. Tables of words are made by `tacholog.render.table`."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.render.html import NOTHING, Html, data_block, join, tag
-from tacholog.render.links import Links, Targets
+from tacholog.render.links import Links, ScriptLinks
 from tacholog.render.marks import UsedMarks, mark_notes, mark_of
 from tacholog.render.table import count_of
 from tacholog.render.tables.rankings import group_table, link_to_each_run
@@ -41,14 +41,14 @@ def compare(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
     compared = comparison(view, pages)
     if not compared.series:
         return tag("p", "There is nothing to compare.", class_="tl-null")
-    targets = Targets()
+    targets = ScriptLinks()
     data = _data(compared, links, targets) | {"hosts": {name: host.name for name, host in view.hosts.items()}}
     chooser = tag("div", class_="tl-choose", id=anchor)
     static = _static([offered.system_series for offered in compared.series], links, anchor)
     return join([chooser, targets.html(), data_block(data, "tl-compare"), static])
 
 
-def _data(compared: SeriesComparison, links: Links, targets: Targets) -> dict[str, Any]:
+def _data(compared: SeriesComparison, links: Links, targets: ScriptLinks) -> dict[str, Any]:
     """Return the data of the script. They contain all verdicts and words, so the script makes none."""
     entries = [_entry(offered, links, targets) for offered in compared.series]
     cells = [cell for offered in compared.series for each in offered.cells.values() for cell in each]
@@ -82,7 +82,7 @@ def _metric(metric: str, statistic: str, label: str, compared: SeriesComparison)
     }
 
 
-def _entry(offered: OfferedSeries, links: Links, targets: Targets) -> dict[str, Any]:
+def _entry(offered: OfferedSeries, links: Links, targets: ScriptLinks) -> dict[str, Any]:
     member = offered.system_series
     key = dict(member.series.key)
     each = link_to_each_run(member)
@@ -108,7 +108,7 @@ def _entry(offered: OfferedSeries, links: Links, targets: Targets) -> dict[str, 
     }
 
 
-def _numbers(payload: int, cell: Cell, name: str, links: Links, targets: Targets) -> list[object]:
+def _numbers(payload: int, cell: Cell, name: str, links: Links, targets: ScriptLinks) -> list[object]:
     """Return a number for the script: size, value, lowest and highest run, number of runs, bound, position, marks, both groups of runs, and use."""
     repeated = len(cell.results) > 1
     return [

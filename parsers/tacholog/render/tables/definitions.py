@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from tacholog.formats.registry import formats
 from tacholog.render.html import Html, esc, join, tag
 from tacholog.render.marks import in_order, mark_of
 from tacholog.render.table import count_of, null, plain_table
@@ -112,8 +113,6 @@ def statistics_table() -> Html:
 
 def definitions_table() -> Html:
     """Return the definitions of metrics by tool: when the clock starts and stops, and what is counted."""
-    from tacholog.formats.registry import formats
-
     rows = [
         [name, tag("code", definition), sentence]
         for name, format_ in sorted(formats().items())

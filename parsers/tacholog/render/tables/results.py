@@ -134,7 +134,7 @@ class ResultNumber(NamedTuple):
 
 
 class ResultLine(NamedTuple):
-    """A row of a table of results: its head, its numbers, and the cells after them."""
+    """A row of a table of numbers: its heading, its numbers, and the cells after them."""
 
     head: TableCell
     numbers: Sequence[ResultNumber]

@@ -63,7 +63,7 @@ def sizes_table(series: Sequence[Series], links: Links, anchor: str) -> Html:
         return NOTHING
     several = len({column.series.slot for column in columns}) > 1
     members = list({column.series.slot: column.series for column in columns}.values())
-    compared = join([_sure(members), not_comparable(members, columns[0].metric)]) if several else NOTHING
+    compared = join([_too_few_runs(members), not_comparable(members, columns[0].metric)]) if several else NOTHING
     label = f"{series[0].results[0].test.capitalize()} by message size"
     heads = [TableColumn(join([_series_name(column.series) if several else NOTHING, column.heading]), column.unit.sign) for column in columns]
     return _by_size(label, columns, heads, links, anchor, compared)
@@ -141,7 +141,7 @@ def _pairs(series: Series) -> list[tuple[str, str]]:
     return [pair for pair in _RATES if pair in present and not (pair[0] == "goodput" and series.has_mark(LOGICAL))]
 
 
-def _sure(members: Sequence[Series]) -> Html:
+def _too_few_runs(members: Sequence[Series]) -> Html:
     """Return a note if there are too few runs to distinguish series; nothing if there are enough."""
     most = max(len(member.runs) for member in members)
     words = _ONE_RUN if most == 1 else _FEW_RUNS if most < MIN_RUNS else ""
@@ -201,7 +201,7 @@ def systems_side_by_side(view: View, pages: PageIndex, links: Links, anchor: str
     # Processor time never has a mark, so it is left out of the search for common marks.
     marked = (cells for row in rows for (metric, _), cells in row.cells.items() if metric != "cpu_per_message")
     shared = marks_of_cells(cell for cells in marked for cell in cells.values())
-    slices = list(_slices(rows))
+    slices = list(_size_tables(rows))
     if not slices:
         return tag("p", f"The newest such campaign measured none of {', '.join(map(size_words, SIZES))}.", class_="tl-null")
     first, *others = slices
@@ -214,7 +214,7 @@ def systems_side_by_side(view: View, pages: PageIndex, links: Links, anchor: str
     return join([remarks(part.runs.values()), first_section, *folds])
 
 
-def _slices(rows: Sequence[SideBySideRow]) -> Iterator[SizeTable]:
+def _size_tables(rows: Sequence[SideBySideRow]) -> Iterator[SizeTable]:
     """Yield the tables of each size. A size with many rows has several tables, so that a page stays small."""
     for size in sizes_of(rows):
         of_size = at_size(rows, size)

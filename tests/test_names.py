@@ -1,0 +1,76 @@
+"""Names that say what a thing is: which words no variable is called, and that no two classes share a name."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "parsers" / "tacholog"
+# They say what happened to a thing, or that it is one, and never which: no search finds it, and a reader must go back for its noun.
+FORBIDDEN = frozenset(
+    [
+        *("apart", "at", "beside", "came", "elsewhere", "found", "given", "heard", "held", "kept", "known", "look", "looks", "meant", "moved", "of"),
+        *("one", "ones", "own", "place", "places", "rest", "said", "says", "seen", "shown", "so", "stated", "taken", "tells", "thing", "things"),
+        *("told", "way", "ways", "whole"),
+    ]
+)
+# Names that users, or packages of theirs, see: fields of JSON documents, and the kit for formats.
+PUBLISHED = {
+    "compare/requirements/result.py": {"place", "stated"},
+    "compare/result.py": {"apart", "moved", "stated"},
+    "formats/testing/claims.py": {"moved"},
+    "site/verification/receipt.py": {"place", "shown"},
+    "formats/kit": {"found", "one", "place", "places", "shown", "whole"},
+}
+
+
+def names_in(path: Path) -> Iterator[tuple[int, str]]:
+    """The variables, parameters, fields and functions that a module binds, with their lines."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield node.lineno, name
+
+
+def is_published(module: str, name: str) -> bool:
+    return any(module.startswith(start) and name in names for start, names in PUBLISHED.items())
+
+
+@pytest.mark.parametrize("room", sorted(path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"))
+def test_no_variable_is_called_by_a_word_that_does_not_say_what_it_is(room: str) -> None:
+    paths = sorted((PACKAGE / room).rglob("*.py"))
+
+    wrong = [
+        f"{module}:{line}: {name}"
+        for path in paths
+        for module in [path.relative_to(PACKAGE).as_posix()]
+        for line, name in names_in(path)
+        if name.strip("_") in FORBIDDEN and not is_published(module, name.strip("_"))
+    ]
+
+    assert wrong == []
+
+
+def test_no_two_classes_share_a_name() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+
+    # The kit for formats, which packages of others import, calls a text with its place in a line a cell; pages call the numbers of a series so.
+    assert {name: modules for name, modules in places.items() if len(modules) > 1 and name != "Cell"} == {}
+
+
+def test_the_glossary_says_both_words_of_each_pair() -> None:
+    pairs = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").partition("## The word on pages")[2]
+
+    words = {"polls": "busy-poll", "sleeps": "block", "median": "p50", "payload received": "goodput", "machine": "host"}
+    assert [on_pages for on_pages, in_options in words.items() if f"| {on_pages} | `{in_options}` |" not in pairs] == []
