@@ -190,8 +190,8 @@ def _labels(comparison: Comparison) -> tuple[str, str]:
 
 def _moved_most(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     """The rows of a comment: worse rows first, then better ones, then all others; of each kind, those that moved most."""
-    moved = [(_rank(row), -abs(row.change), row) for row in rows if row.change is not None and row.verdict not in _WITHOUT_RATIO]
-    return [row for _, _, row in sorted(moved, key=lambda entry: entry[:2])[:_MOST_ROWS]]
+    ranked = [(_rank(row), -abs(row.change), row) for row in rows if row.change is not None and row.verdict not in _WITHOUT_RATIO]
+    return [row for _, _, row in sorted(ranked, key=lambda entry: entry[:2])[:_MOST_ROWS]]
 
 
 def _rank(row: ComparisonRow) -> int:
