@@ -208,12 +208,16 @@ def _size_words(sizes: Sequence[int]) -> str:
 
 
 def _show_order(plan: ImportPlan) -> None:
-    """Print how repetitions were numbered, if no path states their numbers."""
+    """Print how repetitions were numbered whose paths do not state their numbers."""
     for order, words in (("start time", "the start times in the logs"), ("name", "the names of the logs, as not all logs state when they started")):
         folders = [folder for folder, order_of_folder in plan.order.items() if order_of_folder == order]
         if folders:
             where = "all runs" if len(folders) == len({run.folder for run in plan.runs}) else f"the runs of {_some(folders, verbose=False)}"
             terminal.line(f"no path states a repetition: {where} were numbered in the order of {words}")
+    stated = {run.folder for run in plan.runs if not run.is_counted}
+    if beside := [run for run in plan.runs if run.is_counted and run.folder in stated]:
+        names = _some([f"{run.logs[0].path} ({run.repetition})" for run in beside], verbose=False)
+        terminal.line(f"{counted(len(beside), 'run')} whose path states no repetition got a number that no other run has: {names}")
 
 
 def _show_present(plan: ImportPlan) -> None:

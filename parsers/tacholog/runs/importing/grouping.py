@@ -2,7 +2,7 @@
 
 Logs with the same fields are one run if each has another role or participant. If the pattern states no repetition, several logs may have the same
 fields and the same role: then each folder is a run, or, if that is not enough, each log. Such runs are numbered as repetitions in the order of the
-start times in their logs, or else in the order of their paths.
+start times in their logs, or else in the order of their paths. If the paths of other runs with these fields state numbers, they get the next ones.
 
 The folder of a run is ``PART/PART/.../NN``: a part for each field that distinguishes runs, and the number of the repetition. The same fields always
 give the same parts. A short hash is added if different fields would give the same parts.
@@ -82,7 +82,7 @@ class Grouping(NamedTuple):
     Attributes:
         runs: sorted by folder and repetition.
         problems: logs that belong to no run, with the reason.
-        order: by which order the runs of each folder were numbered, if no path states the number: ``start time`` or ``name``.
+        order: by which order the runs of each folder were numbered, if none of their paths states the number: ``start time`` or ``name``.
     """
 
     runs: list[ImportedRun]
@@ -119,19 +119,19 @@ def _add_variant(key: str, logs: Sequence[ImportedLog], grouping: Grouping) -> N
     for log in logs:
         numbers[log.fields.values.get(REPETITION)].append(log)
     several = _several(logs)
+    highest = max((number for number in numbers if number is not None), default=0)
     for number, members in numbers.items():
         parts = _runs_by_start(members) if number is None else [members] if _is_one_run(members) else None
         if parts is None:
             grouping.problems.extend(_unclear(members))
             continue
         ordered, order = _ordered(parts)
-        made = [
-            _run(key, part, several, count if number is None else number, is_counted=number is None) for count, part in enumerate(ordered, start=1)
-        ]
+        first = highest + 1 if number is None else number
+        made = [_run(key, part, several, count, is_counted=number is None) for count, part in enumerate(ordered, start=first)]
         grouping.problems.extend(run for run in made if isinstance(run, Problem))
         runs = [run for run in made if isinstance(run, ImportedRun)]
         grouping.runs.extend(runs)
-        if number is None and len(runs) > 1:
+        if number is None and len(runs) > 1 and len(numbers) == 1:
             grouping.order[runs[0].folder] = order
 
 

@@ -125,18 +125,20 @@ def _fields(manifest: Manifest) -> dict[str, Any]:
 
 
 def _numbered(folder: str, members: Sequence[ImportedRun], existing: ExistingRuns) -> Iterator[ImportedRun]:
-    """Yield runs with their final numbers. A counted run that is present already keeps its number; new ones get the next numbers."""
-    if not members[0].is_counted:
-        yield from members
-        return
+    """Yield runs with their final numbers.
+
+    A number that a path states is final. A counted run that is present already keeps its number. New counted runs get the numbers after all others.
+    """
     present = existing.variants.get(folder, [])
     waiting: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for existing_folder in sorted(present, reverse=True):
         waiting[_content(existing.manifests[existing_folder])].append(existing_folder)
     numbers = [int(name) for existing_folder in present if (name := existing_folder.rpartition("/")[2]).isdecimal()]
-    following = max(numbers, default=0)
+    following = max([*numbers, *(run.repetition for run in members if not run.is_counted)], default=0)
     for run in members:
-        if same := waiting.get(_content(run.manifest)):
+        if not run.is_counted:
+            yield run
+        elif same := waiting.get(_content(run.manifest)):
             name = same.pop().rpartition("/")[2]
             yield run.with_repetition(int(name) if name.isdecimal() else run.repetition)
         else:
@@ -191,6 +193,10 @@ def _changed(run: ImportedRun, folder: str, manifest: Manifest | None) -> Iterat
         return
     before = Counter(log.sha256 for log in manifest.logs)
     names = {log.path: log.file for log in manifest.logs if log.path}
+    if not any(before[log.survey.sha256] or log.path in names for log in run.logs):
+        which = f"repetition {run.repetition} of {', '.join(names) or 'logs from elsewhere'}"
+        yield Problem(run.logs[0].path, f"{folder} is there already, and is {which}; state another repetition or a label for one of the two")
+        return
     for log in run.logs:
         if not before[log.survey.sha256]:
             what = "the log has changed since" if log.path in names else "that run was imported without this log"
