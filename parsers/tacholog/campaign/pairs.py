@@ -100,9 +100,11 @@ def schedule_pairs(
     cpus = default_cpus()
     unordered = [schedule_runs(campaign, seed, cpus, listed) for campaign in campaigns]
     variants_of_sides = [list(dict.fromkeys(_variant(run) for run in runs)) for runs in unordered]
-    for side, variants, others in zip(SIDES, variants_of_sides, reversed(variants_of_sides), strict=True):
+    for side_name, variants, others in zip(SIDES, variants_of_sides, reversed(variants_of_sides), strict=True):
         if alone := [variant for variant in variants if variant not in others]:
-            raise UnreadableInput(f"the variants of both sides need the same names to make pairs; only the {side} side has {', '.join(alone[:3])}")
+            raise UnreadableInput(
+                f"the variants of both sides need the same names to make pairs; only the {side_name} side has {', '.join(alone[:3])}"
+            )
     run_of = {run.folder: run for run in unordered[1]}
     unordered[1] = tuple(run_of[run.folder] for run in unordered[0])
     ordered: tuple[list[PlannedRun], list[PlannedRun]] = ([], [])
