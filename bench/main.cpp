@@ -11,7 +11,7 @@ std::string padded(std::string_view name) {
     return std::string{name} + std::string(name.size() < 16 ? 16 - name.size() : 1, ' ');
 }
 
-/// A setting as a paragraph below its transport.
+/// Prints a setting as a paragraph below its transport.
 void list_setting(const tacholog::Setting& setting) {
     constexpr std::size_t width = 100;
     const std::string indent(6, ' ');

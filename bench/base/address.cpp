@@ -15,7 +15,7 @@
 namespace tacholog {
 namespace {
 
-/// The index of an interface that is given by name or index; 0 if there is none.
+/// The index of the interface with this name or index; 0 if there is none.
 std::uint32_t zone_of(const std::string& text) {
     const auto index = ::if_nametoindex(text.c_str());
     return index != 0 ? index : to_number<std::uint32_t>(text).value_or(0);
@@ -26,7 +26,7 @@ std::string to_text_of_zone(std::uint32_t zone) {
     return ::if_indextoname(zone, name.data()) != nullptr ? name.data() : std::to_string(zone);
 }
 
-/// Both of one family.
+/// Both addresses must be of the same family.
 bool same_host(const Address& one, const Address& other) {
     if (one.family() == AF_INET) return one.v4().sin_addr.s_addr == other.v4().sin_addr.s_addr;
     return IN6_ARE_ADDR_EQUAL(&one.v6().sin6_addr, &other.v6().sin6_addr) && one.zone() == other.zone();

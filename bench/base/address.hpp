@@ -1,4 +1,5 @@
-// IP addresses as text, "127.0.0.1:7420", "[::1]:7420" or "[fe80::1%eth0]:7420", and as the kernel wants them.
+// IP addresses as text ("127.0.0.1:7420", "[::1]:7420" or "[fe80::1%eth0]:7420") and as the structs that system calls
+// take.
 #pragma once
 
 #include <netinet/in.h>
@@ -13,7 +14,7 @@
 
 namespace tacholog {
 
-/// An address of either family, and a port.
+/// An IPv4 or IPv6 address, and a port.
 class Address {
 public:
     Address() = default;
@@ -24,7 +25,7 @@ public:
     std::uint16_t port() const { return ntohs(address_.sin6_port); }
     socklen_t length() const { return family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in); }
 
-    /// Of the family AF_INET.
+    /// The address must be of the family AF_INET.
     sockaddr_in v4() const {
         sockaddr_in address{};
         std::memcpy(&address, &address_, sizeof address);
@@ -32,12 +33,13 @@ public:
     }
     const sockaddr_in6& v6() const { return address_; }
 
-    /// Whether it says nothing without its zone: the same one may be on each network that this host is on.
+    /// Whether the address is link-local. Such an address needs its zone, because the same address may exist on each
+    /// network of this host.
     bool is_of_one_link() const {
         return family() == AF_INET6 &&
                (IN6_IS_ADDR_LINKLOCAL(&address_.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&address_.sin6_addr));
     }
-    /// The index of the interface to that network; 0: none is named.
+    /// The index of the interface to the network of a link-local address; 0 if no interface is named.
     std::uint32_t zone() const { return family() == AF_INET6 ? address_.sin6_scope_id : 0; }
     void set_zone(std::uint32_t interface) {
         if (family() == AF_INET6) address_.sin6_scope_id = interface;
@@ -45,36 +47,39 @@ public:
 
     const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address_); }
 
-    /// Where the kernel may write one, with so many bytes at most.
+    /// The buffer into which a system call may write an address of at most `room_bytes` bytes.
     sockaddr* room() { return reinterpret_cast<sockaddr*>(&address_); }
     static constexpr socklen_t room_bytes = sizeof(sockaddr_in6);
 
 private:
-    sockaddr_in6 address_{};  // the larger one; family and port lie at the same offsets in both
+    sockaddr_in6 address_{};  // the larger struct; both have family and port at the same offsets
 };
 
-/// Numeric only, an IPv6 address with or without brackets, one of a single link with its zone: "fe80::1%eth0".
+/// Accepts only numeric addresses: IPv4, or IPv6 with or without brackets. A link-local address may have a zone:
+/// "fe80::1%eth0".
 std::optional<Address> parse_address(std::string_view host, int port);
 
-/// The first address of a host, as numbers (but the zone): a name goes through the system's resolver, which takes the
-/// time it takes.
+/// The first address of a host, in numeric form (its zone may be a name). A host name is looked up by the system's
+/// resolver; there is no time limit for that.
 Result<std::string> resolve(const std::string& host);
 
-/// The address alone, without brackets, with its zone.
+/// The address without port and brackets, but with its zone.
 std::string host_of(const Address& address);
 
 std::string to_text(const Address& address);
 
-/// The address a socket is bound to, as the kernel knows it.
+/// The address to which the kernel has bound this socket.
 Address local_address(const Fd& socket);
 
-/// The network interface that has this address; empty if none has.
+/// The name of the network interface with this address; empty if there is none.
 std::string interface_with(const Address& address);
 
-/// Whether both are of one host: zones and ports aside, IPv4 being what it is in an IPv6 address that stands for it.
+/// Whether both addresses belong to the same host. Zones and ports are not compared. An IPv4 address equals its
+/// IPv4-mapped IPv6 address.
 bool of_one_host(const Address& one, const Address& other);
 
-/// Either family in sixteen bytes, IPv4 as the IPv6 address that stands for it (::ffff:192.0.2.1), and back.
+/// Convert an address to sixteen bytes and back. An IPv4 address becomes its IPv4-mapped IPv6 address
+/// (::ffff:192.0.2.1).
 in6_addr to_bytes(const Address& address);
 Address from_bytes(const in6_addr& bytes, std::uint16_t port);
 

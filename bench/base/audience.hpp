@@ -1,4 +1,4 @@
-// The subscribers of one publisher: how many there are, and how one that is slower than the others is treated.
+// The subscribers of one publisher: how many there are, and what happens if one is slower than the others.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 namespace tacholog {
 
 enum class SlowSubscriber {
-    block,  ///< the publisher waits for it, and so do the others
-    drop,   ///< a message that it has no room for is dropped for it alone, and counted
+    block,  ///< the publisher waits for the slow subscriber, and so do the other subscribers
+    drop,   ///< a message that does not fit into its queue is dropped for the slow subscriber only, and counted
 };
 
 struct Audience {

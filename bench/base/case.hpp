@@ -1,4 +1,4 @@
-// What is measured at a time: a size, and for the demand test how its messages are sent.
+// One case of a test: a payload size and, in the demand test, how the messages are sent.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tacholog {
 
-/// Bursts of so many messages, each begun no sooner than the recovery time after the one before it was begun.
+/// Bursts of this many messages. Each burst starts at least the recovery time after the start of the previous burst.
 struct Demand {
     std::uint32_t messages = 0;
     Nanoseconds recovery_ns = 0;
@@ -19,7 +19,7 @@ struct Demand {
 
 struct Case {
     std::size_t payload_bytes = 0;
-    std::optional<Demand> demand;  ///< of the demand test only
+    std::optional<Demand> demand;  ///< only in the demand test
 
     bool operator==(const Case&) const = default;
 };

@@ -12,7 +12,7 @@ ClockFacts measure_clock() {
     timespec resolution{};
     ::clock_getres(CLOCK_MONOTONIC, &resolution);
 
-    // The best of several batches: a batch that was interrupted says nothing of the clock.
+    // Takes the smallest of several batches, because an interrupted batch is too slow.
     constexpr int batches = 20;
     constexpr int readings = 1000;
     double best_ns = 1e9;

@@ -1,4 +1,4 @@
-// The one clock of the rig: CLOCK_MONOTONIC in nanoseconds. The wall clock only says when a run was made.
+// The only clock of the rig: CLOCK_MONOTONIC in nanoseconds. The wall clock is read only to note the time of the run.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tacholog {
 
 using Nanoseconds = std::int64_t;
-/// How long somebody may wait, in milliseconds and parts of them: an open loop waits for less than one.
+/// A waiting time in milliseconds. It may have a fraction, because an open loop waits for less than one millisecond.
 using Patience = std::chrono::duration<double, std::milli>;
 
 inline constexpr Nanoseconds nanoseconds_per_second = 1'000'000'000;
@@ -30,10 +30,10 @@ inline Nanoseconds to_nanoseconds(Patience patience) {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(patience).count();
 }
 
-/// Gives the CPU away until then, whatever signals come.
+/// Sleeps until this time. Signals do not end the sleep.
 void sleep_until(Nanoseconds time_ns);
 
-/// From here on this thread's sleeps end when they are to; the kernel is free to add 50 us otherwise.
+/// Makes the sleeps of this thread end on time from now on. By default the kernel may add 50 us.
 void wake_on_time();
 
 /// A point in time by which a wait must be over.
@@ -43,26 +43,27 @@ public:
 
     bool passed() const { return now_ns() >= at_ns_; }
 
-    /// What is left in whole milliseconds, rounded up so that a poll() with it never spins; 0 if nothing is.
+    /// The remaining time in whole milliseconds. It is rounded up, so that a poll() with it never spins; 0 if the
+    /// deadline has passed.
     Patience left() const { return Patience{std::max<Nanoseconds>(0, (at_ns_ - now_ns() + 999'999) / 1'000'000)}; }
 
 private:
     Nanoseconds at_ns_;
 };
 
-/// For how long nothing has come, as far as the one who waits has looked. A look counts for 20 ms at most: one who was
-/// stopped meanwhile, with its machine or by others that had the CPU, cannot say that nothing came.
+/// Measures how long nothing has arrived. Each look adds at most 20 ms: if the waiting thread itself was stopped in
+/// between (its machine was paused, or other threads had the CPU), it cannot know that nothing arrived.
 class Silence {
 public:
     explicit Silence(Patience longest) { begin(longest); }
 
-    /// Something came: the silence begins anew.
+    /// Something has arrived: starts measuring again.
     void begin(Patience longest) {
         left_ns_ = to_nanoseconds(longest);
         looked_ns_ = now_ns();
     }
 
-    /// To be asked at each look that found nothing. Whether it has lasted for as long as it may.
+    /// Call this after each look at which nothing had arrived. Returns whether the longest allowed silence has passed.
     bool passed() {
         const Nanoseconds now = now_ns();
         left_ns_ -= std::min(now - std::exchange(looked_ns_, now), longest_look_ns);
@@ -78,12 +79,12 @@ private:
 
 struct ClockFacts {
     Nanoseconds resolution_ns = 0;
-    double overhead_ns = 0;  ///< mean cost of one reading; logged, never subtracted
+    double overhead_ns = 0;  ///< mean cost of one reading; written to the log, never subtracted from results
 };
 
 ClockFacts measure_clock();
 
-/// Now, in UTC, as RFC 3339 with milliseconds.
+/// The current time in UTC, in the format of RFC 3339 with milliseconds.
 std::string utc_time();
 
 }  // namespace tacholog

@@ -1,5 +1,5 @@
-// What a transport wants the log to state about itself: socket buffers as read back from the kernel, the name and
-// version of a library, the way that the library says its data takes.
+// Facts that a transport reports about itself for the log: the sizes of its socket buffers as the kernel reports them,
+// the name and version of a library, the network path that the library reports.
 #pragma once
 
 #include <string>
@@ -16,14 +16,14 @@ struct Fact {
 };
 using Facts = std::vector<Fact>;
 
-// Keys that mean the same in every log.
+// Keys with the same meaning in every log.
 inline constexpr std::string_view receive_buffer_key = "rcvbuf_bytes";
 inline constexpr std::string_view send_buffer_key = "sndbuf_bytes";
 inline constexpr std::string_view congestion_key = "congestion";
-inline constexpr std::string_view library_key = "library";                  ///< the middleware's name: "ZeroMQ"
-inline constexpr std::string_view library_version_key = "library_version";  ///< the one that is loaded: "4.3.4"
+inline constexpr std::string_view library_key = "library";                  ///< the name of the middleware: "ZeroMQ"
+inline constexpr std::string_view library_version_key = "library_version";  ///< the version that is loaded: "4.3.4"
 
-/// Whether the log states it in its `socket` lines, and not in its `transport` lines.
+/// Whether the log writes this fact in its `socket` lines instead of its `transport` lines.
 inline bool is_of_socket(std::string_view key) {
     return key == receive_buffer_key || key == send_buffer_key || key == congestion_key;
 }
@@ -32,10 +32,11 @@ inline void add_fact(Facts& facts, std::string_view key, std::string value) {
     if (!value.empty()) facts.push_back({std::string{key}, std::move(value)});
 }
 
-/// Adds those whose keys are not there yet.
+/// Adds those facts whose keys do not exist yet.
 void add_missing(Facts& facts, const Facts& more);
 
-/// As text for the control channel, and back. A peer may send anything: what is no list of facts is an error.
+/// Convert facts to text for the control channel, and back. Text that is not a list of facts is an error, because a
+/// peer may send anything.
 std::string to_text(const Facts& facts);
 Result<Facts> parse_facts(std::string_view text);
 

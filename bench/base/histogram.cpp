@@ -20,8 +20,8 @@ void Histogram::merge(const Histogram& other) {
 }
 
 bool Histogram::agrees(const Exact& exact) const {
-    // Smallest and largest that count, sum and squares can be, as far as the bins tell. In floating point nothing
-    // wraps.
+    // The lower and upper limits of count, sum and sum of squares that the bins allow. Computed in floating point, so
+    // that nothing overflows.
     long double least_sum = 0;
     long double most_sum = 0;
     long double least_squares = 0;
@@ -52,7 +52,7 @@ bool Histogram::agrees(const Exact& exact) const {
     if (exact.min > exact.max) return false;
     if ((exact.max > top_ns) != (exact.overflow > 0) || (exact.min > top_ns) == first.has_value()) return false;
     if (first && (index(exact.min) != *first || (exact.overflow == 0 && index(exact.max) != last))) return false;
-    // 128 bits hold them, and what is computed of them.
+    // With this limit, the sums and all intermediate results fit into 128 bits.
     constexpr long double most = 0x1p126L;
     constexpr long double rounding = 1e-9L;
     const auto is_within = [](Wide value, long double low, long double high) {
@@ -62,7 +62,8 @@ bool Histogram::agrees(const Exact& exact) const {
     if (most_squares >= most || !is_within(exact.sum, least_sum, most_sum) ||
         !is_within(exact.squares, least_squares, most_squares))
         return false;
-    // No deviation is below 0, from the mean's whole part and from the next one: then from no whole number, see std_ns.
+    // The variance must not be negative. Checked with the integer part of the mean and with the next integer; then it
+    // holds for every integer in between (see std_ns).
     const Wide whole = exact.sum / exact.count;
     const Wide rest = exact.sum % exact.count;
     const Wide least = whole * exact.sum + whole * rest;
@@ -102,9 +103,9 @@ double Histogram::mean_ns() const {
 
 double Histogram::std_ns() const {
     if (count_ == 0) return 0;
-    // Exact up to the last step, around the mean's whole part. count * squares - sum * sum was right though both terms
-    // wrap, as long as the difference fits 128 bits: until the count times the deviation is beyond 64, which is an hour
-    // of a million a second that deviate by 5 s. No term here is above the sum of squares.
+    // Integer arithmetic until the last step, with deviations from the integer part of the mean. The simpler formula
+    // count * squares - sum * sum overflows once its result needs more than 128 bits: for example after one hour at a
+    // million values a second that deviate by 5 s. Here, no term is larger than the sum of squares.
     const Wide whole = sum_ / count_;
     const Wide rest = sum_ % count_;
     const Wide spread = squares_ - whole * sum_ - whole * rest;  // sum of (value - whole)^2
@@ -116,7 +117,7 @@ double Histogram::std_ns() const {
 double Histogram::share_of_largest() const {
     std::uint64_t left = count_ / 1000;
     if (left == 0 || sum_ == 0) return 0;
-    // By rank: the bin that holds the border may hold nearly all there is, on both sides of it.
+    // Counts by rank, because the bin at the border may hold nearly all values, on both sides of the border.
     double largest_ns = 0;
     const std::uint64_t beyond = std::min(left, overflow_);
     if (beyond > 0) largest_ns += static_cast<double>(max_) + static_cast<double>(beyond - 1) * double{top_ns};
@@ -146,7 +147,7 @@ std::uint64_t Histogram::value_at_rank(std::uint64_t rank) const {
         seen += counts_[bin];
         if (seen >= rank) return std::min(edges(bin).upper_ns, max_);
     }
-    return max_;  // the rank lies among the overflown
+    return max_;  // the value with this rank is above the top of the histogram
 }
 
 std::optional<std::uint64_t> Histogram::percentile_ns(std::uint64_t millionths) const {

@@ -1,5 +1,5 @@
-// A latency histogram of bounded memory: exact below 2048 ns, then 1024 bins an octave, so that a bin is never wider
-// than 1/1024 of its values. Recording is a few instructions and never allocates.
+// A latency histogram with a fixed amount of memory: exact below 2048 ns; above that 1024 bins per octave, so that the
+// width of a bin is at most 1/1024 of its values. Recording takes a few instructions and never allocates memory.
 #pragma once
 
 #include <algorithm>
@@ -10,19 +10,19 @@
 
 namespace tacholog {
 
-__extension__ using Wide = unsigned __int128;  // sums of squares of nanoseconds outgrow 64 bits within minutes
+__extension__ using Wide = unsigned __int128;  // a sum of squares of nanoseconds exceeds 64 bits within minutes
 
 class Histogram {
 public:
     static constexpr std::uint64_t top_ns = 60'000'000'000;
 
     struct Bin {
-        std::uint64_t lower_ns;  ///< smallest value that falls into it
-        std::uint64_t upper_ns;  ///< largest value that falls into it
+        std::uint64_t lower_ns;  ///< smallest value of this bin
+        std::uint64_t upper_ns;  ///< largest value of this bin
         std::uint64_t count;
     };
 
-    /// What the bins do not say.
+    /// The exact figures that cannot be computed from the bins.
     struct Exact {
         std::uint64_t count = 0;
         std::uint64_t overflow = 0;
@@ -47,11 +47,11 @@ public:
         }
     }
 
-    /// Adds the values of another.
+    /// Adds the values of another histogram.
     void merge(const Histogram& other);
 
-    /// A histogram of another process: its bins, then the rest of it.
-    /// False if there is no such bin, or if it has been added.
+    /// Rebuilds a histogram of another process: first add its bins, then call restore().
+    /// Returns false if no such bin exists, or if this bin was added before.
     bool add_bin(std::uint64_t lower_ns, std::uint64_t count) {
         if (lower_ns > top_ns || count == 0) return false;
         std::uint64_t& held = counts_[index(lower_ns)];
@@ -60,32 +60,34 @@ public:
         return true;
     }
     Exact exact() const { return {count_, overflow_, min_, max_, sum_, squares_}; }
-    /// False if this cannot be the rest of these bins: then nothing is kept.
+    /// Returns false, and changes nothing, if these figures contradict the bins.
     bool restore(const Exact& exact);
 
-    /// Forgets everything. Costs what was used of the bins, not what there is of them.
+    /// Removes all values. The cost grows with the number of bins that were used, not with the number of bins that
+    /// exist.
     void clear();
 
     std::uint64_t count() const { return count_; }
-    std::uint64_t overflow() const { return overflow_; }  ///< values above top_ns, in no bin but in max_ns and mean_ns
+    std::uint64_t overflow() const { return overflow_; }  ///< values above top_ns, which no bin holds
     std::uint64_t min_ns() const { return count_ == 0 ? 0 : min_; }
     std::uint64_t max_ns() const { return max_; }
     double mean_ns() const;
-    double std_ns() const;  ///< of the population
+    double std_ns() const;  ///< standard deviation of the population
 
-    /// Which share of the sum of all values the largest thousandth of them has, as far as bins tell; 0 of fewer than a
-    /// thousand.
+    /// The share of the sum of all values that belongs to the largest thousandth of the values, estimated from the
+    /// bins; 0 if there are fewer than a thousand values.
     double share_of_largest() const;
 
-    /// The upper edge of the bin that holds the value of this rank (from 1), never above max_ns.
+    /// The upper edge of the bin that holds the value with this rank (from 1), but at most max_ns.
     std::uint64_t value_at_rank(std::uint64_t rank) const;
 
-    /// Nearest-rank percentile, in millionths: 999'000 is p99.9. Nothing if fewer values than one lie above it.
+    /// The nearest-rank percentile, in millionths: 999'000 is p99.9. Returns nothing if less than one value lies above
+    /// it.
     std::optional<std::uint64_t> percentile_ns(std::uint64_t millionths) const;
-    /// The same however few samples there are, but for none.
+    /// The nearest-rank percentile, even of few values; 0 if there are no values.
     std::uint64_t nearest_rank_ns(std::uint64_t millionths) const;
 
-    /// The bins that hold something, ascending.
+    /// The bins that hold at least one value, in ascending order.
     std::vector<Bin> bins() const;
 
 private:

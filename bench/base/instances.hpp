@@ -1,5 +1,6 @@
-// Keyed data: a topic's messages belong to instances, which are written in turn, and each is numbered within its own.
-// Key and number share the one number of a message, so that 16 B stay the smallest payload.
+// Keyed data: the messages of a topic belong to instances. The publisher writes the instances in turn, and numbers the
+// messages of each instance separately. The key and this number share the 64-bit number of a message, so that the
+// smallest payload stays 16 bytes.
 #pragma once
 
 #include <algorithm>
@@ -10,15 +11,15 @@
 
 namespace tacholog {
 
-inline constexpr unsigned key_shift = 48;  // below the key: a number that lasts an instance for years
+inline constexpr unsigned key_shift = 48;  // the bits below hold the number within the instance
 inline constexpr std::size_t most_instances = std::size_t{1} << (64 - key_shift);
 
-/// What a publisher numbers its messages with. Those of one instance alone are numbered as if there were no keys.
+/// Numbers the messages of a publisher. With a single instance, the numbers are the same as without keys.
 class InTurn {
 public:
     explicit InTurn(std::uint64_t instances) : instances_(instances) {}
 
-    /// Key and number of the next message.
+    /// The key and number of the next message, combined.
     std::uint64_t next() {
         const std::uint64_t number = key_ << key_shift | round_;
         if (++key_ == instances_) {
@@ -28,7 +29,7 @@ public:
         return number;
     }
 
-    /// How many there have been, of all instances.
+    /// How many messages were numbered, in all instances together.
     std::uint64_t count() const { return round_ * instances_ + key_; }
 
 private:
@@ -41,38 +42,39 @@ inline std::uint64_t key_of(std::uint64_t number) {
     return number >> key_shift;
 }
 
-/// A message's number within its instance.
+/// The number of a message within its instance.
 inline std::uint64_t round_of(std::uint64_t number) {
     return number & ((std::uint64_t{1} << key_shift) - 1);
 }
 
-/// Key and number of the message at this index among all.
+/// The combined key and number of the message with this index in the order of writing.
 inline std::uint64_t number_at(std::uint64_t index, std::uint64_t instances) {
     return index % instances << key_shift | index / instances;
 }
 
-/// Its index among all, in the order in which they were written.
+/// The index of a message among all messages, in the order of writing.
 inline std::uint64_t index_of(std::uint64_t number, std::uint64_t instances) {
     return round_of(number) * instances + key_of(number);
 }
 
-/// An instance's first round among the messages from the `first` of all on.
+/// The first number within an instance that belongs to a message with index `first` or higher.
 inline std::uint64_t first_round(std::uint64_t first, std::uint64_t key, std::uint64_t instances) {
     return (first + instances - 1 - key) / instances;
 }
 
-/// The newest message of each instance: enough where a message later than another of its instance is of no more use.
+/// Remembers the newest message of each instance. This is enough where a message is of no use once a later message of
+/// its instance has arrived.
 class Newest {
 public:
     explicit Newest(std::size_t instances) : next_(instances, 0) {}
 
-    /// Counts messages from the `first` of all on.
+    /// Starts again: counts messages with index `first` and higher.
     void restart(std::uint64_t first) {
         first_ = first;
         for (std::uint64_t key = 0; key < next_.size(); ++key) next_[key] = first_round(first, key, next_.size());
     }
 
-    /// False if one of its instance that is as new was here before, or if there is no such instance.
+    /// Returns false if an equally new or newer message of this instance arrived before, or if no such instance exists.
     bool advance(std::uint64_t number) {
         const std::uint64_t key = key_of(number);
         if (key >= next_.size() || round_of(number) < next_[key]) return false;
@@ -80,7 +82,7 @@ public:
         return true;
     }
 
-    /// Instances of which something came.
+    /// The number of instances from which at least one message arrived.
     std::uint64_t heard() const {
         std::uint64_t count = 0;
         for (std::uint64_t key = 0; key < next_.size(); ++key)
@@ -93,13 +95,14 @@ private:
     std::uint64_t first_ = 0;
 };
 
-/// Which messages of each instance came, and how. Order is a matter of one instance: messages of two may overtake each
-/// other. Where a message's index among all of them is asked for or told, it is that in which they were written.
+/// Which messages of each instance arrived: in order, late, twice or never. The order matters only within one instance;
+/// messages of two instances may overtake each other. The index of a message is always its index in the order of
+/// writing.
 class KeyedSequence {
 public:
     explicit KeyedSequence(std::size_t instances) : sequences_(instances, OfOne{0}) {}
 
-    /// Counts messages from the `first` of all on.
+    /// Starts again: counts messages with index `first` and higher.
     void restart(std::uint64_t first) {
         counts_ = ArrivalCounts{first};
         next_ = first;
@@ -107,7 +110,7 @@ public:
             sequences_[key].restart(first_round(first, key, sequences_.size()));
     }
 
-    /// As those of Sequence.
+    /// The same functions as in Sequence.
     void arrived_unidentified() { counts_.add_unidentified(); }
     void settle(std::uint64_t end) { counts_.settle(end); }
 
@@ -125,17 +128,18 @@ public:
     std::uint64_t reordered() const { return counts_.reordered(); }
     std::uint64_t next() const { return next_; }
 
-    /// Messages before the `end` of all that never came.
+    /// The number of messages with an index below `end` that never arrived.
     std::uint64_t lost(std::uint64_t end) const { return counts_.lost(end); }
 
-    /// Instances of which something came.
+    /// The number of instances from which at least one message arrived.
     std::uint64_t heard() const {
         return static_cast<std::uint64_t>(std::count_if(sequences_.begin(), sequences_.end(),
                                                         [](const OfOne& sequence) { return sequence.received() > 0; }));
     }
 
 private:
-    // A sixteenth of what an unkeyed topic has: there may be 65536 of them, which is 36 MB.
+    // One sixteenth of the window of a topic without keys, because there may be 65536 instances: together they take 36
+    // MB.
     using OfOne = SequenceOver<4096>;
 
     std::vector<OfOne> sequences_;

@@ -5,7 +5,8 @@
 namespace tacholog {
 namespace message_parts {
 
-// The words are seed, seed + 1, ...: cheap enough that writing costs what the memory costs.
+// The words are seed, seed + 1, and so on. Computing them is so cheap that writing takes only as long as the memory
+// needs.
 void fill(std::span<std::byte> body, std::uint64_t number) {
     std::uint64_t word = (number + 1) * golden;
     const std::size_t whole = body.size() / sizeof word;
@@ -14,7 +15,7 @@ void fill(std::span<std::byte> body, std::uint64_t number) {
     std::memcpy(body.data() + whole * sizeof word, &word, body.size() % sizeof word);
 }
 
-// The sum is of no interest, but the compiler must not find that out.
+// Nobody needs the sum, but the compiler must not notice that and remove the loop.
 void read_all(std::span<const std::byte> body) {
     std::uint64_t total = 0;
     const std::size_t whole = body.size() / sizeof total;
@@ -26,8 +27,8 @@ void read_all(std::span<const std::byte> body) {
 
 namespace {
 
-// Every bit of the sum has its say in each half: 32 bits of it are kept. (Halves laid over each other missed one
-// changed byte in 2600, those at a word's upper end.)
+// Every bit of the sum influences both halves of the result, because only 32 bits are kept. (When the two halves were
+// simply combined by XOR, one changed byte in 2600 was not noticed: those at the upper end of a word.)
 std::uint64_t mixed(std::uint64_t sum) {
     sum ^= sum >> 32;
     sum *= golden;
@@ -36,7 +37,7 @@ std::uint64_t mixed(std::uint64_t sum) {
     return sum ^ sum >> 32;
 }
 
-// Two running sums (Fletcher's): the second depends on the order of the words, the first does not.
+// Two running sums, as in Fletcher's checksum: the second sum depends on the order of the words, the first does not.
 std::uint64_t checksum(std::span<const std::byte> body, std::uint64_t number) {
     std::uint64_t first = number;
     std::uint64_t second = body.size();
@@ -49,11 +50,11 @@ std::uint64_t checksum(std::span<const std::byte> body, std::uint64_t number) {
         first += std::to_integer<std::uint64_t>(body[at]);
         second += first;
     }
-    // Turned against each other, or changes in the high bits of both could cancel out.
+    // One sum is rotated, because otherwise changes in the high bits of both sums could cancel each other out.
     return mixed(first ^ std::rotl(second * golden, 31));
 }
 
-// Folded by XOR alone: a change of any one byte of number or moment always shows in 16 bits.
+// Folded by XOR only, so that a change of any single byte of the number or of the due time always changes the 16 bits.
 std::uint64_t timed_check(std::uint64_t number, std::uint64_t due, std::size_t payload_bytes) {
     constexpr int out_of_line = 7;
     std::uint64_t check = number ^ std::rotl(due, out_of_line) ^ payload_bytes * golden;

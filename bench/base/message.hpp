@@ -1,10 +1,11 @@
-// What the rig puts into a payload: a header of 16 bytes, then, if the payload is to be touched, words that depend on
-// the sequence number and on their place, so that a misplaced fragment shows.
+// The content of a payload: a header of 16 bytes. If the payload is to be written and read, words follow that depend on
+// the sequence number and on their offset, so that a misplaced fragment is noticed.
 //
-// The header is a sequence number and a check word. The check word covers the number and the message's size, always: a
-// number is believed only if its check is right, or one flipped bit would become millions of lost messages. With
-// --verify, the upper half of the check word also holds a checksum of the payload. A timed message (one-way latency)
-// holds the moment that it was due in the check word, in nanoseconds, of which 48 bits are enough; 16 bits check both.
+// The header is a sequence number and a check word. The check word always covers the sequence number and the size of
+// the message. A number is used only if its check is right: otherwise one flipped bit would be counted as millions of
+// lost messages. With --verify, the upper half of the check word holds a checksum of the payload. In a timed message
+// (one-way latency) the check word holds the lower 48 bits of the time at which the message was due, in nanoseconds;
+// the other 16 bits check both the number and the time.
 #pragma once
 
 #include <cstddef>
@@ -21,21 +22,21 @@ enum class Touch { none, write, write_read };
 
 inline constexpr std::size_t message_header_bytes = 16;
 
-/// How a run treats its payloads.
+/// How a run writes and checks its payloads.
 struct Handling {
     Touch touch = Touch::write_read;
     bool verify = false;
 };
 
 struct ReadMessage {
-    std::uint64_t number = 0;  ///< of no meaning unless identified
-    bool identified = true;    ///< the header is as it was written
-    bool intact = true;        ///< the header is, and the payload too, as far as it is verified
+    std::uint64_t number = 0;  ///< valid only if `identified`
+    bool identified = true;    ///< the header arrived unchanged
+    bool intact = true;        ///< the header arrived unchanged, and so did the payload if it was verified
 };
 
 namespace message_parts {
 
-inline constexpr std::uint64_t golden = 0x9E3779B97F4A7C15;  // odd, bits well mixed
+inline constexpr std::uint64_t golden = 0x9E3779B97F4A7C15;  // an odd number with well mixed bits
 inline constexpr std::uint64_t size_factor = 0xD6E8FEB86659FD93;
 
 inline std::uint64_t load(const std::byte* from) {
@@ -56,16 +57,16 @@ inline const std::byte* second_word(std::span<const std::byte> payload) {
     return payload.data() + sizeof(std::uint64_t);
 }
 
-// One number has one check word, so that a change in either of them alone always shows. The upper half is folded into
-// the lower one, which with a checksum is all that is left to check the number by.
+// Each number has exactly one check word, so that a change in only one of them is always noticed. The upper half is
+// folded into the lower half, because with a checksum only the lower half is left to check the number.
 inline std::uint64_t header_check(std::uint64_t number, std::size_t payload_bytes) {
     const std::uint64_t check = (number + payload_bytes * size_factor) * golden;
     return check ^ check >> 32;
 }
 
-/// Writes the words behind the header.
+/// Writes the words after the header.
 void fill(std::span<std::byte> body, std::uint64_t number);
-/// Reads every byte behind the header.
+/// Reads every byte after the header.
 void read_all(std::span<const std::byte> body);
 
 void write_verified(std::span<std::byte> payload, std::uint64_t number, Handling handling);
@@ -73,8 +74,8 @@ ReadMessage read_verified(std::span<const std::byte> payload);
 
 }  // namespace message_parts
 
-// Header and check are inline: each round trip writes and reads two of them, one after the other, and called out of
-// line they came back through memory.
+// Writing and checking the header is inline, because each round trip does both twice, one after the other. As function
+// calls, the values were passed through memory.
 
 inline void write_message(std::span<std::byte> payload, std::uint64_t number, Handling handling) {
     using namespace message_parts;
@@ -95,25 +96,25 @@ inline ReadMessage read_message(std::span<const std::byte> payload, Handling han
     return {number, identified, identified};
 }
 
-/// The same with the moment that the message is due. There is no checksum of the payload.
+/// Like write_message, but also stores the time at which the message is due. There is no checksum of the payload.
 void write_timed_message(std::span<std::byte> payload, std::uint64_t number, Nanoseconds due_ns, Handling handling);
 
 struct TimedMessage {
     std::uint64_t number = 0;
-    bool identified = true;  ///< the header is as it was written
-    std::uint64_t due = 0;   ///< the lower 48 bits of the moment
+    bool identified = true;  ///< the header arrived unchanged
+    std::uint64_t due = 0;   ///< the lower 48 bits of the due time
 
-    /// What has passed since it was due; below 0 before that. Right within 39 hours.
+    /// The time since the message was due; negative before that. Correct if the result is within 39 hours.
     Nanoseconds age_ns(Nanoseconds now) const;
 };
 
 TimedMessage read_timed_message(std::span<const std::byte> payload, Handling handling);
 
-// A message's round never gets as far as these bits, see instances.hpp.
+// The number of a message within its instance never uses these bits (see instances.hpp).
 inline constexpr std::uint64_t answers_corrupted = std::uint64_t{1} << 47;
 inline constexpr std::uint64_t answers_unidentified = UINT64_MAX;
 
-/// The number of the answer to a message that came like this: it says whether the message was corrupted.
+/// The number of the answer to this message. It also tells whether the message was corrupted.
 inline std::uint64_t number_of_answer_to(const ReadMessage& message) {
     if (message.intact) [[likely]]
         return message.number;
@@ -121,11 +122,11 @@ inline std::uint64_t number_of_answer_to(const ReadMessage& message) {
 }
 
 struct Answer {
-    std::optional<std::uint64_t> number;  ///< of the message; nothing if the message or its answer has lost it
-    bool corrupted = false;               ///< the message or the answer
+    std::optional<std::uint64_t> number;  ///< the number of the message; nothing if it was corrupted on the way
+    bool corrupted = false;               ///< whether the message or the answer was corrupted
 };
 
-/// What a message that was read says as an answer.
+/// Interprets a message that was read as an answer.
 inline Answer as_answer(const ReadMessage& read) {
     if (!read.identified || read.number == answers_unidentified) [[unlikely]]
         return {std::nullopt, true};

@@ -1,5 +1,5 @@
-// Errors are values: a Result holds what was asked for, or an Error that names the operation and its object.
-// It has the names of std::expected, which the oldest supported compilers (g++ 11) lack.
+// Errors are values: a Result holds either the value that was asked for, or an Error that names the operation and its
+// object. The names are those of std::expected, which the oldest supported compiler (g++ 11) does not have.
 #pragma once
 
 #include <cerrno>
@@ -13,28 +13,27 @@
 
 namespace tacholog {
 
-/// What an error means for the code that gets it. Only an error that some code treats differently has a code of its
-/// own.
+/// The meaning of an error for the calling code. Only an error that some caller treats differently has its own code.
 enum class Code {
     other,
-    control_port,       ///< the control port cannot be opened, or nobody is there
-    peer,               ///< of a control channel: see Error::channel
-    peer_gave_up,       ///< the same; the peer said why it gave up or refused
+    control_port,       ///< the control port cannot be opened, or no publisher listens there
+    peer,               ///< the error belongs to a control channel: see Error::channel
+    peer_gave_up,       ///< like `peer`; the peer has sent the reason why it gave up or refused
     another_publisher,  ///< another publisher of this run has failed; its error says why
     killed,             ///< a signal has killed a helper program
 };
 
-/// People read the text; code asks for the code alone.
+/// The text is for people; code compares only `code`.
 struct Error {
     std::string text;  ///< one line, no full stop: "connect 127.0.0.1:7420: Connection refused"
     Code code = Code::other;
-    int channel = -1;  ///< the descriptor of the control channel that it is about; -1: about none
+    int channel = -1;  ///< the descriptor of the control channel that the error is about; -1: none
 };
 
-/// The error of a system call that has just failed.
+/// The error of the system call that has just failed.
 Error os_error(const std::string& operation, int code = errno);
 
-/// Errors are rare: the compiler keeps what handles them out of the way of what each message passes through.
+/// Errors are rare. This lets the compiler place the error handling away from the code that each message runs through.
 inline bool probably(bool is_true) {
     return __builtin_expect(static_cast<long>(is_true), 1L) != 0;
 }
@@ -46,7 +45,7 @@ public:
     Result(Error error) : held_(std::in_place_index<1>, std::move(error)) {}
 
     bool has_value() const { return probably(held_.index() == 0); }
-    /// Not for an answer that can itself be no: `if (result)` would not say which of the two it asks for.
+    /// Not available if the value itself is a yes or no: `if (result)` would be ambiguous.
     explicit operator bool() const
         requires(!std::is_same_v<T, bool> && !std::is_enum_v<T>)
     {
@@ -80,9 +79,9 @@ private:
     std::optional<Error> error_;
 };
 
-/// How an attempt that has a limit of time ended, if not with an error.
+/// How an attempt with a time limit ended if there was no error.
 enum class Done {
-    not_yet,  ///< the time is over; another attempt may succeed
+    not_yet,  ///< the time limit has passed; another attempt may succeed
     yes,
 };
 
@@ -90,7 +89,7 @@ constexpr Done done_if(bool is_done) {
     return is_done ? Done::yes : Done::not_yet;
 }
 
-/// Neither of the two is true of an error.
+/// Both functions below return false for an error.
 inline bool is_done(const Result<Done>& attempt) {
     return attempt.has_value() && *attempt == Done::yes;
 }
@@ -98,8 +97,7 @@ inline bool is_not_yet_done(const Result<Done>& attempt) {
     return attempt.has_value() && *attempt == Done::not_yet;
 }
 
-/// Does the work, whose result is a Result. What libraries throw, such as for want of memory or threads, becomes an
-/// error.
+/// Calls `work`, which returns a Result. Turns an exception of a library (no memory, no more threads) into an error.
 template <typename Work>
 auto without_exceptions(Work&& work) -> decltype(work()) {
     try {

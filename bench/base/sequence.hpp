@@ -1,4 +1,4 @@
-// Which of the numbered messages came, and how: once, twice, out of order, or never.
+// Which of the numbered messages arrived: once, twice, out of order or never.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +7,10 @@
 
 namespace tacholog {
 
-enum class Arrival { in_order, reordered, duplicated, stale, foreign };  ///< foreign: of no instance that there is
+enum class Arrival { in_order, reordered, duplicated, stale, foreign };  ///< foreign: of no existing instance
 
-/// How many messages from the `first` on came, and how. Those whose number could not be read take the places of missing
-/// ones.
+/// Counts how the messages with number `first` and higher arrived. A message whose number could not be read counts as
+/// one of the missing messages.
 class ArrivalCounts {
 public:
     explicit ArrivalCounts(std::uint64_t first = 0) : first_(first) {}
@@ -22,7 +22,8 @@ public:
     }
     void add_unidentified() { ++unidentified_; }
 
-    /// All before `end` has been sent: unidentified messages above those that are missing were duplicates.
+    /// All messages before `end` were sent. If there are more unidentified messages than missing ones, the surplus were
+    /// duplicates.
     void settle(std::uint64_t end) {
         const std::uint64_t missing = end - first_ - std::min(end - first_, received_);
         const std::uint64_t doubled = unidentified_ - std::min(unidentified_, missing);
@@ -36,7 +37,7 @@ public:
     std::uint64_t duplicated() const { return duplicated_; }
     std::uint64_t reordered() const { return reordered_; }
 
-    /// Messages before `end` that never came.
+    /// The number of messages before `end` that never arrived.
     std::uint64_t lost(std::uint64_t end) const { return end - first_ - std::min(end - first_, received()); }
 
 private:
@@ -47,23 +48,24 @@ private:
     std::uint64_t unidentified_ = 0;
 };
 
-/// A message later than `window` others is taken for a duplicate: nothing is remembered of it.
+/// Tells duplicates from late messages within the last `window` numbers. A message older than that counts as a
+/// duplicate.
 template <std::uint64_t window>
 class SequenceOver {
 public:
-    /// Counts messages from `first` on; what is older is stale.
+    /// Counts messages with number `first` and higher; older messages are stale.
     explicit SequenceOver(std::uint64_t first) : counts_(first), next_(first) {}
 
-    /// Begins anew. What is remembered of older messages is overwritten as newer ones come.
+    /// Starts again. The marks of older messages need no clearing: newer messages overwrite them.
     void restart(std::uint64_t first) {
         counts_ = ArrivalCounts{first};
         next_ = first;
     }
 
-    /// A message whose number is not known has come: one of those that are missing.
+    /// A message has arrived whose number cannot be read: it counts as one of the missing messages.
     void arrived_unidentified() { counts_.add_unidentified(); }
 
-    /// All before `end` has been sent.
+    /// All messages before `end` were sent.
     void settle(std::uint64_t end) { counts_.settle(end); }
 
     Arrival arrived(std::uint64_t number) {
@@ -78,10 +80,10 @@ public:
     std::uint64_t reordered() const { return counts_.reordered(); }
     std::uint64_t next() const { return next_; }
 
-    /// Messages before `end` that never came.
+    /// The number of messages before `end` that never arrived.
     std::uint64_t lost(std::uint64_t end) const { return counts_.lost(end); }
 
-    /// Instances of which something came: without a key there is one.
+    /// The number of instances from which at least one message arrived: without keys, there is only one instance.
     std::uint64_t heard() const { return counts_.identified() > 0 ? 1 : 0; }
 
 private:

@@ -1,8 +1,8 @@
 // Settings: options that a transport declares for itself, given as `--set NAME=VALUE`. The rig reads and checks them,
-// lists them with their defaults and meanings, compares them between both sides, writes all of them into the log, and
-// hands them to the transport. It does not know what they mean: a new setting is declared in its transport's file, and
-// nowhere else in C++. Pages show its value once `PUBLIC_SETTINGS` (parsers/tacholog/privacy/native_log.py) has its
-// name.
+// lists them with their defaults and meanings, compares them between both sides, writes all of them to the log, and
+// passes them to the transport. It does not know their meaning: a new setting is declared in the file of its transport,
+// and nowhere else in C++. Pages show its value once its name is in `PUBLIC_SETTINGS`
+// (parsers/tacholog/privacy/native_log.py).
 #pragma once
 
 #include <algorithm>
@@ -19,37 +19,38 @@ namespace tacholog {
 
 struct Setting {
     std::string_view name;           ///< lower-case words joined by '-'
-    std::string_view values;         ///< what it takes: a word for the kind of value, or all values as "one|another"
-    std::string_view default_value;  ///< in effect if none was given; the log states it too
-    std::string_view meaning;        ///< for --list-transports --verbose, one sentence without a full stop
-    /// An error that says what is wrong with the value, and does not repeat it. nullptr: `values` lists all that are
-    /// allowed ("one|another"), or any text is.
+    std::string_view values;         ///< a word for the kind of value, or all values as "one|another"
+    std::string_view default_value;  ///< in effect if the user gives none; also written to the log
+    std::string_view meaning;        ///< one sentence without a full stop, for --list-transports --verbose
+    /// Returns an error that explains what is wrong with the value, without repeating the value. If nullptr: `values`
+    /// lists all allowed values ("one|another"), or any text is allowed.
     Result<void> (*check)(std::string_view value) = nullptr;
 };
 
-/// Values by the names of their settings.
+/// Maps the name of each setting to its value.
 using Settings = std::map<std::string, std::string, std::less<>>;
 
-/// The key of a setting in the log: its name with '_' for '-', which no key may hold (docs/native-log.md).
+/// The key of a setting in the log: its name with '_' instead of '-', because a key may not contain '-'
+/// (docs/native-log.md).
 inline std::string log_key(std::string_view name) {
     std::string key{name};
     std::ranges::replace(key, '-', '_');
     return key;
 }
 
-/// The value in effect. Empty only if the transport declares no such setting.
+/// The value in effect. Empty only if the transport has no such setting.
 inline std::string value_of(const Settings& settings, std::string_view name) {
     const auto found = settings.find(name);
     return found == settings.end() ? std::string{} : found->second;
 }
 
-/// Every declared setting with its value: the one that was given, or the default.
+/// Every declared setting with the value that the user gave, or else with its default.
 Settings in_effect(std::span<const Setting> declared, const Settings& given = {});
 
-/// An error that names the setting and what it takes, if it does not take this value.
+/// If the setting does not allow this value: an error that names the setting and the allowed values.
 Result<void> check_value(const Setting& setting, std::string_view value);
 
-/// For Setting::check: a whole number within these bounds.
+/// For Setting::check: a whole number within these limits.
 template <std::uint64_t least, std::uint64_t most>
 Result<void> whole_number(std::string_view value) {
     std::uint64_t number = 0;
@@ -59,7 +60,7 @@ Result<void> whole_number(std::string_view value) {
     return Error{"not a whole number from " + std::to_string(least) + " to " + std::to_string(most)};
 }
 
-/// The number that a checked value is.
+/// The number in a value that was checked before.
 inline std::uint64_t number_of(const Settings& settings, std::string_view name) {
     const std::string value = value_of(settings, name);
     std::uint64_t number = 0;

@@ -15,7 +15,7 @@ bool is_ignored(int signal) {
     return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/// Those that ask a program to end.
+/// The signals that ask a program to end.
 sigset_t watched_signals() {
     sigset_t signals;
     ::sigemptyset(&signals);
@@ -46,7 +46,7 @@ bool Stop::is_pending() {
     return false;
 }
 
-// The signal is left unread, so that every watcher sees it.
+// The signal is not read from the descriptor, so that every watcher sees it.
 bool Stop::requested() const {
     pollfd waiting{fd_.get(), POLLIN, 0};
     return ::poll(&waiting, 1, 0) > 0;

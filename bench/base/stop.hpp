@@ -1,5 +1,5 @@
-// Stopping on request. SIGINT, SIGTERM, SIGHUP and SIGQUIT become readable on a descriptor, so that every wait can
-// watch for them and the run ends in order, with an error line and an end line.
+// Stopping on request. SIGINT, SIGTERM, SIGHUP and SIGQUIT become readable on a descriptor. Every wait can therefore
+// watch for them, and the run ends cleanly, with an error line and an end line.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace tacholog {
 
 class Stop {
 public:
-    /// Blocks these signals for this thread and those that it starts. Call before starting any. Where who started this
-    /// program has it ignore SIGHUP or SIGQUIT, as nohup does, it goes on to.
+    /// Blocks these signals for this thread and for the threads that it starts later, so call it before starting any.
+    /// SIGHUP and SIGQUIT stay ignored if they were ignored when this program was started, for example by nohup.
     static Result<Stop> watch();
 
-    /// Whether a signal waits that was blocked by watch(): for whoever has no Stop at hand.
+    /// Whether a signal that watch() has blocked is pending. For code that has no Stop object.
     static bool is_pending();
 
     int descriptor() const { return fd_.get(); }

@@ -1,4 +1,4 @@
-// Lists and numbers in text.
+// Conversion of lists and numbers to and from text.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::string comma_separated(const std::vector<Number>& numbers) {
     return text;
 }
 
-/// The items between separators; one empty item if there is nothing.
+/// The items between the separators; one empty item if the list is empty.
 inline std::vector<std::string_view> split(std::string_view list, char separator) {
     std::vector<std::string_view> items;
     while (true) {
@@ -34,7 +34,7 @@ inline std::vector<std::string_view> split(std::string_view list, char separator
     }
 }
 
-/// The number that the text is, from its first letter to its last.
+/// The number in this text; nothing if the text is anything else than a number.
 template <typename Number>
 std::optional<Number> to_number(std::string_view text) {
     Number number{};
@@ -43,7 +43,7 @@ std::optional<Number> to_number(std::string_view text) {
     return number;
 }
 
-/// A number as short as it can be written so that reading it gives the same one. to_chars knows no locale.
+/// The shortest text from which exactly the same number is read back. to_chars does not depend on the locale.
 inline std::string exact(double number) {
     std::array<char, 400> digits{};
     const auto [end, problem] =
@@ -51,9 +51,9 @@ inline std::string exact(double number) {
     return {digits.data(), end};
 }
 
-/// How many bytes at the front of a text, which is not empty, are one character that may be shown. 0: the first byte is
-/// none of such a character. Not shown are control characters (C0, DEL, C1), what is no UTF-8, and what turns the
-/// direction or the lines of the text around it.
+/// The length in bytes of the first character of a text that is not empty; 0 if this character may not be shown. Not
+/// shown are: control characters (C0, DEL, C1), invalid UTF-8, and characters that change the direction or the lines of
+/// the surrounding text.
 inline std::size_t shown_bytes(std::string_view text) {
     const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
     const unsigned first = byte(0);
@@ -74,8 +74,8 @@ inline std::size_t shown_bytes(std::string_view text) {
     return is_too_long || is_surrogate || character > 0x10FFFF || is_control || turns ? 0 : bytes;
 }
 
-/// Adds a text, with an escape for each byte that may not be shown. The one way for foreign text to a terminal and a
-/// log.
+/// Appends a text, with an escape sequence for each byte that may not be shown. All text from other programs goes
+/// through this function before it reaches a terminal or a log.
 inline void append_shown(std::string& to, std::string_view text) {
     constexpr std::string_view hex = "0123456789ABCDEF";
     while (!text.empty()) {
@@ -94,11 +94,11 @@ inline void append_shown(std::string& to, std::string_view text) {
     }
 }
 
-/// The longest that a peer may say of why it gives up, and the longest message altogether.
+/// The longest reason that a peer may send when it gives up, and the longest message.
 inline constexpr std::size_t longest_reason = 400;
 inline constexpr std::size_t longest_message = 4000;
 
-/// Foreign text on one line, cut to so many bytes.
+/// Text from another program as one line, truncated to this many bytes.
 inline std::string shown(std::string_view text, std::size_t longest = longest_message) {
     std::string line;
     append_shown(line, text.substr(0, longest));

@@ -1,6 +1,6 @@
-// How a side waits for the other side, or for a moment: it polls without rest, it sleeps until the kernel wakes it, or
-// it polls for a while and then sleeps. Where sides share a core, polling spins for a bounded time, then gives the CPU
-// away at every turn, so that both sides still make progress.
+// How a side waits for the other side, or for a point in time: it polls without a break, it sleeps until the kernel
+// wakes it, or it polls for a while and then sleeps. Where the two sides share a core, polling spins for a limited time
+// and then yields the CPU at every turn, so that both sides make progress.
 #pragma once
 
 #include <sched.h>
@@ -11,7 +11,7 @@ namespace tacholog {
 
 enum class Waiting { busy_poll, block, spin_then_block };
 
-/// Whether a side may be asleep when something comes for it, and has to be woken.
+/// Whether a side may be asleep when a message arrives, so that it must be woken.
 inline bool sleeps(Waiting waiting) {
     return waiting != Waiting::busy_poll;
 }
@@ -25,19 +25,19 @@ inline void spin_pause() {
 #endif
 }
 
-/// Whether polling gives the CPU away once it has been in vain for long. A transport does: it does not know which other
-/// threads need the CPU. The rig does not, where each measuring thread has a CPU of its own.
+/// Whether polling yields the CPU after a long time without success. A transport yields, because it does not know which
+/// other threads need the CPU. The rig does not yield if each measuring thread has a CPU of its own.
 enum class Yield { yes, no };
 
 class BusyPoll {
 public:
-    /// Longer than any answer of a peer that has a core, shorter than a time slice.
+    /// Longer than the answer of a peer takes that has its own core, and shorter than a time slice.
     static constexpr Nanoseconds spin_ns = 50'000;
 
     explicit BusyPoll(Patience patience, Waiting waiting = Waiting::busy_poll, Yield yield = Yield::yes)
         : patience_(patience), spins_(waiting != Waiting::block), sleeps_(sleeps(waiting)), yield_(yield) {}
 
-    /// Waits one turn. False once the patience is used up (at the first turn if there was none), or if it is time to
+    /// Waits one turn. Returns false if the patience is used up (at the first turn if it was 0), or if it is time to
     /// sleep.
     bool wait() {
         if (patience_.count() <= 0) return false;
@@ -50,7 +50,7 @@ public:
     }
 
 private:
-    // The clock is asked now and then: a turn of the processor's takes 4 to 50 ns, one with a system call a
+    // The clock is read only at some turns: a spin turn takes 4 to 50 ns; a turn with a system call takes a
     // microsecond.
     static constexpr int turns_a_look = 32;
 
@@ -77,14 +77,14 @@ private:
     bool sleeps_;
     Yield yield_;
     int turns_ = 0;
-    Nanoseconds start_ns_ = 0;  ///< of polling, about; 0: it has just begun
+    Nanoseconds start_ns_ = 0;  ///< approximate start of polling; 0: polling has not been timed yet
     Nanoseconds deadline_ns_ = 0;
 };
 
-/// A thread that sleeps wakes some microseconds late. A thread that is to poll afterwards is woken this much early.
+/// A sleeping thread wakes some microseconds late. A thread that polls afterwards is therefore woken this much earlier.
 inline constexpr Nanoseconds polled_before_time_ns = 60'000;
 
-/// Waits for a moment.
+/// Waits until this point in time.
 inline void wait_until(Nanoseconds time_ns, Waiting waiting, Yield yield = Yield::yes) {
     if (waiting == Waiting::block) return sleep_until(time_ns);
     if (sleeps(waiting)) sleep_until(time_ns - polled_before_time_ns);

@@ -11,11 +11,11 @@
 namespace tacholog {
 namespace {
 
-/// A true subscriber says hello as soon as it is connected. If more connections than this say nothing, the oldest are
-/// closed.
+/// A subscriber of this run sends its hello frame as soon as it is connected. If more than this number of connections
+/// have sent nothing, the oldest is closed.
 constexpr std::size_t most_pending = 64;
 
-/// How often is asked whether all can still come.
+/// How often `cannot_complete` is called.
 constexpr Patience look_around{100};
 
 }  // namespace
@@ -103,8 +103,8 @@ Result<void> SubscriberAcceptor::accept_new() {
         auto connection = listener_.accept_now(stop_);
         if (!connection) return connection.error();
         if (!*connection) {
-            // Without descriptors or memory nobody can be let in, however long he has been waiting: it is tried again
-            // later.
+            // Without free descriptors or memory no connection can be accepted, so one may still be waiting. It is
+            // accepted later.
             pollfd waiting{listener_.descriptor(), POLLIN, 0};
             has_room_ = ::poll(&waiting, 1, 0) <= 0;
             return {};

@@ -1,6 +1,6 @@
-// Accepts the subscribers of a run at the control port. Anybody may connect there: a port scan, a browser, a subscriber
-// with other options. The publisher reads from all connections side by side, so that none of them delays the true
-// subscribers, and closes all others.
+// Accepts the subscribers of a run at the control port. Anything may connect there: a port scan, a browser, a
+// subscriber with other options. The publisher reads from all connections side by side, so that none of them delays the
+// subscribers of this run, and closes all other connections.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace tacholog {
 
-/// Connections that did not come from a subscriber of this run. They are closed, and the log says so.
+/// Counts the connections that did not come from a subscriber of this run. They are closed, and the log says so.
 class RejectedConnections {
 public:
     void add(const Error& reason);
 
     void tell(Log& log) const;
 
-    /// ": 2 connections were no subscriber's, ..."; nothing if there were none.
+    /// A text for error messages: ": 2 connections were no subscriber's, ..."; empty if there were none.
     std::string summary() const;
 
 private:
@@ -31,13 +31,13 @@ private:
 
 class SubscriberAcceptor {
 public:
-    /// `secret` is what true subscribers know (0: nothing). `cannot_complete` says whether one of them can no longer
-    /// come.
+    /// `secret` is known only to the subscribers of this run (0: there is no secret). `cannot_complete` returns whether
+    /// a subscriber can no longer come.
     SubscriberAcceptor(const Options& options, const Listener& listener, const Stop& stop, std::uint64_t secret,
                        std::function<bool()> cannot_complete);
 
-    /// Accepts as many subscribers as the run has, in the order of their names. `joined` are those that came, even if
-    /// they were too few.
+    /// Accepts as many subscribers as the run has, and sorts them by their names. `joined` also holds the accepted
+    /// subscribers if some are missing.
     Result<void> accept_all(std::vector<Control>& joined);
 
     const RejectedConnections& rejected() const { return rejected_; }
@@ -50,7 +50,7 @@ private:
 
     Result<void> wait_for_all();
     Result<void> accept_new();
-    /// True if the connection was accepted or rejected.
+    /// Returns true if the connection was accepted or rejected.
     bool is_decided(Control& connection);
     void answer(Control& connection, const Frame& hello);
     Error nobody_came() const;
@@ -61,14 +61,14 @@ private:
     std::uint64_t secret_;
     std::function<bool()> cannot_complete_;
     std::string agreement_;
-    std::vector<std::size_t> free_numbers_;  ///< of subscribers that are still to come
-    bool has_room_ = true;                   ///< else this process has no descriptors for new connections
-    std::vector<Control> pending_;           ///< connections that have not sent a whole frame yet, the oldest first
+    std::vector<std::size_t> free_numbers_;  ///< the numbers of the subscribers that have not come yet
+    bool has_room_ = true;                   ///< if false, this process has no descriptors for new connections
+    std::vector<Control> pending_;           ///< connections that have not sent a complete frame yet, the oldest first
     std::vector<Accepted> accepted_;
     RejectedConnections rejected_;
 };
 
-/// What a subscriber is called, where there are several.
+/// The name of a subscriber if there are several; otherwise empty.
 std::string name_of_subscriber(const Options& options, std::size_t number);
 
 }  // namespace tacholog

@@ -20,7 +20,7 @@ std::string settings(const Options& options) {
     return text;
 }
 
-/// The subscriber answers whatever comes; but its log says what was searched for, too.
+/// The subscriber does not need the plan of the search, but its log states the plan too.
 std::string search(const Options& options) {
     const SustainPlan& plan = options.sustain;
     if (options.test != Test::sustain) return "";

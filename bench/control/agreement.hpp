@@ -1,4 +1,4 @@
-// What both sides of a run have to agree on before they measure.
+// The options on which both sides of a run must agree before they measure.
 #pragma once
 
 #include <string>
@@ -7,9 +7,8 @@
 
 namespace tacholog {
 
-/// The options that must be the same on both sides, so that neither log says what the other side did not do.
-/// "--key=value
-/// --key=value ...", as the hello frame carries it.
+/// The options that must be the same on both sides. Otherwise a log could state options that the other side did not
+/// have. Format: "--key=value --key=value ...", as it is sent in the hello frame.
 std::string agreement(const Options& options);
 
 }  // namespace tacholog

@@ -1,4 +1,4 @@
-// A part of this program as a process of its own.
+// Runs a part of this program as a process of its own.
 #pragma once
 
 #include <sys/prctl.h>
@@ -15,10 +15,10 @@
 
 namespace tacholog {
 
-/// A forked process. It never outlives this one, nor this one's wait for it.
+/// A forked process. It ends when this process ends, and reap() ends it if it takes too long.
 class Child {
 public:
-    /// `name` is what it is called in errors: "the subscriber process".
+    /// `name` is used in error messages: "the subscriber process".
     template <typename Work>
     static Result<Child> start(const std::string& name, Work&& work) {
         const pid_t parent = ::getpid();
@@ -26,7 +26,7 @@ public:
         if (pid < 0) return os_error("fork " + name);
         if (pid == 0) {
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-            // The parent may have died before it was asked for.
+            // The parent may have died before the prctl call took effect.
             ::_exit(::getppid() == parent ? work() : 1);
         }
         return Child{pid, name};
@@ -40,14 +40,15 @@ public:
 
     pid_t pid() const { return pid_; }
 
-    /// Whether it has ended. What became of it can still be asked.
+    /// Whether the process has ended. Its exit status stays available for reap().
     bool ended() const {
         siginfo_t facts{};
         return pid_ > 0 && ::waitid(P_PID, static_cast<id_t>(pid_), &facts, WEXITED | WNOHANG | WNOWAIT) == 0 &&
                facts.si_pid == pid_;
     }
 
-    /// What became of it, in words; empty if it ended well, or was killed here for not ending: that is no reason.
+    /// Waits for the end of the process, and kills it if that takes too long. Returns an error text if another signal
+    /// has killed it, otherwise an empty text.
     std::string reap() {
         constexpr Patience grace{2000};
         int status = 0;

@@ -13,7 +13,8 @@
 namespace tacholog {
 namespace {
 
-// "TLC1" in memory on every machine that has our byte order; another byte order is refused as foreign.
+// "TLC1" in memory on every machine with our byte order. A peer with another byte order is refused like a foreign
+// program.
 constexpr std::uint32_t magic = 0x31434C54;
 
 struct FrameHeader {
@@ -42,7 +43,7 @@ Waited wait_for(const Fd& socket, short events, const Stop& stop, Patience patie
         const int ready = ::poll(waiting.data(), waiting.size(), static_cast<int>(deadline.left().count()));
         if (ready > 0) return waiting[1].revents != 0 ? Waited::stopped : Waited::ready;
         if (ready <= 0 && deadline.passed()) return Waited::timed_out;
-        if (ready < 0 && errno != EINTR) sleep_until(now_ns() + 1'000'000);  // the kernel has no memory for it just now
+        if (ready < 0 && errno != EINTR) sleep_until(now_ns() + 1'000'000);  // no memory for the call; try again later
     }
 }
 
@@ -51,7 +52,7 @@ Waited wait_for(const Fd& socket, short events, const Stop& stop, Patience patie
 Result<std::optional<Frame>> parse_frame(std::string& bytes) {
     FrameHeader header{};
     if (bytes.size() < sizeof header) {
-        // A foreign greeting may be shorter than a header: its first bytes give it away.
+        // A foreign program may send less than a header. Its first bytes are enough to recognise it.
         const std::size_t known = std::min(bytes.size(), sizeof magic);
         if (std::memcmp(bytes.data(), &magic, known) != 0) return foreign();
         return std::optional<Frame>{};
@@ -71,7 +72,8 @@ Result<std::optional<Frame>> parse_frame(std::string& bytes) {
 }
 
 Result<void> Control::send(const Frame& frame, Patience patience) {
-    // A reason may be cut, for whoever reads it understands the beginning. What is agreed on or worked with may not.
+    // A reason may be truncated: its beginning is enough for a reader. Values that both sides agree on, or that are
+    // used later, must not be truncated.
     const bool is_reason = frame.kind == FrameKind::abort || frame.kind == FrameKind::refused;
     if (frame.text.size() > longest_text && !is_reason) {
         return Error{"control channel: a text of " + std::to_string(frame.text.size()) +
@@ -92,8 +94,9 @@ Result<void> Control::send(const Frame& frame, Patience patience) {
     return send_all(bytes, patience);
 }
 
-// Nearly all frames are far below the socket's buffer. A long agreement is not, nor what is told at the end of a
-// phase. The time is that of the whole frame: a peer that reads a byte a second could make each byte wait anew.
+// Most frames are far smaller than the socket's buffer. A long agreement is not, nor are the reports at the end of a
+// phase. The time limit is that of the whole frame: otherwise a peer that reads one byte per second would extend it
+// again and again.
 Result<void> Control::send_all(std::string_view bytes, Patience patience) {
     constexpr Patience shortest_limit{1000};
     const Deadline deadline{std::max(patience, shortest_limit)};
@@ -124,13 +127,15 @@ Result<Done> Control::fill(Patience patience) {
     return Done::yes;
 }
 
-/// The next frame of what has come, if it is all there. All frames pass here: nobody sees one that cannot be true.
+/// The next complete frame among the received bytes, if there is one. All frames pass through here, so that impossible
+/// values are always rejected.
 Result<std::optional<Frame>> Control::next_frame() {
     auto frame = parse_frame(received_);
     if (!frame || !*frame) return frame;
     if (!is_possible(**frame))
         return error(peer_ + " is out of step with this side: it sent numbers that cannot be true");
-    // A side says that it is at work a few times a second at most. Any number of such frames would be a sign of life.
+    // A side sends `alive` frames a few times per second at most. Without this limit, a peer could send any number of
+    // them.
     constexpr std::int64_t most_at_once = 10'000;
     constexpr Nanoseconds spacing_ns = 100'000;
     if ((*frame)->kind != FrameKind::alive) {
@@ -205,7 +210,7 @@ Result<Listener> Listener::open(const std::string& address, int port) {
     const std::string name = to_text(*where);
     Fd socket{::socket(where->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     if (!socket) return of_control_port(os_error("listen on " + name));
-    // Without it, a port stays taken for a minute after every run.
+    // Otherwise the port would stay in use for a minute after every run.
     const int yes = 1;
     ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (::bind(socket.get(), where->get(), where->length()) != 0) return of_control_port(os_error("listen on " + name));
@@ -234,7 +239,8 @@ Result<Control> Listener::accept(Patience limit, const Stop& stop) const {
 
 Result<std::optional<Control>> Listener::accept_now(const Stop& stop) const {
     Fd socket{::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
-    // Not ours: somebody was gone before he was let in, or takes up descriptors that come back.
+    // These errors are temporary: the peer has disconnected before it was accepted, or no descriptors or memory are
+    // free at the moment.
     constexpr std::array passing{EAGAIN, EINTR, ECONNABORTED, EPROTO, EMFILE, ENFILE, ENOBUFS, ENOMEM};
     if (!socket && std::find(passing.begin(), passing.end(), errno) != passing.end()) return std::optional<Control>{};
     if (!socket) return of_control_port(os_error("accept on " + name()));
@@ -245,7 +251,7 @@ Result<std::optional<Control>> Listener::accept_now(const Stop& stop) const {
 
 namespace {
 
-/// Begins a connection and waits for it. The errno of what went wrong, 0 if nothing did.
+/// Starts a connection and waits until it is established. Returns 0, or the errno of the failure.
 int connect_within(const Fd& socket, const Address& where, const Stop& stop, Patience patience) {
     if (::connect(socket.get(), where.get(), where.length()) == 0) return 0;
     if (errno != EINPROGRESS) return errno;
@@ -282,7 +288,7 @@ Result<Control> connect_control(const std::string& address, int port, Patience l
 
 namespace {
 
-/// What of a long list is enough to see where it differs from another from this place on.
+/// The part of a long word from shortly before this offset, so that a reader sees where it differs from another word.
 std::string excerpt(const std::string& word, std::size_t at) {
     constexpr std::size_t longest = 160;
     constexpr std::size_t before = 60;
@@ -292,7 +298,8 @@ std::string excerpt(const std::string& word, std::size_t at) {
     return key + word.substr(begin, longest) + (begin + longest < word.size() ? "..." : "");
 }
 
-/// The first word in which two agreements differ, for a message: "sizes_bytes=64 here, sizes_bytes=16 there".
+/// The first word that differs between two agreements, for an error message: "sizes_bytes=64 here, sizes_bytes=16
+/// there".
 std::string difference(const std::string& here, const std::string& there) {
     std::size_t start = 0;
     while (start < here.size()) {

@@ -1,5 +1,6 @@
-// The control channel: how the two sides of a run agree, out of band, over TCP. The publisher listens, the subscriber
-// connects. Every wait has a limit, every length is bounded, and a peer that speaks anything else is refused.
+// The control channel: a TCP connection over which the two sides of a run agree, separate from the measured data. The
+// publisher listens, the subscriber connects. Every wait has a time limit, every length has a limit, and a peer that
+// does not speak this protocol is refused.
 #pragma once
 
 #include <array>
@@ -17,25 +18,25 @@
 
 namespace tacholog {
 
-/// Frames with several numbers have a struct in frames.hpp, which names them.
+/// Frames with several numbers have a struct in frames.hpp that names the numbers.
 enum class FrameKind : std::uint16_t {
     hello,       ///< HelloFrame
-    refused,     ///< text: why
-    affinity,    ///< the subscriber's; text: CPUs asked for, a blank, and its SideCpus. The answer is a PlacementFrame
-    run,         ///< RunFrame, the publisher's
-    facts,       ///< text: what the subscriber's transport states about itself, see facts.hpp
+    refused,     ///< text: the reason
+    affinity,    ///< from the subscriber; text: requested CPUs, a blank, its SideCpus. The answer is a PlacementFrame
+    run,         ///< RunFrame, from the publisher
+    facts,       ///< text: the facts that the subscriber's transport reports about itself, see facts.hpp
     open,        ///< OpenFrame
-    ready,       ///< everything of this size is set up
+    ready,       ///< the sender is ready to measure this payload size
     phase_end,   ///< PhaseEndFrame
-    alive,       ///< the publisher is at work, should none of its messages arrive, or waits for another subscriber
+    alive,       ///< the publisher is still working, although no message may arrive, or it waits for another subscriber
     interval,    ///< IntervalFrame
     phase_done,  ///< PhaseDoneFrame
-    size_end,    ///< the publisher is done with this case
+    size_end,    ///< the publisher has finished this case
     histogram,   ///< HistogramFrame
-    clock,       ///< text: which clock the subscriber reads
+    clock,       ///< text: the identity of the clock that the subscriber reads
     resources,   ///< ResourcesFrame
     bye,         ///< the run is over
-    abort,       ///< text: why the sender gives up
+    abort,       ///< text: the reason why the sender gives up
 };
 
 struct Frame {
@@ -49,50 +50,54 @@ struct Frame {
 
 inline constexpr std::uint64_t protocol_version = 9;
 inline constexpr std::size_t most_numbers = 16;
-/// An agreement names every size and demand.
+/// Large, because an agreement lists every size and demand.
 inline constexpr std::size_t longest_text = std::size_t{256} * 1024;
 
-/// How many frames are taken at once before a side looks at its time limit, at signals, and at other peers.
+/// How many frames are read at once before a side checks its time limit, the signals and the other peers.
 inline constexpr int frames_a_look = 64;
 
-/// Reads one frame off the front of `bytes`: nothing if it is not all there yet, an error if it is no frame of ours.
+/// Reads one frame from the front of `bytes` and removes it. Returns nothing if the frame is incomplete, an error if it
+/// is not a frame of this protocol.
 Result<std::optional<Frame>> parse_frame(std::string& bytes);
 
 class Control {
 public:
     Control(Fd socket, const Stop& stop) : socket_(std::move(socket)), stop_(&stop), open_since_ns_(now_ns()) {}
 
-    /// For how long the peer may say nothing but that it is at work. Whoever heard it say so for ever would wait for
-    /// ever.
+    /// The longest time for which the peer may send only `alive` frames. Without this limit, a peer could make this
+    /// side wait for ever.
     void limit_work(Nanoseconds longest_ns) { longest_work_ns_ = longest_ns; }
 
-    /// What the peer is called in messages, where there are several.
+    /// The name of the peer in messages, used if there are several peers.
     const std::string& peer() const { return peer_; }
     void call_peer(std::string name) { peer_ = std::move(name); }
 
-    /// An error if the peer does not read enough for the frame to go within `patience`, or within a second if that is
-    /// longer.
+    /// Returns an error if the frame cannot be sent within `patience` (or within one second, if that is longer) because
+    /// the peer does not read.
     Result<void> send(const Frame& frame, Patience patience = Patience{0});
 
-    /// The next frame, within `limit`.
+    /// Waits for the next frame, at most for `limit`.
     Result<Frame> receive(Patience limit);
 
-    /// The next frame, which must be of this kind. A peer that gives up is an error with the peer's reason.
+    /// Waits for the next frame, which must be of this kind. If the peer gives up instead, the error holds the peer's
+    /// reason.
     Result<Frame> expect(FrameKind kind, Patience limit);
 
-    /// What has come so far, without waiting. An error if the peer is gone, gave up, or we are asked to stop.
+    /// The next frame that has arrived, without waiting. Returns an error if the peer has disconnected or given up, or
+    /// if this process is asked to stop.
     Result<std::optional<Frame>> poll();
 
-    /// Why the run is over, if the peer or a signal has said so: a broken transport is often only the consequence.
+    /// The reason for the end of the run, if the peer has sent one or a signal has arrived: a broken transport is often
+    /// only a consequence.
     std::optional<Error> reason(Patience limit);
 
-    /// An error of this channel. `text` names the peer.
+    /// An error of this channel. `text` must name the peer.
     Error error(const std::string& text) const { return {"control channel: " + text, Code::peer, descriptor()}; }
 
     /// Whether the error is about this channel.
     bool concerns(const Error& error) const { return error.channel == descriptor(); }
 
-    /// Whether it says why this peer gave up or refused.
+    /// Whether the error holds the reason why this peer gave up or refused.
     bool has_explained(const Error& error) const { return concerns(error) && error.code == Code::peer_gave_up; }
 
     /// The error of a peer that sent a frame of the kind abort.
@@ -102,12 +107,12 @@ public:
 
     const Stop& stop() const { return *stop_; }
 
-    /// The peer's address, as it is seen from here.
+    /// The peer's address as seen from this side.
     Address remote_address() const;
-    /// What becomes readable when there is something to poll for.
+    /// The descriptors that become readable when poll() has something to return.
     std::array<int, 2> descriptors() const { return {socket_.get(), stop_->descriptor()}; }
 
-    /// This side's address, as the peer can reach it.
+    /// This side's address at which the peer can reach it.
     std::string local_host() const;
 
 private:
@@ -123,12 +128,12 @@ private:
     std::string peer_ = "the peer";
     std::string received_;
     Nanoseconds open_since_ns_;
-    std::int64_t alive_frames_ = 0;  ///< that have come
+    std::int64_t alive_frames_ = 0;  ///< the number of `alive` frames received
     std::optional<Nanoseconds> longest_work_ns_;
-    std::optional<Nanoseconds> at_work_since_ns_;  ///< unless it has said something else
+    std::optional<Nanoseconds> at_work_since_ns_;  ///< the first in the current sequence of `alive` frames
 };
 
-/// Of a frame that is not due.
+/// The error for a frame that is not expected now.
 inline Error out_of_step(const Control& peer) {
     return peer.error(peer.peer() + " is out of step with this side");
 }
@@ -142,7 +147,7 @@ public:
     int descriptor() const { return socket_.get(); }
     Result<Control> accept(Patience limit, const Stop& stop) const;
 
-    /// A new connection, if there is one.
+    /// A new connection, if one is waiting.
     Result<std::optional<Control>> accept_now(const Stop& stop) const;
 
 private:
@@ -150,14 +155,16 @@ private:
     Fd socket_;
 };
 
-/// Connects to a publisher, which may be started a little later than this side.
+/// Connects to a publisher. The publisher may be started a little later than this side.
 Result<Control> connect_control(const std::string& address, int port, Patience limit, const Stop& stop);
 
-/// The handshake: version first, then the agreement, "key=value key=value ...". Returns which of the subscribers it is
-/// (1, 2, ...): of the numbers that are free the one that it wishes for (0: none), else the first.
+/// The publisher's handshake: compares the protocol version, then the agreement ("key=value key=value ..."). Returns
+/// the number of the subscriber (1, 2, ...): the number that it wishes for if that one is free, otherwise the first
+/// free number. A wish of 0 means any number.
 Result<std::size_t> greet_subscriber(Control& control, const std::string& agreement, Patience limit,
                                      const std::vector<std::size_t>& free_numbers = {1});
-/// The same, once it has said hello. `secret` is what those that this run has started know; 0: anybody may come.
+/// The same, after the hello frame was received. `secret` is known to the subscribers that this run has started; 0: any
+/// subscriber may join.
 Result<std::size_t> answer_hello(Control& control, const Frame& hello, const std::string& agreement,
                                  const std::vector<std::size_t>& free_numbers, std::uint64_t secret = 0);
 Result<std::size_t> greet_publisher(Control& control, const std::string& agreement, Patience limit,

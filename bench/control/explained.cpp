@@ -10,16 +10,16 @@ namespace {
 
 constexpr Patience last_words{200};
 
-/// What there is to hear of several others before they are told anything.
+/// Collects the reasons of several peers before this side sends them anything.
 class LastWords {
 public:
     explicit LastWords(std::span<Control> others) {
         for (Control& other : others) silent_.push_back(&other);
     }
 
-    /// Which of them has died is for its channel to say, whose end comes a little sooner or later than that of the
-    /// transport. Those that live see this side's transport closed meanwhile, and give up because of it: they are to
-    /// blame only if nobody has died.
+    /// Several peers may seem to fail at the same time. Only the control channel of a peer tells whether this peer has
+    /// died, and it closes a little before or after the transport. Peers that are alive then see that this side has
+    /// closed the transport, and give up too. They are reported as the cause only if no peer has died.
     void listen() {
         const Deadline deadline{last_words};
         while (!death && !stopped_ && !silent_.empty()) {
@@ -30,8 +30,8 @@ public:
         }
     }
 
-    std::optional<Error> death;   ///< one has closed its channel without a word
-    std::optional<Error> reason;  ///< one has given up, or the user has ended the run
+    std::optional<Error> death;   ///< a peer has closed its channel without sending a reason
+    std::optional<Error> reason;  ///< a peer has given up, or the user has stopped the run
 
 private:
     bool has_ended(Control& other) {
@@ -55,7 +55,7 @@ Error told_by_several(const Error& seen, std::span<Control> others) {
     return words.reason.value_or(seen);
 }
 
-/// The one that is to be asked why: nullptr if it may be any of several.
+/// The peer to ask for the reason; nullptr if it may be any of several peers.
 Control* whom_to_ask(const Error& seen, std::span<Control> others) {
     const auto found =
         std::find_if(others.begin(), others.end(), [&](const Control& other) { return other.concerns(seen); });
@@ -72,8 +72,8 @@ Result<void> explained(Result<void> done, std::span<Control> others) {
     const bool is_told = std::any_of(others.begin(), others.end(), has_told);
     Control* const asked = whom_to_ask(seen, others);
     const Error why = is_told || asked != nullptr ? seen : told_by_several(seen, others);
-    // They may be gone; then there is nobody to tell. The side that gave up first is not told: it would only repeat its
-    // own words.
+    // Some peers may have disconnected; then sending to them has no effect. The peer that gave up first is not told,
+    // because it would only receive its own reason.
     for (Control& other : others) {
         if (!has_told(other)) static_cast<void>(other.send({FrameKind::abort, {}, why.text}).has_value());
     }

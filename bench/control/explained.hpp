@@ -1,5 +1,5 @@
-// Why a run has failed. A side often sees only the consequence, such as a transport that has nobody at its other end;
-// the control channels tell who has died, or has given up before.
+// Finds out why a run has failed. A side often sees only a consequence, for example that its transport has lost the
+// other end. The control channels tell which peer has died or has given up first.
 #pragma once
 
 #include <span>
@@ -8,8 +8,7 @@
 
 namespace tacholog {
 
-/// If a side has failed: tells those at the other end why, and finds out whether it is one of theirs or the user's
-/// doing.
+/// If this side has failed: tells the peers why, and finds out whether a peer or the user has caused the failure.
 Result<void> explained(Result<void> done, std::span<Control> others);
 
 }  // namespace tacholog

@@ -25,14 +25,14 @@ constexpr std::size_t most_of(FrameKind kind) {
     return ((Said::kind == kind ? most_in<Said> : 0) + ...);
 }
 
-/// How many numbers a frame of this kind has at most.
+/// The largest count of numbers in a frame of this kind.
 std::size_t numbers_of(FrameKind kind) {
-    if (kind == FrameKind::hello) return most_numbers;  // another version may have more
+    if (kind == FrameKind::hello) return most_numbers;  // another version of the protocol may have more
     return most_of<PlacementFrame, RunFrame, OpenFrame, PhaseEndFrame, IntervalFrame, PhaseDoneFrame, HistogramFrame,
                    ResourcesFrame>(kind);
 }
 
-/// A message holds 48 bits of the moment that it was due.
+/// A message holds only 48 bits of its due time.
 constexpr std::uint64_t longest_latency_ns = std::uint64_t{1} << 48;
 
 bool are_counts(const Frame& frame) {
@@ -45,7 +45,7 @@ bool is_possible_result(const PhaseDoneFrame& done) {
 }
 
 bool is_possible_use(const Resources& used) {
-    // The kernel counts in ticks, and a side may have as many threads as there are CPUs.
+    // The kernel counts in ticks, hence the extra second. A side may have as many threads as there are CPUs.
     constexpr Nanoseconds most_threads = 4096;
     return used.user_ns + used.system_ns <= (used.duration_ns + nanoseconds_per_second) * most_threads;
 }
@@ -56,7 +56,7 @@ bool is_possible(const Frame& frame) {
     if (frame.numbers.size() > numbers_of(frame.kind)) return false;
     switch (frame.kind) {
         case FrameKind::open:
-            return frame.number(1) <= UINT32_MAX && frame.number(2) <= most_counted;  // a side knows the sizes
+            return frame.number(1) <= UINT32_MAX && frame.number(2) <= most_counted;  // the receiver knows the sizes
         case FrameKind::phase_end:
         case FrameKind::interval:
             return are_counts(frame);

@@ -1,5 +1,6 @@
-// What the frames of the control channel say, by name. A frame is a kind, a few numbers and a text; `fields`
-// of each struct lists what travels, in its order. A number that a peer leaves out is 0.
+// The content of the frames of the control channel, with named fields. A frame has a kind, some numbers and a text. The
+// function `fields` of each struct lists the fields in the order in which they are sent. A number that the peer did not
+// send is 0.
 #pragma once
 
 #include <concepts>
@@ -19,44 +20,46 @@
 
 namespace tacholog {
 
-/// Whether what a frame says can be true, as far as one frame shows: no more numbers than its kind has, counts and
-/// times that can be added up, parts that are no more than the whole. Control asks before anybody sees the frame.
+/// Whether the content of a frame is possible, as far as one frame shows this: it has no more numbers than its kind
+/// allows, counts and times can be added without overflow, and no part is larger than the whole. Control checks each
+/// frame before it returns it.
 bool is_possible(const Frame& frame);
 
-/// More messages than a run can send, and a longer time than it can last. Sums of some thousands fit 64 bits.
+/// More messages than a run can send, and more nanoseconds than it can last. Sums of some thousands of them fit into 64
+/// bits.
 inline constexpr std::uint64_t most_counted = std::uint64_t{1} << 50;
 
-/// The subscriber says it first.
+/// Sent by the subscriber first.
 struct HelloFrame {
     static constexpr FrameKind kind = FrameKind::hello;
     std::uint64_t version = protocol_version;
-    std::uint64_t place = 0;   ///< among the subscribers, from 1: the one wished for (0: none), then the one given
-    std::uint64_t secret = 0;  ///< of the run; 0: none
-    std::string agreement;     ///< what both sides must have been told alike
+    std::uint64_t place = 0;   ///< of the subscriber, from 1: first the number it wishes for (0: any), then its number
+    std::uint64_t secret = 0;  ///< the secret of the run; 0: none
+    std::string agreement;     ///< the options that must be the same on both sides
 
     static auto fields(auto& self) { return std::tie(self.version, self.place, self.secret, self.agreement); }
 };
 
-/// The publisher's answer.
+/// The publisher's answer to the frame `affinity` of a subscriber.
 struct PlacementFrame {
     static constexpr FrameKind kind = FrameKind::affinity;
-    bool live = false;           ///< report while a phase is measured
-    bool shared = false;         ///< the subscriber's threads share CPUs
-    std::string reporting_cpus;  ///< the CPUs to report on, as a list; empty: any
+    bool live = false;           ///< whether to report while a phase is measured
+    bool shared = false;         ///< whether the measuring threads share CPUs
+    std::string reporting_cpus;  ///< a list of the CPUs for reporting; empty: any CPU
 
     static auto fields(auto& self) { return std::tie(self.live, self.shared, self.reporting_cpus); }
 };
 
-/// What all sides of a run share.
+/// Values that all sides of a run share.
 struct RunFrame {
     static constexpr FrameKind kind = FrameKind::run;
-    std::uint64_t number = 0;  ///< drawn by the publisher: channels have names that no other run has
+    std::uint64_t number = 0;  ///< random, so that no other run has channels of the same name
     std::string companion;     ///< the address of the run's companion program; empty: there is none
 
     static auto fields(auto& self) { return std::tie(self.number, self.companion); }
 };
 
-/// What is measured next, and where the sender's subscriber is.
+/// The next case, and the endpoint of the sender's subscriber.
 struct OpenFrame {
     static constexpr FrameKind kind = FrameKind::open;
     Case measured;
@@ -67,7 +70,7 @@ struct OpenFrame {
     }
 };
 
-/// For each publisher the number of the first message that is not of the phase.
+/// For each publisher, the number of the first message that does not belong to the phase.
 struct PhaseEndFrame {
     static constexpr FrameKind kind = FrameKind::phase_end;
     std::vector<std::uint64_t> ends;
@@ -75,7 +78,7 @@ struct PhaseEndFrame {
     static auto fields(auto& self) { return std::tie(self.ends); }
 };
 
-/// What came in one interval.
+/// The messages that arrived in one interval.
 struct IntervalFrame {
     static constexpr FrameKind kind = FrameKind::interval;
     std::uint64_t index = 0;
@@ -86,7 +89,7 @@ struct IntervalFrame {
     static auto fields(auto& self) { return std::tie(self.index, self.duration_ns, self.received, self.lost); }
 };
 
-/// What came in one phase.
+/// The messages that arrived in one phase.
 struct PhaseDoneFrame {
     static constexpr FrameKind kind = FrameKind::phase_done;
     std::uint64_t received = 0;
@@ -94,9 +97,9 @@ struct PhaseDoneFrame {
     std::uint64_t duplicated = 0;
     std::uint64_t reordered = 0;
     std::uint64_t corrupted = 0;
-    Nanoseconds duration_ns = 0;        ///< of a stream: from the first message to the last
-    std::uint64_t instances_heard = 0;  ///< instances of which something came
-    std::uint64_t early = 0;            ///< of one-way latency: messages that came before they were due
+    Nanoseconds duration_ns = 0;        ///< in a stream: from the first message to the last
+    std::uint64_t instances_heard = 0;  ///< instances from which at least one message arrived
+    std::uint64_t early = 0;            ///< for one-way latency: messages that arrived before they were due
 
     static auto fields(auto& self) {
         return std::tie(self.received, self.lost, self.duplicated, self.reordered, self.corrupted, self.duration_ns,
@@ -104,7 +107,7 @@ struct PhaseDoneFrame {
     }
 };
 
-/// A part of one. What is not of the bins is the same in each part.
+/// A part of a histogram. All fields except the bins are the same in each part.
 struct HistogramFrame {
     static constexpr FrameKind kind = FrameKind::histogram;
     bool is_last = false;
@@ -118,7 +121,7 @@ struct HistogramFrame {
     }
 };
 
-/// What the subscriber's role used of the machine.
+/// The resources that the subscriber's side used.
 struct ResourcesFrame {
     static constexpr FrameKind kind = FrameKind::resources;
     Resources used;
@@ -129,7 +132,7 @@ struct ResourcesFrame {
     }
 };
 
-/// Puts fields into a frame, one behind the other.
+/// Writes fields into a frame, one after the other.
 class FieldWriter {
 public:
     explicit FieldWriter(FrameKind kind) : frame_{kind} {}
@@ -156,7 +159,7 @@ private:
     Frame frame_;
 };
 
-/// Takes fields out of a frame, in the order in which they were put there.
+/// Reads the fields of a frame, in the order in which they were written.
 class FieldReader {
 public:
     explicit FieldReader(const Frame& frame) : frame_(frame) {}
@@ -192,7 +195,7 @@ Frame frame_of(const Said& said) {
     return std::move(write).frame();
 }
 
-/// What a frame of this kind says.
+/// The content of a frame of this kind.
 template <typename Said>
 Said read_frame(const Frame& frame) {
     Said said;

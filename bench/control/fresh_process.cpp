@@ -14,12 +14,13 @@
 namespace tacholog {
 namespace {
 
-/// What the process writes last: the log's counts, and whether all went well. The text of its error follows.
+/// The last output of the process: the counts of its log, and whether it has succeeded. If not, the text of its error
+/// follows.
 struct Verdict {
     Log::Counts counts;
     bool failed = false;
     Code code = Code::other;
-    int channel = -1;  ///< both processes have the same descriptors
+    int channel = -1;  ///< valid in both processes, because they have the same descriptors
 };
 
 void write_all(int descriptor, const void* from, std::size_t bytes) {
@@ -27,7 +28,7 @@ void write_all(int descriptor, const void* from, std::size_t bytes) {
     while (bytes > 0) {
         const ssize_t wrote = ::write(descriptor, at, bytes);
         if (wrote < 0 && errno == EINTR) continue;
-        if (wrote <= 0) return;  // the parent is gone, and this process will be
+        if (wrote <= 0) return;  // the parent has died, and the kernel will end this process too
         at += wrote;
         bytes -= static_cast<std::size_t>(wrote);
     }
@@ -49,7 +50,7 @@ void work_and_tell(int descriptor, Log* log, const std::function<Result<void>()>
     if (!done) write_all(descriptor, done.error().text.data(), done.error().text.size());
 }
 
-/// All that the process writes, until it has ended. A signal that asks this process to stop is handed on.
+/// Reads everything that the process writes until it ends. A signal that asks this process to stop is passed on to it.
 std::string read_to_end(int descriptor, const Stop& stop, pid_t child) {
     std::string text;
     bool asked = false;
@@ -86,7 +87,7 @@ Result<void> in_fresh_process(const std::string& who, const Stop& stop, Log* log
         return 0;
     });
     if (!child) return child.error();
-    to_parent = Fd{};  // closes it here
+    to_parent = Fd{};  // closes this process's copy
     const std::string told = read_to_end(from_child.get(), stop, child->pid());
     const std::string fate = child->reap();
     Verdict verdict;

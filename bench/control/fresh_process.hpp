@@ -1,5 +1,5 @@
-// Work in a process of its own, for libraries that can be started only once in a process. The process inherits the
-// sockets of the control channel and the files of the log, works, and tells its parent how it went.
+// Runs work in a process of its own, for libraries that can be started only once in a process. The new process inherits
+// the sockets of the control channel and the files of the log, does the work, and reports the result to its parent.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,9 @@
 
 namespace tacholog {
 
-/// Forks, and waits for what becomes of `work` there. `who` names the process in errors: "the publisher". If this
-/// process is asked to stop, the other is too. The calling process must have no other thread.
+/// Forks, runs `work` in the new process and returns its result. `who` names the new process in errors: "the
+/// publisher". If this process is asked to stop, the new process is asked too. The calling process must not have other
+/// threads.
 Result<void> in_fresh_process(const std::string& who, const Stop& stop, Log* log,
                               const std::function<Result<void>()>& work);
 

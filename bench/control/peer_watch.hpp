@@ -1,5 +1,5 @@
-// For libraries that wait for ever when the other side has died, for a lock in shared memory that it held: this process
-// then ends all the same, and says why.
+// For libraries that wait for ever if the other side has died while it held a lock in shared memory. This process then
+// ends nevertheless, and reports why.
 #pragma once
 
 #include <atomic>
@@ -13,24 +13,24 @@
 
 namespace tacholog {
 
-/// While it lives, a thread of it sleeps until a peer hangs up. If this object still lives three seconds later, nobody
-/// is coming back to destroy it.
+/// While this object exists, its thread sleeps until a peer disconnects. If this object still exists three seconds
+/// later, the thread assumes that a call of the library hangs.
 class PeerWatch {
 public:
-    /// `give_up` is called on the thread, with the peer's name. It does not return.
+    /// `give_up` is called on the thread, with the peer's name. It must not return.
     PeerWatch(std::span<const Control> peers, std::function<void(const std::string& peer)> give_up);
-    /// Whether a peer that was watched has hung up, ever since this process began.
+    /// Whether any watched peer has disconnected since this process began.
     static bool somebody_has_hung_up() { return hung_up_; }
 
     PeerWatch(const PeerWatch&) = delete;
     PeerWatch& operator=(const PeerWatch&) = delete;
-    /// Waits for ever if `give_up` has been called meanwhile: the process is about to end.
+    /// Does not return if `give_up` has been called: the process is about to end.
     ~PeerWatch();
 
 private:
     void work();
 
-    static inline std::atomic<bool> hung_up_{false};  // here, because adapters know this header alone
+    static inline std::atomic<bool> hung_up_{false};  // in this header, because adapters include only this one
     std::span<const Control> peers_;
     std::function<void(const std::string& peer)> give_up_;
     Fd over_;

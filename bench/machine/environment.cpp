@@ -29,7 +29,7 @@ std::string first_line(const std::string& path) {
     return trimmed(line);
 }
 
-/// The value of the first line "key<separator>value" of a file.
+/// The value after `separator` in the first line of a file that has this key.
 std::string value_of(const std::string& path, const std::string& key, char separator) {
     std::ifstream file{path};
     for (std::string line; std::getline(file, line);) {
@@ -47,7 +47,7 @@ bool has_word(const std::string& text, const std::string& wanted) {
     return false;
 }
 
-/// "0-3" or "0,2" of a core's siblings -> how many.
+/// The number of hardware threads of a core, counted from the list of its siblings: "0-3" or "0,2".
 std::optional<long> threads_per_core() {
     const auto list = first_line("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
     if (list.empty()) return std::nullopt;
@@ -58,7 +58,7 @@ std::optional<long> threads_per_core() {
 
 std::string virtualisation() {
     if (!has_word(value_of("/proc/cpuinfo", "flags", ':'), "hypervisor")) {
-        // Only x86 has the flag; elsewhere its absence says nothing.
+        // Only x86 has this flag. On other processors, its absence means nothing.
         return value_of("/proc/cpuinfo", "flags", ':').empty() ? "" : "none";
     }
     const std::string vendor = first_line("/sys/class/dmi/id/sys_vendor");
@@ -72,7 +72,7 @@ std::optional<std::uint64_t> memory_bytes() {
     return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
-/// The number behind a key in lines of "key number".
+/// The number in the line "key number" with the wanted key.
 std::optional<std::uint64_t> number_in(const std::string& path, std::string_view wanted) {
     std::ifstream file{path};
     std::string key;
@@ -85,12 +85,12 @@ std::optional<std::uint64_t> number_in(const std::string& path, std::string_view
 }
 
 struct ControlGroup {
-    std::string groups;  ///< where its hierarchy is
-    std::string path;    ///< in there
+    std::string groups;  ///< the folder where its hierarchy is mounted
+    std::string path;    ///< its path within this hierarchy
 };
 
-/// The one that limits this process's memory, from lines of "number:controllers:path". Where version 1 has the
-/// controller of memory, version 2 has not.
+/// The control group that limits the memory of this process. The file has lines of "number:controllers:path". If a
+/// version 1 hierarchy has the memory controller, version 2 does not have it.
 ControlGroup group_of_memory(const std::string& file_name) {
     ControlGroup found{"/sys/fs/cgroup", ""};
     std::ifstream file{file_name};
@@ -105,14 +105,14 @@ ControlGroup group_of_memory(const std::string& file_name) {
     return found;
 }
 
-/// A file of the kernel about all processors.
+/// The path of a file in which the kernel describes all processors.
 std::string cpu_file(std::string_view name) {
     std::string path = "/sys/devices/system/cpu/";
     path.append(name);
     return path;
 }
 
-/// An empty list is known, a file that is not there is not.
+/// The list may be empty; then no CPU is isolated. If the file is missing, the answer is unknown.
 std::string isolated_cpus() {
     const std::string path = cpu_file("isolated");
     if (!std::ifstream{path}) return "";
@@ -120,7 +120,7 @@ std::string isolated_cpus() {
     return list.empty() ? "none" : list;
 }
 
-/// Of CPU 0: state0, state1, ... as far as they go.
+/// The idle states of CPU 0: state0, state1, and so on.
 std::string idle_states() {
     std::string states;
     for (int state = 0;; ++state) {
@@ -139,7 +139,7 @@ std::string turbo() {
     return boost == "1" ? "on" : "off";
 }
 
-/// "always [madvise] never" -> the one in effect.
+/// The choice in effect, which the kernel puts in brackets: "always [madvise] never".
 std::string transparent_huge_pages() {
     const std::string choices = first_line("/sys/kernel/mm/transparent_hugepage/enabled");
     const auto begin = choices.find('[');
@@ -177,7 +177,7 @@ std::optional<std::uint64_t> memory_left_in_group(const std::string& folder) {
     const auto most = number(is_second ? "/memory.max" : "/memory.limit_in_bytes");
     const auto used = number(is_second ? "/memory.current" : "/memory.usage_in_bytes");
     if (!most || !used) return std::nullopt;
-    // In version 1, only what begins with "total_" counts the groups below, as the usage does.
+    // In version 1, only the entries that begin with "total_" include the groups below this one, and so does the usage.
     const std::string statistics = folder + "/memory.stat";
     const auto cache = [&](const std::string& name) {
         return number_in(statistics, (is_second ? "" : "total_") + name).value_or(0);

@@ -1,4 +1,5 @@
-// What is known of the machine, read from the machine and never typed. What cannot be read is left unknown.
+// Facts about the machine, always read from the machine itself, never entered by the user. A fact that cannot be read
+// stays unknown.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace tacholog {
 
-/// This machine. What could not be read is empty.
+/// Facts about this machine. A field is empty if it could not be read.
 struct Host {
     std::string name;
     std::string kernel;
@@ -21,9 +22,9 @@ struct Host {
     std::optional<long> threads_per_core;
     std::optional<std::uint64_t> memory_bytes;
     std::string governor;
-    std::string isolated_cpus;  ///< a list; "none" if the kernel isolates none
+    std::string isolated_cpus;  ///< a list of CPUs; "none" if the kernel isolates none
     std::string idle_driver;
-    std::string idle_states;             ///< of the first CPU, as "POLL, C1, C6 (off)"
+    std::string idle_states;             ///< of the first CPU, for example "POLL, C1, C6 (off)"
     std::string turbo;                   ///< on or off
     std::string transparent_huge_pages;  ///< always, madvise or never
     std::string virtualisation;
@@ -40,31 +41,35 @@ struct Load {
 
 struct Affinity {
     std::string role;
-    std::string requested;  ///< empty: nothing was asked for
+    std::string requested;  ///< empty: the user did not ask for specific CPUs
     std::string achieved;
-    std::string participant = {};  ///< which of several publishers or subscribers; so below
+    std::string participant = {};  ///< which publisher or subscriber, if there are several; other structs have the same
+                                   ///< field
 };
 
 Host read_host();
 Load read_load(bool at_end);
 
-/// The memory that this process can still get, of the machine and of its control groups, as far as the kernel tells:
-/// page cache is given back for it. `root` is where /proc and /sys are.
+/// The memory that this process can still get: the smallest limit of the machine and of its control groups, as far as
+/// the kernel reports them. Page cache counts as available, because the kernel frees it. `root` is the folder that
+/// contains /proc and /sys.
 std::optional<std::uint64_t> available_memory_bytes(const std::string& root = "");
 
-/// What the control group of this folder, of version 1 or 2, leaves of its memory; nothing if it has no limit.
+/// The memory that the control group (version 1 or 2) of this folder still has available; nothing if it has no limit.
 std::optional<std::uint64_t> memory_left_in_group(const std::string& folder);
 
-/// "0,2-4" -> 0 2 3 4.
+/// Reads a list of CPUs: "0,2-4" gives 0, 2, 3 and 4.
 Result<std::vector<int>> parse_cpus(std::string_view text);
 
-/// The CPUs that the calling thread may run on.
+/// The CPUs on which the calling thread may run.
 std::vector<int> allowed_cpus();
 
-/// Whether `pin` would succeed: a CPU that is not there is a wrong option, and to be told before anything is measured.
+/// Checks whether `pin` would succeed. A CPU that does not exist is a wrong option, and must be reported before any
+/// measurement.
 Result<void> can_pin(const std::string& role, const std::vector<int>& cpus);
 
-/// Lets the calling thread run on these CPUs only; on any if the list is empty. Returns what the kernel says it did.
+/// Restricts the calling thread to these CPUs; does nothing if the list is empty. Returns the CPUs that the kernel
+/// reports afterwards.
 Result<Affinity> pin(const std::string& role, const std::vector<int>& cpus);
 
 }  // namespace tacholog

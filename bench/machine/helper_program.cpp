@@ -40,7 +40,7 @@ std::vector<std::string> own_environment() {
     return list;
 }
 
-/// In the new process: what this program does with signals is its own business.
+/// Runs in the new process: the signal settings of this program must not apply to the helper program.
 void reset_signals() {
     sigset_t none;
     ::sigemptyset(&none);
@@ -48,21 +48,22 @@ void reset_signals() {
     for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(number, SIG_DFL);
 }
 
-/// What a program is started with.
+/// The parameters for starting a program.
 struct Start {
-    const char* folder = nullptr;  ///< nullptr: the present one
+    const char* folder = nullptr;  ///< nullptr: the current folder
     int input = -1;
     int output = -1;
     char* const* words = nullptr;
     char* const* environment = nullptr;
 };
 
-/// In the new process, where only system calls are safe.
+/// Runs in the new process, where only system calls are safe.
 [[noreturn]] void become(const Start& start, pid_t parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(127);  // it died before it was asked for
+    if (::getppid() != parent) ::_exit(127);  // the parent died before the prctl call took effect
     reset_signals();
-    // A Ctrl-C at the terminal is for perftest, which then ends the program in order.
+    // In its own process group, the program does not receive a Ctrl-C from the terminal. perftest receives it, and ends
+    // the program cleanly.
     ::setpgid(0, 0);
     ::dup2(start.input, STDIN_FILENO);
     ::dup2(start.output, STDOUT_FILENO);
@@ -92,7 +93,7 @@ std::string name_of(const std::vector<std::string>& words) {
 
 Result<PrivateFolder> PrivateFolder::make() {
     std::error_code problem;
-    const auto parent = std::filesystem::temp_directory_path(problem);  // as TMPDIR says
+    const auto parent = std::filesystem::temp_directory_path(problem);  // the folder that TMPDIR names
     std::string path = (problem ? std::filesystem::path{"/tmp"} : parent) / "tacholog-XXXXXX";
     if (::mkdtemp(path.data()) == nullptr) return os_error("make a folder like " + path);
     return PrivateFolder{std::move(path)};
@@ -196,7 +197,7 @@ Result<std::unique_ptr<HelperProgram>> HelperProgram::start_in(
     const Fd nothing{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
     if (!nothing) return os_error("open /dev/null");
     const auto words = pointers_to(order.words);
-    std::vector<std::string> environment = order.environment;  // getenv takes the first of two
+    std::vector<std::string> environment = order.environment;  // getenv returns the first of equal names
     for (std::string& entry : own_environment()) environment.push_back(std::move(entry));
     const auto entries = pointers_to(environment);
     const pid_t parent = ::getpid();

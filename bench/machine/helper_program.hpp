@@ -1,5 +1,5 @@
-// Starts a program that a run needs beside its two sides, such as a broker or a daemon: in a private folder, on a port
-// of its own, and only as long as the run lasts. What the program prints is kept, so that an error can quote it.
+// Starts a program that a run needs beside its two sides, such as a broker or a daemon: in a private folder, on a free
+// port, and only while the run lasts. The output of the program is stored, so that an error can quote it.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,8 @@
 
 namespace tacholog {
 
-/// A new folder that only this user can enter, with a name that nobody else has; removed with all that is in it.
+/// A new folder with a unique name that only this user can enter. Its destructor removes the folder and everything in
+/// it.
 class PrivateFolder {
 public:
     static Result<PrivateFolder> make();
@@ -29,7 +30,7 @@ public:
 
     const std::string& path() const { return path_; }
 
-    /// Writes a file into it, such as the program's configuration. Returns its path.
+    /// Writes a file into the folder, such as the configuration of the program. Returns the path of the file.
     Result<std::string> write(const std::string& name, const std::string& text) const;
 
 private:
@@ -37,7 +38,7 @@ private:
     std::string path_;
 };
 
-/// A file that is in memory alone, for programs that this process starts: it has a path as long as this lives.
+/// A file in memory only, for programs that this process starts. Its path is valid as long as this object exists.
 class MemoryFile {
 public:
     static Result<MemoryFile> make(const std::string& text);
@@ -49,36 +50,38 @@ private:
     Fd file_;
 };
 
-/// A TCP port of this address that nobody uses now.
+/// A TCP port of this address that is free now.
 Result<int> free_port(const std::string& address);
 
-/// Whether somebody accepts TCP connections there.
+/// Whether a program accepts TCP connections at this address and port.
 bool accepts_connections(const std::string& address, int port);
 
-/// The path of a program: in the folders of PATH, and in those of administrators (Debian has brokers in /usr/sbin). The
-/// error says what to install: "mosquitto: no such program: install mosquitto".
+/// The path of a program. It is searched in the folders of PATH and in the folders for administrators (Debian installs
+/// brokers in /usr/sbin). The error says what to install: "mosquitto: no such program: install mosquitto".
 Result<std::string> find_program(const std::string& name, const std::string& package);
 
-/// The first line that this command prints, to whichever stream, for a version; empty if it prints nothing.
+/// The first line that this command prints to standard output or standard error, used to find its version; empty if it
+/// prints nothing.
 std::string first_line_of(const std::vector<std::string>& words);
 
-/// A running program. It ends with this object: by SIGTERM, and by SIGKILL if that does not help. If this process dies,
+/// A running program. The destructor ends it with SIGTERM, and with SIGKILL if it does not end. If this process dies,
 /// the kernel kills the program.
 class HelperProgram {
 public:
     struct Order {
-        std::vector<std::string> words;             ///< the program's path (see find_program), and its arguments
-        std::vector<std::string> environment = {};  ///< "NAME=value", besides what this process has
-        Patience patience{10'000};                  ///< how long it may take to become ready
+        std::vector<std::string> words;             ///< the path of the program (see find_program), then its arguments
+        std::vector<std::string> environment = {};  ///< entries "NAME=value", in addition to the environment of this
+                                                    ///< process
+        Patience patience{10'000};                  ///< the time within which it must become ready
     };
 
-    /// Starts the program in this folder, and waits until `is_ready`, which is asked every few milliseconds, gives
+    /// Starts the program in this folder and waits until `is_ready`, which is called every few milliseconds, returns
     /// true.
     static Result<std::unique_ptr<HelperProgram>> start(const Order& order, const PrivateFolder& folder,
                                                         const std::function<bool(const HelperProgram&)>& is_ready);
 
-    /// The same for a program that writes no files: it runs in the folder /, and nothing is left behind even if this
-    /// process is killed meanwhile.
+    /// Like the function above, for a program that writes no files. It runs in the folder /, so that nothing is left
+    /// behind even if this process is killed.
     static Result<std::unique_ptr<HelperProgram>> start(const Order& order,
                                                         const std::function<bool(const HelperProgram&)>& is_ready);
 
@@ -88,19 +91,19 @@ public:
 
     pid_t pid() const { return pid_; }
 
-    /// What it has printed so far, to either stream.
+    /// The output of the program so far, from standard output and standard error.
     std::string output() const;
 
-    /// Nothing as long as it runs; else that it has ended, and what it printed last.
+    /// Nothing while the program runs; otherwise an error text that it has ended, with its last output.
     std::optional<std::string> trouble() const;
 
     const std::vector<std::string>& words() const { return words_; }
 
-    /// As it was given, for the log.
+    /// The command line of the program, for the log.
     std::string command() const;
 
 private:
-    /// How it ended; nothing as long as it runs.
+    /// How the program ended; nothing while it runs.
     std::optional<siginfo_t> end() const;
 
     static Result<std::unique_ptr<HelperProgram>> start_in(const std::string& folder, Fd output, const Order& order,
@@ -111,7 +114,7 @@ private:
 
     pid_t pid_;
     std::vector<std::string> words_;
-    Fd output_;  ///< what it prints; there also if its folder has been removed
+    Fd output_;  ///< the output of the program; it stays readable after the folder was removed
 };
 
 }  // namespace tacholog

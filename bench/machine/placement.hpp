@@ -1,4 +1,5 @@
-// Which CPUs measure, and whether one is left for the rig's own work: watching the control channel and writing results.
+// Chooses the CPUs for the rig's own work (watching the control channel and writing results), if there are CPUs that
+// the measurement does not need.
 #pragma once
 
 #include <string>
@@ -8,29 +9,30 @@
 
 namespace tacholog {
 
-/// What one side of a run says of its CPUs.
+/// The CPUs of one side of a run, as this side reports them.
 struct SideCpus {
-    std::string host;           ///< the boot of its host: alike on both sides if they share CPUs
-    std::vector<int> allowed;   ///< before it was pinned
-    std::vector<int> achieved;  ///< those that it measures on
-    std::size_t threads = 1;    ///< that measure there
+    std::string host;           ///< the boot identity of its host: equal on both sides if they share CPUs
+    std::vector<int> allowed;   ///< the CPUs it was allowed to use before it was pinned
+    std::vector<int> achieved;  ///< the CPUs on which it measures
+    std::size_t threads = 1;    ///< the number of threads that measure on these CPUs
 };
 
-/// Where the rig's own work is done on a side.
+/// Where and when one side does the rig's own work.
 struct Placement {
-    bool live = false;           ///< whether it is done while a phase is measured; else what can wait is done after it
-    bool shared = false;         ///< whether measuring threads share a CPU: a waiting one then gives it away
-    std::vector<int> reporting;  ///< the CPUs for it; any, if there are none
+    bool live = false;           ///< whether it is done while a phase is measured; otherwise what can wait is done
+                                 ///< after the phase
+    bool shared = false;         ///< whether measuring threads share a CPU; if so, a waiting thread yields it
+    std::vector<int> reporting;  ///< the CPUs for this work; empty: any CPU
 };
 
-/// The placement of one of the sides of a run, of which `all` are known.
+/// Chooses the placement of one side. `all` are the sides of the run that are known.
 Placement choose_placement(const SideCpus& own, const std::vector<SideCpus>& all);
 
-/// As one line of text, and back.
+/// Convert to one line of text, and back.
 std::string to_text(const SideCpus& cpus);
 Result<SideCpus> parse_side_cpus(std::string_view text);
 
-/// The boot of this host.
+/// A text that identifies the current boot of this host.
 std::string boot_identity();
 
 }  // namespace tacholog

@@ -66,7 +66,7 @@ void add(PathCounters& found, std::string_view protocol, std::string_view name, 
     if (wanted != counters.end() && count) found.push_back({wanted->key, *count});
 }
 
-/// Of IPv4, and of TCP over either: lines in pairs, "Udp: InDatagrams NoPorts ..." and "Udp: 17 3 ...".
+/// Adds the counters of IPv4, and of UDP and TCP: pairs of lines, "Udp: InDatagrams NoPorts ..." and "Udp: 17 3 ...".
 void add_pairs_of_lines(PathCounters& found, const char* path) {
     std::ifstream file{path};
     std::string names_line;
@@ -83,7 +83,7 @@ void add_pairs_of_lines(PathCounters& found, const char* path) {
     }
 }
 
-/// Of IPv6: "Udp6InDatagrams 17". There is none where it is switched off.
+/// Adds the counters of IPv6 from lines such as "Udp6InDatagrams 17". There are none if IPv6 is switched off.
 void add_lines(PathCounters& found) {
     std::ifstream file{"/proc/self/net/snmp6"};
     std::string name;
@@ -97,8 +97,8 @@ void add_lines(PathCounters& found) {
 
 }  // namespace
 
-// The kernel carries ru_maxrss over from the program that started this one: a run that was started by a large
-// interpreter seemed to take what that takes.
+// ru_maxrss is not used, because the kernel carries it over from the program that started this one: a run that was
+// started by a large interpreter would seem to use as much memory as that interpreter.
 std::optional<std::uint64_t> peak_memory_bytes() {
     std::ifstream file{"/proc/self/status"};
     std::string word;
@@ -125,7 +125,7 @@ std::optional<Nanoseconds> processor_time_of(pid_t program) {
     if (program <= 0) return std::nullopt;
     std::ifstream file{"/proc/" + std::to_string(program) + "/stat"};
     std::string text{std::istreambuf_iterator<char>{file}, {}};
-    // The program's name may hold blanks and brackets: what is counted comes behind the last bracket.
+    // The name of the program may contain blanks and brackets. The fields are therefore counted after the last bracket.
     std::istringstream words{text.substr(text.rfind(')') == std::string::npos ? text.size() : text.rfind(')') + 1)};
     std::string skipped;
     constexpr int before_times = 11;
@@ -149,7 +149,7 @@ Path path_between(const PathCounters& before, const PathCounters& after) {
     for (const auto& now : after) {
         const auto then =
             std::find_if(before.begin(), before.end(), [&](const auto& one) { return one.key == now.key; });
-        // A counter that went backwards has been reset, and says nothing.
+        // A counter that has decreased was reset in between, so it is left out.
         if (then != before.end() && then->count <= now.count)
             path.counters.push_back({now.key, now.count - then->count});
     }

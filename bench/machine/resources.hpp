@@ -1,4 +1,4 @@
-// What a side used of its machine, and which way the bytes really went, both as the kernel counted them.
+// The resources that a side used, and the network path that the bytes really took; both are counted by the kernel.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 
 namespace tacholog {
 
-/// What one role used during one case, warm-up included.
+/// The resources that one role used during one case, including the warm-up.
 struct Resources {
     std::string role;
     Case measured;
@@ -23,7 +23,7 @@ struct Resources {
     std::uint64_t voluntary_switches = 0;
     std::uint64_t involuntary_switches = 0;
     std::uint64_t peak_memory_bytes = 0;
-    bool peak_is_own = false;  ///< else it is at least that of the program which started this one
+    bool peak_is_own = false;  ///< if false, the peak memory is at least that of the program that started this one
     std::string participant = {};
 };
 
@@ -33,19 +33,20 @@ struct PathCounter {
 };
 using PathCounters = std::vector<PathCounter>;
 
-/// What the kernel counted on its network paths during the run.
+/// The network counters of the kernel: their increase during the run.
 struct Path {
     PathCounters counters;
 };
 
 enum class UsageOf { process, thread };
 
-/// What has been used since this was made.
+/// Measures the resources used since this object was created.
 class Usage {
 public:
     explicit Usage(UsageOf whose);
 
-    /// Everything but the role and the case. Peak memory is at least that of the program which started this one.
+    /// Fills all fields except the role and the case. Peak memory is at least that of the program that started this
+    /// one, unless `peak_is_own`.
     Resources so_far() const;
 
 private:
@@ -54,17 +55,17 @@ private:
     Resources before_;
 };
 
-/// The largest resident set of this process since its program was started; nothing if the kernel does not tell.
+/// The largest resident set of this process since its program was started; nothing if the kernel does not report it.
 std::optional<std::uint64_t> peak_memory_bytes();
 
-/// The processor time that a program has used so far, with all its threads, in steps of 10 ms; nothing if it is not
-/// there.
+/// The processor time that a program and all its threads have used so far, in steps of 10 ms; nothing if the program
+/// does not exist.
 std::optional<Nanoseconds> processor_time_of(pid_t program);
 
-/// The kernel's counters of UDP and TCP in this network namespace; empty where they cannot be read.
+/// The kernel's counters of IP, UDP and TCP in this network namespace; empty if they cannot be read.
 PathCounters read_path_counters();
 
-/// What has been counted between two readings.
+/// The increase of the counters between two readings.
 Path path_between(const PathCounters& before, const PathCounters& after);
 
 }  // namespace tacholog

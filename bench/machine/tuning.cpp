@@ -18,7 +18,7 @@
 namespace tacholog {
 namespace {
 
-// The kernel's own calls: libnuma would be one more library to install for two of them.
+// Uses system calls directly: libnuma would be one more library to install, for only two calls.
 constexpr std::size_t bits_a_word = sizeof(unsigned long) * CHAR_BIT;
 constexpr std::size_t most_nodes = 1024;
 using Nodes = std::array<unsigned long, most_nodes / bits_a_word>;
@@ -28,7 +28,7 @@ struct MemoryPolicy {
     Nodes nodes{};
 };
 
-// The kernel takes one bit less than it is told.
+// The kernel uses one bit less than the number of bits passed to it, so one more is passed.
 Result<void> set_policy(const MemoryPolicy& policy, const std::string& operation) {
     const bool is_default = policy.mode == MPOL_DEFAULT;
     const unsigned long* nodes = is_default ? nullptr : policy.nodes.data();
@@ -64,7 +64,7 @@ Result<void> set_priority(int priority, const std::string& operation) {
                  std::to_string(priority + 1) + " (ulimit -r)"};
 }
 
-/// The monitor's thread has the next priority.
+/// Checks this priority and the next higher one, which the monitor's thread uses.
 Result<void> can_be_realtime(int priority) {
     const int policy = ::sched_getscheduler(0);
     sched_param before{};
@@ -86,7 +86,8 @@ bool has_capability(unsigned capability) {
     return (sets[capability / 32].effective >> capability % 32 & 1U) != 0;
 }
 
-/// A limit that holds now may not hold what a later size needs, and then the run would end in the middle.
+/// Requires that there is no limit: a limit that is high enough now may be too low for a later payload size, and then
+/// the run would fail in the middle.
 Result<void> can_lock_memory() {
     rlimit limit{};
     ::getrlimit(RLIMIT_MEMLOCK, &limit);
@@ -126,7 +127,7 @@ Result<void> can_apply(const Tuning& tuning) {
     return tuning.numa_node ? can_bind_memory(*tuning.numa_node) : Result<void>{};
 }
 
-// The lock comes last: it brings in all pages that there are, and those are to lie on the node.
+// Memory is locked after the NUMA node was set, because locking allocates all pages, and these must be on that node.
 Result<void> apply(const Tuning& tuning) {
     if (tuning.numa_node) {
         if (const auto bound = bind_memory(*tuning.numa_node); !bound) return bound;

@@ -1,5 +1,5 @@
-// What a user may ask of the kernel for both sides of a run: a real-time priority for what measures, memory that is
-// never paged out, memory of one NUMA node. perftest asks for none of it by itself.
+// Kernel features that a user may request for both sides of a run: a real-time priority for the measuring threads,
+// memory that is never paged out, memory of one NUMA node. By default, perftest uses none of them.
 #pragma once
 
 #include <optional>
@@ -14,18 +14,19 @@ struct Tuning {
     bool lock_memory = false;
     std::optional<int> numa_node;
 
-    /// In the same order and words each time, "none" without any: logs of runs are compared by it.
+    /// The text always has the same order and the same words, because logs of runs are compared by it. It is "none" if
+    /// nothing was requested.
     std::string text() const;
 };
 
-/// The highest priority that --realtime takes: the monitor's thread has the next one (see monitor.cpp).
+/// The highest priority that --realtime accepts: the monitor's thread needs the next higher one (see monitor.cpp).
 inline constexpr int highest_realtime = 98;
 
-/// An error in one line if this process may not have all of it. Nothing has changed afterwards.
+/// Returns an error of one line if this process may not have everything that was requested. Leaves no setting changed.
 Result<void> can_apply(const Tuning& tuning);
 
-/// For the thread that calls it and those that it starts from then on: the priority, and where their memory comes from.
-/// For the whole process: that memory is locked. A forked process inherits everything but the lock.
+/// The priority and the NUMA node apply to the calling thread and to the threads that it starts later. The memory lock
+/// applies to the whole process. A forked process inherits everything except the lock.
 Result<void> apply(const Tuning& tuning);
 
 }  // namespace tacholog

@@ -11,7 +11,7 @@ import gc
 _OBJECTS_BETWEEN_COLLECTIONS = 500_000
 # From `malloc.h` of glibc: the heap keeps freed blocks below the first size, and free memory at its end up to the second.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_KEPT_BLOCK_BYTES, _KEPT_BYTES = 32 << 20, 256 << 20  # glibc accepts no larger value for the first.
+_KEPT_BLOCK_BYTES, _KEPT_BYTES = 32 << 20, 256 << 20  # glibc accepts no larger value for the first parameter.
 
 
 def collect_rarely() -> None:

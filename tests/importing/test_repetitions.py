@@ -87,6 +87,33 @@ def test_counted_repetitions_keep_their_numbers_when_more_logs_come(tree: MakeTr
     assert before.items() <= files_of(tmp_path / "data").items()
 
 
+def test_a_log_without_a_number_gets_one_that_no_numbered_log_has(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({**{f"a/run_{number}.txt": log_of("sub", number) for number in range(3)}, "a/long.txt": log_of("sub", 9)})
+    words = (logs, "--to", tmp_path / "data", "--map", "{label.x}/run_{repetition}.txt", "--map", "{label.x}/long.txt")
+
+    dry = import_logs(*words, "--dry-run")
+    import_logs(*words)
+    again = import_logs(*words)
+
+    assert "4 runs of 4 logs, 4 of them new" in dry
+    assert "1 run whose path states no repetition got a number that no other run has: a/long.txt (3)" in dry
+    assert origin(tmp_path / "data") == {**{f"a/0{number}": [f"a/run_{number}.txt"] for number in range(3)}, "a/03": ["a/long.txt"]}
+    assert "4 runs of 4 logs, 0 of them new" in again
+
+
+def test_a_number_that_another_run_has_already_is_refused_without_advice_to_remove_that_run(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"a/long.txt": log_of("sub", 9)})
+    words = (logs, "--to", tmp_path / "data", "--map", "{label.x}/run_{repetition}.txt", "--map", "{label.x}/long.txt")
+    import_logs(*words)
+    tree({"a/run_1.txt": log_of("sub", 1), "a/run_2.txt": log_of("sub", 2)})
+
+    said = import_logs(*words, "--dry-run", status=2)
+
+    (line,) = lines_with(said, ["not imported"])
+    reason = "a/01 is there already, and is repetition 1 of a/long.txt; state another repetition or a label for one of the two"
+    assert line == f"tacholog: not imported: a/run_1.txt: {reason}"
+
+
 def test_copies_of_a_log_do_not_count_as_repetitions(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"udp/a.txt": log_of("sub"), "udp/copy of a.txt": log_of("sub")})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,25 @@ from tests.command import run_tacholog_text
 from tests.questions.datasets import DATASETS, run
 
 from tacholog.errors import TachologError
-from tacholog.render.answers import answer_table, as_json, choice_sentences, figures, missing_sentences, off_axis_words, question_title, sentences
+from tacholog.render.answers import (
+    answer_table,
+    as_json,
+    choice_sentences,
+    figures,
+    missing_sentences,
+    off_axis_words,
+    partial_words,
+    question_title,
+    sentences,
+)
 from tacholog.render.table import terminal
 from tacholog.runs.questions import Question
 from tacholog.store.load import open_paths
 from tacholog.view.chosen_questions import questions_for
 from tacholog.view.factors import measured
 from tacholog.view.questions import Answer, Case, answer
+
+FORMATS = Path(__file__).parent.parent / "formats"
 
 
 def made(name: str, folder: Path) -> Path:
@@ -151,6 +164,7 @@ def test_a_reader_chooses_a_value(tmp_path: Path) -> None:
         (Question(subject="label.plugin", metric="latncy:p50"), "no metric 'latncy:p50'"),
         (Question(subject="label.plugin", metric="latency:p98"), "no run states latency:p98; there are latency:"),
         (Question(subject="label.plugin", where={"label.security": "tls"}), "nothing has label.security = tls; there is ipsec, none, wireguard"),
+        (Question(subject="network_loss_percent"), "no run states network_loss_percent"),
         (Question(subject="label.plugin", by=("label.plugin",)), "a field stands twice in this question: label.plugin, label.plugin"),
     ],
 )
@@ -170,6 +184,49 @@ def test_runs_that_do_not_state_the_axis_are_left_out_and_counted(tmp_path: Path
     assert found.over is not None
     assert found.over.values == (1, 2, 4, 8)
     assert off_axis_words(found) == "1 run of the same metric does not state the number of subscribers."
+
+
+def test_all_streams_together_are_the_answer_and_not_one_of_them(tmp_path: Path) -> None:
+    log = (FORMATS / "iperf3" / "tcp-two-streams-omit.json").read_text()
+    for plugin in ("a", "b"):
+        folder = tmp_path / plugin
+        folder.mkdir()
+        (folder / "client.json").write_text(log + "\n" * (plugin == "b"))
+        (folder / "run.toml").write_text(
+            f'system = "Sockets"\n[labels]\nplugin = "{plugin}"\n[[logs]]\nfile = "client.json"\n'
+            f'sha256 = "{sha256((folder / "client.json").read_bytes()).hexdigest()}"\n'
+        )
+
+    found = answered(tmp_path, Question(subject="label.plugin", metric="goodput:mean"))
+
+    (choice,) = [choice for choice in found.choices if choice.field.name == "participant"]
+    assert (choice.value, choice.field.short(choice.value)) == (None, "all together")
+
+
+def test_equal_medians_have_no_winner_and_close_ones_without_a_test_no_clear_one(tmp_path: Path) -> None:
+    for plugin, latency_us in (("a", 10.0), ("b", 10.0)):
+        run(tmp_path / "equal", plugin, latency_us, labels={"plugin": plugin})
+    for plugin, latency_us in (("a", 10.0), ("b", 10.2)):
+        run(tmp_path / "close", plugin, latency_us, labels={"plugin": plugin})
+
+    assert words(answered(tmp_path / "equal")) == "In the only case, the best two have the same median latency."
+    assert words(answered(tmp_path / "close")).startswith("There is no clear difference: the best is at most 2 % ahead of the next. No test:")
+
+
+def test_runs_without_the_number_are_counted_beside_those_that_have_it(tmp_path: Path) -> None:
+    for number, latency_us in enumerate((10.0, 10.1, None)):
+        run(tmp_path, f"a{number}", latency_us, labels={"plugin": "a"})
+    run(tmp_path, "b", 20.0, labels={"plugin": "b"})
+
+    assert partial_words(answered(tmp_path)) == "Runs without this number: a (1 of 3)."
+
+
+def test_values_are_found_as_people_type_them(tmp_path: Path) -> None:
+    made("depths", tmp_path)
+
+    found = answered(tmp_path, Question(subject="label.depth", where={"payload_bytes": "16kib"}))
+
+    assert found.cells[Case((), "1", None)].value == pytest.approx(22e3, rel=0.02)
 
 
 def test_labels_whose_values_are_numbers_of_one_unit_are_an_axis(tmp_path: Path) -> None:
@@ -201,6 +258,13 @@ def test_the_command_says_which_question_the_data_chose(tmp_path: Path) -> None:
 
     assert result.stderr.splitlines() == ["chosen by the data: --subject system --over subscribers --metric latency:p50"]
     assert result.stdout.splitlines()[1].startswith("Multicast,20148,")
+
+
+def test_a_question_has_one_subject(tmp_path: Path) -> None:
+    result = run_tacholog_text("table", made("plugins", tmp_path), "--subject", "label.plugin", "--subject", "label.security")
+
+    assert result.returncode == 2
+    assert "a question has one subject, and these are 2 (label.plugin, label.security): divide by the others with --by" in result.stderr
 
 
 def test_the_json_has_each_number_with_its_line(tmp_path: Path) -> None:

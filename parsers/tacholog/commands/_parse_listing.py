@@ -329,7 +329,7 @@ class LogComplaints:
     """The problems of a log, on standard error: its first broken and unknown lines, and a run that ended badly."""
 
     def __init__(self, log: str, limit: int) -> None:
-        """Print at most ``limit`` lines; 0 if all lines are listed anyway."""
+        """Print at most ``limit`` lines. ``limit`` is 0 if all lines are listed elsewhere."""
         self._log = log
         self._limit = limit
         self.count = 0

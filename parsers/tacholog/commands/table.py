@@ -42,7 +42,7 @@ FORMATS = ("text", "markdown", "csv", "json")
 
 @click.command(help=__doc__)
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--subject", metavar="FIELD", help="What is compared.")
+@click.option("--subject", "subjects", metavar="FIELD", multiple=True, help="What is compared.")
 @click.option("--over", metavar="FIELD", default="", help="The axis: a field of numbers.")
 @click.option("--by", multiple=True, metavar="FIELD", help="A field that divides the table. May be repeated.")
 @click.option("--metric", metavar="METRIC", default="", help="A metric, as in latency:p99 or goodput.  [default: the one that most runs have]")
@@ -53,7 +53,7 @@ FORMATS = ("text", "markdown", "csv", "json")
 def table(
     *,
     runs: tuple[Path, ...],
-    subject: str | None,
+    subjects: tuple[str, ...],
     over: str,
     by: tuple[str, ...],
     metric: str,
@@ -72,6 +72,9 @@ def table(
     from tacholog.view.factors import measured
     from tacholog.view.questions import answer
 
+    if len(subjects) > 1:
+        raise UnreadableInput(f"a question has one subject, and these are {len(subjects)} ({', '.join(subjects)}): divide by the others with --by")
+    subject = subjects[0] if subjects else None
     if subject is None and (over or by):
         raise UnreadableInput("--over and --by need a --subject: what is compared")
     data = open_paths(runs or default_roots(), work=work_of(jobs, cluster))
@@ -118,7 +121,7 @@ def rendered(answer: Answer, output: str) -> str:
         return answers.as_json(answer)
     notes = [
         *answers.choice_sentences(answer),
-        *filter(None, [answers.following_words(answer), answers.off_axis_words(answer)]),
+        *filter(None, [answers.following_words(answer), answers.off_axis_words(answer), answers.partial_words(answer)]),
         *answers.missing_sentences(answer),
     ]
     answer_lines = answers.answer_table(answer, ranges_in_text=True)

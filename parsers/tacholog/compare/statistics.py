@@ -399,7 +399,7 @@ def student_t_two_sided_p(t: float, freedom: int) -> float:
 
 
 class PairedRows(NamedTuple):
-    """Rows with equally many pairs: the differences, and for each the number of its pair. Rows with the same number share the pair.
+    """Rows with the same number of pairs: the differences, and for each difference the index of its pair. Rows with the same index share that pair.
 
     All three have one row for each row of the report: places, shape (rows,), differences and pairs, shape (rows, pairs).
     """

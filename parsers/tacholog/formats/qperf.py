@@ -81,7 +81,7 @@ _RDMA = {"rc": "RDMA RC", "uc": "RDMA UC", "ud": "RDMA UD", "xrc": "RDMA XRC", "
 _ROWS = 100
 _LAST_MESSAGES = 2  # Messages under way at the end of the test.
 _LATE_SHARE = 0.001
-_TICK_NS = 1e7  # of times(2), from which qperf takes its times
+_TICK_NS = 1e7  # the clock ticks per second of times(2), with which qperf measures processor time
 
 
 def detect(head: str) -> Detected:

@@ -228,7 +228,7 @@ class Scan:
             index += 1
 
     def _record_on(self, line: Line) -> Record | None:
-        """Return the record that the format found on exactly this line, the latest that it was given."""
+        """Return the record that the format found on this line. It must be the latest line that the format was given."""
         finding = self._latest
         return (
             finding.what

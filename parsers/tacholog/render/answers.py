@@ -27,8 +27,10 @@ _STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest
 _MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that need no name, except for latencies
 _CLEAR_RISE = 2.0  # the answer mentions a step of the axis at which a subject changes by at least this factor
 _LOG_FROM = 20  # an axis whose ends are this far apart has equal distances for equal ratios
+_NO_CLEAR_LEAD = 1.05  # without a test, medians that are this close are called alike
 _CLOSE = 1.05  # smaller ratios are not mentioned
 _SEVERAL = 2
+_SPREAD = 0.5  # of the distance of two panels: how far apart their first and last subject stand
 _SMALL_P = 0.0001
 _SHORT_REASONS = ("not measured", "nothing arrived")
 
@@ -63,9 +65,16 @@ def sentences(answer: Answer) -> list[Sentence]:
     """Return the answer in a few sentences: who is best and where, by how much, and how sure that is."""
     if len(answer.subject.values) < _SEVERAL:
         return [*_of_one_subject(answer)]
+    name = metric_words(answer.metric, answer.statistic)
     if answer.lower_is_better is None:
-        return [Sentence(f"Of {metric_words(answer.metric, answer.statistic)}, neither more nor less is better, so nothing is ranked.")]
-    wins = {case: ranked[0] for case in _cases(answer) if len(ranked := answer.ranked(*case)) >= _SEVERAL}
+        return [Sentence(f"Of {name}, neither more nor less is better, so nothing is ranked.")]
+    cases = [case for case in _cases(answer) if len(answer.ranked(*case)) >= _SEVERAL]
+    wins = {case: answer.ranked(*case)[0] for case in cases if not answer.is_tie(*case)}
+    if cases and not wins:
+        return [Sentence(f"In {'the only case' if len(cases) == 1 else f'all {len(cases)} cases'}, the best two have the same {name}.")]
+    if cases and not answer.shown_best and (largest := max(_leads(answer, wins))) <= _NO_CLEAR_LEAD:
+        share = f"{rounded(100 * (largest - 1), 2)}\N{NO-BREAK SPACE}%"
+        return [Sentence(f"There is no clear difference: the best is at most {share} ahead of the next."), _how_sure(answer, wins)]
     if not wins:
         return [Sentence(f"No two values of {answer.subject.title} were measured in the same case, so nothing is ranked.")]
     return [Sentence(_winners(answer, wins)), *_by_how_much(answer), _how_sure(answer, wins), *_turns(answer)]
@@ -79,6 +88,12 @@ def _turns(answer: Answer) -> Iterator[Sentence]:
         yield Sentence("The runs were made one side after the other. So whatever else changed meanwhile is part of the difference.", is_sure=False)
     elif unknown:
         yield Sentence("The runs do not state when they were made, so their order may be part of the difference.", is_sure=False)
+
+
+def _leads(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> list[float]:
+    """Return the ratio of the best two of each case, above 1."""
+    pairs = [[answer.cells[Case(panel, subject, point)].value for subject in answer.ranked(panel, point)[:2]] for panel, point in wins]
+    return [max(pair) / min(pair) if min(pair) > 0 else math.inf for pair in pairs]
 
 
 def _cases(answer: Answer) -> list[tuple[tuple[Value, ...], Value]]:
@@ -230,6 +245,17 @@ def _runs(count: int) -> str:
     return f"{count} run{'s' if count != 1 else ''}"
 
 
+def partial_words(answer: Answer) -> str:
+    """Return of which cases only some runs have the number; nothing if all have it."""
+    parts = []
+    for partial in answer.partial:
+        case = partial.case
+        others = [*([answer.over.words(case.point)] if answer.over else []), *_panel_words(answer, case.panel)]
+        where = f" at {', '.join(others)}" if others else ""
+        parts.append(f"{answer.subject.short(case.subject)}{where} ({partial.without} of {partial.runs + partial.without})")
+    return f"Runs without this number: {'; '.join(parts)}." if parts else ""
+
+
 def off_axis_words(answer: Answer) -> str:
     """Return how many runs are left out because they do not state the axis; nothing if there are none."""
     if not answer.off_axis_count or answer.over is None:
@@ -303,8 +329,10 @@ def _with_range(cell: TableCell) -> TableCell:
 
 
 def _range_words(cell: AnswerCell, unit: str) -> str:
+    if cell.run_count == 1:
+        return "one run"
     low, high = quantity(cell.low, unit), quantity(cell.high, unit)
-    return f"{low}\N{EN DASH}{high}" if cell.run_count > 1 and low != high else ""
+    return f"{low}\N{EN DASH}{high}" if low != high else f"{cell.run_count} runs, all alike"
 
 
 def _runs_words(cell: AnswerCell, unit: str) -> str:

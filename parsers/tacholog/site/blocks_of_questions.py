@@ -13,6 +13,7 @@ from tacholog.render.answers import (
     following_words,
     missing_sentences,
     off_axis_words,
+    partial_words,
     sentences,
     tests_table,
 )
@@ -61,7 +62,11 @@ def answer_notes(_page: Page, asked: AskedQuestion) -> Html:
     for choice, alternatives in asked.alternatives:
         links = [tag("a", other.words, href=f"doc:{other.document}") for other in alternatives]
         notes.append(tag("li", choice_words(choice), join([" See: ", join(links, ", "), "."]) if links else NOTHING))
-    also = [words for words in (following_words(asked.answer), off_axis_words(asked.answer), *missing_sentences(asked.answer)) if words]
+    also = [
+        words
+        for words in (following_words(asked.answer), off_axis_words(asked.answer), partial_words(asked.answer), *missing_sentences(asked.answer))
+        if words
+    ]
     notes += [tag("li", words) for words in also]
     return tag("ul", *notes, class_="simple tl-answer-notes") if notes else NOTHING
 

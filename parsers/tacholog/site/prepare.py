@@ -166,7 +166,7 @@ def _renames(root: Path) -> bytes:
 
 def _save(data: Dataset, folder: Path, renaming: Path | None) -> None:
     fresh = folder.with_name(f"{folder.name}.new")
-    shutil.rmtree(fresh, ignore_errors=True)  # of a build that was stopped here
+    shutil.rmtree(fresh, ignore_errors=True)  # files of a build that was stopped at this step
     data.save(fresh, packed=True)
     if renaming is not None:
         (fresh / RENAMES_FILE).write_bytes(_renames(renaming))

@@ -33,7 +33,8 @@ from tacholog.view.page_index import DOWNLOADS, LOGS, STATIC
 from tacholog.view.views import view_of
 from tacholog.visible import drawn
 
-_ICON = re.compile(r'\.fa-[a-z0-9-]+(?:,\.fa-[a-z0-9-]+)*\{--fa:"[^"]*"\}')  # the rule of one of 2000 icons; tacholog.css draws those that pages use
+# The rules of 2000 icons of the theme are left out: tacholog.css draws those that pages use.
+_ICON = re.compile(r'\.fa-[a-z0-9-]+(?:,\.fa-[a-z0-9-]+)*\{--fa:"[^"]*"\}')
 _FONT = re.compile(r"@font-face\{[^}]*/fa-(?:brands|regular)-[^}]*\}")  # The theme itself uses icons of the third font only.
 _NEVER_LOADED = ("**/*.map", "scripts/fontawesome.js*", "webpack-macros.html", "copybutton_funcs.js", "vendor/fontawesome/webfonts/fa-[br]*")
 _STEMMERS = "*-stemmer.js"  # Sphinx has put them into language_data.js too.

@@ -310,7 +310,7 @@ class _RunReader:
             self._tell(chunk)
 
     def _why_lost(self, run: _PendingRun, index: int, pool: Pool) -> str | None:
-        """Return why the process ends that reads a log alone; ``None`` if it does not."""
+        """Return why the separate process that reads one log ends; ``None`` if it goes on."""
         (task,) = self._fetching.tasks([run])
         others = {other: "not read now" for other in range(len(run.logs)) if other != index}
         trial = msgspec.structs.replace(task, lost=others, contents=_contents(run.listed) if pool.is_remote else None)

@@ -115,9 +115,9 @@ def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
     best: tuple[float, int, int] | None = None
     chosen: tuple[Factor, Factor | None] | None = None
     for subject in subjects:
-        others = [field.name for field in rows.fields if field is not subject and not rows.follows(field.name, (subject.name,))]
         for axis in (*axes, None):
-            groups = rows.groups([name for name in others if axis is None or name != axis.name])
+            names = [subject.name, *([axis.name] if axis else [])]
+            groups = rows.groups([field.name for field in rows.fields if field.name not in names and not rows.follows(field.name, names)])
             score = max((crossing.score for group in groups if (crossing := rows.crossing(group, subject, axis))), default=0.0)
             rank = (-score, _preference(subject, SUBJECTS) or 0, len(AXES) if axis is None else _preference(axis, AXES) or 0)
             if score and (best is None or rank < best):

@@ -74,7 +74,7 @@ class Factor(msgspec.Struct, frozen=True):
     def short(self, value: Value) -> str:
         """Return a value as it stands below a heading with the name of the factor."""
         if value is None:
-            return NOT_STATED
+            return "all together" if self.name == "participant" else NOT_STATED
         if self.name == "payload_bytes":
             return size(float(str(value)))
         if self.kind == "number":
@@ -182,7 +182,8 @@ def check_field(name: str, numbers: Sequence[Observation]) -> None:
         return
     near = f"{PREFIX}{name}" if f"{PREFIX}{name}" in labels else next(iter(get_close_matches(name, (*FIELDS, *labels), 1)), "")
     hint = f" (is {near} meant?)" if near else ""
-    raise TachologError(f"no field {name!r}{hint}; there are {', '.join((*FIELDS, *labels))}")
+    fields_stated = [field for field in FIELDS if any(fields.get(field) is not None for fields in _different(numbers))]
+    raise TachologError(f"no field {name!r}{hint}; these runs state {', '.join((*labels, *fields_stated))}")
 
 
 def _unit(name: str, values: Sequence[Value]) -> str | None:

@@ -112,6 +112,14 @@ class Missing(NamedTuple):
     runs: int
 
 
+class Partial(NamedTuple):
+    """A case of which only some runs have the number, and how many have none."""
+
+    case: Case
+    runs: int
+    without: int
+
+
 class Answer(msgspec.Struct, frozen=True):
     """The answer to a question.
 
@@ -129,6 +137,7 @@ class Answer(msgspec.Struct, frozen=True):
         missing: cases without a number.
         run_count: how many runs are behind the numbers.
         off_axis_count: how many runs are left out because they do not state the axis.
+        partial: cases of which only some runs have the number.
     """
 
     question: Question
@@ -146,6 +155,12 @@ class Answer(msgspec.Struct, frozen=True):
     missing: tuple[Missing, ...]
     run_count: int
     off_axis_count: int = 0
+    partial: tuple[Partial, ...] = ()
+
+    def is_tie(self, panel: tuple[Value, ...], point: Value) -> bool:
+        """Whether the two best subjects of a case have the same median."""
+        best = self.ranked(panel, point)[:2]
+        return len({self.cells[Case(panel, subject, point)].value for subject in best}) == 1
 
     @property
     def points(self) -> tuple[Value, ...]:
@@ -186,6 +201,9 @@ def answer(question: Question, numbers: Sequence[Observation], runs: Sequence[Ru
     names = (question.subject, *([question.over] if question.over else []), *question.by)
     for name in (*names, *question.where):
         check_field(name, everything)
+    for name in names:
+        if all(each.fields.get(name) is None for each in everything):
+            raise TachologError(f"no run states {name}")
     if len({*names}) < len(names):
         raise TachologError(f"a field stands twice in this question: {', '.join(names)}")
     selected = _where(everything, question.where)
@@ -222,7 +240,7 @@ def answer(question: Question, numbers: Sequence[Observation], runs: Sequence[Ru
         off_axis_count=len(off_axis),
     )
     result = msgspec.structs.replace(result, tests=tuple(_tests(result)))
-    return msgspec.structs.replace(result, missing=tuple(_missing(result, selected, runs)))
+    return msgspec.structs.replace(result, missing=tuple(_missing(result, selected, runs)), partial=tuple(_partial(result, selected, runs)))
 
 
 def default_metric(numbers: Sequence[Observation], names: Sequence[str]) -> tuple[str, str]:
@@ -275,7 +293,10 @@ def _where(numbers: Sequence[Observation], where: Mapping[str, str]) -> list[Obs
     left = list(numbers)
     for name, text in where.items():
         field = factor(name, left)
-        wanted = {value for value in field.values if text in (field.short(value), str(value), plain(field.short(value)))}
+        typed = "".join(text.split()).casefold()
+        wanted = {
+            value for value in field.values if typed in ("".join(words.split()).casefold() for words in (plain(field.short(value)), str(value)))
+        }
         if not wanted:
             raise TachologError(f"nothing has {name} = {text}; there is {', '.join(plain(field.short(value)) for value in field.values)}")
         left = [each for each in left if each.fields.get(name) in wanted]
@@ -304,10 +325,15 @@ def _without_choices(
             value: len({tuple(each.fields.get(name) for name in names) for each in left if each.fields.get(open_field) == value})
             for value in field.values
         }
-        chosen = max(field.values, key=lambda value: (cases[value], runs[value], value is not None))
+        chosen = max(field.values, key=lambda value: (_is_together(open_field, value), cases[value], runs[value], value is not None))
         choices.append(ChosenValue(field, chosen, runs))
         left = [each for each in left if each.fields.get(open_field) == chosen]
     return left, tuple(choices)
+
+
+def _is_together(name: str, value: Value) -> bool:
+    """Whether a value stands for all participants of a run together: one of eight streams is no answer where there is a total."""
+    return name == "participant" and value in (None, "all")
 
 
 def _open_field(numbers: Sequence[Observation], names: Sequence[str], where: Mapping[str, str], metric: str) -> str | None:
@@ -417,6 +443,25 @@ def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[Run
                 case = Case(panel, subject, point)
                 if case not in answer.cells:
                     yield Missing(case, *_reason(by_case.get(case, []), without_number.get(case, [])))
+
+
+def _partial(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Partial]:
+    """Yield the cases of which some runs have other numbers of the same test, or none at all, but not this one."""
+    chosen = {choice.field.name: choice.value for choice in answer.choices if choice.field.name != "participant"}
+    tests = {cell.median.test for cell in answer.cells.values()}
+    of_case: dict[Case, set[str]] = defaultdict(set)
+    for each in selected:
+        if each.result.test in tests and all(each.fields.get(name) == value for name, value in chosen.items()):
+            of_case[_case_of(each.fields, answer.question)].add(each.result.run.run)
+    measured = {each.result.run.run for each in selected}
+    for run in runs:
+        fields = fields_of_run(run)
+        if run.run not in measured and all(fields.get(name) == value for name, value in chosen.items()):
+            of_case[_case_of(fields, answer.question)].add(run.run)
+    for case, cell in answer.cells.items():
+        without = of_case[case] - {result.run.run for result in cell.results}
+        if without:
+            yield Partial(case, cell.run_count, len(without))
 
 
 def _case_of(fields: Mapping[str, Value], question: Question) -> Case:

@@ -95,7 +95,7 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def runs(self) -> Sequence[RunRow]:
-        """The runs behind them, in order."""
+        """The runs that the numbers come from, in order."""
         return tuple({result.run.run: result.run for result in self.results}.values())
 
     @cached_property

@@ -48,7 +48,7 @@ _COUNT = r"[0-9]{1,20}"
 _THREE = r"[0-9]{1,24}\.[0-9]{3}"
 _ROW_ENDS = r"(?:[^0-9.,].*)?"  # Text of a page that stuck to the last row of its table.
 ROUNDING = 0.0006  # Half a unit of the third decimal, and the error of binary fractions.
-_MOST_KINDS = 1000  # Of demands and recovery times in one run. With more, rows are read one by one.
+_MOST_KINDS = 1000  # The largest number of demands and recovery times in one run that are read in bulk. If there are more, rows are read one by one.
 _WAITS_LEFT_OUT = 0.8  # If the time of the publisher is this much shorter than that of the subscriber, it leaves out the waits between bursts.
 
 

@@ -187,7 +187,7 @@ class _Experiment:
         )
 
     def load_facts(self) -> Facts | None:
-        """Return how the load is made, at the start of the table if no mode was stated."""
+        """Return the load mode. If no mode was stated, the start of the table decides it."""
         mode = self._conditions.load_mode
         return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._head else None
 

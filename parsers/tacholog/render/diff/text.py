@@ -59,7 +59,7 @@ def github_of_systems(reports: Mapping[str, Comparison]) -> str:
 
 
 def workflow_commands(comparison: Comparison, limit: int = 10) -> str:
-    """The worse rows as GitHub's workflow commands, which it shows beside the change; ``limit`` of them, as it shows no more."""
+    """The worse rows as GitHub workflow commands. GitHub shows them beside the changed lines. At most ``limit`` rows, as GitHub shows no more."""
     rows = [line_of(row) for row in comparison.rows if row.verdict == "worse"][:limit]
     lines = [f"{row.name}: {row.ratio}, {row.remark}" for row in rows]
     lines += [f"{line.name}: {line.remark}" for line in loss_lines(comparison) if line.verdict == "worse"]
@@ -190,8 +190,8 @@ def _labels(comparison: Comparison) -> tuple[str, str]:
 
 def _moved_most(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     """The rows of a comment: worse rows first, then better ones, then all others; of each kind, those that moved most."""
-    moved = [(_rank(row), -abs(row.change), row) for row in rows if row.change is not None and row.verdict not in _WITHOUT_RATIO]
-    return [row for _, _, row in sorted(moved, key=lambda entry: entry[:2])[:_MOST_ROWS]]
+    ranked = [(_rank(row), -abs(row.change), row) for row in rows if row.change is not None and row.verdict not in _WITHOUT_RATIO]
+    return [row for _, _, row in sorted(ranked, key=lambda entry: entry[:2])[:_MOST_ROWS]]
 
 
 def _rank(row: ComparisonRow) -> int:

@@ -2,7 +2,7 @@
 
 Logs with the same fields are one run if each has another role or participant. If the pattern states no repetition, several logs may have the same
 fields and the same role: then each folder is a run, or, if that is not enough, each log. Such runs are numbered as repetitions in the order of the
-start times in their logs, or else in the order of their paths.
+start times in their logs, or else in the order of their paths. If the paths of other runs with these fields state numbers, they get the next ones.
 
 The folder of a run is ``PART/PART/.../NN``: a part for each field that distinguishes runs, and the number of the repetition. The same fields always
 give the same parts. A short hash is added if different fields would give the same parts.
@@ -32,15 +32,21 @@ from tacholog.slugs import slug
 
 _SHORT = {"publisher": "pub", "subscriber": "sub"}
 _DAY = len("2026-01-31")
+#: What a run whose start time is that of a file says of it.
+FILE_TIME_NOTE = "start_time is when the file of the log was last changed: about the end of the run, if nobody copied or edited the file since."
 _UNCLEAR = "logs with the same fields, so that it is not clear which of them are one run; a field such as {session} or {label.NAME} tells them apart"
 
 
 class ImportedLog(NamedTuple):
-    """A log to import: its path, the fields that the user states, and its content."""
+    """A log to import: its path, the fields that the user states, and its content.
+
+    ``file_time``: when its file was last changed, if the user asked for that and neither the log nor the user states a start time.
+    """
 
     path: str
     fields: LogFields
     survey: LogSurvey
+    file_time: str | None = None
 
     @property
     def identity(self) -> tuple[str | None, str | None]:
@@ -82,7 +88,7 @@ class Grouping(NamedTuple):
     Attributes:
         runs: sorted by folder and repetition.
         problems: logs that belong to no run, with the reason.
-        order: by which order the runs of each folder were numbered, if no path states the number: ``start time`` or ``name``.
+        order: by which order the runs of each folder were numbered, if none of their paths states the number: ``start time`` or ``name``.
     """
 
     runs: list[ImportedRun]
@@ -119,19 +125,19 @@ def _add_variant(key: str, logs: Sequence[ImportedLog], grouping: Grouping) -> N
     for log in logs:
         numbers[log.fields.values.get(REPETITION)].append(log)
     several = _several(logs)
+    highest = max((number for number in numbers if number is not None), default=0)
     for number, members in numbers.items():
         parts = _runs_by_start(members) if number is None else [members] if _is_one_run(members) else None
         if parts is None:
             grouping.problems.extend(_unclear(members))
             continue
         ordered, order = _ordered(parts)
-        made = [
-            _run(key, part, several, count if number is None else number, is_counted=number is None) for count, part in enumerate(ordered, start=1)
-        ]
+        first = highest + 1 if number is None else number
+        made = [_run(key, part, several, count, is_counted=number is None) for count, part in enumerate(ordered, start=first)]
         grouping.problems.extend(run for run in made if isinstance(run, Problem))
         runs = [run for run in made if isinstance(run, ImportedRun)]
         grouping.runs.extend(runs)
-        if number is None and len(runs) > 1:
+        if number is None and len(runs) > 1 and len(numbers) == 1:
             grouping.order[runs[0].folder] = order
 
 
@@ -186,8 +192,8 @@ def _ordered(parts: Sequence[Sequence[ImportedLog]]) -> tuple[Sequence[Sequence[
 
 
 def _start_of(log: ImportedLog) -> str | None:
-    """Return the start time in a log, or else the one that the user states for it."""
-    return log.survey.facts.start_time or log.fields.values.get(START)
+    """Return the start time in a log, or else the one that the user states for it, or else the time of its file."""
+    return log.survey.facts.start_time or log.fields.values.get(START) or log.file_time
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -208,9 +214,18 @@ def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number
     fields["host"] = values.get("host") or (next(iter(hosts)) if len(hosts) == 1 else None)
     names = log_names([(log.path, _distinction(log)) for log in logs])
     entries = tuple(_entry(log, name, several) for log, name in zip(logs, names, strict=True))
+    if START not in fields and (file_time := _file_time(logs)):
+        fields |= {START: file_time, "notes": (FILE_TIME_NOTE,)}
     manifest = Manifest(**{**fields, REPETITION: number}, logs=entries)
     folder = variant_folder(values, of_path, manifest.tool or manifest.system)
     return ImportedRun(folder, number, is_counted, key, manifest, tuple(logs), hosts if fields["host"] else {}, overruled)
+
+
+def _file_time(logs: Sequence[ImportedLog]) -> str | None:
+    """Return the earliest time of the files of a run; ``None`` if the user did not ask for it, or a log states when the run began."""
+    if any(log.survey.facts.start_time for log in logs):
+        return None
+    return min(filter(None, (log.file_time for log in logs)), default=None)
 
 
 def _without_overruled(logs: Sequence[ImportedLog]) -> tuple[dict[str, Any], tuple[str, ...]]:
