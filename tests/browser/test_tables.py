@@ -173,7 +173,7 @@ def test_the_points_of_a_figure_are_offered_as_a_file_in_the_units_of_the_data(o
         lines = download.value.path().read_text().splitlines()
 
     assert download.value.suggested_filename.endswith(".csv")
-    assert lines[0] == "series,Message size (bytes),Goodput (bit/s)"
+    assert lines[0] == "series,Message size (bytes),Payload received (bit/s)"
     assert '"copy, default",32,664200000' in lines
 
 

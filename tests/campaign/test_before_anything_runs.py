@@ -22,15 +22,15 @@ def write_file(folder: Path, file: str, text: str) -> Path:
 
 
 @pytest.mark.parametrize("plan", [[], ["--plan"]])
-def test_two_campaigns_of_one_tool_that_would_share_a_release_are_refused_before_the_first_runs(tmp_path: Path, plan: list[str]) -> None:
-    files = [write_file(tmp_path, f"{name}.toml", TEXT.format(system="S", name=name)) for name in ("a", "b")]
+def test_two_campaigns_of_one_tool_and_one_name_are_refused_before_the_first_runs(tmp_path: Path, plan: list[str]) -> None:
+    (tmp_path / "other").mkdir()
+    files = [write_file(folder, "a.toml", TEXT.format(system="S", name="a")) for folder in (tmp_path, tmp_path / "other")]
 
     done = bench(*files, *plan, "--release", "2.0", cwd=tmp_path)
 
     assert done.returncode == 2
-    assert "a.toml and " in done.stderr
-    assert "b.toml have the same tool, so both would be copied to data/seq/2.0; nothing was run" in done.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "b.toml"]
+    assert "other/a.toml have the same name, so both would be copied to data/seq/2.0/a; rename one" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "other"]
 
 
 def test_a_release_that_exists_is_refused_before_another_campaign_runs(tmp_path: Path) -> None:

@@ -215,6 +215,19 @@ def test_a_release_is_kept_for_publication_with_its_host(tmp_path: Path) -> None
     assert "data/seq/9.5 exists already" in again.stderr
 
 
+def test_campaigns_of_one_tool_share_a_release_with_a_folder_for_each(tmp_path: Path) -> None:
+    first, second = (campaign(tmp_path, GOOD).rename(tmp_path / f"{name}.toml") for name in ("latency", "rate"))
+
+    done = bench(first, second, "--release", "9.5", cwd=tmp_path)
+
+    runs = [f"{name}/to-{last}/{repetition}" for name in ("latency", "rate") for last in (3, 5) for repetition in ("01", "02")]
+    assert done.returncode == 0, done.stderr
+    assert sorted(manifests(tmp_path / "data/seq/9.5")) == runs
+    assert {run.release for run in manifests(tmp_path / "data/seq/9.5").values()} == {"9.5"}
+    again = bench(first, second, "--release", "9.5", cwd=tmp_path)
+    assert (again.returncode, "data/seq/9.5 exists already" in again.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("label", ["../../evil", "b c", "/", ".hidden", "a/b"])
 def test_a_release_that_cannot_name_a_folder_is_refused_before_anything_runs(tmp_path: Path, label: str) -> None:
     done = bench(campaign(tmp_path, GOOD), "--release", label, cwd=tmp_path)

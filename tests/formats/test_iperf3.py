@@ -261,6 +261,27 @@ def test_streams_in_json_have_names_and_omitted_intervals_are_left_out() -> None
     ]
 
 
+def test_the_rate_of_a_receiver_is_over_its_own_time_however_late_it_ended() -> None:
+    log = logged("tcp-eight-streams-late-receiver.json")
+
+    assert not log.broken
+    received = [record for record in log.records if record.scope == "summary" and record.conditions.definition == "iperf3-received"]
+    assert [record.participant for record in received] == [*(f"stream {socket}" for socket in (5, 7, 9, 12, 14, 16, 18, 20)), None]
+    assert {record.numbers[2].value for record in received} == {1.105129e9}
+    assert received[0].numbers[0].value == 115638264.85414824
+
+
+def test_a_receiver_whose_rate_is_over_no_time_of_its_own_is_broken() -> None:
+    text = (LOGS / "tcp-eight-streams-late-receiver.json").read_text()
+    before, receiver, after = text.partition('"receiver":')
+    late = read_text(before + receiver + after.replace('"end":\t1.105129', '"end":\t1.205129', 1), "iperf3")
+    sender = read_text(text.replace('"end":\t1.105129', '"end":\t1.010055').replace('"sum_received"', '"sum_lost"'), "iperf3")
+
+    assert {why.partition(": ")[2] for why in late.broken} == {"members of this result are missing, out of place, or contradict each other"}
+    assert len({record.participant for record in late.records if record.conditions.definition == "iperf3-received"}) == 8  # 7 streams and the sum
+    assert not [record for record in sender.records if record.conditions.definition == "iperf3-received"]
+
+
 def test_a_summary_without_its_header_or_its_dashes_is_never_an_interval(tmp_path: Path) -> None:
     text = (LOGS / "server-three-streams.log").read_text().replace("receiver", "        ")
     headers = [line for line in text.splitlines(keepends=True) if line.startswith("[ ID]")]

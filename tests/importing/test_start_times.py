@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from tests.importing.conftest import import_logs, log_of, manifests
 
 from tacholog.errors import UnreadableInput
+from tacholog.runs.importing.grouping import FILE_TIME_NOTE
 from tacholog.runs.importing.patterns import Disagreement, read_pattern
 from tacholog.runs.moments import has_zone
 
@@ -99,3 +101,26 @@ def test_a_rules_file_as_editors_of_windows_write_it(tree: MakeTree, tmp_path: P
     said = import_logs(logs, "--to", tmp_path / "data", "--rules", tmp_path / "rules.toml", status=0 if kind == "mark" else 2)
 
     assert ("1 run imported" if kind == "mark" else "rules.toml: the text is UTF-16; convert it to UTF-8 first (iconv -f UTF-16") in said
+
+
+def test_times_of_files_are_start_times_where_nothing_else_states_one_and_a_note_says_so(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({f"{side}/{run}.log": log_of(side, run) for run in (1, 2) for side in ("pub", "sub")} | {"2026-02-01.log": log_of("sub", 9)})
+    for name, seconds in (("pub/1", 50), ("sub/1", 40), ("pub/2", 10), ("sub/2", 20), ("2026-02-01", 90)):
+        os.utime(logs / f"{name}.log", (1769860800 + seconds, 1769860800 + seconds))
+
+    words = (logs, "--to", tmp_path / "data", "--map", "{role}/{repetition}.log", "--map", "{start_time}.log")
+    import_logs(*words, "--set", "label.kind=a", "--times-from-files")
+
+    times = {run.start_time: run.notes for run in manifests(tmp_path / "data").values()}
+    assert times == {"2026-01-31T12:00:40Z": (FILE_TIME_NOTE,), "2026-01-31T12:00:10Z": (FILE_TIME_NOTE,), "2026-02-01": ()}
+
+
+def test_runs_are_numbered_in_the_order_of_the_times_of_their_files(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({f"{name}/sub.log": log_of("sub", run) for run, name in enumerate("abc")})
+    for seconds, name in enumerate("bca"):
+        os.utime(logs / name / "sub.log", (1769860800 + seconds, 1769860800 + seconds))
+
+    import_logs(logs, "--to", tmp_path / "data", "--map", "{*}/{role}.log", "--times-from-files")
+
+    runs = [(run.repetition, run.logs[0].path) for run in manifests(tmp_path / "data").values()]
+    assert runs == [(1, "b/sub.log"), (2, "c/sub.log"), (3, "a/sub.log")]

@@ -76,6 +76,55 @@ def test_each_depth_has_a_pattern_of_its_own() -> None:
     assert [one.pattern for one in found] == ["a/{repetition}.log", "b/x/{repetition}.log", "c.csv"]
 
 
+@pytest.mark.parametrize(
+    ("stated", "pattern"),
+    [
+        ({}, "x/{label.name}_{payload_bytes}_r{repetition}.txt"),
+        ({64: {64}, 1024: {1024}}, "x/{label.name}_{payload_bytes}_r{repetition}.txt"),
+        ({64: {64}, 1024: {14}}, "x/{label.name}_{label.number1}_r{repetition}.txt"),
+        ({64: {64, 1024}}, "x/{label.name}_{label.number1}_r{repetition}.txt"),
+    ],
+)
+def test_a_number_that_no_log_contradicts_is_the_size(stated: dict[int, set[int]], pattern: str) -> None:
+    paths = [f"x/{tool}_{size}_r{number}.txt" for tool in ("sockperf", "iperf3") for size in (64, 1024) for number in (1, 2, 3)]
+
+    (found,) = suggest(paths, lambda path: frozenset(stated.get(int(path.split("_")[1]), ())))
+
+    assert found.pattern == pattern
+    assert sorted(found.paths) == sorted(paths)
+
+
+@pytest.mark.parametrize(
+    ("paths", "states", "pattern"),
+    [
+        (["depth-16.log", "depth-64.log"], False, "depth-{label.depth}.log"),  # a word says what it is
+        (["msg-100.log", "msg-1500.log"], False, "msg-{label.msg}.log"),
+        (["msg-100.log", "msg-1500.log"], True, "msg-{payload_bytes}.log"),
+        (["udp-100.log", "udp-1500.log"], False, "udp-{label.number1}.log"),
+        (["udp-64.log", "udp-1024.log"], False, "udp-{payload_bytes}.log"),
+        (["udp-2.log", "udp-8.log"], False, "udp-{label.number1}.log"),
+        (["udp-64k.log", "udp-128k.log"], False, "udp-{label.number1}k.log"),
+        (["size-64/udp-64.log", "size-64/udp-128.log", "size-32/udp-64.log"], False, "size-{payload_bytes}/udp-{label.number1}.log"),
+    ],
+)
+def test_a_number_beside_a_word_is_the_size_only_where_logs_state_it(paths: list[str], states: bool, pattern: str) -> None:
+    (found,) = suggest(paths, lambda path: frozenset({int(path.rpartition("-")[2].partition(".")[0])} if states else ()))
+
+    assert found.pattern == pattern
+
+
+@pytest.mark.parametrize(("stated", "pattern"), [("32", "m{payload_bytes}"), ("64", "m{label.number1}")])
+def test_the_sizes_of_logs_are_read_for_a_suggestion(tree: MakeTree, stated: str, pattern: str) -> None:
+    """The logs state 64 bytes, or what is written in its place."""
+    logs = {}
+    for size, in_log in (("32", stated), ("64", "64")):
+        for number, name in enumerate("xy"):
+            text = log_of("sub", number)
+            logs[f"m{size}_{name}.log"] = text.replace("Data Size: 64", f"Data Size: {in_log}").replace("Length:    64", f"Length:    {in_log}")
+
+    assert f"--map '{pattern}_{{label.name}}.log'" in import_logs(tree(logs), status=2)
+
+
 NAMES = st.text(alphabet="abp-_.019{}é ", min_size=1, max_size=12).filter(lambda name: not name.startswith("."))
 PATHS = st.lists(st.lists(NAMES, min_size=1, max_size=3).map("/".join), min_size=1, max_size=8, unique=True)
 

@@ -259,7 +259,7 @@ def test_a_series_without_a_rate_has_no_sentence_beside_one_that_has_one() -> No
 
     html = re.sub("<[^>]*>", "", str(throughput_summary(found, Links())))
 
-    assert "at the subscriber Goodput peaks" in html
+    assert "at the subscriber The payload received peaks" in html
     assert "at the publisher" not in html
 
 
@@ -413,7 +413,7 @@ def test_where_every_rate_lost_messages_the_table_of_systems_says_so_and_its_hea
     add_run(tmp_path, "lossy", LOSSY, rti("UDPv4", published=False))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4", "rti/udpv4"]]), Links("logs")))
 
-    assert '<th scope="col" class="tl-text">highest goodput, newest release, loss up to 1\u202f% where possible</th>' in table
+    assert '<th scope="col" class="tl-text">highest payload received, newest release, loss up to 1\u202f% where possible</th>' in table
     assert "32\u00a0B, more than 1\u202f% lost at every size" in table
 
 

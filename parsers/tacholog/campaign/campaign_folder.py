@@ -33,7 +33,7 @@ from tacholog.runs.questions import QUESTIONS_FILE, QuestionFile
 from tacholog.schema.records import Record
 
 
-def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | None = None) -> tuple[Path, Plan]:
+def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | None = None, *, shares_release: bool = False) -> tuple[Path, Plan]:
     """Plan a campaign and write its folder: ``plan.toml`` and this machine's host file.
 
     Args:
@@ -41,6 +41,7 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
         output: the folder of all campaigns; this one gets a new folder ``<name>-<time>`` in it.
         tools: files of programs, by the name that commands start with.
         release: the label under which the results will be compared.
+        shares_release: whether other campaigns of its tool are measured for this release too.
     """
     campaign = with_floor(read_campaign(path), tools)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
@@ -50,6 +51,7 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
     plan = make_plan(campaign, path.stem, runs, tools, release)
     folder, identity = make_campaign_folder(output, path.stem, plan.hosts, tools)
     plan = msgspec.structs.replace(plan, seed=seed, session=identity.session, host=identity.host, host_ids=identity.host_ids)
+    plan = msgspec.structs.replace(plan, shares_release=shares_release)
     write_plan(folder, plan)
     if campaign.questions:
         content = msgspec.to_builtins(QuestionFile(questions=campaign.questions))
@@ -236,11 +238,14 @@ def _log_failure(folder: Path, entry: LogFile, manifest: Manifest, run: PlannedR
 def copy_to_data(folder: Path, plan: Plan, data: Path, target: Path | None = None) -> Path:
     """Copy the runs and host files of a campaign into the data folder, for publication.
 
-    Runs go to ``data/<tool>/<release>/`` (or ``target``), host files to ``data/hosts/``.
+    Runs go to ``data/<tool>/<release>/`` (or ``target``), host files to ``data/hosts/``. If several campaigns share the release, the runs of each go
+    to ``data/<tool>/<release>/<campaign>/``.
 
     Raises:
         TachologError: the folder of that release exists already.
     """
+    if target is None and plan.shares_release:
+        target = release_folder(data, plan.tool, str(plan.release), plan.campaign)
     target = target or release_folder(data, plan.tool, plan.release or plan.campaign)
     for run in plan.runs:
         if (folder / run.folder / RUN_FILE).is_file():
@@ -257,14 +262,14 @@ def copy_hosts_to_data(folder: Path, data: Path) -> None:
             shutil.copy2(file, data / HOSTS_FOLDER)
 
 
-def release_folder(data: Path, tool: str, release: str) -> Path:
-    """Return the folder in the data folder for the runs of a release.
+def release_folder(data: Path, tool: str, release: str, campaign: str | None = None) -> Path:
+    """Return the folder in the data folder for the runs of a release; with ``campaign``, for the runs that this campaign gives to it.
 
     Raises:
         TachologError: the folder exists already, or the label cannot name one.
     """
     check_release_name(release)
-    target = data / tool / release
+    target = data / tool / release / (campaign or "")
     if target.exists():
         raise TachologError(f"{target} exists already: give the release another name, or remove the folder")
     return target

@@ -62,6 +62,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
         versions: the version of each program, by the same names, if the runs have processes.
         hosts: the hosts of the campaign, by their names.
         host_ids: the id of each of these hosts, which is the name of its host file.
+        shares_release: whether other campaigns of this tool were started with it, under the same release. Each then has a folder of its own there.
     """
 
     campaign: str
@@ -78,6 +79,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     hosts: dict[str, HostEntry] = {}
     host_ids: dict[str, str] = {}
     release: str | None = None
+    shares_release: bool = False
     notes: tuple[str, ...] = ()
     limits: Limits | None = None
     runs: tuple[PlannedRun, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from tacholog.runs.importing.grouping import ImportedRun, by_variant
 from tacholog.runs.importing.plan import ImportPlan, run_folder
 from tacholog.runs.importing.rules import read_rules
 from tacholog.runs.importing.suggestion import Suggestion, suggest
-from tacholog.runs.importing.survey import NOT_LOGS, KindOfRecord, is_log, list_files
+from tacholog.runs.importing.survey import NOT_LOGS, KindOfRecord, is_log, list_files, survey
 from tacholog.runs.moments import has_zone
 from tacholog.schema.conditions import CONDITIONS, Conditions
 from tacholog.view.refusals import title_of
@@ -33,6 +33,7 @@ _NAMED = 3  # paths for each reason, without --verbose
 _VARIANTS_SHOWN = 60
 _REASONS_SHOWN = 20
 _SIZES_SHOWN = 4
+_LARGEST_READ = 4 << 20  # bytes of a log that is read for a suggestion
 _UNCHANGED = "nothing was changed: edit run.toml, or remove them and import again"
 _HEADS = ("runs", "repetitions", "new", "logs", "format", "measured")
 #: How to state a condition that a comparison needs, by the code that comparisons use.
@@ -73,7 +74,7 @@ def show_suggestion(folder: Path, data: Path | None, settings: Sequence[str] = (
     others = len(files) - len(logs)
     click.echo(f"{counted(len(logs), 'log')} of known formats, {counted(others, 'other file')}")
     click.echo("Nothing was imported: --map must say what the paths mean.")
-    suggestions = suggest(logs)[:_PATTERNS_SHOWN]
+    suggestions = suggest(logs, partial(_stated_sizes, folder))[:_PATTERNS_SHOWN]
     if not suggestions:
         click.echo("No pattern was found that fits their paths. Write one: tacholog import --help names the fields.")
         return
@@ -102,8 +103,19 @@ def import_command(folder: Path, logs: Sequence[str] | None = None) -> str | Non
     """
     if logs is None:
         logs = [path for path in list_files(folder).files if not path.endswith(NOT_LOGS) and is_log(folder, path)]
-    suggestions = suggest(logs)[:_PATTERNS_SHOWN]
+    suggestions = suggest(logs, partial(_stated_sizes, folder))[:_PATTERNS_SHOWN]
     return command(folder, None, suggestions) if suggestions else None
+
+
+def _stated_sizes(folder: Path, path: str) -> frozenset[int]:
+    """Return the payload sizes that a log states. A log that is so large that reading it would take long counts as one that states none."""
+    try:
+        if (folder / path).lstat().st_size > _LARGEST_READ:
+            return frozenset()
+        kinds = survey(folder, path).kinds
+    except (OSError, UnreadableInput):
+        return frozenset()
+    return frozenset(kind.record.payload_bytes for kind in kinds if kind.record.payload_bytes is not None)
 
 
 def command(folder: Path, data: Path | None, suggestions: Sequence[Suggestion], settings: Sequence[str] = (), ignore: Sequence[str] = ()) -> str:
@@ -295,7 +307,8 @@ def _show_undated(runs: Sequence[ImportedRun]) -> None:
     if undated:
         terminal.line(
             f"{counted(len(undated), 'repeated run')} state no start time, so tacholog diff will not call any change better or worse: "
-            'name it with {start_time} in the pattern, or write start_time = "2026-01-31T12:00:00Z" into the run.toml of each'
+            "name it with {start_time} in the pattern, take the dates of the files with --times-from-files, "
+            'or write start_time = "2026-01-31T12:00:00Z" into the run.toml of each'
         )
     elif any(run.manifest.session is None for run in repeated):
         count = sum(run.manifest.session is None for run in repeated)

@@ -17,6 +17,7 @@ Exit code 1: all runs were tried, but some failed, or their logs cannot be read,
 from __future__ import annotations
 
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -43,7 +44,11 @@ SOME_FAILED = 1
 @click.option("--output", default="build/runs", show_default=True, type=Folder(), help="The folder for campaigns.")
 @click.option("--plan", "--dry-run", "only_plan", is_flag=True, help="Print what would be run and what comparisons would lack, then stop.")
 @click.option("--resume", is_flag=True, help="Continue the newest unfinished campaign of that name. CAMPAIGN may also be the folder of a campaign.")
-@click.option("--release", metavar="LABEL", help="Label the runs with this release, and copy them to DATA/TOOL/LABEL when all are done.")
+@click.option(
+    "--release",
+    metavar="LABEL",
+    help="Label the runs with this release, and copy them to DATA/TOOL/LABEL when all are done (of several campaigns of one tool: to .../CAMPAIGN).",
+)
 @click.option("--data", default="data", show_default=True, type=Folder(), help="The data folder that --release copies to.")
 @click.option("--no-control", is_flag=True, help="Add no controls: short runs of perftest's floor, which show whether the host changed.")
 @click.option("--perftest", type=click.Path(path_type=Path), help="The perftest to run.  [default: the build in the checkout, else on the PATH]")
@@ -63,8 +68,7 @@ def bench(
         tools = floor_tools(tools, tools.get("perftest"))
     if not resume:
         _refuse_folders(campaigns)
-    if release:
-        _check_release(campaigns, data, release)
+    sharing = _check_release(campaigns, data, release) if release else frozenset()
     if only_plan:
         if resume:
             raise click.UsageError("--plan prints the plan of a new campaign; --resume continues one that has its plan")
@@ -72,7 +76,7 @@ def bench(
         return
     failures = 0
     for path in campaigns:
-        folder, plan = _started(path, output, tools) if resume else campaign.start(path, output, tools, release)
+        folder, plan = _started(path, output, tools) if resume else campaign.start(path, output, tools, release, shares_release=path in sharing)
         gaps = expected_gaps(plan).gaps
         if not resume:
             planned = campaign.read_campaign(path)
@@ -117,20 +121,25 @@ def _refuse_folders(paths: Sequence[Path]) -> None:
         raise TachologError(f"{path} is a folder: name the file of a campaign in it, such as {next(iter(sorted(path.glob('*.toml'))), 'mine.toml')}")
 
 
-def _check_release(paths: Sequence[Path], data: Path, release: str) -> None:
+def _check_release(paths: Sequence[Path], data: Path, release: str) -> frozenset[Path]:
     """Check that the runs of all campaigns can be copied to the data folder: now, and not after hours of measuring.
 
+    Returns:
+        The campaigns that share the folder of the release with another one, because they have the same tool.
+
     Raises:
-        TachologError: the folder of a release exists already, or two campaigns would be copied to one.
+        TachologError: the folder of a release exists already, or two campaigns of one tool have the same name.
     """
-    path_of: dict[Path, Path] = {}
+    paths_of: dict[Path, list[Path]] = defaultdict(list)
     for path in paths:
-        target = campaign.release_folder(data, campaign.read_campaign(path).tool, release)
-        if target in path_of:
+        paths_of[campaign.release_folder(data, campaign.read_campaign(path).tool, release)].append(path)
+    for target, members in paths_of.items():
+        names = Counter(path.stem for path in members)
+        if twice := [path for path in members if names[path.stem] > 1]:
             raise TachologError(
-                f"{path_of[target]} and {path} have the same tool, so both would be copied to {target}; nothing was run: run them one at a time"
+                f"{' and '.join(map(str, twice))} have the same name, so both would be copied to {target / twice[0].stem}; rename one"
             )
-        path_of[target] = path
+    return frozenset(path for members in paths_of.values() if len(members) > 1 for path in members)
 
 
 def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:

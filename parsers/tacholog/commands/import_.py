@@ -50,6 +50,11 @@ if TYPE_CHECKING:
 )
 @click.option("--ignore", metavar="GLOB", multiple=True, help="Leave files alone, as in '*.png' or 'old/*'. May be repeated.")
 @click.option("--link", is_flag=True, help="Make hard links instead of copies. To change such a log then changes the evidence.")
+@click.option(
+    "--times-from-files",
+    is_flag=True,
+    help="If nothing else states when a run began, take the time at which the file of its log was last changed. run.toml and the pages say so.",
+)
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
 @click.option("--verbose", is_flag=True, help="List every run with its logs, and every file that is left out.")
 def import_(
@@ -62,6 +67,7 @@ def import_(
     facts: str | None,
     ignore: tuple[str, ...],
     link: bool,
+    times_from_files: bool,
     dry_run: bool,
     verbose: bool,
 ) -> None:
@@ -79,7 +85,7 @@ def import_(
     rules = read_rules(maps, rules_file, settings, ignore)
     if facts is not None:
         rules = rules._replace(facts=SidecarFacts(folder, facts))
-    plan = plan_import(folder, data, rules, Progress())
+    plan = plan_import(folder, data, rules, Progress(), times_from_files=times_from_files)
     show_plan(plan, verbose=verbose, dry_run=dry_run)
     if rules.facts and (missing := sorted(rules.facts.missing)):
         terminal.line(f"{counted(len(missing), 'file')} of facts missing, so their logs have none: {missing[0]}{', ...' if missing[1:] else ''}")

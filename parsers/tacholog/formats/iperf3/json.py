@@ -39,6 +39,7 @@ from tacholog.formats.kit import (
 
 _STREAM = re.compile(r"intervals/\[\]/streams/\[\]|end/streams/\[\]/(?:sender|receiver|udp)")
 _SUM = re.compile(r"intervals/\[\]/sum(?:_bidir_reverse)?|end/sum(?:_sent|_received)?(?:_bidir_reverse)?")
+_RECEIVER = "end/streams/[]/receiver"
 _IS_SENT = {"end/sum_sent": True, "end/sum_received": False}
 _PROCESSORS = "end/cpu_utilization_percent"
 _ROLES = {"start/connecting_to": True, "start/accepted_connection": False}
@@ -117,7 +118,8 @@ class TestResults:
         is_paired = not self.waits_for_its_pair(path)
         self._paths.add(path)
         rule = self._rule(path, members, is_interval=is_interval)
-        cells = _cells(members, printed, of_one_side=rule is not BOTH, has_all_digits=not self._is_before(_ALL_DIGITS))
+        timing = _Timing(rule is not BOTH, has_all_digits=not self._is_before(_ALL_DIGITS), has_two_times=path == _RECEIVER)
+        cells = _cells(members, printed, timing)
         lacks = cells is None or self._lacks(cells, is_sent=rule is SENT, is_interval=is_interval)
         if cells is None or rule is None or lacks or not is_paired or self._is_of_the_other(path, members) or self._has_turned(members):
             return Broken("members of this result are missing, out of place, or contradict each other")
@@ -240,7 +242,23 @@ _REALS = {"rate": "bits_per_second", "seconds": "seconds", "jitter": "jitter_ms"
 _ROUNDED = ("rate", "seconds", "jitter")
 
 
-def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], *, of_one_side: bool, has_all_digits: bool) -> Cells | None:
+class _Timing(NamedTuple):
+    """How rate, bytes and times of a result belong together.
+
+    Attributes:
+        of_one_side: whether bytes and rate are of the same side. The rate of a row for both sides is over the time of the other side.
+        has_all_digits: whether rates and times have all their digits, instead of six.
+        has_two_times: whether its end is that of the receiver, and its seconds are those of the host that prints it, however far they differ.
+            So it is for the receiver of a TCP stream: ``iperf_print_results`` in ``iperf_api.c`` prints ``receiver_time`` as end, ``end_time`` as
+            seconds, and the rate over ``receiver_time``.
+    """
+
+    of_one_side: bool
+    has_all_digits: bool
+    has_two_times: bool
+
+
+def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], timing: _Timing) -> Cells | None:
     """Return the figures by the names of the rule's groups; ``None`` if one that every result has is missing, or the rate is not bytes over time."""
     counts, reals = (
         {group: value for group, name in names.items() if (value := read(members.get(name))) is not None}
@@ -252,7 +270,7 @@ def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], *, of
         return None
     if min(values["transfer"], values["rate"], values["seconds"]) < 0 or members.keys() & _DATAGRAMS not in (set(), {"packets"}, _DATAGRAMS):
         return None
-    lasted = _lasted(values, end - start, of_one_side=of_one_side, has_all_digits=has_all_digits)
+    lasted = _lasted(values, end - start, timing)
     if lasted is None:
         return None
     cells = {
@@ -261,7 +279,7 @@ def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], *, of
     values["seconds"] = lasted
     if "share" in values:
         values["share"] /= 100
-    if not has_all_digits:
+    if not timing.has_all_digits:
         rounded = ((group, members.get(_REALS[group])) for group in _ROUNDED)
         values |= {f"{group}_step": _last_digit(figure) for group, figure in rounded if isinstance(figure, float)}
     return Cells(values, {}, cells)
@@ -272,19 +290,19 @@ def _last_digit(value: float) -> float:
     return float(10 ** (floor(log10(abs(value))) - 5)) if value else 0.0
 
 
-def _lasted(values: Mapping[str, float], from_start_to_end: float, *, of_one_side: bool, has_all_digits: bool) -> float | None:
+def _lasted(values: Mapping[str, float], from_start_to_end: float, timing: _Timing) -> float | None:
     """Return the time that the rate of a result is over: the stated seconds, or end minus start; ``None`` if it is neither.
 
     Some versions print the other side's time beside a rate over their own.
     """
     bits, rate, seconds = 8 * values["transfer"], values["rate"], values["seconds"]
-    digits = 1e-6 if has_all_digits else 1.2e-5
-    allowed = bits * (digits if of_one_side else 0.05) + rate * 2e-6  # The rate of a row for both sides is over the time of the other side.
+    digits = 1e-6 if timing.has_all_digits else 1.2e-5
+    allowed = bits * (digits if timing.of_one_side else 0.05) + rate * 2e-6
     fits = [abs(rate * time - bits) <= allowed for time in (seconds, from_start_to_end)]
     near = abs(from_start_to_end - seconds) <= 0.05 * seconds + 0.01
     if fits[0] and (near or bits > 0):
         return seconds
-    return from_start_to_end if fits[1] and near else None
+    return from_start_to_end if fits[1] and (near or timing.has_two_times) else None
 
 
 _TEST = "start/test_start"

@@ -121,7 +121,7 @@ def goodput_over_size(series: Sequence[Series]) -> Figure | None:
         else ""
     )
     traces = [trace for curve in real for trace in _traces(curve, "goodput", "mean", "bit_per_s", "solid")]
-    return _figure("Payload received per second", "Goodput", "bit_per_s", traces, note)
+    return _figure("Payload received per second", "Payload received", "bit_per_s", traces, note)
 
 
 def messages_over_size(series: Sequence[Series]) -> Figure | None:

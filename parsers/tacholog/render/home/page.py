@@ -174,7 +174,7 @@ def newest_results(view: View, everything: Sequence[SystemSeries], links: Links)
         _system_row(view, system, [member for member in members if not member.is_control] or members, links) for system, members in by_system.items()
     ]
     rows.sort(key=lambda row: row[0], reverse=True)
-    heads = ("system", "transport", "lowest latency", "highest goodput", "runs", "machine", "measured")
+    heads = ("system", "transport", "lowest latency", "highest payload received", "runs", "machine", "measured")
     table = plain_table("Newest results", heads, [cells for _, cells in rows[:_MOST_SYSTEMS]])
     left = len(rows) - _MOST_SYSTEMS
     more = tag("p", count_of(left), f" more system{'s' if left > 1 else ''}: see all systems and transports.", class_="tl-note") if left > 0 else ""

@@ -30,7 +30,7 @@ from tacholog.view.series import LOGICAL, Cell, Series
 from tacholog.view.side_by_side import COLUMNS, RATE, SIZES, SideBySideRow, at_size, of_session, session_of_several, side_by_side_rows, sizes_of
 from tacholog.view.views import View
 
-_WORDS = ("Median latency", "Mean latency", "Goodput")  # of `RANKED_BY`
+_WORDS = ("Median latency", "Mean latency", "Payload received")  # of `RANKED_BY`
 _MOST_SERIES = 12  # side by side
 _MOST_COLUMNS = 8  # if there are more columns, each series has only one
 _RATES = (("goodput", "mean"), ("message_rate", "mean"))

@@ -134,7 +134,7 @@ def _peak(series: Series, links: Links) -> Html:
     nothing = [": nothing arrived"] if not lossless and candidates[payload].value == 0 else None
     limit = join([] if len(lossless) == len(cells) else some if lossless else nothing or all_)
     peak = candidates[payload]
-    return join(["Goodput peaks at ", _number_at(peak, payload, "bit_per_s", links), limit, _runs(series, [peak], links), ". "])
+    return join(["The payload received peaks at ", _number_at(peak, payload, "bit_per_s", links), limit, _runs(series, [peak], links), ". "])
 
 
 def _loss(series: Series, links: Links) -> Html:

@@ -32,15 +32,21 @@ from tacholog.slugs import slug
 
 _SHORT = {"publisher": "pub", "subscriber": "sub"}
 _DAY = len("2026-01-31")
+#: What a run whose start time is that of a file says of it.
+FILE_TIME_NOTE = "start_time is when the file of the log was last changed: about the end of the run, if nobody copied or edited the file since."
 _UNCLEAR = "logs with the same fields, so that it is not clear which of them are one run; a field such as {session} or {label.NAME} tells them apart"
 
 
 class ImportedLog(NamedTuple):
-    """A log to import: its path, the fields that the user states, and its content."""
+    """A log to import: its path, the fields that the user states, and its content.
+
+    ``file_time``: when its file was last changed, if the user asked for that and neither the log nor the user states a start time.
+    """
 
     path: str
     fields: LogFields
     survey: LogSurvey
+    file_time: str | None = None
 
     @property
     def identity(self) -> tuple[str | None, str | None]:
@@ -186,8 +192,8 @@ def _ordered(parts: Sequence[Sequence[ImportedLog]]) -> tuple[Sequence[Sequence[
 
 
 def _start_of(log: ImportedLog) -> str | None:
-    """Return the start time in a log, or else the one that the user states for it."""
-    return log.survey.facts.start_time or log.fields.values.get(START)
+    """Return the start time in a log, or else the one that the user states for it, or else the time of its file."""
+    return log.survey.facts.start_time or log.fields.values.get(START) or log.file_time
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -208,9 +214,18 @@ def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number
     fields["host"] = values.get("host") or (next(iter(hosts)) if len(hosts) == 1 else None)
     names = log_names([(log.path, _distinction(log)) for log in logs])
     entries = tuple(_entry(log, name, several) for log, name in zip(logs, names, strict=True))
+    if START not in fields and (file_time := _file_time(logs)):
+        fields |= {START: file_time, "notes": (FILE_TIME_NOTE,)}
     manifest = Manifest(**{**fields, REPETITION: number}, logs=entries)
     folder = variant_folder(values, of_path, manifest.tool or manifest.system)
     return ImportedRun(folder, number, is_counted, key, manifest, tuple(logs), hosts if fields["host"] else {}, overruled)
+
+
+def _file_time(logs: Sequence[ImportedLog]) -> str | None:
+    """Return the earliest time of the files of a run; ``None`` if the user did not ask for it, or a log states when the run began."""
+    if any(log.survey.facts.start_time for log in logs):
+        return None
+    return min(filter(None, (log.file_time for log in logs)), default=None)
 
 
 def _without_overruled(logs: Sequence[ImportedLog]) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from tacholog.errors import UnreadableInput
 from tacholog.runs.conditions import Contradiction, contradictions, stated_conditions
 from tacholog.runs.importing.fields import OF_LOG
 from tacholog.runs.importing.grouping import ImportedLog, ImportedRun, by_variant, group, repetition_folder, with_hash
+from tacholog.runs.importing.patterns import START
 from tacholog.runs.importing.rules import LogFields, Rules
 from tacholog.runs.importing.survey import NOT_LOGS, LogSurvey, Problem, digest, is_log, list_files, survey
 from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
@@ -246,7 +248,9 @@ class ImportPlan(NamedTuple):
         return not (self.refused or self.unmatched or self.decisions.problems)
 
 
-def plan_import(root: Path, data: Path | None, rules: Rules, progress: Callable[[str, int], object] | None = None) -> ImportPlan:
+def plan_import(
+    root: Path, data: Path | None, rules: Rules, progress: Callable[[str, int], object] | None = None, *, times_from_files: bool = False
+) -> ImportPlan:
     """Read the logs of a folder, and decide what happens to each.
 
     Args:
@@ -254,6 +258,7 @@ def plan_import(root: Path, data: Path | None, rules: Rules, progress: Callable[
         data: the data folder; it need not exist. ``None``: plan the import into an empty one.
         rules: the user's patterns and fields.
         progress: is called with the path of a log and the number of bytes just read.
+        times_from_files: whether the time of a log's file is the start time of its run, if nothing else states it.
     """
     listed = list_files(root, data)
     refused = [problem for problem in listed.problems if not rules.is_ignored(problem.path)]
@@ -272,7 +277,7 @@ def plan_import(root: Path, data: Path | None, rules: Rules, progress: Callable[
             refused.append(Problem(path, fields))
         else:
             _add_log(root, path, fields, logs, refused, progress)
-    grouped = group(logs)
+    grouped = group([log._replace(file_time=_file_time(root, log)) for log in logs] if times_from_files else logs)
     decisions = decide(grouped.runs, existing_runs(data))
     refused += grouped.problems
     used = {name for log in logs for name in log.fields.of_defaults}
@@ -293,6 +298,13 @@ def _add_log(
         refused.append(Problem(path, f"{error}{hint}"))
         return
     logs.append(ImportedLog(path, fields, content))
+
+
+def _file_time(root: Path, log: ImportedLog) -> str | None:
+    """Return when the file of a log was last changed; ``None`` if the user states when its run began."""
+    if START in log.fields.values:
+        return None
+    return f"{datetime.fromtimestamp((root / log.path).lstat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _contradictions(run: ImportedRun) -> Iterator[LogContradiction]:

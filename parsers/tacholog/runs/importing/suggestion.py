@@ -1,21 +1,23 @@
-"""Suggest patterns for the logs of a folder, from their paths alone.
+"""Suggest patterns for the logs of a folder, from their paths, and from the sizes that some of the logs state.
 
 The common part of the names of all folders or files of one depth stays as it is. What differs between the same separators in all names is taken
 apart there, as in ``Array1k@30_54bw_20loss``. Words for roles become ``{role}``. Days become ``{start_time}``: as a label, each day would be a row
 of its own. Numbers that differ become ``{repetition}``, ``{participant}``, ``{payload_bytes}`` or another condition, by the words next to them, and
 ``{repetition}`` also if they count from 1 without gaps. The ending of a compressed log is ignored: a pattern fits it with and without. Other numbers
-become labels that are called like the word beside them (``{label.bw}bw``), and other text becomes labels that the user should name.
+become labels that are called like the word beside them (``{label.bw}bw``), and other text becomes labels that the user should name. Last, a number
+becomes ``{payload_bytes}`` if it is the size that the logs state, or a power of two such as 64 and 1024 in all names that no log contradicts.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise, takewhile
 from typing import Literal, NamedTuple
 
 from tacholog.errors import UnreadableInput
+from tacholog.runs.importing.fields import LABEL
 from tacholog.runs.importing.patterns import START, UNIT, Disagreement, read_pattern, uncompressed
 from tacholog.runs.moments import is_moment
 
@@ -46,6 +48,9 @@ _SEPARATORS = ("_@-+,= ", "_@", "_")  # where names are taken apart; the first o
 _SHORTEST_WORD = 2
 _UNNAMED = re.compile(r"label\.(?:name|folder[0-9]+|number[0-9]+)(?:_[0-9]+)?")
 _LONGEST_PATH = 4096
+_SMALLEST_SIZE = 16  # smaller powers of two are numbers of streams, threads and the like
+_LOGS_READ = 8
+StatedSizes = Callable[[str], frozenset[int]]  # the sizes that the log at a path states
 
 Kind = Literal["role", "day", "version", "number", "word", "other"]
 
@@ -76,17 +81,26 @@ class Suggestion(NamedTuple):
         return [name for name in self.fields if _UNNAMED.fullmatch(name)]
 
 
-def suggest(paths: Iterable[str]) -> list[Suggestion]:
-    """Return patterns for these paths, the pattern that fits the most of them first. A pattern that fits none is left out."""
+def _states_none(_path: str) -> frozenset[int]:
+    return frozenset()
+
+
+def suggest(paths: Iterable[str], stated_sizes: StatedSizes = _states_none) -> list[Suggestion]:
+    """Return patterns for these paths, the pattern that fits the most of them first. A pattern that fits none is left out.
+
+    Args:
+        paths: the paths of the logs.
+        stated_sizes: reads the sizes that a log states. It is called for a few logs.
+    """
     alike: dict[tuple[int, str], list[str]] = defaultdict(list)
     for path in paths:
         name = uncompressed(path.rpartition("/")[2])
         alike[path.count("/"), name.rpartition(".")[2] if "." in name else ""].append(path)
-    suggestions = [_suggestion(members) for members in alike.values() if len(members[0]) <= _LONGEST_PATH]
+    suggestions = [_suggestion(members, stated_sizes) for members in alike.values() if len(members[0]) <= _LONGEST_PATH]
     return sorted((suggestion for suggestion in suggestions if suggestion.paths), key=lambda suggestion: (-len(suggestion.paths), suggestion.pattern))
 
 
-def _suggestion(paths: Sequence[str]) -> Suggestion:
+def _suggestion(paths: Sequence[str], stated_sizes: StatedSizes) -> Suggestion:
     """Return the pattern for paths of one depth and one ending."""
     columns = [*zip(*(_plain(path).split("/") for path in paths), strict=True)]
     drafts = _with_one_role([_draft([_pieces(name) for name in dict.fromkeys(names)]) for names in columns])
@@ -95,17 +109,42 @@ def _suggestion(paths: Sequence[str]) -> Suggestion:
         read_pattern(pattern, "")
     except UnreadableInput:  # Two fields have no text between them: then each name that differs becomes one field.
         pattern = "/".join(_as_one_field(names, depth, is_file=depth + 1 == len(columns)) for depth, names in enumerate(columns))
+    values_of = _values_of(pattern, paths)
+    if size := _size_field(pattern, values_of, stated_sizes):
+        pattern = pattern.replace(f"{{{size}}}", "{payload_bytes}")
+        values_of = _values_of(pattern, paths)
     fields: dict[str, list[str]] = defaultdict(list)
-    fitting = []
-    for path in paths:
-        values = read_pattern(pattern, "").match(path)
-        if values is None or isinstance(values, Disagreement):
-            continue
-        fitting.append(path)
+    for values in values_of.values():
         for name, value in values.items():
             if value not in fields[name]:
                 fields[name].append(value)
-    return Suggestion(pattern, tuple(fitting), dict(fields))
+    return Suggestion(pattern, tuple(values_of), dict(fields))
+
+
+def _values_of(pattern: str, paths: Iterable[str]) -> dict[str, Mapping[str, str]]:
+    """Return the fields of each path that a pattern fits."""
+    prepared = read_pattern(pattern, "")
+    matches = {path: prepared.match(path) for path in paths}
+    return {path: values for path, values in matches.items() if values is not None and not isinstance(values, Disagreement)}
+
+
+def _size_field(pattern: str, values_of: Mapping[str, Mapping[str, str]], stated_sizes: StatedSizes) -> str | None:
+    """Return the label that is the payload size in all paths; ``None`` if there is none, or the pattern has the size already."""
+    names = list(dict.fromkeys(name for values in values_of.values() for name in values))
+    for name in () if "payload_bytes" in names else names:
+        path_of = {values[name]: path for path, values in [*values_of.items()][::-1]}  # the first path of each number
+        numbers = [int(text) for text in path_of if text.isdecimal()]
+        behind = pattern.partition(f"{{{name}}}")[2]
+        if not name.startswith(LABEL) or len(numbers) < len(path_of) or UNIT.match(behind):
+            continue
+        checked = [(int(text), sizes) for text, path in [*path_of.items()][:_LOGS_READ] if (sizes := stated_sizes(path))]
+        if all(sizes == {number} for number, sizes in checked) and (checked or (_UNNAMED.fullmatch(name) and all(map(_is_usual_size, numbers)))):
+            return name
+    return None
+
+
+def _is_usual_size(number: int) -> bool:
+    return number >= _SMALLEST_SIZE and number.bit_count() == 1
 
 
 def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
