@@ -1,5 +1,5 @@
-// How adapters wait for libraries whose calls return at once: they try again and again, or sleep until the library's
-// socket says that something has come, or the one for a while and then the other.
+// How adapters wait for libraries with non-blocking calls. They repeat the call, or sleep until the socket of the
+// library is ready, or do the first for a while and then the second.
 #pragma once
 
 #include <poll.h>
@@ -11,8 +11,8 @@
 
 namespace tacholog {
 
-/// Tries until it succeeds or fails for good. Not yet done if it could not within `patience`. `sleep(time_ns)` sleeps
-/// until trying is worth it, and for no longer than this.
+/// Repeats the attempt until it succeeds or fails. Returns not_yet if it did not succeed within `patience`.
+/// `sleep(time_ns)` sleeps until a new attempt makes sense, for at most this time.
 template <typename Attempt, typename Sleep>
 Result<Done> try_for(Patience patience, Waiting waiting, Attempt&& attempt, Sleep&& sleep) {
     Result<Done> done = attempt();
@@ -26,7 +26,7 @@ Result<Done> try_for(Patience patience, Waiting waiting, Attempt&& attempt, Slee
     return done;
 }
 
-/// Sleeps until a descriptor has one of these events, or the time is over. Whether it has.
+/// Sleeps until a descriptor has one of these events. Returns false if it has none within the time.
 inline bool sleep_until_ready(int descriptor, int events, Nanoseconds longest_ns) {
     pollfd watched{descriptor, static_cast<short>(events), 0};
     const timespec time{longest_ns / nanoseconds_per_second, longest_ns % nanoseconds_per_second};

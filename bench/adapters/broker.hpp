@@ -1,5 +1,5 @@
-// What adapters with a broker share: the run starts the broker in the publisher's process, on a TCP port that nobody
-// uses, and both sides find it by the address that travels over the control channel.
+// The common part of adapters with a broker. The run starts the broker in the publisher's process, on a free TCP port.
+// Both sides get its address over the control channel.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@
 
 namespace tacholog {
 
-/// Where a broker listens, as the libraries of its clients want it.
+/// The address of a broker, in the form that client libraries need.
 struct BrokerAddress {
     std::string host;  ///< an IP address
     int port;
 };
 
-/// How one kind of broker is started.
+/// How to start a broker of one kind.
 struct BrokerKind {
-    std::string name;                            ///< of the program
-    std::string package;                         ///< of Debian, for those who lack it
-    std::vector<std::string> version_arguments;  ///< with which it prints its version
-    std::vector<std::string> arguments;          ///< those in front of the path of its configuration
+    std::string name;                            ///< the name of the program
+    std::string package;                         ///< the Debian package to install if it is missing
+    std::vector<std::string> version_arguments;  ///< the arguments that print its version
+    std::vector<std::string> arguments;          ///< the arguments before the path of its configuration file
     std::string (*configuration)(const RunPlan&, const BrokerAddress&);
 };
 
@@ -36,7 +36,8 @@ public:
         if (!plan.publishes) return std::unique_ptr<Companion>{};
         const auto program = find_program(kind.name, kind.package);
         if (!program) return program.error();
-        // Another program may take the port before the broker does: then the broker ends, and gets another one.
+        // Another program may take the port before the broker does. The broker then ends, and is started again with
+        // another port.
         constexpr int most_attempts = 5;
         for (int attempt = 1;; ++attempt) {
             auto started = start_once(kind, *program, plan);
@@ -96,10 +97,10 @@ inline Result<BrokerAddress> broker_of(const Topic& topic) {
     return BrokerAddress{host_of(endpoint->address), endpoint->address.port()};
 }
 
-/// The names that messages are published under: the channel's, or one for each instance of keyed data. The subscriber
-/// hears all of them together.
+/// The names that messages are published under: the name of the channel, or one name for each instance of keyed data.
+/// The subscriber receives all of them.
 struct BrokerNames {
-    /// `between` separates the parts of a name; `any` stands for any last part.
+    /// `between` separates the parts of a name, and `any` is the wildcard for the last part.
     BrokerNames(const Topic& topic, const std::string& between, const std::string& any)
         : heard(topic.instances ? topic.channel + between + any : topic.channel),
           left("left" + between + topic.channel) {
@@ -108,7 +109,7 @@ struct BrokerNames {
             each.push_back(topic.channel + between + std::to_string(instance));
     }
 
-    /// The name for a message, by its instance.
+    /// The name for a message, according to its instance.
     const std::string& of(std::span<const std::byte> message) const {
         const bool is_one = each.size() == 1 || message.size() < message_header_bytes;
         return is_one ? each.front() : each[instance_of(message) % each.size()];
@@ -116,7 +117,7 @@ struct BrokerNames {
 
     std::string heard;
     std::vector<std::string> each;
-    std::string left;  ///< where subscribers say that they leave
+    std::string left;  ///< where subscribers publish that they leave
 };
 
 }  // namespace tacholog

@@ -1,8 +1,9 @@
-# Middleware that comes as crates, from crates.io, by `cargo`. All that is fetched and built stays below TACHOLOG_CRATES_DIR, which builds may share:
-# it is built once, optimised and without sanitizers, whatever the rest is built with. (What cargo downloads is in its own cache, CARGO_HOME.)
+# Middleware that `cargo` fetches as crates from crates.io. Everything that is fetched and built stays below
+# TACHOLOG_CRATES_DIR, which several builds may share. It is built once, optimised and without sanitizers, independent
+# of the other settings. (What cargo downloads is in its own cache, CARGO_HOME.)
 set(tacholog_least_cargo 1.89)  # iceoryx2 needs it; Debian's is older
 
-# Sets `variable` to what has to be done before cargo can be used here; empty if it can be used.
+# Sets `variable` to what the user must do before cargo can be used here; empty if it can be used.
 function(tacholog_find_cargo variable)
   set(needed "install cargo ${tacholog_least_cargo} or newer (https://rustup.rs)")
   set(${variable} "" PARENT_SCOPE)
@@ -19,8 +20,8 @@ function(tacholog_find_cargo variable)
   set(TACHOLOG_CARGO ${TACHOLOG_CARGO} PARENT_SCOPE)
 endfunction()
 
-# Fetches what the Cargo.lock of this folder names, and sets `variable` as above. What cargo has already needs no network. Without one, the attempt
-# to reach crates.io ends after seconds.
+# Fetches the crates that the Cargo.lock of this folder names, and sets `variable` as above. Crates that cargo already
+# has need no network. Without a network, the attempt to reach crates.io ends after a few seconds.
 function(tacholog_fetch_crates folder variable)
   set(${variable} "" PARENT_SCOPE)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/Cargo.lock)
@@ -36,7 +37,7 @@ function(tacholog_fetch_crates folder variable)
   endif()
 endfunction()
 
-# Sets `variable` to the folder with the source of a crate, which has been fetched.
+# Sets `variable` to the folder with the source of a crate that has been fetched.
 function(tacholog_crate_source folder crate variable)
   execute_process(COMMAND ${TACHOLOG_CARGO} metadata --locked --offline --quiet --format-version 1 --manifest-path ${folder}/Cargo.toml
     OUTPUT_VARIABLE metadata TIMEOUT 60 COMMAND_ERROR_IS_FATAL ANY)

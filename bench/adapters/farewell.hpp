@@ -1,4 +1,4 @@
-// For libraries that take their leave when the process ends, and wait or crash there if somebody has died.
+// For libraries whose shutdown at process exit blocks or crashes if a peer has died.
 #pragma once
 
 #include <unistd.h>
@@ -8,8 +8,8 @@
 
 namespace tacholog {
 
-/// From now on this process ends without the destructors of static objects, those of libraries among them. `before` is
-/// called first, if there is one; the first caller's stays.
+/// From now on, this process exits without running the destructors of static objects, including those of libraries. If
+/// `before` is given, it is called first. Only the first call's `before` is used.
 inline void end_without_farewell(void (*before)() = nullptr) {
     static void (*first)() = before;
     static const int registered = ::on_exit(

@@ -1,4 +1,5 @@
-// A number of a channel's name, where the library has a number for it, or no room for the name.
+// A number computed from a channel's name, for libraries that identify channels by a number or have no room for the
+// name.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,7 @@
 
 namespace tacholog {
 
-/// FNV-1a: both sides, which may be different machines, must get the same number.
+/// FNV-1a. Both sides, which may be different machines, must get the same number.
 inline std::uint64_t name_hash(std::string_view name) {
     std::uint64_t value = 14695981039346656037U;
     for (const char letter : name) {

@@ -1,1 +1,1 @@
-// An archive needs a source, also where no adapter can be built.
+// A CMake library needs a source file, even if no adapter can be built.

@@ -1,5 +1,6 @@
-// What adapters over iceoryx share: RouDi, the daemon that owns its shared memory. The run starts one and ends it,
-// unless the user has started one: a host can have one alone. A second run waits for its turn.
+// The common part of adapters over iceoryx: RouDi, the daemon that owns its shared memory. The run starts and ends
+// RouDi, unless the user has started one, because there can be only one per host. A second run waits until the first
+// one has ended.
 #pragma once
 
 #include <fcntl.h>
@@ -30,29 +31,31 @@
 
 namespace tacholog {
 
-/// How many messages of this size wait in a queue of `wanted`: of large ones as many as fit into 8 MiB, at least 4.
+/// The queue length for messages of this size. It is `wanted`, but for large messages only as many as fit into 8 MiB,
+/// and at least 4.
 inline std::size_t queue_of(std::size_t message_bytes, std::size_t wanted) {
     constexpr std::size_t most_queued_bytes = std::size_t{8} * 1024 * 1024;
     constexpr std::size_t least_queued = 4;
     return std::min(wanted, std::max(least_queued, most_queued_bytes / message_bytes));
 }
 
-/// A running RouDi. A process that has the library in it (tests do; in a run, each size has a process of its own) keeps
-/// it to its own end: the library cannot join another.
+/// A running RouDi. A process that uses the library keeps RouDi until the process exits, because the library cannot
+/// connect to another RouDi. This matters only in tests: in a run, each size has its own process.
 class RouDi final : public Companion {
 public:
     struct Needs {
-        bool watches = false;            ///< whether it looks for processes that have died; see below
-        std::size_t queued = 256;        ///< the longest queue that a subscriber asks for
-        std::size_t overhead_bytes = 0;  ///< what the library adds to a message
+        bool watches = false;            ///< whether RouDi must detect processes that have died; see below
+        std::size_t queued = 256;        ///< the longest queue that a subscriber requests
+        std::size_t overhead_bytes = 0;  ///< the bytes that the library adds to a message
     };
 
-    /// One for a run; none if the user's own runs already, and none for a side that only subscribes.
+    /// Starts one RouDi for a run. Returns a null pointer if the user's RouDi is running, or if this side only
+    /// subscribes.
     static Result<std::unique_ptr<Companion>> start(const RunPlan& plan, const Needs& needs) {
         if (!plan.publishes) return std::unique_ptr<Companion>{};
         const auto path = find_program("iox-roudi", "iceoryx");
         if (!path) return path.error();
-        // Tests have the companions of several transports in one process.
+        // In tests, several transports may start their companions in one process.
         if (Running::here > 0) return std::unique_ptr<Companion>{};
         auto turn = our_turn();
         if (!turn) return turn.error();
@@ -60,15 +63,17 @@ public:
         if (!folder) return folder.error();
         const auto file = folder->write("roudi.toml", pools(plan, needs));
         if (!file) return file.error();
-        // Its watch takes a process that got no CPU for 1.5 s for dead; only a publisher that waits needs it.
+        // The monitoring of RouDi considers a process dead if it got no CPU time for 1.5 s. Only a publisher that waits
+        // needs monitoring.
         const std::string watch = needs.watches ? "on" : "off";
-        constexpr Patience to_clear_its_memory{30'000};  // half a gigabyte for messages of some MiB
+        constexpr Patience to_clear_its_memory{30'000};  // it takes long for half a gigabyte, for messages of some MiB
         const HelperProgram::Order order{.words = {*path, "--config-file", *file, "--monitoring-mode", watch},
                                          .patience = to_clear_its_memory};
         const auto is_ready = [](const HelperProgram& program) {
             return program.output().find("RouDi is ready for clients") != std::string::npos;
         };
-        // It is our turn: one that still runs is of a run that was killed, and about to die, or it is the user's.
+        // We hold the lock. If a RouDi is still running, it belongs to a run that was killed and will end soon, or it
+        // belongs to the user.
         constexpr Patience until_it_has_died{1000};
         for (const Deadline deadline{until_it_has_died};; sleep_until(now_ns() + nap_ns)) {
             if (is_running()) {
@@ -83,7 +88,7 @@ public:
         }
     }
 
-    /// Whether somebody listens where RouDi does. Without it, the library would wait for ever.
+    /// Whether a process listens on RouDi's socket. Without this check, the library would wait for ever.
     static bool is_running() {
         const Fd socket{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
         sockaddr_un address{};
@@ -92,8 +97,8 @@ public:
         return socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
     }
 
-    /// To be called when the library has joined: at the end of the process it takes its leave of RouDi, and tries for
-    /// ever if that has died or dies then. So the process ends without.
+    /// Must be called after the library has connected. At process exit, the library would say goodbye to RouDi, and
+    /// would retry for ever if RouDi has died or dies at that time. Therefore the process exits without this step.
     static void end_without_farewell() {
         tacholog::end_without_farewell([] {
             silence();
@@ -107,9 +112,9 @@ public:
         if (!Kept::is_over) kept() = std::move(running_);
     }
 
-    std::string address() const override { return "roudi"; }  // there is one to a host
+    std::string address() const override { return "roudi"; }  // there is only one per host
     Facts facts() const override {
-        // "RouDi version: 2.0.3"
+        // The output looks like "RouDi version: 2.0.3".
         const std::string version = first_line_of({running_->program().words().front(), "--version"});
         return {{"name", "iox-roudi"},
                 {"version", version.substr(version.find_last_of(' ') + 1)},
@@ -126,8 +131,8 @@ public:
 private:
     static constexpr Nanoseconds nap_ns = 50'000'000;
 
-    /// To be called right before the end of the process. A thread of the library lives until then; when it finds RouDi
-    /// gone, it would say so on the user's terminal.
+    /// Must be called directly before the process exits. A thread of the library is still running then, and would print
+    /// a message on the user's terminal when it notices that RouDi has ended.
     static void silence() noexcept {
         if (const Fd nowhere{::open("/dev/null", O_WRONLY | O_CLOEXEC)}) ::dup2(nowhere.get(), STDERR_FILENO);
     }
@@ -140,8 +145,9 @@ private:
         }
         Running(const Running&) = delete;
         Running& operator=(const Running&) = delete;
-        /// Asked to end, RouDi sends SIGTERM to all processes that it knows, and aborts where one has gone already
-        /// (2.0.3 with assertions, as Debian builds it). So it is killed, and its memory removed in its place.
+        /// If RouDi is asked to end, it sends SIGTERM to all processes that it knows, and aborts if one of them has
+        /// already ended (2.0.3 with assertions, as built by Debian). Therefore it is killed, and its memory is removed
+        /// here.
         ~Running() {
             --here;
             ::shm_unlink("/iceoryx_mgmt");
@@ -156,7 +162,7 @@ private:
         inline static int here = 0;
 
     private:
-        Fd turn_;  ///< given back last: until then no other run starts a RouDi
+        Fd turn_;  ///< released last: until then, no other run starts a RouDi
         PrivateFolder folder_;
         std::unique_ptr<HelperProgram> program_;
     };
@@ -173,13 +179,14 @@ private:
 
     explicit RouDi(std::unique_ptr<Running> running) : running_(std::move(running)) { kept(); }
 
-    /// A lock that runs of all users share, in the folder where RouDi has its own. That one does not help: it cannot
-    /// be told from outside whether the RouDi that holds it is about to end with its run.
+    /// A lock that the runs of all users share, in the folder where RouDi has its own lock. RouDi's lock is not enough,
+    /// because it does not tell whether its RouDi is about to end with its run.
     static Result<Fd> our_turn() {
         const std::string path = "/tmp/tacholog-roudi.lock";
         constexpr Patience longest_run{60'000};
         constexpr int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-        // Another user's file must not be opened with O_CREAT in /tmp (protected_regular).
+        // In /tmp, opening a file of another user with O_CREAT fails (protected_regular), so this is tried without it
+        // first.
         Fd lock{::open(path.c_str(), flags)};
         if (!lock) lock = Fd{::open(path.c_str(), flags | O_CREAT, 0644)};
         if (!lock) return os_error("open " + path);
@@ -192,8 +199,9 @@ private:
         return lock;
     }
 
-    /// Its pools: sizes as those of RouDi's example up to the largest that the run needs, as many chunks of each as
-    /// queues of a few topics take, and those that publisher and subscriber hold.
+    /// The configuration of RouDi's memory pools. The sizes are those of RouDi's example, up to the largest size of the
+    /// run. Each pool has enough chunks for the queues of a few topics, and for the chunks that publisher and
+    /// subscriber hold.
     static std::string pools(const RunPlan& plan, const Needs& needs) {
         constexpr std::array<std::size_t, 7> ladder{128, 1024, 16'384, 131'072, 524'288, 1'048'576, 4'194'304};
         constexpr std::size_t topics = 4;

@@ -1,5 +1,5 @@
-// What adapters share whatever their library is: how a side is made, endpoints that are the name of a channel, and the
-// facts that name the library.
+// The common part of all adapters: how a side is created, endpoints that consist of a channel's name, and the facts
+// that name the library.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace tacholog {
 
-/// The library as facts of the log.
+/// The name and version of the library, as facts for the log.
 inline Facts facts_of_library(std::string name, std::string version) {
     Facts facts;
     add_fact(facts, library_key, std::move(name));
@@ -23,7 +23,7 @@ inline std::string version_text(int major, int minor, int patch) {
     return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
 }
 
-/// Sides that meet by the name of the channel have it for an endpoint.
+/// Checks the endpoints of sides that connect by the name of the channel: each endpoint must be this name.
 inline Result<void> check_endpoints(const Topic& topic, std::span<const std::string> endpoints) {
     for (const std::string& endpoint : endpoints) {
         if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': not a topic of this run"};
@@ -31,7 +31,7 @@ inline Result<void> check_endpoints(const Topic& topic, std::span<const std::str
     return {};
 }
 
-/// A subscriber that has joined the others by the name of the channel.
+/// Creates a subscriber that connects by the name of the channel.
 template <typename Side>
 Result<std::unique_ptr<Subscriber>> joined_subscriber(const Topic& topic) {
     auto subscriber = std::make_unique<Side>(topic);
@@ -39,7 +39,7 @@ Result<std::unique_ptr<Subscriber>> joined_subscriber(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-/// A publisher that has.
+/// Creates a publisher that connects by the name of the channel.
 template <typename Side>
 Result<std::unique_ptr<Publisher>> joined_publisher(const Topic& topic, const Endpoints& endpoints) {
     if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();

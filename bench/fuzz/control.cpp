@@ -1,5 +1,5 @@
-// Frames of the control channel: however the bytes come in pieces, the same frames come out, and none is above its
-// bounds.
+// Frames of the control channel. The decoded frames must not depend on how the bytes are split, and no frame may exceed
+// its limits.
 #include "control/control.hpp"
 
 #include "fuzz/input.hpp"

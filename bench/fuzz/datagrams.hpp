@@ -1,5 +1,4 @@
-// Two ends of a local socket that keeps the bounds of datagrams: what stands in for UDP, so that nothing leaves the
-// process.
+// Two ends of a local socket that preserves datagram boundaries. It replaces UDP, so that nothing leaves the process.
 #pragma once
 
 #include <sys/socket.h>
@@ -20,7 +19,7 @@ inline std::pair<Fd, Fd> datagram_sockets() {
     return {Fd{ends[0]}, Fd{ends[1]}};
 }
 
-/// Reads and forgets what has come, so that the other end can go on.
+/// Reads and discards everything that has arrived, so that the other end can continue.
 inline void drain(const Fd& socket) {
     std::array<std::byte, 2048> bytes{};
     while (::recv(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT) >= 0) {

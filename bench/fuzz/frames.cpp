@@ -1,5 +1,5 @@
-// What frames of the control channel say, given to those that use it: whatever a peer sends, a side has numbers that
-// fit each other, or an error.
+// The contents of control channel frames, passed to the code that uses them. Whatever a peer sends, the result must be
+// consistent numbers or an error.
 #include "control/frames.hpp"
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace tacholog;
 
-/// A histogram that a peer sent is used as one of our own.
+/// Uses the histogram of a peer in the same way as one of our own.
 void use(const Histogram& histogram) {
     Histogram total;
     total.record(7);
@@ -94,7 +94,7 @@ void use(const Frame& frame, HistogramReader& reader) {
     }
 }
 
-/// Whatever is shown of it is on one line, and shown again it is the same but for the backslashes.
+/// The displayed form of any text must be one line without control characters.
 void show(const std::string& text) {
     for (const char letter : shown(text)) {
         const auto byte = static_cast<unsigned char>(letter);

@@ -1,4 +1,4 @@
-// What a fuzzer gives, read piece by piece: once it is used up, everything else is zero.
+// The input from the fuzzer, read piece by piece. When it is used up, all further values are zero.
 #pragma once
 
 #include <algorithm>
@@ -26,26 +26,26 @@ public:
         return value;
     }
 
-    /// At most so many.
+    /// Takes at most this many bytes.
     std::span<const std::byte> take_bytes(std::size_t most) {
         const auto bytes = rest_.first(std::min(most, rest_.size()));
         rest_ = rest_.subspan(bytes.size());
         return bytes;
     }
 
-    /// A few bytes, as many as the first of them says.
+    /// Takes some bytes; the first byte of the input tells how many.
     std::span<const std::byte> take_some() { return take_bytes(take<std::uint8_t>()); }
 
 private:
     std::span<const std::byte> rest_;
 };
 
-/// Ends the fuzzer with a finding.
+/// Aborts if the condition is false, which the fuzzer reports as a finding.
 inline void require(bool holds) {
     if (!holds) std::abort();
 }
 
-/// Reads every byte, so that the address sanitizer sees each of them.
+/// Reads every byte, so that the address sanitizer checks each of them.
 inline void touch(std::span<const std::byte> bytes) {
     unsigned sum = 0;
     for (const std::byte byte : bytes) sum += std::to_integer<unsigned>(byte);

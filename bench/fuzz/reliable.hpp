@@ -1,4 +1,4 @@
-// One stream of reliable UDP, and its two ends: the side under test has one, the fuzzer speaks at the other.
+// A stream of reliable UDP with two ends: the code under test uses one end, and the fuzzer sends on the other.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline Topic topic() {
     return {"fuzz", max_bytes, ""};
 }
 
-/// Says the first `bytes` of something.
+/// Sends the first `bytes` of a value.
 template <typename Said>
 void say(const Fd& socket, const Said& said, std::size_t bytes = sizeof(Said)) {
     ::send(socket.get(), &said, bytes, MSG_DONTWAIT);

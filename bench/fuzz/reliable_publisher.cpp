@@ -1,5 +1,5 @@
-// What a subscriber of reliable UDP (udp-reliable, udp-wan) may answer to a publisher: acknowledgements of what was
-// never sent, ranges without end, windows of any size. The publisher neither reads beyond its memory nor hangs.
+// Arbitrary answers of a subscriber to a publisher of reliable UDP (udp-reliable, udp-wan): acknowledgements of packets
+// that were never sent, ranges without end, windows of any size. The publisher must not read beyond its memory or hang.
 #include "transports/reliable_publisher.hpp"
 
 #include "fuzz/reliable.hpp"
@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             say(subscriber, answer_of(input), input.take<std::uint8_t>());
             fuzz::drain(subscriber);
         }
-        reliable::Answer last{};  // or the publisher waits for a subscriber that answers no more
+        reliable::Answer last{};  // otherwise the publisher waits for a subscriber that no longer answers
         last.stream = fuzz::stream;
         last.kind = Kind::left;
         say(subscriber, last, 0);

@@ -1,5 +1,5 @@
-// What a publisher of reliable UDP (udp-reliable, udp-wan) may say to a subscriber: packets in any order and of any
-// lengths, heartbeats, last words. A message that comes out is no longer than agreed.
+// Arbitrary datagrams of a publisher to a subscriber of reliable UDP (udp-reliable, udp-wan): packets in any order and
+// of any length, heartbeats, leaving packets. No received message may be longer than agreed.
 #include "transports/reliable_subscriber.hpp"
 
 #include "fuzz/reliable.hpp"
@@ -20,7 +20,8 @@ struct Compact {
     std::uint8_t piece_bytes;
 };
 
-/// Either all bytes as they are, or the fields in few bytes each, and numbers that are far from any expected.
+/// The header is either a raw copy of the input, or has small values in its fields. Large sequence numbers may be set
+/// in addition.
 PacketHeader header_of(fuzz::Input& input) {
     const auto from = input.take<Compact>();
     PacketHeader header{};
@@ -40,7 +41,7 @@ PacketHeader header_of(fuzz::Input& input) {
     return header;
 }
 
-/// As many bytes as the header promises, or as many as the input says.
+/// Returns the payload size that the header states, or the size that the input wants.
 std::size_t payload_bytes(const PacketHeader& header, std::uint8_t wish) {
     if (wish > 0) return wish % 64;
     const std::uint64_t offset = std::uint64_t{header.fragment} * header.piece_bytes;

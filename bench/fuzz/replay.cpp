@@ -1,5 +1,5 @@
-// Gives each decoder of what others send the inputs that once found a fault (seeds/NAME/), and a few hundred that are
-// always the same: for builds with a sanitizer, and without libFuzzer.
+// Runs each fuzz target with the inputs that once found a fault (seeds/NAME/), and with some hundred random inputs that
+// are always the same. This is for builds with a sanitizer but without libFuzzer.
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-// DECODERS is X(control) X(stream) ...: CMake gives each LLVMFuzzerTestOneInput a name of its own.
+// DECODERS is X(control) X(stream) ... because CMake gives each LLVMFuzzerTestOneInput its own name.
 #define X(name) extern "C" int replay_##name(const std::uint8_t*, std::size_t);
 DECODERS
 #undef X
@@ -25,7 +25,7 @@ void replay(const std::string& name, Decoder decode, const std::filesystem::path
     std::size_t kept = 0;
     std::error_code none;
     for (const auto& file : std::filesystem::directory_iterator{seeds / name, none}) {
-        std::cout << name << ": " << file.path().filename().string() << std::endl;  // the last line, if it crashes
+        std::cout << name << ": " << file.path().filename().string() << std::endl;  // the last line of a crash
         std::ifstream stream{file.path(), std::ios::binary};
         const std::vector<char> bytes{std::istreambuf_iterator<char>{stream}, {}};
         decode(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
@@ -35,7 +35,7 @@ void replay(const std::string& name, Decoder decode, const std::filesystem::path
     std::cout << name << ": " << kept << " kept inputs, " << random_inputs << " random ones" << std::endl;
     for (int count = 0; count < random_inputs; ++count) {
         std::vector<std::uint8_t> bytes(random() % longest_bytes);
-        // Small numbers are lengths and kinds that fit.
+        // Small numbers are more often valid as lengths and kinds.
         const unsigned range = count % 2 == 0 ? 256 : 8;
         for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random() % range);
         decode(bytes.data(), bytes.size());

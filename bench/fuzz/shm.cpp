@@ -1,5 +1,5 @@
-// Shared memory that the peer may fill with anything at any time: ring and pool are read, written and given back
-// without a step beyond the memory. And what may come over the local socket in place of the memory's descriptor.
+// Shared memory that the peer may overwrite with anything at any time: using the ring and the pool must never access
+// other memory. Another target tests arbitrary data on the local socket in place of the memory's descriptor.
 #include "fuzz/datagrams.hpp"
 #include "transports/chunk_pool.hpp"
 #include "transports/local_socket.hpp"
@@ -13,7 +13,7 @@ constexpr std::size_t stride = 128;
 constexpr std::size_t places = 4;
 constexpr std::size_t most_readers = 3;
 
-/// Exactly as much memory as is needed, so that the address sanitizer sees one byte more.
+/// Memory of exactly the required size, so that the address sanitizer detects an access to the next byte.
 class Memory {
 public:
     explicit Memory(std::size_t bytes)
@@ -26,7 +26,7 @@ public:
 
     std::byte* start() const { return start_; }
 
-    /// The peer writes where it likes.
+    /// Overwrites a random part, as a faulty peer could do.
     void scribble(fuzz::Input& input) const {
         const std::size_t at = input.take<std::uint16_t>() % bytes_;
         const auto bytes = input.take_bytes(std::min<std::size_t>(input.take<std::uint8_t>(), bytes_ - at));
@@ -38,7 +38,7 @@ private:
     std::size_t bytes_;
 };
 
-/// A reader at each place, of whom one reads at a time.
+/// A reader for each index. One of them reads at a time.
 template <typename Reader, typename Shared>
 class Readers {
 public:

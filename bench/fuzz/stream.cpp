@@ -1,5 +1,5 @@
-// Bytes that a connected peer may send over tcp or uds, in any pieces: the messages that come out are those that the
-// frames announce, in order, until the first frame that is none.
+// Arbitrary bytes from a connected peer over tcp or uds, in any pieces. The received messages must be those in the
+// frames, in order, until the first invalid frame.
 #include "transports/stream.hpp"
 
 #include <unistd.h>
@@ -14,7 +14,7 @@ using namespace tacholog;
 constexpr std::size_t max_bytes = 200;
 constexpr std::uint64_t token = 0;
 
-/// The messages that these bytes hold, by the plainest reading there is.
+/// Decodes the messages in these bytes in the simplest way, for comparison.
 std::vector<std::string> messages_in(const std::string& bytes) {
     std::vector<std::string> found;
     for (std::size_t at = 0; at + header_bytes <= bytes.size();) {
@@ -28,12 +28,13 @@ std::vector<std::string> messages_in(const std::string& bytes) {
     return found;
 }
 
-/// What comes out while there is anything. False once the subscriber has refused the stream.
+/// Receives all messages that are available. Returns false when the subscriber has rejected the stream.
 bool take_all(StreamSubscriber& subscriber, std::size_t& count, const std::vector<std::string>& sent) {
     while (true) {
         const auto sample = subscriber.take(Patience{0});
         if (!sample) {
-            // One that is too short for the rig is refused and given back; what follows it still comes.
+            // A message that is too short for the rig is rejected and released, and the next messages are still
+            // received.
             if (count >= sent.size() || sent[count].size() >= message_header_bytes) return false;
             ++count;
             continue;

@@ -1,5 +1,5 @@
-// Text that users and peers give: options, lists, tables of demands, endpoints. Whatever it is, it is read or refused,
-// and what was read can be written and read again.
+// Arbitrary text from users and peers: options, lists, tables of demands, endpoints. It must be parsed or rejected. If
+// it was parsed, writing it and parsing it again must give the same result.
 #include "cli/options.hpp"
 #include "fuzz/input.hpp"
 #include "machine/environment.hpp"
@@ -45,7 +45,7 @@ void read_endpoints(const std::string& text) {
 void read_options(const std::string& text) {
     std::vector<std::string> words{"perftest"};
     for (const auto word : split(text, ' ')) {
-        if (word.starts_with("--demands-")) return;  // would read whatever file is named
+        if (word.starts_with("--demands-")) return;  // this would read the named file
         words.emplace_back(word);
     }
     std::vector<char*> pointers;

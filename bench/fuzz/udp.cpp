@@ -1,5 +1,5 @@
-// Datagrams of best-effort UDP in any order, of any stream, with any lengths: a message that comes out is no longer
-// than agreed, and each of its fragments is the one that came for it.
+// Datagrams of best-effort UDP in any order, of any stream, and with any lengths. No received message may be longer
+// than agreed, and each of its fragments must be the one that was sent for it.
 #include "fuzz/input.hpp"
 #include "transports/udp_fragments.hpp"
 
@@ -10,7 +10,7 @@ using namespace tacholog;
 constexpr std::size_t max_bytes = 3 * max_fragment + 100;
 constexpr std::uint64_t stream = 1;
 
-/// A datagram in few bytes: the fuzzer cannot guess lengths of 64 KiB, but it can choose among those that fit.
+/// A short description of a datagram. The fuzzer cannot guess lengths of 64 KiB, but it can choose among valid ones.
 struct Datagram {
     std::uint8_t message;
     std::uint8_t fragment;
@@ -37,7 +37,7 @@ std::uint64_t mark(std::uint64_t message, std::size_t fragment, std::size_t tota
     return message << 48 | static_cast<std::uint64_t>(fragment) << 40 | total_bytes;
 }
 
-/// As the subscriber does: in one piece where there is room for the header, else in two.
+/// Receives as the subscriber does: into one buffer if there is room for the header, otherwise into two.
 void receive(Assembly& assembly, const FragmentHeader& header, std::uint64_t marked) {
     if (const auto whole = assembly.expected_datagram(); !whole.empty()) {
         std::memcpy(whole.data(), &header, sizeof header);

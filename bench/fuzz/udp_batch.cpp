@@ -1,5 +1,5 @@
-// What a receiver of batches finds in a buffer, with any length said of its datagrams: each of them is within the
-// buffer, and a message that comes out is no longer than agreed.
+// The received buffer of batched UDP, with any segment length. Each datagram must lie within the buffer, and no message
+// may be longer than agreed.
 #include "fuzz/input.hpp"
 #include "transports/udp_segments.hpp"
 
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::Input input{data, size};
     const auto segment_bytes = input.take<std::uint16_t>();
     const auto received = input.take_bytes(65536);
-    if (segment_bytes == 0) return 0;  // then the receiver takes all of it for one
+    if (segment_bytes == 0) return 0;  // the receiver then reads the buffer as one datagram
     Segments segments{received, segment_bytes};
     std::size_t taken = 0;
     while (!segments.empty()) {

@@ -1,4 +1,4 @@
-// Frames as they come off an interface: what one carries lies within it.
+// Arbitrary received frames: the payload must lie within the frame.
 #include "fuzz/input.hpp"
 #include "transports/xdp_frame.hpp"
 

@@ -1,5 +1,5 @@
-// A ring of slots as one would write it by hand for one writer and one reader: a turn, and the payload right behind it.
-// The payload is written there, or written elsewhere and copied there; the reader reads it where it lies.
+// A hand-written ring of slots for one writer and one reader. A slot has a turn and the payload directly after it. The
+// payload is written in place, or written elsewhere and copied. The reader reads it in place.
 #pragma once
 
 #include <algorithm>
@@ -28,13 +28,14 @@ public:
         return (sizeof(Turn) + bytes + cache_line - 1) / cache_line * cache_line * slots;
     }
 
-    /// So many that neither side waits for the other at small messages, and all stay in the second-level cache.
+    /// A number of slots that is large enough for small messages, so that neither side waits for the other, and small
+    /// enough for the second-level cache.
     static std::size_t slots_in_cache(std::size_t bytes) {
         constexpr std::size_t cached = std::size_t{512} * 1024;
         return std::bit_floor(std::clamp<std::size_t>(cached / memory_bytes(bytes, 1), 4, 1024));
     }
 
-    /// Writes every word of the next payload, and hands it over.
+    /// Writes every word of the next payload, and publishes it.
     void write() {
         std::byte* place = slot() + sizeof(Turn);
         fill(elsewhere_.empty() ? place : elsewhere_.data());
@@ -81,7 +82,7 @@ private:
     std::size_t stride_;
     std::vector<std::byte> elsewhere_;
     std::uint64_t turn_ = 0;
-    std::uint64_t released_ = 0;  // as last seen
+    std::uint64_t released_ = 0;  // as last read
 };
 
 }  // namespace tacholog::perf

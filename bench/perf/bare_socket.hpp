@@ -1,4 +1,4 @@
-// UDP and TCP over the loopback as one would use them by hand: one send and one receive a message.
+// Hand-written UDP and TCP over the loopback, with one send and one receive per message.
 #pragma once
 
 #include <netinet/tcp.h>
@@ -26,7 +26,7 @@ inline void insist(bool holds, const char* operation) {
 
 inline Fd bound_socket(int kind) {
     constexpr int wanted = 8 * 1024 * 1024;
-    constexpr std::string_view unpaced = "reno";  // as perf asks perftest for
+    constexpr std::string_view unpaced = "reno";  // `nox -s perf` gives perftest the same setting
     Fd socket{::socket(AF_INET, kind | SOCK_CLOEXEC, 0)};
     if (kind == SOCK_STREAM) ::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, unpaced.data(), unpaced.size());
     if (kind == SOCK_DGRAM) {
@@ -48,10 +48,10 @@ inline void send_at_once(const Fd& socket) {
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
-/// Whether the kernel joins small messages into full packets (Nagle's algorithm); of streams.
+/// Whether the kernel joins small messages of a stream into full packets (Nagle's algorithm).
 enum class Joined { no, yes };
 
-/// Two ends that hear each other alone.
+/// Two sockets that are connected to each other.
 inline std::pair<Fd, Fd> connected_sockets(int kind, Joined joined = Joined::no) {
     Fd near = bound_socket(kind);
     Fd far = bound_socket(kind);
@@ -102,12 +102,12 @@ private:
     std::vector<char> buffer_;
 };
 
-/// Datagrams that the kernel cuts from one send, and puts together for one receive, as far as it can.
+/// Datagrams that the kernel cuts from one send, and joins for one receive if possible.
 class SegmentedSockets {
 public:
     explicit SegmentedSockets(std::size_t bytes) : sockets_(connected_sockets(SOCK_DGRAM)), bytes_(bytes) {
         constexpr int yes = 1;
-        constexpr std::size_t most_together = 64;  // what every kernel with segmentation takes
+        constexpr std::size_t most_together = 64;  // every kernel with segmentation supports this number
         constexpr std::size_t most_bytes = 65507;
         const int segment = static_cast<int>(bytes);
         insist(::setsockopt(sockets_.first.get(), SOL_UDP, UDP_SEGMENT, &segment, sizeof segment) == 0, "UDP_SEGMENT");
@@ -118,7 +118,7 @@ public:
 
     void send() { ::send(sockets_.first.get(), together_.data(), together_.size(), 0); }
 
-    /// How many came.
+    /// Returns the number of received datagrams.
     std::size_t receive() {
         const auto count = ::recv(sockets_.second.get(), received_.data(), received_.size(), 0);
         return count > 0 ? static_cast<std::size_t>(count) / bytes_ : 0;

@@ -1,10 +1,11 @@
-// How fast the machine itself is, for `nox -s perf`: bare loops between two processes, each on a core of its own,
-// without perftest. What perftest measures is compared with these in the same run; the absolute figures say little.
+// Measures the speed of the machine itself, for `nox -s perf`: simple loops between two processes, each on its own
+// core, without perftest. The results of perftest are compared with these in the same run, because absolute figures
+// depend on the machine.
 //
 //   floor SECONDS [NAME[:BYTES]...]    prints a line for each measured value: NAME BYTES VALUE
 //
-// Latencies are half of a round trip's median (of its 99th percentile, if the name says so), in nanoseconds; rates are
-// messages received a second.
+// A latency is half of the median round-trip time in nanoseconds, or half of its 99th percentile if the name says so. A
+// rate is the number of received messages per second.
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,7 +34,7 @@ namespace {
 using namespace tacholog;
 using namespace tacholog::perf;
 
-/// L: one cache line each way, handed over by spinning.
+/// L: one cache line in each direction; both sides spin.
 double cache_line_hand_over(double seconds, std::size_t) {
     const Shared shared{2 * cache_line};
     std::uint64_t turn = 0;
@@ -54,7 +55,7 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
     ::syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
 }
 
-/// F: one futex wake each way.
+/// F: one futex wake-up in each direction.
 double futex_wake(double seconds, std::size_t) {
     const Shared shared{2 * cache_line};
     std::uint32_t turn = 0;
@@ -80,7 +81,7 @@ double futex_wake(double seconds, std::size_t) {
     });
 }
 
-/// A hand-written ring each way, `slots` in turn; the payload is read in place.
+/// A hand-written ring in each direction, with `slots` used in order. The payload is read in place.
 double ring_latency(double seconds, std::size_t bytes, std::size_t slots, Written written, double share) {
     const Shared shared{2 * BareRing::memory_bytes(bytes, slots)};
     BareRing there{shared.at(0), bytes, slots, written};
@@ -96,7 +97,7 @@ double ring_latency(double seconds, std::size_t bytes, std::size_t slots, Writte
     return half_round_trip_ns(seconds, round_trip, share);
 }
 
-/// One buffer that goes back and forth: what no two topics can do, but the least that moves.
+/// One buffer that both sides write to in turn. Two separate topics cannot work like this, but it moves the least data.
 double one_buffer_latency(double seconds, std::size_t bytes) {
     const Shared shared{BareRing::memory_bytes(bytes, 1)};
     BareRing both{shared.at(0), bytes, 1};

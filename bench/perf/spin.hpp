@@ -1,5 +1,5 @@
-// Busy polling by hand. Gives the CPU away once it took longer than any answer takes, as perftest does: on a machine
-// that is not quiet, both would otherwise measure time slices.
+// Busy polling as in perftest: it yields the CPU if it takes longer than any answer. Otherwise, on a busy machine, both
+// would measure time slices.
 #pragma once
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-// Two processes, each on a core of its own, and what is measured between them: for bare loops and for other libraries.
+// Two processes, each on its own core, and measurements between them, for simple loops and for other libraries.
 #pragma once
 
 #include <sched.h>
@@ -23,7 +23,7 @@ inline void pin(int cpu) {
     ::sched_setaffinity(0, sizeof cpus, &cpus);
 }
 
-/// The other process; it works until this goes away.
+/// The other process. It works until this object is destroyed.
 class Peer {
 public:
     template <typename Work>
@@ -43,8 +43,8 @@ private:
     pid_t pid_;
 };
 
-/// Half of the median round trip, or of the one at another share of all; the clock is read once a round trip, as
-/// perftest does.
+/// Half of the median round-trip time, or of another quantile (`share`). As in perftest, the clock is read once per
+/// round trip.
 template <typename RoundTrip>
 double half_round_trip_ns(double seconds, RoundTrip&& round_trip, double share = 0.5) {
     constexpr std::size_t most_samples = 2'000'000;
@@ -64,7 +64,7 @@ double half_round_trip_ns(double seconds, RoundTrip&& round_trip, double share =
     return static_cast<double>(*wanted) / 2;
 }
 
-/// What `count` grows by in a second, while `send` is called as fast as it goes.
+/// The increase of `count` per second while `send` is called as fast as possible.
 template <typename Send>
 double rate_per_s(double seconds, const std::atomic<std::uint64_t>& count, Send&& send) {
     const auto run = [&](double duration_s) {
@@ -82,7 +82,7 @@ double rate_per_s(double seconds, const std::atomic<std::uint64_t>& count, Send&
     return run(seconds);
 }
 
-/// Memory of zeros that both processes see.
+/// Zeroed memory that both processes share.
 class Shared {
 public:
     explicit Shared(std::size_t bytes) : mapping_(std::move(*Mapping::map(-1, bytes))) {}

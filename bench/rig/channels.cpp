@@ -1,5 +1,5 @@
-// How the two sides of a run set up the transport for one case: the subscribers open first and name their endpoints
-// over the control channel, then the publishers join them.
+// How the two sides of a run set up the transport for one case: the subscribers open their endpoints first and send the
+// addresses over the control channel; then the publishers connect to them.
 #include <unistd.h>
 
 #include <random>
@@ -10,7 +10,7 @@
 namespace tacholog {
 namespace {
 
-/// What both sides call a channel: the same on all of them, and of no other run.
+/// The name of a channel. It is the same on all sides of a run, and differs from the names of other runs.
 std::string channel_name(const Side& side, Direction direction, std::size_t publisher) {
     std::ostringstream name;
     name << "tacholog-" << std::hex << side.run_number << '-' << std::dec << side.case_number
@@ -19,8 +19,8 @@ std::string channel_name(const Side& side, Direction direction, std::size_t publ
     return name.str();
 }
 
-/// Its name is one that no other end on this host has: the process and 64 random bits. Answers go to one subscriber,
-/// one by one. `publisher` counts several of them from 0.
+/// A new topic. Its name contains the process and 64 random bits, so that no other topic on this host has the same
+/// name. The answers have a topic of their own. `publisher` is the index of the publisher, from 0.
 Topic new_topic(const Side& side, std::size_t payload_bytes, Direction direction, std::size_t publisher = 0) {
     std::random_device random;
     const std::uint64_t salt = std::uint64_t{random()} << 32 | random();
@@ -50,8 +50,8 @@ Result<void> join(const Side& side, Channels& channels, Direction direction, con
     return {};
 }
 
-/// The endpoint that the peer names, if it may. Without this check, anybody who can reach the control port could have
-/// this side send to hosts that never asked for it.
+/// Returns the endpoint that the peer names, or an error if the endpoint is not allowed. Without this check, any
+/// program that can reach the control port could make this side send to other hosts.
 Result<std::string> vetted(const Side& side, const Control& peer, const std::string& endpoint) {
     if (side.transport.endpoint_at == nullptr || side.options.any_endpoint) return endpoint;
     const Address host = peer.remote_address();
@@ -61,7 +61,7 @@ Result<std::string> vetted(const Side& side, const Control& peer, const std::str
                  ", and may name no other address (unless --any-endpoint is given here)"};
 }
 
-/// The endpoints that one subscriber has for several publishers, one a line.
+/// The endpoints that one subscriber has for several publishers, one per line.
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
     std::istringstream stream{text};
@@ -69,7 +69,7 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
-/// Several publishers join one subscriber, each where it listens for that one.
+/// Connects several publishers to one subscriber, each to the endpoint that the subscriber has opened for it.
 Result<void> join_all(const Side& side, Channels& channels, const std::string& endpoints, std::size_t payload_bytes) {
     auto lines = lines_of(endpoints);
     if (lines.size() != side.options.publishers)
@@ -88,7 +88,7 @@ Result<void> join_all(const Side& side, Channels& channels, const std::string& e
     return {};
 }
 
-/// Joins the subscribers that have answered.
+/// Connects to the subscribers that have answered.
 Result<void> join_those(const Side& side, Channels& channels, const std::vector<Frame>& replies,
                         std::size_t payload_bytes) {
     if (side.options.publishers > 1)
@@ -116,8 +116,8 @@ Result<void> for_each_publisher(const Channels& channels, Function&& function) {
     return {};
 }
 
-/// Waits until every publisher of this side is matched. Meanwhile the subscriber of this side is matched too, by turns:
-/// the peer's publisher may wait for it, as ours waits for the peer's subscriber.
+/// Waits until every publisher of this side is matched. In between, the subscriber of this side is matched too, because
+/// the publisher of the peer may be waiting for it while this side waits for the peer's subscriber.
 Result<void> match_publishers(const Side& side, const Channels& channels) {
     constexpr Patience turn{10};
     const Deadline deadline{side.limit()};
@@ -144,7 +144,7 @@ Result<void> match(const Side& side, Subscriber& subscriber) {
     return {};
 }
 
-/// Waits until all ends of this side have been joined by the peer's.
+/// Waits until the peer has connected to all endpoints of this side.
 Result<void> match(const Side& side, const Channels& channels) {
     if (auto matched = match_publishers(side, channels); !matched) return matched;
     if (!channels.subscriber) return {};
@@ -155,7 +155,7 @@ Result<void> match(const Side& side, const Channels& channels) {
     return {};
 }
 
-/// Where one subscriber waits for its publishers, each at an endpoint of its own. They travel as lines of one text.
+/// Opens one endpoint for each publisher of this subscriber. Returns the endpoints as one text with a line for each.
 Result<std::string> subscribe_to_all(const Side& side, Channels& channels, std::size_t payload_bytes) {
     std::string endpoints;
     for (std::size_t count = 0; count < side.options.publishers; ++count) {
@@ -172,14 +172,14 @@ Result<std::string> subscribe_to_all(const Side& side, Channels& channels, std::
     return endpoints;
 }
 
-/// Both sides have matched, and know it of each other.
+/// Tells the peer that this side has matched, and waits until the peer has matched too.
 Result<void> exchange_ready(const Side& side) {
     if (const auto sent = side.control.send({FrameKind::ready}); !sent) return sent.error();
     const auto ready = side.control.expect(FrameKind::ready, side.limit());
     return ready ? Result<void>{} : ready.error();
 }
 
-/// What the transport states about this side.
+/// The facts that the transport reports about this side.
 Facts facts_of(const Channels& channels) {
     Facts facts;
     if (channels.subscriber) add_missing(facts, channels.subscriber->facts());
@@ -187,7 +187,7 @@ Facts facts_of(const Channels& channels) {
     return facts;
 }
 
-/// Whether this is where a run begins: what holds for all of it is told there.
+/// Whether this is the first case of a run. Facts about the whole run are reported with it.
 bool is_first(const Side& side, const Case& measured) {
     return measured == cases(side.options).front();
 }

@@ -1,5 +1,5 @@
-// The intervals of what a subscriber counts: the measuring thread says now and then how far it is, and the monitor's
-// thread reports the intervals that were handed over. Together they hold each message of a phase once.
+// The intervals of the messages that a subscriber counts. The measuring thread hands intervals over, and the monitor's
+// thread reports them. Each message of a phase is counted in exactly one interval.
 #pragma once
 
 #include <algorithm>
@@ -12,26 +12,27 @@ namespace tacholog {
 
 class CountIntervals {
 public:
-    /// Of a phase until now.
+    /// The counts of a phase up to now.
     struct SoFar {
         std::uint64_t received = 0;
-        std::uint64_t lost = 0;  ///< a message that comes late makes it smaller again
+        std::uint64_t lost = 0;  ///< decreases when a missing message arrives late
     };
 
     explicit CountIntervals(IntervalPlan plan) : length_ns_(plan.length_ns), records_(plan.records) {}
 
-    // The measuring thread's.
+    // Called by the measuring thread:
 
-    /// A phase begins. Its intervals do with its first message.
+    /// A phase begins. Its intervals begin with its first message.
     void begin() { phase_ = {}; }
 
     bool begun() const { return phase_.start_ns > 0; }
     void first_came(Nanoseconds time_ns) { phase_.start_ns = time_ns; }
 
-    /// Whether the current interval is as long as it should be.
+    /// Whether the current interval has reached its length.
     bool is_over(Nanoseconds now) const { return begun() && now - phase_.start_ns >= length_ns_; }
 
-    /// Closes the current interval and begins the next one. It goes on with this one if the records are all out.
+    /// Closes the current interval and starts the next one. If no record is free, the current interval continues
+    /// instead.
     void hand_over(Nanoseconds now, const SoFar& so_far) {
         records_.current() = since_last(now, so_far);
         if (!records_.hand_over()) return;
@@ -39,8 +40,8 @@ public:
         phase_.start_ns = now;
     }
 
-    /// What is left behind the last one when all of a phase is known; nothing if that is nothing. It ends with the last
-    /// message: what was waited for in vain behind it is no time in which something could come.
+    /// The last interval of a phase, once all counts are final; nothing if it has no received and no lost messages. It
+    /// ends with the last message, because nothing could arrive while the subscriber waited after it.
     std::optional<CountRecord> rest(Nanoseconds last_message_ns, Nanoseconds now, const SoFar& total) const {
         if (!begun()) return std::nullopt;
         const CountRecord left = since_last(std::max(last_message_ns, phase_.start_ns), total);
@@ -48,19 +49,20 @@ public:
         return left.duration_ns > 0 ? left : since_last(now, total);
     }
 
-    // The reporting thread's.
+    // Called by the reporting thread:
 
     const CountRecord* oldest() { return records_.oldest(); }
     void give_back() { records_.give_back(); }
 
 private:
     struct Phase {
-        Nanoseconds start_ns = 0;  ///< of the current interval; 0: nothing has come yet
-        SoFar counted;             ///< in the intervals before it
+        Nanoseconds start_ns = 0;  ///< start of the current interval; 0: no message has arrived yet
+        SoFar counted;             ///< in all intervals before the current one
     };
 
-    /// An interval that is out is not taken back: where a message that was missing has come after all, the next one
-    /// that is missing has been counted already. So it is with one that was taken for another's, and was a duplicate.
+    /// An interval that was handed over is not corrected. So if a message that was counted as lost arrives late, the
+    /// next lost message is not counted again, because the total has not grown. The same applies to an unidentified
+    /// message that was counted as received and later proved to be a duplicate.
     CountRecord since_last(Nanoseconds end_ns, const SoFar& so_far) const {
         return {end_ns - phase_.start_ns, 0, so_far.received - std::min(so_far.received, phase_.counted.received),
                 so_far.lost - std::min(so_far.lost, phase_.counted.lost)};

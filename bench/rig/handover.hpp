@@ -1,4 +1,4 @@
-// How a measuring thread hands its records to the thread that reports them: without a lock, a copy or a system call.
+// Passes the records of a measuring thread to the thread that reports them, without a lock, a copy or a system call.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 
 namespace tacholog {
 
-/// Records that two threads pass back and forth. The measuring thread fills the current record, hands it over and goes
-/// on with the next; the reporting thread takes the oldest, empties it and gives it back.
+/// Records that two threads pass back and forth. The measuring thread fills the current record, hands it over and
+/// continues with the next one. The reporting thread takes the oldest record, empties it and gives it back.
 template <typename Record>
 class HandOver {
 public:
     explicit HandOver(std::size_t records) : records_(std::max<std::size_t>(2, records)) {}
 
-    /// The measuring thread's: what it fills.
+    /// For the measuring thread: the record that it fills.
     Record& current() { return records_[filled_ % records_.size()]; }
 
-    /// False, and the current record stays the same, if none has been given back: then it goes on with this one.
+    /// Returns false if no record is free. Then the measuring thread continues with the current record.
     bool hand_over() {
         if (filled_ + 1 - taken_.load(std::memory_order_acquire) >= records_.size()) return false;
         ++filled_;
@@ -29,7 +29,7 @@ public:
         return true;
     }
 
-    /// The reporting thread's: the oldest that was handed over; nullptr if there is none.
+    /// For the reporting thread: the oldest record that was handed over; nullptr if there is none.
     Record* oldest() {
         const std::uint64_t taken = taken_.load(std::memory_order_relaxed);
         if (taken == handed_.load(std::memory_order_acquire)) return nullptr;
@@ -50,7 +50,7 @@ private:
 struct LatencyRecord {
     Histogram histogram;
     Nanoseconds duration_ns = 0;
-    Nanoseconds elapsed_ns = 0;  ///< since the phase began
+    Nanoseconds elapsed_ns = 0;  ///< since the start of the phase
 };
 
 /// The messages of an interval.
@@ -61,23 +61,23 @@ struct CountRecord {
     std::uint64_t lost = 0;
 };
 
-/// How long the intervals of a phase are, and how many of their records there have to be.
+/// The length of the intervals of a phase, and the number of records that are needed for them.
 struct IntervalPlan {
     Nanoseconds length_ns = 0;
     std::size_t records = 0;
 };
 
-inline constexpr std::size_t most_histograms_kept = 256;  // some 220 kB each
+inline constexpr std::size_t most_histograms_kept = 256;  // about 220 kB each
 inline constexpr std::size_t most_counts_kept = 65536;
 
-/// If intervals are reported while the phase lasts, two records would be enough; a third is for a reporting thread that
-/// is held up. If they are kept until the phase is over, each interval needs one; if those were too many, intervals are
-/// longer.
+/// If intervals are reported during the phase, two records are enough; a third one is for a reporting thread that is
+/// delayed. If they are kept until the phase is over, each interval needs its own record. If these were too many, the
+/// intervals become longer.
 inline IntervalPlan plan_intervals(Nanoseconds length_ns, Nanoseconds phase_ns, bool live, std::size_t most_kept) {
     if (live) return {length_ns, 3};
     const auto planned = static_cast<std::uint64_t>(std::max<Nanoseconds>(0, phase_ns - 1) / length_ns) + 1;
     const std::uint64_t times = (planned + most_kept - 1) / most_kept;
-    // The last one may be cut off by the phase's end, or follow a little behind it.
+    // Two more, because the end of the phase may cut off the last interval, and another one may follow it.
     return {length_ns * static_cast<Nanoseconds>(times), static_cast<std::size_t>((planned + times - 1) / times) + 2};
 }
 

@@ -1,4 +1,4 @@
-// What a subscriber takes from one publisher.
+// Receives the messages from one publisher.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@
 
 namespace tacholog {
 
-/// What comes from one publisher, and what became of it in this phase, from the first message that arrives.
-/// `Check` is what keeps account of the messages: Sequence, or of keyed data KeyedSequence.
+/// The messages from one publisher in the current phase, and their counts. `Check` counts the messages by their
+/// numbers: Sequence, or KeyedSequence for keyed data.
 template <typename Check>
 class Intake {
 public:
     Intake(std::unique_ptr<Subscriber> subscriber, Check check)
         : sequence(std::move(check)), subscriber_(std::move(subscriber)) {}
 
-    /// A phase begins with the message behind those of the phase before.
+    /// Starts a phase. Its first message is the one after the last message of the previous phase.
     void begin_phase() {
         first = next_first;
         sequence.restart(first);
@@ -29,8 +29,8 @@ public:
         end.reset();
     }
 
-    /// Takes up to so many messages; `read` reads the bytes of each, and the number of each that had not come before
-    /// goes to `fresh`. Not yet done if none came within `patience`.
+    /// Takes up to `messages` messages. `read` reads the bytes of each message. `fresh` is called with the number of
+    /// each message that arrives for the first time. Returns "not yet done" if no message arrived within `patience`.
     template <typename Read, typename Fresh>
     Result<Done> take(std::size_t messages, Patience patience, Read&& read, Fresh&& fresh) {
         bool any_counts = false;
@@ -38,13 +38,15 @@ public:
             const auto sample = subscriber_->take(patience);
             if (!sample) return sample.error();
             if (!*sample) {
-                // The stream has a gap: this is the one moment to say when the message before it was taken.
+                // No further message is there. This is the last moment at which the time of the previous message can be
+                // taken.
                 if (any_counts) last_ns = now_ns();
                 return done_if(count > 0);
             }
             const auto [number, counts] = add(read((*sample)->bytes()));
             any_counts = any_counts || counts;
-            // With the first message read, as the last one: n of them then lie n - 1 periods apart.
+            // The time is taken after the first message was read, as it is for the last one. So n messages span n - 1
+            // periods.
             if (counts && first_ns == 0) first_ns = last_ns = now_ns();
             if (number) {
                 if (auto done = fresh(*number); !done) return done.error();
@@ -57,30 +59,31 @@ public:
 
     bool complete() const { return end && sequence.lost(*end) == 0; }
 
-    /// Before the newest message that came; what is on its way behind it is not lost. A late message makes it smaller.
+    /// The messages that are missing before the newest one. Later messages may still be on their way, so they are not
+    /// lost. The count decreases when a missing message arrives late.
     std::uint64_t lost_so_far() const { return sequence.next() > first ? sequence.lost(sequence.next()) : 0; }
 
-    /// Nothing more of the phase is to come.
+    /// Ends the phase: no more of its messages will arrive.
     void end_phase() {
         next_first = std::max(*end, sequence.next());
         sequence.settle(next_first);
     }
-    std::uint64_t lost() const { return sequence.lost(next_first); }  ///< then
+    std::uint64_t lost() const { return sequence.lost(next_first); }  ///< valid after end_phase()
 
     Check sequence;
     std::uint64_t first = 0;
     std::uint64_t next_first = 0;
-    std::optional<std::uint64_t> end;  ///< where the phase ends, once the publisher has said so
+    std::optional<std::uint64_t> end;  ///< number after the last message of the phase, once the publisher has sent it
     std::uint64_t corrupted = 0;
-    // When the first message and the last one had been taken, of those that count as received. A second copy, or one of
-    // the phase before, may come long behind the last, or before the first.
-    Nanoseconds first_ns = 0;  ///< 0: nothing has come yet
+    // The times at which the first and the last message were taken that count as received. Duplicates and messages of
+    // the previous phase do not count, because they may arrive long after the last or before the first.
+    Nanoseconds first_ns = 0;  ///< 0: nothing has arrived yet
     Nanoseconds last_ns = 0;
 
 private:
     struct Added {
-        std::optional<std::uint64_t> number;  ///< if it can be read, and had not come before
-        bool counts = false;                  ///< as received
+        std::optional<std::uint64_t> number;  ///< if it can be read, and has arrived for the first time
+        bool counts = false;                  ///< whether the message counts as received
     };
 
     Added add(const ReadMessage& message) {

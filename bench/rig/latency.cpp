@@ -1,5 +1,5 @@
-// The latency test without a rate: a closed loop with one message outstanding. The publisher's clock alone times it,
-// read once a round trip: the end of one is the beginning of the next.
+// The latency test without a rate: a closed loop with one outstanding message. Only the publisher's clock is used. It
+// is read once per round trip, because the end of one round trip is the start of the next.
 #include <algorithm>
 #include <atomic>
 
@@ -12,8 +12,8 @@
 namespace tacholog {
 namespace {
 
-/// How long the publisher waits for one answer over a transport that may lose it, without --answer-limit. Much longer
-/// than any real round trip: 0.2 s, and the time that the message takes there and back at 25 MB/s.
+/// How long the publisher waits for one answer if the transport may lose messages and --answer-limit is not given. It
+/// is much longer than any real round trip: 0.2 s, plus the time that the message takes there and back at 25 MB/s.
 Patience answer_limit(const Options& options, std::size_t payload_bytes) {
     if (options.answer_limit_s) return Patience{*options.answer_limit_s * 1000};
     return std::min(limit_of(options), Patience{200 + 2 * static_cast<Patience::rep>(payload_bytes / 25'000)});
@@ -43,8 +43,8 @@ public:
 private:
     enum class Outcome { came, lost, unreadable };
 
-    /// Runs round trips for so long, or until it is enough. What is left in the current record is then of the last
-    /// interval.
+    /// Runs round trips for `longest_ns`, or until the caller has enough intervals. Afterwards, the current record
+    /// holds the last interval.
     Result<Nanoseconds> loop(Nanoseconds longest_ns, Nanoseconds interval_ns) {
         const Nanoseconds start_ns = now_ns();
         const Nanoseconds end_ns = start_ns + longest_ns;
@@ -61,14 +61,15 @@ private:
             if (now < next_pulse_ns && now < end_ns) [[likely]]
                 continue;
 
-            // Here, as no round trip above the limit ends before the next look: to ask at each cost 20 ns of 340.
+            // Counted only here: a round trip above the limit always reaches this point, because the next pulse is due
+            // within the limit. To compare each round trip cost 20 ns of 340.
             if (*answer == Outcome::came && round_trip_ns > late_from_ns_) ++late_;
             if (auto fine = side_.monitor->fine(); !fine) return fine.error();
             if (now >= intervals_.start_ns() + interval_ns && now < end_ns) intervals_.hand_over(now);
             next_pulse_ns = now + std::min(pulse_ns, late_from_ns_);
             if (intervals_.start_ns() + interval_ns > now)
                 next_pulse_ns = std::min(next_pulse_ns, intervals_.start_ns() + interval_ns);
-            sent_ns_ = now_ns();  // what was done since is no part of a round trip
+            sent_ns_ = now_ns();  // the time of the work above does not belong to a round trip
         }
         const Nanoseconds last_ns = sent_ns_;
         if (auto drained = take_late(); !drained) return drained.error();
@@ -80,15 +81,16 @@ private:
         if (answer == Outcome::came) intervals_.record(static_cast<std::uint64_t>(round_trip_ns));
     }
 
-    /// Takes answers that were given up, until nothing has come for long: those were late, and not lost.
+    /// Takes the answers for which the publisher stopped waiting, until nothing has arrived for some time. These
+    /// answers were late, not lost.
     Result<void> take_late() {
         if (!measured_) return {};
-        Silence silence{late_silence};  // a publisher that stood still itself finds the answers when it looks
+        Silence silence{late_silence};  // answers to a publisher that was stopped are there when it looks again
         while (!unanswered_.empty() && !silence.passed()) {
             const auto answer = take_answer();
             if (!answer) return answer.error();
             if (*answer) {
-                // Its number cannot be read, but one of the missing answers has come.
+                // The number of the answer cannot be read, but one of the missing answers has arrived.
                 if (const auto number = (*answer)->number; !number)
                     unanswered_.answered_unreadably();
                 else
@@ -100,7 +102,7 @@ private:
         return {};
     }
 
-    /// One phase; `found` gets each of its intervals, and says whether it is enough.
+    /// Runs one phase. `found` is called with each interval, and returns whether the intervals are enough.
     template <typename Found>
     Result<Nanoseconds> phase(Nanoseconds longest_ns, Nanoseconds interval_ns, bool live, Found&& found) {
         newest_.restart(numbers_.count());
@@ -154,8 +156,8 @@ private:
         return {};
     }
 
-    /// A closed loop sends nothing while it waits: a stall is one slow round trip, however many messages a schedule
-    /// would have sent into it.
+    /// Notes coordinated omission: a closed loop sends nothing while it waits. A stall therefore is only one slow round
+    /// trip, although a schedule would have sent many messages in that time.
     void tell_omission() const {
         const auto percent = static_cast<int>(100 * total_.share_of_largest());
         if (percent < 1) return;
@@ -174,8 +176,8 @@ private:
         }
         if (has_short_limit_) [[unlikely]]
             return wait_shortly(number);
-        // Nearly always the answer comes at once and is intact. That path uses nothing of the answer but the
-        // comparison, so that the processor need not wait for the check of the header.
+        // Nearly always the answer is there at once and intact. This path uses only the comparison of the answer, so
+        // that the processor need not wait for the check of the header.
         std::optional<ReadMessage> other;
         {
             const auto sample = channels_.subscriber->take(slice);
@@ -190,7 +192,8 @@ private:
         return wait_longer(number, other ? noted(*other) : std::nullopt);
     }
 
-    /// The answer has not come at once, or something else has. What was waited for it already is part of the limit.
+    /// Continues if the answer was not there at once, or if another message has arrived. The time waited so far is part
+    /// of the limit.
     [[gnu::noinline]] Result<Outcome> wait_longer(std::uint64_t number, Result<std::optional<Answer>> answer) {
         const Patience waited = answer && *answer ? Patience{0} : slice;
         return wait_out(number, std::move(answer), waited);
@@ -202,11 +205,11 @@ private:
 
     Result<Outcome> wait_out(std::uint64_t number, Result<std::optional<Answer>> answer, Patience waited) {
         const Deadline deadline{lossy_ ? answer_limit_ - waited : side_.limit()};
-        bool is_last_look = false;  // at what has come, without waiting
+        bool is_last_look = false;  // a last look at what has arrived, without waiting
         while (true) {
             if (!answer) return answer.error();
             if (*answer && (*answer)->number == number) return came(number);
-            // An answer whose number cannot be read is taken for the awaited one, and is no sample.
+            // An answer with an unreadable number counts as the awaited answer, but not as a sample.
             if (*answer && !(*answer)->number) return Outcome::unreadable;
             if (*answer) {
                 count_late(*(*answer)->number);
@@ -215,7 +218,8 @@ private:
             }
             if (deadline.passed()) {
                 if (!lossy_) return Error{"take: no answer within the time limit"};
-                // If it was this process that did not run for so long, the answer may have come, and is not lost.
+                // If this process itself did not run for a while, the answer may have arrived. So it looks once more
+                // before the answer counts as lost.
                 if (is_last_look) return lost(number);
                 is_last_look = true;
             }
@@ -223,7 +227,7 @@ private:
         }
     }
 
-    /// The answer that comes next, if one comes.
+    /// The next answer; nothing if none arrives within `patience`.
     Result<std::optional<Answer>> take_answer(Patience patience = slice) {
         const auto sample = channels_.subscriber->take(patience);
         if (!sample) return sample.error();
@@ -231,7 +235,7 @@ private:
         return noted(read_message((*sample)->bytes(), side_.options.handling));
     }
 
-    /// The answer that a message is, counted if it was corrupted.
+    /// Interprets a message as an answer, and counts it if it was corrupted.
     std::optional<Answer> noted(const ReadMessage& message) {
         const Answer answer = as_answer(message);
         if (answer.corrupted) ++corrupted_;
@@ -248,11 +252,11 @@ private:
         return Outcome::lost;
     }
 
-    // An answer to an earlier message: it was given up, and comes late, or it has been here before. Out of order is
-    // what another of its instance has overtaken.
+    // An answer to an earlier message: it is late, or a duplicate. It counts as reordered if a later answer of the same
+    // instance has overtaken it.
     void count_late(std::uint64_t number) {
         const std::uint64_t index = index_of(number, instances_of(side_));
-        if (index < first_index_) return;  // of the warm-up
+        if (index < first_index_) return;  // belongs to the warm-up
         const auto sent_ns = unanswered_.answered(index);
         if (!sent_ns) {
             ++faults_.duplicated;
@@ -263,22 +267,22 @@ private:
         count(Outcome::came, now_ns() - *sent_ns);
     }
 
-    /// After the last message, nothing more is expected once it was silent for so long.
+    /// After the last message, late answers are no longer expected once nothing has arrived for this time.
     static constexpr Patience late_silence{1000};
 
     const Side& side_;
     Channels channels_;
     std::size_t payload_bytes_;
     bool lossy_;
-    Patience answer_limit_;     ///< of a transport that may lose messages
-    Nanoseconds late_from_ns_;  ///< the same
-    bool has_short_limit_;      ///< shorter than one look at the transport
+    Patience answer_limit_;     ///< used only if the transport may lose messages
+    Nanoseconds late_from_ns_;  ///< a slower round trip counts as late; used only if the transport may lose messages
+    bool has_short_limit_;      ///< whether the limit is shorter than one look at the transport
     LatencyIntervals intervals_;
-    bool measured_ = false;  ///< else it is the warm-up
+    bool measured_ = false;  ///< false during the warm-up
     InTurn numbers_;
-    Newest newest_;                  ///< of those that were answered
-    std::uint64_t first_index_ = 0;  ///< of this phase, among all messages
-    Nanoseconds sent_ns_ = 0;        ///< when the round trip began that is under way
+    Newest newest_;                  ///< the newest answered message of each instance
+    std::uint64_t first_index_ = 0;  ///< index of the first message of this phase, among all messages
+    Nanoseconds sent_ns_ = 0;        ///< start of the current round trip
     std::uint64_t corrupted_ = 0;
     std::uint64_t late_ = 0;
     UnansweredMessages unanswered_;
@@ -287,8 +291,8 @@ private:
     Nanoseconds duration_ns_ = 0;
 };
 
-/// Sends every message back, with a payload of its own. One that a later one has overtaken is late, and not lost; one
-/// that comes a second time is a duplicate: the answers say so.
+/// Sends every message back, with a payload of its own. It need not count late or duplicate messages, because the
+/// publisher sees them in the answers.
 class Ponger {
 public:
     Ponger(const Side& side, Channels channels) : side_(side), channels_(std::move(channels)) {}
@@ -337,7 +341,7 @@ private:
 
     const Side& side_;
     Channels channels_;
-    std::atomic<bool> ended_{false};  ///< the publisher is done with this size
+    std::atomic<bool> ended_{false};  ///< the publisher has finished this payload size
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The intervals of a latency test that its publisher times: the measuring thread fills the current one, and the
-// monitor's thread reports those that were handed over.
+// The intervals of a latency test that the publisher measures. The measuring thread fills the current interval, and the
+// monitor's thread reports the intervals that were handed over.
 #pragma once
 
 #include <atomic>
@@ -13,25 +13,25 @@ class LatencyIntervals {
 public:
     explicit LatencyIntervals(IntervalPlan plan) : length_ns_(plan.length_ns), records_(plan.records) {}
 
-    /// Of the intervals that are reported.
+    /// The length of the intervals that are reported.
     Nanoseconds length_ns() const { return length_ns_; }
 
-    // The measuring thread's.
+    // Called by the measuring thread:
 
     void begin(Nanoseconds phase_start_ns) { phase_start_ns_ = start_ns_ = phase_start_ns; }
     void record(std::uint64_t latency_ns) { current_->histogram.record(latency_ns); }
-    Nanoseconds start_ns() const { return start_ns_; }  ///< of the current interval
-    /// Whether what was reported is enough to end the phase.
+    Nanoseconds start_ns() const { return start_ns_; }  ///< start of the current interval
+    /// Whether the reported intervals are enough to end the phase.
     bool enough() const { return enough_.load(std::memory_order_relaxed); }
 
-    /// The current interval ends.
+    /// Ends the current interval.
     void close(Nanoseconds now) {
         current_->duration_ns = now - start_ns_;
         current_->elapsed_ns = now - phase_start_ns_;
     }
 
-    /// Closes the current interval and begins the next one. It goes on with this one if the monitor has given none
-    /// back.
+    /// Closes the current interval and starts the next one. If the monitor has not given a record back, the current
+    /// interval continues instead.
     void hand_over(Nanoseconds now) {
         close(now);
         if (!records_.hand_over()) return;
@@ -39,8 +39,8 @@ public:
         start_ns_ = now;
     }
 
-    /// One phase: `measure` runs it, and leaves its last interval closed; `found` gets each interval, and returns
-    /// whether it is enough. Intervals are reported while the phase lasts if it is `live`.
+    /// Runs one phase. `measure` does the measurement and leaves its last interval closed. `found` is called with each
+    /// interval, and returns whether the intervals are enough. If `live`, intervals are reported during the phase.
     template <typename Measure, typename Found>
     Result<Nanoseconds> phase(Monitor& monitor, bool live, Measure&& measure, Found&& found) {
         const auto collect = [this, &found]() -> Result<void> {
@@ -56,7 +56,7 @@ public:
         monitor.begin({nullptr, collect, live, true});
         const Result<Nanoseconds> duration = measure();
         monitor.end();
-        static_cast<void>(collect().has_value());  // a run that failed shows what it had found until then
+        static_cast<void>(collect().has_value());  // a run that failed reports its intervals so far
         if (!duration) return duration;
         found(*current_);
         current_->histogram.clear();

@@ -14,20 +14,21 @@
 namespace tacholog {
 namespace {
 
-/// How often it looks for records that were handed over. The measuring thread does not wake it: a wake is a system
-/// call.
+/// How often the monitor looks for records. The measuring thread does not wake it, because that would be a system call.
 constexpr Nanoseconds look_every_ns = 5'000'000;
 
-/// Where it shares a CPU with those that measure, it says that it is at work no oftener than it must, and out of step
-/// with intervals: the 150 us that both sides' monitors took for it would else be at the edge of every one of 10 s.
+/// If the monitor shares a CPU with measuring threads, it sends `alive` frames as rarely as possible, at a period that
+/// does not match the intervals. Otherwise the 150 us that the monitors of both sides need for it would fall on the
+/// edge of every interval of 10 s.
 Nanoseconds alive_every(const Placement& placement, Patience limit) {
     constexpr double share_of_limit = 0.47;
     const Nanoseconds longest = to_nanoseconds(limit * share_of_limit);
     return placement.live ? std::min(nanoseconds_per_second, longest) : longest;
 }
 
-/// Where a user has given the run a real-time priority, threads of the same one wait for each other, and those that
-/// measure never rest: the monitor comes before them, or it would not hear of the end.
+/// If the user has given the run a real-time priority, threads of equal priority wait for each other, and measuring
+/// threads never sleep. The monitor therefore gets a higher priority: otherwise it would not receive the end of a
+/// phase.
 void come_before_who_measures() {
     sched_param parameters{};
     int policy = SCHED_OTHER;
@@ -46,7 +47,8 @@ Monitor::Monitor(std::span<Control> peers, Placement placement, Patience limit)
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!wake_) fail(os_error("wake the thread that reports"));
     thread_ = std::thread{[this] { work(); }};
-    // Sockets that are opened before it has its own descriptors would stay open with it.
+    // Waits until the thread has its own table of descriptors. Sockets that are opened before that would stay open in
+    // this table.
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [this] { return state_ != State::starting; });
 }
@@ -75,7 +77,7 @@ void Monitor::end() {
     std::unique_lock lock{mutex_};
     if (state_ != State::watching) return;
     asked_to_end_ = true;
-    // Should it fail, the thread ends its phase at its next look.
+    // If the write fails, the thread ends its phase at its next look.
     static_cast<void>(::eventfd_write(wake_.get(), 1));
     changed_.wait(lock, [this] { return state_ != State::watching; });
     duty_ = {};
@@ -88,12 +90,12 @@ Error Monitor::explained(Error error) const {
 
 void Monitor::work() {
     ::pthread_setname_np(::pthread_self(), "rig-monitor");
-    // It began with the CPUs of the thread that measures. If it cannot leave them, it is in its way, which is no reason
-    // to measure nothing.
+    // The thread has inherited the CPUs of the measuring thread. If it cannot leave them, it disturbs the measurement,
+    // but the run continues.
     static_cast<void>(pin("reporting", placement_.reporting).has_value());
     come_before_who_measures();
-    // Where threads share their descriptors, the kernel counts the users of a file at every call: 2 % of a round trip
-    // over udp. Should it fail, they share them.
+    // If threads share their descriptors, the kernel counts the users of a file at every call, which took 2 % of a
+    // round trip over udp. If unshare fails, the threads go on sharing them.
     static_cast<void>(::unshare(CLONE_FILES));
     const Usage usage{UsageOf::thread};
     std::unique_lock lock{mutex_};
@@ -120,7 +122,7 @@ void Monitor::watch() {
     static_cast<void>(::eventfd_read(wake_.get(), &count));
 }
 
-/// Whether there may be more to do at once.
+/// Does the work that is due. Returns whether there may be more to do at once.
 bool Monitor::attend(Nanoseconds& next_alive_ns) {
     if (trouble()) return false;
     const auto more = without_exceptions([&] { return look(next_alive_ns); });
@@ -142,8 +144,8 @@ Result<bool> Monitor::look(Nanoseconds& next_alive_ns) {
     return more;
 }
 
-/// Takes some frames of each peer, so that one that never stops is not all that is looked at. Whether there may be
-/// more.
+/// Reads some frames of each peer, so that a peer that never stops sending does not keep the others waiting. Returns
+/// whether there may be more frames.
 Result<bool> Monitor::listen() {
     bool may_be_more = false;
     for (std::size_t who = 0; who < peers_.size(); ++who) {
@@ -169,7 +171,7 @@ Result<void> Monitor::tell_alive() {
     return {};
 }
 
-/// Until something comes, or it is time for something.
+/// Sleeps until a frame arrives or some work is due.
 void Monitor::rest(Nanoseconds limit_ns) {
     std::vector<pollfd> waiting{{wake_.get(), POLLIN, 0}};
     std::optional<Nanoseconds> time_ns;

@@ -1,6 +1,5 @@
-// The rig's own work while a phase is measured. A thread beside the measuring one watches the control channel, takes
-// the intervals that are handed to it, and writes and sends them. So the measuring thread makes no system call for the
-// rig.
+// The rig's own work during a phase. A second thread watches the control channel, takes the intervals that the
+// measuring thread hands over, and writes and sends them. So the measuring thread makes no system calls for the rig.
 #pragma once
 
 #include <atomic>
@@ -18,13 +17,14 @@ namespace tacholog {
 
 class Monitor {
 public:
-    /// The work of the monitor's thread while a phase lasts.
+    /// The tasks of the monitor's thread during a phase.
     struct Duty {
-        /// Of each frame that comes; an error ends the phase. Nothing: no frame is due.
+        /// called with each frame that arrives; an error ends the phase. Empty: no frame is expected
         std::function<Result<void>(const Frame&, std::size_t who)> heard;
-        std::function<Result<void>()> collect;  ///< takes what was handed over; may be nothing
-        bool live = true;    ///< whether to collect while the phase lasts; else it is the caller's, after it
-        bool alive = false;  ///< whether to tell the peers now and then that this side is at work
+        std::function<Result<void>()> collect;  ///< takes the records that were handed over; may be empty
+        bool live = true;    ///< whether to call `collect` during the phase; otherwise the caller does so after the
+                             ///< phase
+        bool alive = false;  ///< whether to send `alive` frames to the peers
     };
 
     Monitor(std::span<Control> peers, Placement placement, Patience limit);
@@ -32,30 +32,31 @@ public:
     Monitor& operator=(const Monitor&) = delete;
     ~Monitor();
 
-    /// From here on only the monitor uses the control channel and the log. (The caller may still send a frame before it
-    /// hands anything over.)
+    /// After this call, only the monitor uses the control channel and the log. (The caller may still send a frame
+    /// before it hands any record over.)
     void begin(Duty duty);
-    /// From here on the caller uses them again. Does nothing if no phase was begun.
+    /// After this call, the caller uses the control channel and the log again. Does nothing if no phase was begun.
     void end();
 
-    /// For measuring threads: an error if a peer is gone or gave up, a signal has come, or what was found cannot be
-    /// told.
+    /// For measuring threads: whether a peer has disconnected or given up, a signal has arrived, or results cannot be
+    /// reported.
     bool trouble() const { return trouble_.load(std::memory_order_acquire); }
     Result<void> fine() const {
         if (!trouble()) [[likely]]
             return {};
         return *error_;
     }
-    /// How many frames have come: more than before says that the peer is at work.
+    /// The number of frames received. If it grows, the peer is at work.
     std::uint64_t frames() const { return frames_.load(std::memory_order_relaxed); }
 
-    /// Why the run is over, if a peer has said so while a phase lasted: its word is gone from the channel.
+    /// The reason for the end of the run, if a peer has sent one during a phase: the monitor has then already taken
+    /// that frame from the channel.
     Error explained(Error error) const;
 
-    /// How often a peer is to hear that this side is at work, so that it does not give up.
+    /// How often `alive` frames must be sent, so that the peer does not time out.
     Nanoseconds alive_every_ns() const { return alive_every_ns_; }
 
-    /// What its thread has used of the machine until the last phase's end.
+    /// The resources that the monitor's thread has used until the end of the last phase.
     const Resources& used() const { return used_; }
 
 private:
@@ -79,14 +80,14 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     State state_ = State::starting;
-    std::optional<Error> error_;  ///< written once, before trouble_ is set
+    std::optional<Error> error_;  ///< written only once, before trouble_ is set
     std::atomic<bool> asked_to_end_{false};
     alignas(64) std::atomic<bool> trouble_{false};
     std::atomic<std::uint64_t> frames_{0};
     alignas(64) std::thread thread_;
 };
 
-/// Ends the monitor's work before the objects are destroyed that its duty refers to.
+/// Ends the monitor's duty before the objects that this duty refers to are destroyed.
 class MonitorGuard {
 public:
     explicit MonitorGuard(Monitor& monitor) : monitor_(monitor) {}

@@ -18,7 +18,7 @@ std::string names_of_those(bool (*can)(const Transport&)) {
     return names;
 }
 
-/// What speaks against so many subscribers, or against leaving a slow one behind.
+/// Why this number of subscribers, or dropping messages for a slow one, is not possible.
 std::optional<std::string> objection_to_audience(const Options& options, const Transport& transport) {
     if (options.audience.subscribers > 1 && !transport.reaches_several) {
         return "--subscribers " + std::to_string(options.audience.subscribers) + ": " + options.transport +
@@ -32,7 +32,7 @@ std::optional<std::string> objection_to_audience(const Options& options, const T
     return std::nullopt;
 }
 
-/// What speaks against so many publishers.
+/// Why this number of publishers is not possible.
 std::optional<std::string> objection_to_publishers(const Options& options, const Transport& transport) {
     if (options.publishers == 1) return std::nullopt;
     if (options.test == Test::latency || options.test == Test::sustain) {
@@ -50,7 +50,7 @@ std::optional<std::string> objection_to_publishers(const Options& options, const
     return std::nullopt;
 }
 
-/// What speaks against sending so over this transport.
+/// Why this transport cannot send in this way.
 std::optional<std::string> objection_to_sending(const Options& options, const Transport& transport) {
     if (options.batch_bytes > 0 && transport.most_batch_bytes == 0) {
         return "--batch-bytes: " + options.transport + " has no batches; those that have are " +
@@ -63,7 +63,7 @@ std::optional<std::string> objection_to_sending(const Options& options, const Tr
     return std::nullopt;
 }
 
-/// What speaks against probes.
+/// Why probes are not possible with these options.
 std::optional<std::string> objection_to_probes(const Options& options) {
     if (options.probe_every == 0) return std::nullopt;
     if (options.test != Test::throughput) return "--probe-every is for --test throughput: latency under its load";
@@ -74,7 +74,7 @@ std::optional<std::string> objection_to_probes(const Options& options) {
     return std::nullopt;
 }
 
-/// What speaks against a process for each size.
+/// Why a new process for each payload size is not possible.
 std::optional<std::string> objection_to_fresh_processes(const Options& options, const Transport& transport) {
     if (!transport.fresh_process_for_each_size) return std::nullopt;
     if (options.publishers > 1)
@@ -82,7 +82,7 @@ std::optional<std::string> objection_to_fresh_processes(const Options& options, 
     return std::nullopt;
 }
 
-/// What speaks against messages so large.
+/// Why this transport cannot send messages of these sizes.
 std::optional<std::string> objection_to_sizes(const Options& options, const Transport& transport) {
     const std::size_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
     if (transport.most_bytes == 0 || largest <= transport.most_bytes) return std::nullopt;
@@ -90,7 +90,8 @@ std::optional<std::string> objection_to_sizes(const Options& options, const Tran
            std::to_string(transport.most_bytes) + " bytes with these settings";
 }
 
-/// What speaks against messages so large on this machine: a run that takes more than there is would be killed.
+/// Why this machine has too little memory for these sizes: the kernel would kill a run that uses more than is
+/// available.
 std::optional<std::string> objection_to_memory(const Options& options, const Transport& transport) {
     const std::uint64_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
     constexpr std::uint64_t always_there = std::uint64_t{16} << 20;
@@ -106,8 +107,8 @@ std::optional<std::string> objection_to_memory(const Options& options, const Tra
            " of memory for it, and there are " + in_mib(*available);
 }
 
-/// Why this build has no such transport. The library zeromq, if it was left out, stands for its transports, such as
-/// zeromq-tcp.
+/// Why this build does not have this transport. A library that was left out, such as zeromq, stands for all its
+/// transports, such as zeromq-tcp.
 std::string why_missing(const std::string& name) {
     for (const LeftOut& left_out : transports_left_out()) {
         if (name == left_out.name || name.starts_with(std::string{left_out.name} + "-"))

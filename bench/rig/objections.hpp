@@ -1,5 +1,5 @@
-// Reasons to refuse a command line whose options are valid one by one: a transport or a dialect cannot do what they ask
-// for together.
+// Reasons to refuse a command line although each of its options is valid: a transport or a dialect cannot do what they
+// ask for in combination.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tacholog {
 
-/// One line that says what is not possible; nothing if all is well. `transport` may be nullptr.
+/// Returns one line that says what is not possible; nothing if everything is possible. `transport` may be nullptr.
 std::optional<std::string> objection(const Options& options, const Transport* transport);
 
 }  // namespace tacholog

@@ -11,7 +11,7 @@
 namespace tacholog {
 namespace {
 
-constexpr std::size_t bins_a_frame = 400;  // two numbers of up to 20 digits each, and what stands between them
+constexpr std::size_t bins_a_frame = 400;  // each bin takes two numbers of up to 20 digits and their separators
 
 }  // namespace
 
@@ -43,7 +43,7 @@ Result<bool> HistogramReader::add(const Frame& frame) {
 bool HistogramReader::add_bins(const HistogramFrame& part) {
     auto items = split(part.bins, ',');
     if (!items.back().empty()) return false;
-    items.pop_back();  // behind the last comma
+    items.pop_back();  // the text ends with a comma, so that the last item is empty
     if (items.empty() && !part.is_last) return false;
     for (const auto item : items) {
         const auto parts = split(item, ':');
@@ -57,7 +57,7 @@ bool HistogramReader::add_bins(const HistogramFrame& part) {
 std::string clock_identity() {
     const std::string boot = boot_identity();
     if (boot.empty()) return "";
-    // Kernels without time namespaces have no such link, and one clock for all.
+    // Kernels without time namespaces do not have this link in /proc. All processes then share one clock.
     std::array<char, 64> space{};
     const auto length = ::readlink("/proc/self/ns/time", space.data(), space.size());
     return boot + "/" + std::string{space.data(), length > 0 ? static_cast<std::size_t>(length) : 0};

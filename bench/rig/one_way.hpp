@@ -1,4 +1,4 @@
-// How the latencies of one-way messages travel over the control channel.
+// Sends the latencies of one-way messages over the control channel.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace tacholog {
 
-/// A histogram in as many frames as it takes; the duration goes with each.
+/// Splits a histogram into as many frames as it needs. Each frame holds the duration.
 std::vector<Frame> frames_of(const Histogram& histogram, Nanoseconds duration_ns);
 
-/// Puts such frames together again.
+/// Reads a histogram from such frames.
 class HistogramReader {
 public:
-    /// True once the frame was the last of its histogram, which then stands in `histogram` until the next one. An error
-    /// if no histogram has such frames.
+    /// Returns true if this was the last frame of its histogram. `histogram` then holds it until the next one begins.
+    /// Returns an error if the frame cannot belong to a histogram.
     Result<bool> add(const Frame& frame);
 
     Histogram histogram;
@@ -30,8 +30,8 @@ private:
     bool whole_ = true;
 };
 
-/// What two processes have alike if they read one CLOCK_MONOTONIC: the boot of their host, and their time namespace.
-/// Empty if that cannot be told.
+/// A text that is equal for two processes if they read the same CLOCK_MONOTONIC: the boot of their host, and their time
+/// namespace. Empty if it cannot be determined.
 std::string clock_identity();
 
 }  // namespace tacholog

@@ -1,5 +1,5 @@
-// One-way latency at the publisher: sends on a schedule, and says in each message when it was due. The subscriber,
-// which has the same clock, takes the time; what it found comes back each second.
+// One-way latency at the publisher. It sends on a schedule, and writes into each message the time at which it was due.
+// The subscriber, which has the same clock, measures the latency, and sends its results back every second.
 #include <algorithm>
 #include <atomic>
 
@@ -13,7 +13,7 @@
 namespace tacholog {
 namespace {
 
-/// The subscriber may have to wait out a silence to be sure that nothing more comes.
+/// The subscriber may have to wait for a silence to be sure that no more messages arrive.
 constexpr Patience drain_allowance{5000};
 
 class OneWaySender {
@@ -33,7 +33,8 @@ public:
 private:
     double rate() const { return *side_.options.rate_per_s; }
 
-    /// Sends what is due for so long; of a warm-up, until it is steady. Then hears what the subscriber has found.
+    /// Sends messages on schedule for the given time; in a warm-up, until the rate is steady. Then receives the results
+    /// of the subscriber.
     Result<void> phase(Nanoseconds longest_ns, SteadyRule* warmup) {
         begin(warmup);
         side_.monitor->begin({[this](const Frame& frame, std::size_t) { return heard(frame); }, nullptr, false, true});
@@ -89,7 +90,7 @@ private:
         return publish(side_, std::move(*loan));
     }
 
-    /// Tells the subscriber that this phase is sent, and waits for its counts.
+    /// Tells the subscriber that this phase was sent completely, and waits for its counts.
     Result<void> end_phase() {
         const auto watch = [this] { return side_.monitor->fine(); };
         if (auto done = settle(side_.options, *channels_.publisher, watch); !done) return done;
@@ -125,7 +126,7 @@ private:
             side_.tell(LatencyInterval{payload_bytes_, index_++, reader_.duration_ns, &interval});
             return {};
         }
-        // The monitor's: what the publisher's thread has is not looked at.
+        // Runs on the monitor's thread, so it does not use variables of the publisher's thread.
         const Nanoseconds elapsed_ns = now_ns() - start_ns_.load(std::memory_order_relaxed);
         if (warmup_->second_passed(median_of(interval), total_.count(), elapsed_ns))
             steady_.store(true, std::memory_order_relaxed);
@@ -159,12 +160,12 @@ private:
     Schedule schedule_;
     SteadyRule* warmup_ = nullptr;
     std::atomic<bool> steady_{false};
-    std::atomic<Nanoseconds> start_ns_{0};  ///< of the phase
+    std::atomic<Nanoseconds> start_ns_{0};  ///< start of the phase
     std::uint64_t planned_ = 0;
     std::uint64_t sent_ = 0;
-    std::uint64_t next_index_ = 0;  ///< among all messages
+    std::uint64_t next_index_ = 0;  ///< index of the next message among all messages
     std::uint64_t index_ = 0;
-    std::uint64_t intervals_ = 0;  ///< that have come in this phase
+    std::uint64_t intervals_ = 0;  ///< received in this phase
     Nanoseconds first_sent_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Nanoseconds duration_ns_ = 0;

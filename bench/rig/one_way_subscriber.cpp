@@ -1,5 +1,5 @@
-// One-way latency at the subscriber: the time from when a message was due until it has been taken and read, on the one
-// clock that both sides have.
+// One-way latency at the subscriber: the time from the moment at which a message was due until it was taken and read,
+// on the clock that both sides share.
 #include "rig/one_way.hpp"
 #include "rig/sink.hpp"
 
@@ -17,7 +17,7 @@ public:
           intervals_(side.intervals(most_histograms_kept)),
           records_(intervals_.records) {}
 
-    /// The publisher hears from the intervals of the warm-up whether it is over.
+    /// In a warm-up, the publisher needs the intervals at once, because they tell it when the warm-up is over.
     bool is_live(bool measured) const { return !measured || side_.placement.live; }
 
     void begin(bool measured) {
@@ -45,7 +45,8 @@ public:
         return intakes.front().take(1, slice, read, fresh);
     }
 
-    /// Hands the current interval over once it is over. It goes on with this one if the records are all out.
+    /// Hands the current interval over if it has reached its length. If no record is free, the current interval
+    /// continues.
     void pass(Nanoseconds now, const Intakes&) {
         if (now - interval_start_ns_ < (measured_ ? intervals_.length_ns : nanoseconds_per_second)) return;
         interval_->duration_ns = now - interval_start_ns_;
@@ -54,7 +55,8 @@ public:
         interval_start_ns_ = now;
     }
 
-    /// Reports what was handed over: while the phase lasts on the monitor's thread, else behind it.
+    /// Reports the records that were handed over. Called by the monitor's thread during the phase, or by the caller
+    /// after it.
     Result<void> collect() {
         while (LatencyRecord* record = records_.oldest()) {
             if (auto reported = report(*record); !reported) return reported;
@@ -95,13 +97,13 @@ private:
     std::size_t payload_bytes_;
     bool measured_ = false;
     Nanoseconds latency_ns_ = 0;  ///< of the message that was read last
-    std::uint64_t early_ = 0;     ///< messages that came before they were due
+    std::uint64_t early_ = 0;     ///< messages that arrived before they were due
     std::uint64_t index_ = 0;
     Nanoseconds start_ns_ = 0;
     Nanoseconds interval_start_ns_ = 0;
     IntervalPlan intervals_;
     HandOver<LatencyRecord> records_;
-    LatencyRecord* interval_ = nullptr;  ///< the current one
+    LatencyRecord* interval_ = nullptr;  ///< the current record
     Histogram total_;
 };
 

@@ -1,4 +1,4 @@
-// What the tests that send on a schedule, an open loop, have alike.
+// Shared by the tests that send on a schedule (an open loop).
 #pragma once
 
 #include "base/clock.hpp"
@@ -8,10 +8,10 @@
 
 namespace tacholog {
 
-/// A backlog is sent after the planned end for no longer than this; what remains then was never sent.
+/// After the planned end, delayed messages are still sent for this time at most. The remaining ones are never sent.
 inline constexpr Nanoseconds catch_up_ns = nanoseconds_per_second;
 
-/// Notes it where a sender did not keep its schedule well enough to tell what is the transport's doing.
+/// Writes a note if a sender did not keep its schedule well enough to attribute the latency to the transport.
 void tell_generator_limits(const Side& side, const Sending& sending, const Histogram& latency);
 
 }  // namespace tacholog

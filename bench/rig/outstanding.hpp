@@ -1,4 +1,5 @@
-// The messages on their way: what is known of each until its answer comes. In memory of a fixed size, whatever is lost.
+// Remembers the outstanding messages until their answers arrive. Uses a fixed amount of memory, however many messages
+// are lost.
 #pragma once
 
 #include <algorithm>
@@ -10,25 +11,25 @@
 
 namespace tacholog {
 
-/// Numbered messages that were sent, in order, until they are answered. Only the newest are remembered: one that so
-/// many others have followed is lost for good, and its answer, should it still come, counts as another one.
+/// Numbered messages that were sent in order and are not answered yet. Only the newest are remembered. An older one
+/// counts as lost for good; if its answer still arrives, it counts as a repeated answer.
 class Outstanding {
 public:
     enum class Kind { first, again, foreign };  ///< foreign: never sent
 
     struct Answer {
         Kind kind = Kind::foreign;
-        Nanoseconds sent_ns = 0;  ///< of a first answer
+        Nanoseconds sent_ns = 0;  ///< set if the answer is the first one
     };
 
-    static constexpr std::uint64_t most_remembered = std::uint64_t{1} << 20;  // 8 MiB: ten seconds of 100,000 a second
+    static constexpr std::uint64_t most_remembered = std::uint64_t{1} << 20;  // 8 MiB: ten seconds at 100,000/s
 
-    /// Remembers at least so many, within reason.
+    /// Remembers at least this many messages, up to the limit.
     explicit Outstanding(double remembered = most_remembered)
         : times_(std::bit_ceil(static_cast<std::uint64_t>(
               std::clamp(remembered, double{least_used}, static_cast<double>(most_remembered))))) {}
 
-    /// How many it remembers.
+    /// The largest number of messages that are remembered.
     std::uint64_t remembered() const { return times_.size(); }
 
     /// The next message was sent at this time.
@@ -51,7 +52,7 @@ public:
 
     bool empty() const { return first_ == next_; }
 
-    /// Begins anew with this number.
+    /// Starts again from this sequence number.
     void restart(std::uint64_t first) {
         first_ = next_ = first;
         used_ = least_used;
@@ -65,8 +66,8 @@ private:
     void skip_answered() {
         while (first_ != next_ && times_[slot_of(first_)] == none) ++first_;
     }
-    /// Uses twice as much of the ring, or forgets the first: a ring that is no larger than it must be stays in the
-    /// cache.
+    /// Doubles the used part of the ring; if the ring has its full size, drops the oldest message instead. The used
+    /// part is kept small, so that it stays in the CPU cache.
     void make_room() {
         if (used_ < times_.size()) {
             for (std::uint64_t number = first_; number != next_; ++number) {
@@ -81,8 +82,8 @@ private:
 
     static constexpr std::uint64_t least_used = 1024;
 
-    std::vector<Nanoseconds> times_;   ///< a ring, of a power of two
-    std::uint64_t used_ = least_used;  ///< of it
+    std::vector<Nanoseconds> times_;   ///< a ring whose size is a power of two
+    std::uint64_t used_ = least_used;  ///< the used part of the ring
     std::uint64_t first_ = 0;
     std::uint64_t next_ = 0;
 };

@@ -1,7 +1,7 @@
-// Sends messages on a schedule and takes their answers: what the latency test at a rate and the sustain test share.
-// Each message has the moment that the schedule gives it, and its latency begins there, however late it was sent: a
-// stall delays those behind it, and all of them say so. One thread sends and takes in turn, so that neither waits for
-// the other.
+// Sends messages on a schedule and takes their answers. Used by the latency test at a rate and by the sustain test. The
+// latency of a message begins at the time that the schedule gives it, however late the message was sent. So a stall
+// increases the latency of all messages behind it. One thread sends and receives in turn, so that neither waits for the
+// other.
 #pragma once
 
 #include <sched.h>
@@ -19,7 +19,7 @@ namespace tacholog {
 
 class Pacer {
 public:
-    /// Remembers as many messages on their way as a rate of `most_per_s` needs.
+    /// Remembers as many outstanding messages as a rate of `most_per_s` needs.
     Pacer(const Side& side, Channels channels, std::size_t payload_bytes, double most_per_s)
         : side_(side),
           channels_(std::move(channels)),
@@ -32,7 +32,7 @@ public:
 
     Nanoseconds interval_length_ns() const { return intervals_.length_ns(); }
 
-    /// One phase at this rate; `found` gets each of its intervals, and returns whether it is enough.
+    /// Runs one phase at this rate. `found` is called with each interval, and returns whether the intervals are enough.
     template <typename Found>
     Result<Nanoseconds> phase(double rate_per_s, Nanoseconds longest_ns, Nanoseconds interval_ns, bool live,
                               Found&& found) {
@@ -40,17 +40,17 @@ public:
         return intervals_.phase(*side_.monitor, live, [&] { return send_and_take(longest_ns, interval_ns); }, found);
     }
 
-    // Of the last phase:
+    // Results of the last phase:
 
     std::uint64_t planned() const { return planned_; }
     std::uint64_t sent() const { return sent_; }
     std::uint64_t answered() const { return answered_; }
     std::optional<double> offered_per_s() const { return rate_of(sent_, last_sent_ns_ - first_sent_ns_); }
     const Histogram& lateness() const { return lateness_; }
-    const Histogram& from_send() const { return from_send_; }  ///< latencies from when they were sent
-    /// Messages that the transport did not take at once, of those sent.
+    const Histogram& from_send() const { return from_send_; }  ///< latencies from the actual send time
+    /// The messages that the transport accepted only after a delay.
     std::uint64_t held_back() const { return held_back_; }
-    /// Whether it took each one at once, also the last one that it was given.
+    /// Whether the transport accepted every message at once, including the last one that was offered.
     bool took_all_at_once() const { return held_back_ == 0 && !refused_last_; }
     std::uint64_t instances_heard() const { return newest_.heard(); }
 
@@ -62,14 +62,15 @@ public:
     }
 
 private:
-    /// After the last message, nothing more is expected of a lossy transport once it was silent for so long.
+    /// After the last message, a lossy transport is not expected to deliver more once nothing has arrived for this
+    /// time.
     static constexpr Patience drain_silence{1000};
 
-    /// How often it is looked whether all has come, behind the planned end.
+    /// How often it checks whether all answers have arrived, after the planned end.
     static constexpr Nanoseconds short_pulse_ns = 1'000'000;
 
-    /// Sends what is due for so long, or until it is enough; then takes what is on its way. What is left in the current
-    /// record is of the last interval.
+    /// Sends messages for `longest_ns`, or until the intervals are enough; then takes the outstanding answers.
+    /// Afterwards, the current record holds the last interval.
     Result<Nanoseconds> send_and_take(Nanoseconds longest_ns, Nanoseconds interval_ns) {
         const Nanoseconds start = now_ns();
         const Nanoseconds planned_end = start + longest_ns;
@@ -98,7 +99,7 @@ private:
             if (*over) break;
         }
         refused_last_ = pending_ && !is_counted_;
-        if (refused_last_) ++next_index_;  // it may be on its way all the same: its number is spent
+        if (refused_last_) ++next_index_;  // its number is used up, because the message may have been sent all the same
         pending_.reset();
         const Nanoseconds end = now_ns();
         intervals_.close(end);
@@ -123,28 +124,27 @@ private:
         newest_.restart(next_index_);
     }
 
-    /// Whether an answer is. One that cannot be told from others is one less. Over a transport that doubles nothing,
-    /// what seems to come again is the answer to a message that too many others have followed.
+    /// Whether any answer is still awaited. An answer with an unreadable number counts as one of them. Over a transport
+    /// that never duplicates, a duplicate is the answer to a message that is no longer remembered.
     bool awaited() const {
         const std::uint64_t forgotten = lossy() ? 0 : faults_.duplicated;
         return answered_ + unreadable_ + forgotten < sent_;
     }
 
-    /// Nothing is awaited.
+    /// Whether no answer is awaited and no message is pending.
     bool idle() const { return !awaited() && !pending_; }
 
     bool lossy() const { return side_.transport.reliability == Reliability::best_effort; }
 
-    /// True if all messages without an answer can be counted as lost. If this process was stopped for a while, answers
-    /// wait in the transport meanwhile. So only the time in which it looked counts as silence, not the time on the
-    /// clock.
+    /// Returns true if all messages without an answer can be counted as lost. If this process was stopped for a while,
+    /// answers may be waiting in the transport. So only the time in which the process looked counts as silence.
     Result<bool> silent_for_good(Nanoseconds silence_ns, bool all_sent) {
         if (lossy()) return all_sent && silence_.passed();
         if (silence_ns < to_nanoseconds(side_.limit())) return false;
         return Error{"take: no answer within the time limit"};
     }
 
-    /// Does what there is to do, or rests. Done if something moved.
+    /// Sends or takes messages, or else waits. Done if a message was sent or taken.
     Result<Done> step(bool enough, Nanoseconds next_pulse) {
         auto moved = enough ? take() : turn();
         if (is_not_yet_done(moved)) moved = rest(next_pulse);
@@ -152,7 +152,7 @@ private:
         return moved;
     }
 
-    /// Sends what is due and takes what has come. Not yet done if there was neither.
+    /// Sends a message that is due and takes an answer that has arrived. Not yet done if there was neither.
     Result<Done> turn() {
         const auto sent = send_if_due();
         if (!sent.has_value()) return sent.error();
@@ -161,9 +161,9 @@ private:
         return done_if(*sent == Done::yes || *taken == Done::yes);
     }
 
-    /// Nothing is due and nothing has come. Two sides that share one core still make progress: a side that polls in
-    /// vain for long gives the core away; one that sleeps does so until something comes or is due, but not beyond
-    /// `limit_ns`. Done if something came.
+    /// Waits, because nothing is due and nothing has arrived. Two sides on one core still make progress: a side that
+    /// has polled for long without success yields the core, and a side that sleeps does so until an answer arrives or a
+    /// message is due, but not beyond `limit_ns`. Done if an answer arrived.
     Result<Done> rest(Nanoseconds limit_ns) {
         const Waiting waiting = side_.options.waiting;
         if (waiting != Waiting::block && !polled_in_vain()) {
@@ -180,8 +180,7 @@ private:
     }
 
     bool polled_in_vain() {
-        constexpr std::uint64_t turns_a_look =
-            32;  // a look at the clock each turn would make turns longer, and so latencies
+        constexpr std::uint64_t turns_a_look = 32;  // reading the clock at each turn would add to the latencies
         if (++idle_turns_ % turns_a_look != 0) return idle_turns_ > turns_a_look && in_vain_;
         const Nanoseconds now = now_ns();
         if (idle_turns_ == turns_a_look) idle_since_ns_ = now;
@@ -189,11 +188,11 @@ private:
         return in_vain_;
     }
 
-    /// A side that is to poll after sleeping wakes this much before the time.
+    /// A side that polls after sleeping wakes this much earlier.
     Nanoseconds early_ns() const { return side_.options.waiting == Waiting::block ? 0 : polled_before_time_ns; }
 
     Result<Done> sleep(Nanoseconds limit_ns) {
-        constexpr Nanoseconds until_room_ns = 100'000;  // no answer says that a transport takes more
+        constexpr Nanoseconds until_room_ns = 100'000;  // no event tells when a full transport has space again
         const Nanoseconds now = now_ns();
         Nanoseconds until = limit_ns;
         if (pending_) until = std::min(until, now + until_room_ns);
@@ -218,7 +217,7 @@ private:
         const auto handed_over = pending_->publish(Patience{0});
         if (!handed_over.has_value()) return handed_over.error();
         if (*handed_over == Done::not_yet) {
-            // Full: answers have to be taken meanwhile, or neither side would get any further.
+            // The transport is full. Answers must be taken in between, because otherwise both sides would block.
             is_held_back_ = true;
             return Done::not_yet;
         }
@@ -227,7 +226,7 @@ private:
         return Done::yes;
     }
 
-    /// The pending message has been sent: the transport says so, or the answer to it.
+    /// The pending message was sent: the transport reports it, or the answer has arrived.
     void count_sent() {
         is_counted_ = true;
         if (is_held_back_) ++held_back_;
@@ -250,9 +249,9 @@ private:
             return Done::yes;
         }
         const std::uint64_t index = index_of(*message.number, instances_);
-        if (index < first_index_) return Done::yes;  // late, or once more, from the phase before
+        if (index < first_index_) return Done::yes;  // belongs to the previous phase: late or a duplicate
         if (message.corrupted) ++corrupted_;
-        // A transport that waits for a broker's word on each message may hear the answer to it before.
+        // If a transport waits until a broker confirms each message, the answer may arrive before the confirmation.
         if (pending_ && !is_counted_ && index == next_index_) count_sent();
         const auto answer = outstanding_.answered(index);
         if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
@@ -270,26 +269,26 @@ private:
     std::size_t instances_;
     double rate_per_s_ = 0;
     Schedule schedule_;
-    std::uint64_t planned_ = 0;      ///< messages of this phase
-    std::uint64_t sent_ = 0;         ///< those of them that were sent
+    std::uint64_t planned_ = 0;      ///< messages planned for this phase
+    std::uint64_t sent_ = 0;         ///< messages sent in this phase
     std::uint64_t first_index_ = 0;  ///< of this phase, among all messages
-    std::uint64_t next_index_ = 0;   ///< behind those that were sent; the pending message has it
+    std::uint64_t next_index_ = 0;   ///< index after the last sent message; the pending message has this index
     Newest newest_;
-    std::optional<Loan> pending_;  ///< of a transport that is full
+    std::optional<Loan> pending_;  ///< a message that the transport has not accepted yet
     Nanoseconds pending_since_ns_ = 0;
-    bool is_held_back_ = false;  ///< the transport has not taken it at once
-    bool is_counted_ = false;    ///< it is among those that were sent
+    bool is_held_back_ = false;  ///< the transport did not accept the pending message at once
+    bool is_counted_ = false;    ///< the pending message is already counted as sent
     std::uint64_t held_back_ = 0;
-    bool refused_last_ = false;  ///< one was never taken
+    bool refused_last_ = false;  ///< the last message was never accepted
     Nanoseconds first_sent_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Outstanding outstanding_;
-    std::uint64_t answered_ = 0;    ///< of this phase
+    std::uint64_t answered_ = 0;    ///< answers in this phase
     std::uint64_t unreadable_ = 0;  ///< answers whose number could not be read
     std::uint64_t idle_turns_ = 0;
-    Nanoseconds idle_since_ns_ = 0;   ///< about
-    bool in_vain_ = false;            ///< it has polled for long
-    Silence silence_{drain_silence};  ///< behind the last message of a lossy transport
+    Nanoseconds idle_since_ns_ = 0;   ///< approximate
+    bool in_vain_ = false;            ///< it has polled for long without success
+    Silence silence_{drain_silence};  ///< after the last message of a lossy transport
     std::uint64_t corrupted_ = 0;
     Faults faults_;
     LatencyIntervals intervals_;  ///< from the intended send time
@@ -297,7 +296,7 @@ private:
     Histogram lateness_;
 };
 
-/// The warm-up at this rate.
+/// Runs the warm-up at this rate.
 inline Result<void> warm_up(const Side& side, Pacer& pacer, std::size_t payload_bytes, double rate_per_s) {
     SteadyRule rule{side.options.warmup_s};
     std::uint64_t messages = 0;

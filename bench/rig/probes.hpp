@@ -1,6 +1,6 @@
-// Latency under load: one in so many messages of a stream is a probe, which the subscriber answers. The publisher takes
-// the answers between messages, and also while it waits for room: otherwise each side could wait for the other for
-// ever.
+// Latency under load: one in every so many messages of a stream is a probe, which the subscriber answers. The publisher
+// takes the answers between messages, and also while the transport is full: otherwise the two sides could wait for each
+// other for ever.
 #pragma once
 
 #include <numeric>
@@ -12,9 +12,9 @@
 
 namespace tacholog {
 
-/// Which messages are probes, by their index among all: one in each `every` of them. Where `every` and the instances
-/// have a common divisor, the same index would always fall to the same few instances: then it moves on by one after
-/// each round in which that comes to light, so that every instance has its probes.
+/// Selects the probes by their index among all messages: one in each `every` messages. If `every` and the number of
+/// instances have a common divisor, a fixed offset would always select the same few instances. The offset therefore
+/// increases by one after each lcm(every, instances) messages, so that every instance has probes.
 class ProbePlan {
 public:
     ProbePlan(std::uint64_t every, std::uint64_t instances)
@@ -22,10 +22,10 @@ public:
 
     bool includes(std::uint64_t index) const { return index % every_ == shift_at(index); }
 
-    /// Probes are numbered from 0 on: this index's, if it is one.
+    /// The number of the probe with this index, counted from 0. The index must be that of a probe.
     std::uint64_t probe_at(std::uint64_t index) const { return index / every_; }
 
-    /// The first probe that is not before this index.
+    /// The first probe at this index or later.
     std::uint64_t first_from(std::uint64_t index) const {
         return probe_at(index) + (index % every_ > shift_at(index) ? 1 : 0);
     }
@@ -40,7 +40,7 @@ private:
 
 class Probes {
 public:
-    /// `answers` is nullptr if there are none.
+    /// `answers` is nullptr if there are no probes.
     Probes(const Side& side, Subscriber* answers)
         : side_(side),
           answers_(answers),
@@ -51,7 +51,7 @@ public:
 
     bool active() const { return side_.options.probe_every > 0; }
 
-    /// A phase begins with the message at this index among all.
+    /// Starts a phase whose first message has this index among all messages.
     void begin(std::uint64_t index) {
         if (!active()) return;
         first_ = next_ = plan_.first_from(index);
@@ -64,7 +64,7 @@ public:
 
     bool due(std::uint64_t index) const { return active() && plan_.includes(index); }
 
-    /// The probe that was due is handed over from this moment on.
+    /// The probe that was due was passed to the transport at this time.
     void sent(Nanoseconds time_ns) {
         outstanding_.sent(time_ns);
         ++next_;
@@ -72,7 +72,7 @@ public:
 
     bool awaited() const { return round_trips_.count() + unreadable_ < count(); }
 
-    /// Takes an answer. Not yet done if none came.
+    /// Receives one answer. Returns "not yet done" if no answer has arrived.
     Result<Done> take(Patience patience) {
         const auto sample = answers_->take(patience);
         if (!sample) return sample.error();
@@ -86,7 +86,7 @@ public:
         }
         const std::uint64_t index = index_of(*message.number, instances_);
         const std::uint64_t probe = plan_.probe_at(index);
-        if (probe < first_ || !plan_.includes(index)) return Done::yes;  // late, from the phase before
+        if (probe < first_ || !plan_.includes(index)) return Done::yes;  // late, from the previous phase
         if (message.corrupted) ++corrupted_;
         const auto answer = outstanding_.answered(probe);
         if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
@@ -96,7 +96,7 @@ public:
         return Done::yes;
     }
 
-    /// Takes the answers that have come.
+    /// Takes all answers that have arrived.
     Result<void> take_all() {
         while (awaited()) {
             const auto taken = take(Patience{0});
@@ -106,7 +106,7 @@ public:
         return {};
     }
 
-    /// Waits for the answers that are still to come; of a lossy transport, until it was silent for long.
+    /// Waits for the outstanding answers; with a lossy transport, until nothing has arrived for some time.
     Result<void> drain() {
         constexpr Patience drain_silence{500};
         const bool lossy = side_.transport.reliability == Reliability::best_effort;
@@ -121,10 +121,10 @@ public:
         return {};
     }
 
-    /// How many this phase has had.
+    /// The number of probes in this phase.
     std::uint64_t count() const { return next_ - first_; }
     const Histogram& round_trips() const { return round_trips_; }
-    /// Of how many instances a probe was answered.
+    /// The number of instances of which a probe was answered.
     std::uint64_t heard() const { return newest_.heard(); }
 
     Faults faults() const {
@@ -140,7 +140,7 @@ private:
     std::uint64_t instances_;
     ProbePlan plan_;
     Newest newest_;
-    std::uint64_t first_ = 0;  ///< probe of this phase
+    std::uint64_t first_ = 0;  ///< the first probe of this phase
     std::uint64_t next_ = 0;
     Outstanding outstanding_;
     Histogram round_trips_;

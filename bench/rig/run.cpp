@@ -31,7 +31,7 @@ namespace {
 
 constexpr int default_port = 7420;
 
-/// If the error is about a control port that the user did not give: where that port comes from.
+/// If the error is about the default control port: adds that this port is the default.
 Error with_origin_of_port(Error error, const Options& options) {
     if (options.port < 0 && options.role != Role::both && error.code == Code::control_port)
         error.text += "; " + std::to_string(default_port) + " is the default of --port";
@@ -39,18 +39,18 @@ Error with_origin_of_port(Error error, const Options& options) {
 }
 
 void complain(const std::string& text) {
-    // One write, so that two processes do not mix their lines.
+    // A single write, so that the lines of two processes are not mixed.
     std::cerr << "perftest: " + shown(text) + "\n" << std::flush;
 }
 
-/// 0 says that there is none.
+/// A random secret. It is never 0, because 0 means that there is none.
 std::uint64_t new_secret() {
     std::random_device random;
     return (std::uint64_t{random()} << 32 | random()) | 1U;
 }
 
-/// Of sides that are started one by one: what the user has told them both, not as an option, which all users of a host
-/// can read. FNV-1a: both get the same number of it.
+/// The secret of sides that are started separately. The user gives it to both sides in an environment variable, because
+/// all users of a host can read options. Both sides compute the same number from it, by FNV-1a.
 std::uint64_t told_secret() {
     const char* const told = std::getenv("TACHOLOG_SECRET");
     if (told == nullptr) return 0;
@@ -60,10 +60,10 @@ std::uint64_t told_secret() {
     return value;
 }
 
-/// Writes down why the run ends, where a call of the library does not return.
+/// Writes the reason for the end of the run to the log if a call of the library does not return.
 using LastWords = std::function<void(const Error&)>;
 
-/// Sees to it that a side ends when one of `others` has died. nullptr if its library does so by itself.
+/// Ensures that a side ends if one of `others` has died. Returns nullptr if its library never blocks in this case.
 std::unique_ptr<PeerWatch> watch(const Transport& transport, std::span<const Control> others, const LastWords& say) {
     if (!transport.may_wait_for_the_dead) return nullptr;
     return std::make_unique<PeerWatch>(others, [&transport, &say](const std::string& peer) {
@@ -72,11 +72,11 @@ std::unique_ptr<PeerWatch> watch(const Transport& transport, std::span<const Con
     });
 }
 
-/// How a subscriber introduces itself.
+/// What a subscriber tells the publisher about itself.
 struct Introduction {
-    std::size_t wish = 0;        ///< which of the subscribers it would like to be; 0: any
-    std::uint64_t secret = 0;    ///< what only the subscribers of this run know
-    std::string companion = {};  ///< the address of the program that this process has started for itself, if it has
+    std::size_t wish = 0;        ///< the number of the subscriber that it would like to be; 0: any
+    std::uint64_t secret = 0;    ///< a secret that only the subscribers of this run know
+    std::string companion = {};  ///< the address of the companion program of this process, if there is one
     LastWords last_words = [](const Error&) {};
 };
 
@@ -95,10 +95,9 @@ Result<void> subscribe_and_run(const Options& options, const Transport& transpor
     return explained(without_exceptions(run_it), {&*control, 1});
 }
 
-/// What a publisher's process has started itself. Of its subscribers: what they know, and whether one of them can no
-/// longer come.
+/// What the publisher's process has started itself: its companion program, and the secret of its subscribers.
 struct Own {
-    const Companion* companion;  ///< nullptr: it has none
+    const Companion* companion;  ///< nullptr: there is no companion program
     LastWords last_words;
     std::uint64_t secret = 0;
     std::function<bool()> cannot_complete = [] { return false; };
@@ -120,7 +119,7 @@ Result<void> publish_and_run(const Options& options, const Transport& transport,
     return explained(without_exceptions([&] { return run_publisher(side); }), subscribers);
 }
 
-/// The subscribers, each a process of its own, named as the log will name them.
+/// Starts the subscribers, each as a process of its own, with the names that they have in the log.
 template <typename Work>
 Result<std::vector<Child>> start_all(const Options& options, Work&& work) {
     std::vector<Child> children;
@@ -135,19 +134,19 @@ Result<std::vector<Child>> start_all(const Options& options, Work&& work) {
     return children;
 }
 
-/// What a process runs: all of it stays as it is to the end.
+/// The objects that a process needs for its run. They stay unchanged until its end.
 struct Run {
     const Options& options;
     const Transport& transport;
     const Build& build;
     const Stop& stop;
     Log& log;
-    Companion* companion;  ///< nullptr: none was started here
+    Companion* companion;  ///< nullptr: this process has started none
 
     std::string companion_address() const { return companion == nullptr ? "" : companion->address(); }
 };
 
-/// The end of a log whose run does not come back. The counters of the kernel are left out.
+/// Ends a log if the run will not return. Leaves out the counters of the kernel.
 void say_and_end(const Run& run, const Error& error) {
     run.log.write(Failure{std::nullopt, shown(error.text)});
     complain(error.text);
@@ -202,14 +201,14 @@ Result<void> run_threads(const Run& run, const Listener& listener) {
     return published && failed != ends.end() ? *failed : published;
 }
 
-/// If slow subscribers may be left behind, even a transport that loses nothing does not deliver everything.
+/// If messages for slow subscribers may be dropped, not everything is delivered, even if the transport loses nothing.
 std::string reliability_of(const Options& options, const Transport& transport) {
     const bool everything =
         transport.reliability == Reliability::reliable && options.audience.slow == SlowSubscriber::block;
     return everything ? "reliable" : "best-effort";
 }
 
-/// Empty for a transport that never waits for a subscriber: it has no policy.
+/// Empty if the transport never waits for a subscriber, because then there is no policy.
 std::string slow_subscriber_of(const Options& options, const Transport& transport) {
     return transport.reliability == Reliability::reliable ? std::string{to_text(options.audience.slow)} : "";
 }
@@ -219,7 +218,7 @@ std::string_view to_text(Reach reach) {
     return reach == Reach::host ? "host" : "process";
 }
 
-/// The head of every log. Returns the kernel's counters as they stood before the run.
+/// Writes the head of a log. Returns the kernel's counters before the run.
 PathCounters write_head(const Run& run) {
     const auto& [options, transport, build, stop, log, companion] = run;
     log.write(build);
@@ -235,19 +234,20 @@ PathCounters write_head(const Run& run) {
     return read_path_counters();
 }
 
-/// Counted by the kernel since the log was begun, for a witness that the bytes went the way that the log says.
+/// Writes how the counters of the kernel have grown since the log was begun. They show whether the data really took the
+/// network path that the log states.
 void write_path(const Run& run, const PathCounters& before) {
     const Path path = path_between(before, read_path_counters());
     if (!path.counters.empty()) run.log.write(path);
     if (!run.transport.way) return;
-    // A message to several subscribers may have been sent once.
+    // A message for several subscribers may have been sent only once.
     const WayTaken way =
         way_taken(*run.transport.way, path, run.log.counts().carried_bytes / run.options.audience.subscribers);
     run.log.write(way);
     if (const std::string words = words_of_fallback(way); !words.empty()) run.log.write(Note{words});
 }
 
-/// The end of every log: errors if there were any, then how it went.
+/// Writes the end of a log: errors if there were any, then the outcome. Returns the exit status.
 int conclude(const Run& run, const Result<void>& done, const PathCounters& before) {
     Log& log = run.log;
     if (!done) {
@@ -272,10 +272,10 @@ int control_port(const Options& options) {
     return options.role == Role::both ? 0 : default_port;
 }
 
-/// The subscribers as further processes of this program.
+/// Runs the subscribers as forked processes.
 int run_forked(const Run& run, const Listener& listener) {
     const std::uint64_t secret = new_secret();
-    // Forked before the first byte is written: what is buffered then would be written twice.
+    // Forked before anything is written, because each process would write the buffered output again.
     auto children = start_all(run.options, [&](std::size_t number) {
         const Introduction own{number, secret};
         return without_exceptions([&] {
@@ -289,7 +289,7 @@ int run_forked(const Run& run, const Listener& listener) {
     return conclude(run, run_processes(run, listener, *children, secret), before);
 }
 
-/// The role's own way to run, with the log's head written once everything that needs no log stands.
+/// Runs the role of this process. The head of the log is written only after everything that needs no log is set up.
 int run_role(const Run& run) {
     const auto& [options, transport, build, stop, log, companion] = run;
     const int port = control_port(options);
@@ -309,7 +309,7 @@ int run_role(const Run& run) {
                     before);
 }
 
-/// The log is written into `file`, or on standard output.
+/// Opens the log: `file`, or standard output.
 Result<Log> open_log(const std::string& output, std::ofstream& file) {
     const std::string name = "--output " + output;
     if (output == "-") return Log{name, std::cout};
@@ -326,7 +326,7 @@ RunPlan plan_of(const Options& options) {
     return plan;
 }
 
-/// The program that the transport needs beside it, if it needs one, and whether all is then ready.
+/// Starts the companion program if the transport needs one, and checks that everything is ready.
 Result<std::unique_ptr<Companion>> prepare(const Options& options, const Transport& transport) {
     const RunPlan plan = plan_of(options);
     std::unique_ptr<Companion> companion;
@@ -341,7 +341,7 @@ Result<std::unique_ptr<Companion>> prepare(const Options& options, const Transpo
     return companion;
 }
 
-/// What is wrong with the command line, or with what it names.
+/// An error if the command line cannot be carried out.
 Result<void> refused(const Options& options, const Transport* transport) {
     if (const auto wrong = objection(options, transport)) return Error{*wrong};
     for (const auto& [role, cpus] : {std::pair{"pub", options.cpu_pub}, std::pair{"sub", options.cpu_sub}}) {
@@ -359,8 +359,8 @@ int run(const Options& options, const Build& build) {
         complain(fine.error().text);
         return 2;
     }
-    ::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, which is reported
-    // Before anything is started: whatever is, ends in order from here on.
+    ::signal(SIGPIPE, SIG_IGN);  // a write to a closed pipe then fails, which is reported
+    // Before anything is started, so that a signal always ends it cleanly.
     const auto stop = Stop::watch();
     if (!stop) {
         complain(stop.error().text);

@@ -1,4 +1,4 @@
-// A run: sides, processes or threads, log, exit status.
+// Carries out a run: its sides, processes or threads, its log and its exit status.
 #pragma once
 
 #include "cli/options.hpp"
@@ -7,7 +7,7 @@
 
 namespace tacholog {
 
-/// Runs what the options ask for and returns the exit status: 0 measured, 1 failed, 2 cannot be done as asked.
+/// Does what the options ask for. Returns the exit status: 0 measured, 1 failed, 2 not possible with these options.
 int run(const Options& options, const Build& build);
 
 }  // namespace tacholog

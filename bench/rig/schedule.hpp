@@ -1,4 +1,4 @@
-// When each message of a phase is due: at once, at a rate, or in bursts.
+// The times at which the messages of a phase are due: as fast as possible, at a rate, or in bursts.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,15 @@ namespace tacholog {
 
 class Schedule {
 public:
-    /// As fast as it goes.
+    /// As fast as possible.
     explicit Schedule(Nanoseconds start_ns) : start_ns_(start_ns) {}
 
-    /// Message i is due at start + i * period, whatever became of those before it: a sender that is late catches up.
+    /// Message i is due at start + i * period, however late the messages before it were sent. A sender that is late
+    /// therefore catches up.
     Schedule(Nanoseconds start_ns, double rate_per_s)
         : start_ns_(start_ns), period_ns_(static_cast<double>(nanoseconds_per_second) / rate_per_s) {}
 
-    /// A burst as fast as it goes; then, if it took less than the recovery time, a rest.
+    /// Each burst is sent as fast as possible. If it took less than the recovery time, a pause follows.
     Schedule(Nanoseconds start_ns, Demand bursts) : start_ns_(start_ns), bursts_(bursts), next_burst_ns_(start_ns) {}
 
     Nanoseconds start_ns() const { return start_ns_; }
@@ -28,17 +29,17 @@ public:
         return start_ns_ + static_cast<Nanoseconds>(static_cast<double>(index) * period_ns_);
     }
 
-    /// How many messages may go at once from this one on, which is due now.
+    /// How many messages may be sent at once, beginning with message `index`, which is due now.
     std::uint64_t begin(std::uint64_t index, Nanoseconds now) {
         if (bursts_.messages == 0) return period_ns_ > 0 ? 1 : UINT64_MAX;
         if (!is_in_burst(index)) next_burst_ns_ = now + bursts_.recovery_ns;
         return bursts_.messages - index % bursts_.messages;
     }
 
-    /// Whether message `index` belongs to the burst of the message before it.
+    /// Whether message `index` belongs to the same burst as the message before it.
     bool is_in_burst(std::uint64_t index) const { return bursts_.messages > 0 && index % bursts_.messages > 0; }
 
-    /// How many messages of a rate are due before this moment.
+    /// How many messages of a rate are due before this time.
     std::uint64_t due_before(Nanoseconds end_ns) const {
         auto count =
             static_cast<std::uint64_t>(static_cast<double>(std::max<Nanoseconds>(0, end_ns - start_ns_)) / period_ns_);
@@ -48,9 +49,9 @@ public:
 
 private:
     Nanoseconds start_ns_;
-    double period_ns_ = 0;           ///< 0: as fast as it goes
-    Demand bursts_ = {0, 0};         ///< of no messages: there are none
-    Nanoseconds next_burst_ns_ = 0;  ///< when the next one may begin
+    double period_ns_ = 0;           ///< 0: as fast as possible
+    Demand bursts_ = {0, 0};         ///< no messages: no bursts
+    Nanoseconds next_burst_ns_ = 0;  ///< the earliest start of the next burst
 };
 
 }  // namespace tacholog

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t longest_companion = 4096;
 
-/// On one CPU, the sides of one host run by turns: what is measured is how the kernel lets them.
+/// Notes if both sides share one CPU: they then run in turn, and the result mainly shows how the kernel schedules them.
 void tell_if_one_cpu(const Side& side, const std::string& own, const std::string& theirs) {
     const bool is_one = own.find_first_not_of("0123456789") == std::string::npos;
     if (side.options.role != Role::both || !is_one || own != theirs) return;
@@ -27,13 +27,13 @@ SideCpus cpus_of(std::vector<int> allowed, std::size_t threads) {
     return {boot_identity(), std::move(allowed), allowed_cpus(), threads};
 }
 
-/// A log says how its interval lines came about, wherever they were kept back.
+/// Notes if intervals are kept until the end of a phase, because their lengths and times depend on it.
 void tell_placement(const Side& side, const std::string& where) {
     if (side.placement.live) return;
     side.tell(Note{"reporting" + where +
                    ": no CPU is free beside those that measure: intervals are kept, and written at the end of each "
                    "phase"});
-    if (side.options.test == Test::sustain) return;  // a trial is one interval
+    if (side.options.test == Test::sustain) return;  // each trial has only one interval
     const bool counts = side.options.test != Test::latency;
     const auto plan = side.intervals(counts ? most_counts_kept : most_histograms_kept);
     if (plan.length_ns == to_nanoseconds(side.options.interval_s)) return;
@@ -54,7 +54,7 @@ Result<Told> read_affinity(const Frame& frame) {
     return Told{shown(std::string_view{frame.text}.substr(0, blank), longest_reason), std::move(*cpus)};
 }
 
-/// The publisher knows the CPUs of all, and tells each subscriber where the rig's own work goes there.
+/// The publisher knows the CPUs of all sides, and tells each subscriber which CPUs it may use for the rig's own work.
 Result<Placement> exchange_affinity(const Side& side) {
     auto allowed = allowed_cpus();
     const auto own = pin("pub", side.options.cpu_pub);
@@ -93,7 +93,7 @@ Result<Placement> pin_subscriber(const Side& side) {
     side.tell(*own);
     const Frame ours{FrameKind::affinity, {}, own->requested + " " + to_text(cpus_of(std::move(allowed), 1))};
     if (const auto sent = side.control.send(ours); !sent) return sent.error();
-    // The other subscribers may come later: the publisher waits for them as long as this one waited for it.
+    // The other subscribers may connect later. The publisher waits for them as long as it waited for this one.
     const auto answer = side.control.expect(FrameKind::affinity,
                                             side.options.audience.subscribers > 1 ? 2 * side.limit() : side.limit());
     if (!answer) return answer.error();
@@ -106,7 +106,7 @@ Result<Placement> pin_subscriber(const Side& side) {
     return placement;
 }
 
-/// One-way latency is the difference of two readings: both sides must read the same clock.
+/// Both sides must read the same clock, because one-way latency is the difference between two readings.
 Result<void> compare_clocks(const Side& side) {
     if (side.options.basis == Basis::round_trip) return {};
     const auto theirs = side.control.expect(FrameKind::clock, side.limit());
@@ -119,7 +119,7 @@ Result<void> compare_clocks(const Side& side) {
     return {};
 }
 
-/// Two sides in one process are told apart by their threads; a process may have threads of its transport.
+/// Two sides in one process are distinguished by their threads. A process may have further threads of its transport.
 UsageOf counted_for(const Side& side) {
     return side.transport.parties == Parties::threads ? UsageOf::thread : UsageOf::process;
 }
@@ -132,7 +132,7 @@ void tell_resources(const Side& side, std::string_view role, const std::string& 
     side.tell(used);
 }
 
-/// What the rig's own work took is not the side's.
+/// Subtracts the resources that the rig's own work used.
 Resources without(Resources used, const Resources& before, const Resources& after) {
     const auto less = [](auto& from, auto earlier, auto later) { from -= std::min(from, later - earlier); };
     less(used.user_ns, before.user_ns, after.user_ns);
@@ -142,7 +142,7 @@ Resources without(Resources used, const Resources& before, const Resources& afte
     return used;
 }
 
-/// Runs a case, and finds out what it used.
+/// Runs a case, and measures the resources that it used.
 template <typename Run>
 Result<Resources> measure_usage(const Side& side, Run&& run) {
     const UsageOf counted = counted_for(side);
@@ -157,7 +157,8 @@ Result<Resources> measure_usage(const Side& side, Run&& run) {
     return counted == UsageOf::thread ? used : without(used, before, side.monitor->used());
 }
 
-/// Adds up what one case took. Several subscribers or publishers, and batches, have no row that it belongs to.
+/// Writes the total cost of one case. Not written for several subscribers or publishers, or for batches, because there
+/// is no result row to which it belongs.
 void tell_cost(const Side& side, Cost cost, const Resources& own, const std::vector<Frame>& theirs) {
     const bool is_plain = theirs.size() == 1 && side.options.publishers == 1 && !side.options.batch_bytes;
     const bool is_known = side.companion_pid <= 0 || cost.companion_ns;
@@ -172,7 +173,7 @@ void tell_cost(const Side& side, Cost cost, const Resources& own, const std::vec
 
 Result<void> exchange_resources(const Side& side, const Cost& cost, const Resources& used) {
     const Case& measured = cost.measured;
-    // What one thread of several used is not what they all did.
+    // The usage of one thread is not that of all publishers.
     const bool several_threads = side.options.publishers > 1 && counted_for(side) == UsageOf::thread;
     if (!several_threads) tell_resources(side, "pub", "", measured, used);
     const auto theirs = side.expect_all(FrameKind::resources);
@@ -189,7 +190,7 @@ Result<void> report_resources(const Side& side, const Case& measured, const Reso
     return side.control.send(frame_of(ResourcesFrame{used}));
 }
 
-/// The publisher draws the number of the run, and knows where its companion program is.
+/// The publisher chooses the random number of the run, and knows the address of its companion program.
 Result<void> tell_run(Side& side) {
     std::random_device random;
     side.run_number = std::uint64_t{random()} << 32 | random();
@@ -201,12 +202,12 @@ Result<void> hear_of_run(Side& side) {
     if (!frame) return frame.error();
     const RunFrame run = read_frame<RunFrame>(*frame);
     side.run_number = run.number;
-    if (!side.companion.empty()) return {};  // this process has started its own
+    if (!side.companion.empty()) return {};  // this process has started its own companion
     if (run.companion.size() > longest_companion)
         return Error{"control channel: the peer is out of step with this side"};
     side.companion = run.companion;
     if (side.companion.empty() || side.transport.endpoint_at == nullptr || side.options.any_endpoint) return {};
-    // As any endpoint that a peer names.
+    // Checked like any endpoint that a peer names.
     const auto found = side.transport.endpoint_at(side.companion, side.control.remote_address());
     if (!found)
         return Error{"join '" + side.companion +
@@ -216,13 +217,14 @@ Result<void> hear_of_run(Side& side) {
     return {};
 }
 
-/// Whether this is one of the cases that both sides were told of: its size is about to be allocated.
+/// Whether this is one of the cases on which both sides have agreed. Checked because memory of its size is allocated
+/// next.
 bool agreed(const Side& side, const Frame& open) {
     const auto known = cases(side.options);
     return std::find(known.begin(), known.end(), read_frame<OpenFrame>(open).measured) != known.end();
 }
 
-/// Whether the subscriber's side is that of a latency test.
+/// Whether the subscriber runs the part of a latency test.
 bool is_answered(Test test) {
     return test == Test::latency || test == Test::sustain;
 }
@@ -263,7 +265,7 @@ public:
         ++side_.case_number;
         if (monitor_) return work(side_);
         return in_fresh_process(who, side_.control.stop(), side_.log, [&]() -> Result<void> {
-            // A process does not inherit that memory is locked.
+            // A forked process does not inherit the memory lock.
             if (auto tuned = apply(side_.options.tuning); !tuned) return tuned;
             Monitor monitor{side_.peers(), side_.placement, side_.limit()};
             Side of_case = side_;
@@ -316,7 +318,7 @@ Result<void> run_subscriber(const Side& given) {
     if (auto heard = hear_of_run(side); !heard) return heard;
     CaseProcess process{side};
     side.control.limit_work(to_nanoseconds(side.longest_phase_s()));
-    // The other subscribers may come later: the publisher waits for them as long as this one waited for it.
+    // The other subscribers may connect later. The publisher waits for them as long as it waited for this one.
     Patience patience = side.options.audience.subscribers > 1 ? 2 * side.limit() : side.limit();
     while (true) {
         auto next = side.control.receive(std::exchange(patience, side.limit()));

@@ -1,4 +1,4 @@
-// One side of a run: what the publisher's and the subscriber's code both need.
+// One side of a run: data and functions that both the publisher and the subscriber need.
 #pragma once
 
 #include <algorithm>
@@ -21,19 +21,19 @@ struct Side {
     const Options& options;
     const Transport& transport;
     Control& control;
-    Log* log;                             ///< nullptr for a subscriber whose publisher writes for both
-    std::span<Control> subscribers = {};  ///< the publisher's: all of them, `control` is the first's
-    std::string name = {};                ///< a subscriber's: which it is, where there are several
-    Placement placement = {};             ///< known once the sides have told each other their CPUs
-    Monitor* monitor = nullptr;           ///< has the control channel and the log while a phase lasts
-    std::string companion = {};           ///< the address of the run's companion program, if there is one
+    Log* log;                             ///< nullptr for a subscriber whose publisher writes the log for both
+    std::span<Control> subscribers = {};  ///< only at the publisher: all subscribers; `control` belongs to the first
+    std::string name = {};                ///< only at a subscriber: its name, if there are several
+    Placement placement = {};             ///< known after the sides have exchanged their CPUs
+    Monitor* monitor = nullptr;           ///< uses the control channel and the log during a phase
+    std::string companion = {};           ///< the address of the companion program of the run, if there is one
     pid_t companion_pid = 0;              ///< of a companion program that the publisher's process has started
-    std::uint64_t run_number = 0;         ///< the same on all sides, as the next: see Topic::channel
-    std::size_t case_number = 0;          ///< how many cases have been opened, with this one
+    std::uint64_t run_number = 0;         ///< the same on all sides, like case_number: see Topic::channel
+    std::size_t case_number = 0;          ///< the number of cases opened so far, including the current one
 
     Patience limit() const { return limit_of(options); }
 
-    /// What a subscriber is called in the log; nothing if it is the only one.
+    /// The name of a subscriber in the log; empty if there is only one.
     std::string participant(std::size_t subscriber) const {
         return subscribers.size() > 1 ? subscribers[subscriber].peer() : "";
     }
@@ -45,7 +45,7 @@ struct Side {
         return {};
     }
 
-    /// One frame of this kind from each subscriber.
+    /// Receives one frame of this kind from each subscriber.
     Result<std::vector<Frame>> expect_all(FrameKind kind) const {
         std::vector<Frame> frames;
         for (Control& one : subscribers) {
@@ -61,10 +61,10 @@ struct Side {
         return peer.error("no answer from " + peer.peer() + " within the time limit");
     }
 
-    /// Whether the rig's own waiting gives the CPU away.
+    /// Whether the rig's own waiting yields the CPU.
     Yield yield() const { return placement.shared ? Yield::yes : Yield::no; }
 
-    /// The control channels that this side has.
+    /// The control channels of this side.
     std::span<Control> peers() const { return subscribers.empty() ? std::span{&control, 1} : subscribers; }
 
     IntervalPlan intervals(std::size_t most_kept) const {
@@ -72,7 +72,8 @@ struct Side {
                               most_kept);
     }
 
-    /// Longer than a phase lasts if the other side is honest: each end waits for the other no longer than its limit.
+    /// The longest time of a phase if the other side follows the protocol: each side waits for the other no longer than
+    /// its limit.
     double longest_phase_s() const {
         constexpr double longest_warm_up_s = 30;
         constexpr double drain_s = 5;
@@ -80,8 +81,8 @@ struct Side {
                drain_s;
     }
 
-    /// More intervals than a subscriber that is honest reports in one phase. It begins to count with the first message,
-    /// and ends when the publisher has.
+    /// More intervals than a subscriber reports in one phase if it follows the protocol. It begins to count with the
+    /// first message, and ends when the publisher has ended.
     std::uint64_t most_intervals() const {
         constexpr double shortest_s = 0.001;
         constexpr double reserve_s = 60;
@@ -95,41 +96,42 @@ struct Side {
     }
 };
 
-/// What one of several publishers is called in the log.
+/// The name of one of several publishers in the log.
 inline std::string name_of_publisher(std::size_t at) {
     return "pub" + std::to_string(at + 1);
 }
 
-/// The longest a side waits on its transport before it looks what its monitor has heard.
+/// The longest time that a side waits for its transport before it checks what its monitor has received.
 inline constexpr Patience slice{10};
 
-/// How often a side that is busy all the time looks what its monitor has heard.
+/// How often a side that is always busy checks what its monitor has received.
 inline constexpr Nanoseconds pulse_ns = 50'000'000;
 
-/// The two directions of one case, set up on both sides. Only a latency test has both of them on each side.
+/// The two directions of one case, set up on both sides. Only a latency test has both directions on each side.
 struct Channels {
     std::unique_ptr<Publisher> publisher;
     std::unique_ptr<Subscriber> subscriber;
-    /// Of the second publisher and those behind it, on each side its own: nothing where there is one alone.
+    /// for the second and further publishers, on each side; empty if there is only one publisher
     std::vector<std::unique_ptr<Publisher>> more_publishers = {};
     std::vector<std::unique_ptr<Subscriber>> more_subscribers = {};
 };
 
-/// A look at the clock costs as much as copying a small message.
+/// Several messages, because reading the clock takes as long as copying a small message.
 inline std::size_t messages_between_looks(std::size_t payload_bytes) {
     constexpr std::size_t bytes_a_look = 16384;
     constexpr std::size_t most_messages_a_look = 64;
     return std::clamp<std::size_t>(bytes_a_look / payload_bytes, 1, most_messages_a_look);
 }
 
-/// Opens the channels of one case from the publisher's side (pings out, answers in) and waits until the peer is ready.
+/// Opens the channels of one case on the publisher's side (messages out, answers in), and waits until the peer is
+/// ready.
 Result<Channels> open_channels_as_publisher(const Side& side, const Case& measured);
 
-/// The same, answering a publisher that has just sent `open`.
+/// Opens the channels on the subscriber's side, after the publisher has sent `open`.
 Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open);
 
-/// Tries `attempt` until it succeeds, however long the transport is full, within the limit, which is an error that says
-/// `in_vain`. `watch` looks for trouble meanwhile.
+/// Repeats `attempt` until it succeeds, because the transport may be full. After the time limit it returns the error
+/// `in_vain`. In between, `watch` checks for trouble.
 template <typename Attempt, typename Watch>
 Result<void> hand_over(const Options& options, Attempt&& attempt, Watch&& watch,
                        const char* in_vain = "publish: the subscriber has taken nothing within the time limit") {
@@ -146,8 +148,8 @@ Result<void> hand_over(const Options& options, Attempt&& attempt, Watch&& watch,
     return {};
 }
 
-/// Waits until a broker has all that was published, if there is one: only then does a subscriber hear that a phase is
-/// sent.
+/// Waits until the broker, if there is one, has received all published messages. Only then may the subscriber be told
+/// that the phase was sent.
 template <typename Watch>
 Result<void> settle(const Options& options, Publisher& publisher, Watch&& watch) {
     return hand_over(
@@ -155,24 +157,24 @@ Result<void> settle(const Options& options, Publisher& publisher, Watch&& watch)
         "publish: the broker has not taken everything within the time limit");
 }
 
-/// Hands a message over, with an eye on the monitor meanwhile.
+/// Publishes a message, and checks the monitor while the transport is full.
 inline Result<void> publish(const Side& side, Loan loan) {
     return hand_over(
         side.options, [&](Patience patience) { return loan.publish(patience); }, [&] { return side.monitor->fine(); });
 }
 
-/// How many instances messages are numbered over: one, if there is no key.
+/// The number of instances over which messages are numbered: 1 if there is no key.
 inline std::size_t instances_of(const Side& side) {
     return side.options.instances.value_or(1);
 }
 
-/// What a result says of the instances of which something came.
+/// The instances from which messages arrived, for a result.
 inline std::optional<Instances> heard(const Side& side, std::uint64_t count) {
     if (!side.options.instances) return std::nullopt;
     return Instances{*side.options.instances, count};
 }
 
-/// Ends a size of a latency test at the publisher.
+/// Ends a payload size of a latency test on the publisher's side.
 inline Result<void> end_of_size(const Side& side) {
     if (auto sent = side.control.send({FrameKind::size_end}); !sent) return sent.error();
     const auto theirs = side.control.expect(FrameKind::size_end, side.limit());
@@ -181,16 +183,16 @@ inline Result<void> end_of_size(const Side& side) {
 
 Result<void> run_latency_publisher(const Side& side, const Case& measured);
 Result<void> run_open_loop_publisher(const Side& side, const Case& measured);
-/// The search for the highest rate that keeps a goal.
+/// Searches for the highest rate at which the goal holds.
 Result<void> run_sustain_publisher(const Side& side, const Case& measured);
 Result<void> run_one_way_publisher(const Side& side, const Case& measured);
 Result<void> run_one_way_subscriber(const Side& side, const Frame& open);
 Result<void> run_latency_subscriber(const Side& side, const Frame& open);
-/// Gives the number of messages that arrived, at all subscribers and in the warm-up too.
+/// Returns the number of messages that arrived at all subscribers, including the warm-up.
 Result<std::uint64_t> run_throughput_publisher(const Side& side, const Case& measured);
 Result<void> run_throughput_subscriber(const Side& side, const Frame& open);
 
-/// A whole run, from the first word after the handshake to goodbye.
+/// Carries out a whole run, from the end of the handshake to the last frame.
 Result<void> run_publisher(const Side& side);
 Result<void> run_subscriber(const Side& side);
 

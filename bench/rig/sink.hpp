@@ -1,5 +1,5 @@
-// A subscriber's phases (the warm-up, then the measurement): it takes what comes until all has come that the publisher
-// says it sent, and sends its counts. What becomes of the messages is the business of the test's own class.
+// The phases of a subscriber (warm-up, then measurement). It takes messages until all messages have arrived that the
+// publisher reports as sent, and then sends its counts. Each test has a class of its own that processes the messages.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,14 @@
 
 namespace tacholog {
 
-/// After the publisher has ended, nothing more is expected of a lossy transport once it was silent for so long.
+/// After the publisher has ended, a lossy transport is not expected to deliver more once nothing has arrived for this
+/// time.
 inline constexpr Patience drain_silence{200};
 
-/// Nor of one that leaves slow subscribers behind, but repairs for them what it still has.
+/// The same for a transport that drops messages for slow subscribers, but repeats those that it still has.
 inline constexpr Patience repair_silence{1000};
 
-/// What is known of the messages from one publisher at the end of a phase.
+/// The counts of the messages from one publisher at the end of a phase.
 template <typename Check>
 PhaseDoneFrame counts_of(const Intake<Check>& intake) {
     const Check& sequence = intake.sequence;
@@ -38,8 +39,8 @@ inline Faults faults_of(const Side& side, const PhaseDoneFrame& counts) {
     return {counts.lost, counts.duplicated, counts.reordered, known_corrupted(side.options.handling, counts.corrupted)};
 }
 
-/// `Check` keeps account of the messages' numbers: Sequence, or of keyed data KeyedSequence. `Record` is what a test
-/// makes of the messages: it takes them, reports intervals, and tells the results of a phase.
+/// `Check` counts the messages by their numbers: Sequence, or KeyedSequence for keyed data. `Record` is the class of a
+/// test that takes the messages, reports intervals, and writes the results of a phase.
 template <typename Check, template <typename> typename Record>
 class Sink {
 public:
@@ -64,12 +65,13 @@ private:
         ended_ = false;
         const auto heard = [this](const Frame& frame, std::size_t) { return hear(frame); };
         side_.monitor->begin({heard, [this] { return record_.collect(); }, record_.is_live(measured)});
-        // The publisher begins this phase when it has the counts of the one before: from here on we are ready.
+        // The publisher starts this phase when it has received the counts of the previous one, so this side must be
+        // ready now.
         if (auto sent = send_counts(); !sent) return sent;
         record_.begin(measured);
         const auto taken = take_all();
         side_.monitor->end();
-        // A run that failed shows what it had found until then, in a log of its own.
+        // Even a run that failed reports its results so far, if it has a log of its own.
         if (auto collected = record_.collect(); taken && !collected) return collected;
         if (!taken) return taken;
         for (auto& intake : intakes_) intake.end_phase();
@@ -87,7 +89,7 @@ private:
             if (!some.has_value()) return some.error();
             const bool taken = *some == Done::yes;
             const Nanoseconds now = now_ns();
-            if (taken || !ended_) record_.pass(now, intakes_);  // behind the end, silence is no part of an interval
+            if (taken || !ended_) record_.pass(now, intakes_);  // after the end, silence is not part of an interval
             if (taken && now < next_pulse) continue;
             next_pulse = now + pulse_ns;
             const auto over = silent_for_good(taken, silence);
@@ -102,8 +104,8 @@ private:
         return std::all_of(intakes_.begin(), intakes_.end(), [](const auto& intake) { return intake.complete(); });
     }
 
-    /// Minds what the monitor has heard of the publisher. True if nothing more can be expected of this phase, though
-    /// messages are missing.
+    /// Checks what the monitor has received from the publisher. Returns true if no more messages of this phase can be
+    /// expected, although some are missing.
     Result<bool> silent_for_good(bool taken, Silence& silence) {
         if (auto fine = side_.monitor->fine(); !fine) return fine.error();
         learn_end();
@@ -126,7 +128,7 @@ private:
                side_.options.audience.slow == SlowSubscriber::drop;
     }
 
-    /// On the monitor's thread.
+    /// Called on the monitor's thread.
     Result<void> hear(const Frame& frame) {
         if (frame.kind == FrameKind::alive) return {};
         auto ends = read_frame<PhaseEndFrame>(frame).ends;
@@ -146,7 +148,7 @@ private:
         for (std::size_t at = 0; at < intakes_.size(); ++at) intakes_[at].end = heard_ends_[at];
     }
 
-    /// Of the phase before, if there was one.
+    /// Sends the counts of the previous phase, if there was one.
     Result<void> send_counts() {
         for (const PhaseDoneFrame& counts : std::exchange(counts_, {})) {
             if (auto sent = side_.control.send(frame_of(counts)); !sent) return sent;
@@ -156,15 +158,15 @@ private:
 
     const Side& side_;
     Record<Check> record_;
-    std::vector<Intake<Check>> intakes_;     ///< one a publisher
-    bool ended_ = false;                     ///< whether the publisher has said where the phase ends
-    std::atomic<bool> heard_end_{false};     ///< the same, as the monitor heard it...
-    std::vector<std::uint64_t> heard_ends_;  ///< ...and what was said
+    std::vector<Intake<Check>> intakes_;     ///< one for each publisher
+    bool ended_ = false;                     ///< whether the publisher has sent the end of the phase
+    std::atomic<bool> heard_end_{false};     ///< the same, set by the monitor...
+    std::vector<std::uint64_t> heard_ends_;  ///< ...with the end for each publisher
     std::vector<PhaseDoneFrame> counts_;     ///< of the last phase, until they are sent
-    std::uint64_t frames_ = 0;               ///< that had come when the monitor was last asked
+    std::uint64_t frames_ = 0;               ///< the number of frames at the last check of the monitor
 };
 
-/// Runs a subscriber of one case.
+/// Runs a subscriber for one case.
 template <template <typename> typename Record>
 Result<void> run_sink(const Side& side, const Frame& open) {
     auto channels = open_channels_as_subscriber(side, open);

@@ -1,4 +1,4 @@
-// When a warm-up is over: a fixed time has passed, or the measured quantity has stopped drifting.
+// Decides when a warm-up is over: after a fixed time, or when the measured value no longer drifts.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace tacholog {
 
-/// What a warm-up's latencies are compared by; 0 if there are none.
+/// The value by which the latencies of a warm-up are compared; 0 if there are none.
 inline double median_of(const Histogram& histogram) {
     return histogram.count() > 0 ? static_cast<double>(histogram.value_at_rank((histogram.count() + 1) / 2)) : 0;
 }
@@ -20,11 +20,11 @@ class SteadyRule {
 public:
     explicit SteadyRule(std::optional<double> fixed_s) : fixed_s_(fixed_s) {}
 
-    /// The latest moment, after the start, at which the warm-up ends.
+    /// The longest time that the warm-up can take.
     Nanoseconds longest_ns() const { return fixed_s_ ? to_nanoseconds(*fixed_s_) : give_up_s * nanoseconds_per_second; }
 
-    /// One second is over: its median round trip or its rate, and the messages and time since the start.
-    /// True if the warm-up is over.
+    /// Call this after each second, with its median round trip or its rate, and with the messages and the time since
+    /// the start. Returns true if the warm-up is over.
     bool second_passed(double value, std::uint64_t messages, Nanoseconds elapsed_ns) {
         if (fixed_s_) return false;
         values_.push_back(value);

@@ -5,19 +5,19 @@
 
 namespace tacholog {
 Bound classify(const Tried& tried, double duration_sum_s, double exceed_ratio) {
-    // RFC 9971, load classification. Short trials that missed the goal count against the rate only as far as short
-    // trials that kept it do not outweigh them; short trials that kept it never make a lower bound.
+    // The load classification of RFC 9971. Short trials that missed the goal count against the rate only if short
+    // trials that passed do not outweigh them. Short trials that passed never make a lower bound.
     const double outweighed_s = exceed_ratio < 1 ? tried.short_passed_s * exceed_ratio / (1 - exceed_ratio) : 0;
     const double missed_s = tried.full_missed_s + std::max(0.0, tried.short_missed_s - outweighed_s);
     const double whole_s = std::max(tried.full_passed_s + missed_s, duration_sum_s);
-    const double may_miss_s = whole_s * exceed_ratio * (1 + 1e-9);         // sums of durations are not exact
-    if (whole_s - tried.full_passed_s <= may_miss_s) return Bound::lower;  // even if all that is to come misses it
+    const double may_miss_s = whole_s * exceed_ratio * (1 + 1e-9);         // sums of durations have rounding errors
+    if (whole_s - tried.full_passed_s <= may_miss_s) return Bound::lower;  // even if all further trials miss it
     return missed_s <= may_miss_s ? Bound::undecided : Bound::upper;
 }
 
 SustainSearch::SustainSearch(const SustainPlan& plan) : plan_(plan) {}
 
-/// One short trial decides where the interval is narrowed down; full-length ones count as such there.
+/// While the interval is narrowed, one short trial decides, and full-length trials count like short ones.
 Bound SustainSearch::bound_of(const Tried& tried, bool full_length) const {
     if (full_length) return classify(tried, plan_.full_s * plan_.trials, plan_.exceed_ratio);
     const Tried all{tried.full_passed_s + tried.short_passed_s, tried.full_missed_s + tried.short_missed_s, 0, 0};
@@ -31,7 +31,7 @@ SustainSearch::Bounds SustainSearch::bounds(bool full_length) const {
         if (bound == Bound::lower) bounds.lower = rate;
         if (bound != Bound::upper) continue;
         bounds.upper = rate;
-        break;  // what is above it is not relevant
+        break;  // higher rates are not relevant
     }
     return bounds;
 }
@@ -48,7 +48,7 @@ std::optional<double> SustainSearch::confirming(const Bounds& found) const {
     const auto [lower, upper] = bounds(true);
     if (lower && upper) return narrower({lower, upper});
     if (!lower && !upper) return found.lower.value_or(plan_.rates.least_per_s);
-    // Outwards from the bound that there is, in steps that double: of one goal width, two, four...
+    // Searches outwards from the existing bound, in steps that double: one goal width, two, four...
     double step = 1 / (1 - plan_.width_ratio);
     const double from = lower ? *lower : *upper;
     for (const auto& [rate, tried] : rates_) {
@@ -77,7 +77,7 @@ std::optional<TrialOrder> SustainSearch::next() const {
             return short_trial(std::min(rounded_rate(*found.lower * coarse_step), plan_.rates.most_per_s));
         if (const auto rate = narrower(found)) return short_trial(*rate);
     }
-    // A rate that is undecided is measured until it is not.
+    // An undecided rate is measured until it is decided.
     for (const auto& [rate, tried] : rates_) {
         if (tried.full_passed_s + tried.full_missed_s > 0 && bound_of(tried, true) == Bound::undecided)
             return TrialOrder{rate, plan_.full_s, true};
@@ -106,7 +106,7 @@ Sustained SustainSearch::result() const {
     if (!upper) result.outcome = SustainOutcome::above_range;
     if (!lower) result.outcome = SustainOutcome::below_range;
     if (lower) result.at_rate = rates_.at(*lower);
-    // What a queue hides from a short trial, though not from one of full length, is no contradiction.
+    // At slightly higher rates, a queue can hide the overload from a short trial. This is not a contradiction.
     const double hidden = plan_.latency ? 2 * static_cast<double>(plan_.latency->limit_ns) / 1e9 / plan_.short_s : 0;
     for (const auto& [rate, tried] : rates_) {
         const bool is_above = upper && rate > *upper * (1 + hidden);

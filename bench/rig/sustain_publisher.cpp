@@ -1,5 +1,6 @@
-// The sustain test at the publisher: carries out the trials that the search asks for (sustain.hpp), one after the other
-// over the channels of one size. The subscriber answers messages as in a latency test, and knows nothing of trials.
+// The sustain test at the publisher. It runs the trials that the search asks for (sustain.hpp), one after the other,
+// over the channels of one payload size. The subscriber answers messages as in a latency test; it does not know about
+// trials.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -11,7 +12,7 @@
 namespace tacholog {
 namespace {
 
-/// A trial is one interval.
+/// Never reached: a trial has only one interval.
 constexpr Nanoseconds no_intervals_ns = std::numeric_limits<Nanoseconds>::max() / 2;
 
 class Searcher {
@@ -65,7 +66,7 @@ private:
         return side_.log == nullptr ? Result<void>{} : side_.log->written();
     }
 
-    /// What was planned and has no answer is lost, sent or not.
+    /// A planned message without an answer counts as lost, whether it was sent or not.
     void judge(Trial& trial) const {
         const std::uint64_t answered = std::min(trial.latency->count(), trial.planned);
         trial.loss_ratio =
@@ -73,15 +74,16 @@ private:
         trial.keeps_loss = trial.loss_ratio <= plan().loss_ratio;
         const LatencyGoal& goal = *plan().latency;
         if (answered == 0) return;
-        // The rates that may be asked for have enough messages for this percentile (option_rules.cpp). Where some of
-        // them were lost within the goal, it is the largest latency: too few to state it are no reason to miss it.
+        // The allowed rates send enough messages for this percentile (option_rules.cpp). If some of them were lost
+        // within the loss goal, there may be too few; then the largest latency is used, so that the goal is not missed
+        // for this reason alone.
         const bool is_largest = goal.millionths == 1'000'000;
         const std::uint64_t latency_ns =
             is_largest ? trial.latency->max_ns() : trial.latency->nearest_rank_ns(goal.millionths);
         trial.keeps_latency = latency_ns <= static_cast<std::uint64_t>(goal.limit_ns);
     }
 
-    /// The sender was late though the transport took all messages at once.
+    /// Whether the sender was late although the transport accepted all messages at once.
     bool is_generator_limited(const Trial& trial) const {
         const auto p99 = trial.latency->percentile_ns(990'000);
         const auto late = trial.lateness->percentile_ns(990'000);

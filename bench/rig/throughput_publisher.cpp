@@ -1,6 +1,6 @@
-// The throughput and the demand test at the publisher, or at several that share a process and the control channel: the
-// monitor listens to it, the first of them minds what it hears, the others stop where that one does. What arrives is
-// counted by the subscribers, which send their counts over the control channel.
+// The throughput and the demand test at the publisher. Several publishers share one process and its control channel:
+// the monitor reads the channel, the first publisher acts on its frames, and the others stop when the first one stops.
+// The subscribers count the messages that arrive, and send their counts over the control channel.
 #include <algorithm>
 #include <atomic>
 #include <functional>
@@ -13,7 +13,8 @@
 namespace tacholog {
 namespace {
 
-/// What one subscriber found in one phase, as its `phase_done` says; of each publisher, where there are several.
+/// The counts of one subscriber in one phase, from its `phase_done` frame; if there are several publishers, the counts
+/// for each of them.
 struct Counted {
     std::uint64_t received = 0;
     Faults faults;
@@ -29,7 +30,7 @@ struct Counted {
     }
 };
 
-/// What was found by all subscribers, or of all publishers, taken together.
+/// The counts of all subscribers, or of all publishers, together.
 Aggregate sum_of(const std::vector<Counted>& all) {
     Aggregate sum;
     sum.instances = all.front().instances;
@@ -54,7 +55,7 @@ Aggregate sum_of(const std::vector<Counted>& all) {
     return sum;
 }
 
-/// The subscribers may have to wait out a silence to be sure that nothing more comes.
+/// The subscribers may have to wait for a silence to be sure that no more messages arrive.
 constexpr Patience drain_allowance{5000};
 
 class Streamer {
@@ -122,7 +123,7 @@ private:
         return {};
     }
 
-    /// Of several publishers: what they sent, and for how long the longest of them did.
+    /// The messages sent by several publishers together, and the longest of their durations.
     static Sent sum_of(const std::vector<Sent>& all) {
         Sent sum;
         for (const Sent& one : all) {
@@ -132,7 +133,7 @@ private:
         return sum;
     }
 
-    /// Whose counts these are: of several publishers, or of several subscribers.
+    /// The name of the publisher or subscriber with this index, whichever there are several of.
     std::string participant(std::size_t at) const {
         return writers_.size() > 1 ? name_of_publisher(at) : side_.participant(at);
     }
@@ -158,9 +159,9 @@ private:
         }
     }
 
-    /// Says that nothing arrived of something. That is a failure: nothing shows that it can arrive at all. But where
-    /// messages may be lost, and others did arrive, it is what was measured: others can crowd them out of a queue that
-    /// they share, such as a broker's.
+    /// Reports that no message arrived. That is a failure, because nothing shows that a message can arrive at all. But
+    /// if the transport may lose messages and others did arrive, it is a valid result: those others may have displaced
+    /// these messages in a shared queue, such as that of a broker.
     void report_silence(const std::string& what, bool others_arrived) {
         const std::string text = std::string{to_text(side_.options.test)} + " over " +
                                  std::string{side_.transport.name} + ": none of " + what;
@@ -171,7 +172,8 @@ private:
         }
     }
 
-    /// One of several subscribers that hears nothing is a failure whatever the others heard: each has its own queue.
+    /// If one of several subscribers receives nothing, that is always a failure, because each subscriber has its own
+    /// queue.
     void report_silent(const std::vector<Sent>& sent, const std::vector<Counted>& counted) {
         const bool are_publishers = writers_.size() > 1;
         const bool others_arrived = are_publishers && any_arrived(counted);
@@ -225,8 +227,8 @@ private:
         }
     }
 
-    /// Tells the subscribers that this phase is sent, and waits for their counts: of each subscriber as many as there
-    /// are publishers.
+    /// Tells the subscribers that this phase was sent completely, and waits for their counts: from each subscriber, one
+    /// for each publisher.
     Result<std::vector<PhaseDoneFrame>> end_phase() {
         PhaseEndFrame end;
         for (const Writer& writer : writers_) end.ends.push_back(writer.written());
@@ -236,10 +238,10 @@ private:
         Nanoseconds next_alive_ns = now_ns() + side_.monitor->alive_every_ns();
         bool answers_come = true;
         while (true) {
-            // Listens to all that owe something at once: one that dies now may be the one that another waits for.
+            // Reads from all subscribers whose counts are missing: if one dies now, another one may be waiting for it.
             std::optional<std::size_t> owing;
             for (std::size_t who = 0; who < counts.size(); ++who) {
-                // Behind the intervals that it kept back.
+                // The counts come after the intervals that the subscriber has kept.
                 for (int count = 0; count < frames_a_look && counts[who].size() < writers_.size(); ++count) {
                     auto frame = side_.subscribers[who].poll();
                     if (!frame) return frame.error();
@@ -248,8 +250,8 @@ private:
                 }
                 if (counts[who].size() < writers_.size()) owing = who;
             }
-            // A subscriber that stood still answers probes now, long after the publisher has stopped to wait for it.
-            // All that it answers comes before its counts; behind those, its end may be gone, which is no error.
+            // A subscriber that was stopped may answer probes only now, long after the publisher stopped waiting for
+            // them. All its answers come before its counts. After that, it may close its end, which is not an error.
             answers_come = answers_come && writers_.front().probes().take_all();
             if (!owing) count_arrived(counts);
             if (!owing) return writers_.size() > 1 ? counts.front() : first_of_each(counts);
@@ -260,8 +262,9 @@ private:
         }
     }
 
-    /// Those that have told their counts wait for what comes next, no longer than the limit, while another may take
-    /// longer. That one is told nothing: it would hold it for a sign that more of its messages come.
+    /// Subscribers that have sent their counts wait for the next frame, but no longer than their limit, while another
+    /// subscriber may take longer. So they get `alive` frames. The slower one gets none, because it would take the
+    /// frame as a sign that more messages are coming.
     Result<void> tell_who_is_done(const std::vector<std::vector<PhaseDoneFrame>>& counts, Nanoseconds& next_ns) {
         const Nanoseconds now = now_ns();
         if (now < next_ns) return {};
@@ -297,7 +300,7 @@ private:
         return {};
     }
 
-    /// Sends from all publishers for so long, or until it is enough; then takes the answers to probes.
+    /// Sends from all publishers for `longest_ns`, or until it is enough; then takes the answers to probes.
     Result<std::vector<Sent>> phase(Nanoseconds longest_ns, const std::function<Result<void>()>& collect) {
         const auto heard = [this](const Frame& frame, std::size_t who) { return arrived(frame, who); };
         enough_ = false;
@@ -312,7 +315,7 @@ private:
         return sent;
     }
 
-    /// Sends from all publishers at once.
+    /// Sends from all publishers at the same time.
     Result<std::vector<Sent>> stream(Nanoseconds longest_ns) {
         std::vector<Result<Sent>> ends(writers_.size(), Sent{});
         std::atomic<State> state{State::running};
@@ -328,7 +331,7 @@ private:
         });
         if (!ends.front()) state = State::failed;
         for (auto& other : others) other.join();
-        // A publisher that stopped because another failed does not know why.
+        // A publisher that stopped because another one failed does not know the reason, so its error is skipped.
         for (const auto& end : ends) {
             if (!end && end.error().code != Code::another_publisher) return end.error();
         }
@@ -339,7 +342,7 @@ private:
 
     enum class State { running, enough, failed };
 
-    /// The first publisher, whose rate says when the warm-up is over.
+    /// Runs the first publisher, whose rate decides when the warm-up is over.
     Result<Sent> lead(Nanoseconds longest_ns, std::atomic<State>& state) {
         const auto at_pulse = [&](std::uint64_t messages, Nanoseconds elapsed) -> Result<bool> {
             if (auto fine = side_.monitor->fine(); !fine) return fine.error();
@@ -372,7 +375,7 @@ private:
     Result<void> arrived(const Frame& frame, std::size_t who) {
         const Control& peer = side_.subscribers[who];
         const auto interval = read_frame<IntervalFrame>(frame);
-        // Of a warm-up, a subscriber tells none.
+        // In a warm-up, a subscriber sends no intervals.
         if (frame.kind != FrameKind::interval || !measuring_ || interval.index != intervals_[who])
             return out_of_step(peer);
         if (++intervals_[who] > side_.most_intervals())
@@ -383,17 +386,17 @@ private:
     }
 
     const Side& side_;
-    std::vector<Writer> writers_;  ///< one a publisher
+    std::vector<Writer> writers_;  ///< one for each publisher
     std::size_t payload_bytes_;
     std::optional<Demand> demand_;
     Batches batches_;
     bool measuring_ = false;
-    std::vector<std::uint64_t> intervals_;  ///< that each subscriber has told in this phase
+    std::vector<std::uint64_t> intervals_;  ///< the number received from each subscriber in this phase
     std::uint64_t arrived_ = 0;             ///< at all subscribers, in all phases
     static constexpr std::size_t warm_up_records = 3;
-    HandOver<CountRecord> seconds_;  ///< of the warm-up
+    HandOver<CountRecord> seconds_;  ///< seconds of the warm-up
     Nanoseconds second_start_ns_ = 0;
-    std::uint64_t second_messages_ = 0;  ///< that had been sent when this second began
+    std::uint64_t second_messages_ = 0;  ///< messages sent before the current second began
     std::atomic<bool> enough_{false};
 };
 

@@ -1,5 +1,5 @@
-// The throughput and the demand test at the subscriber: takes what comes, counts it, and reports to the publisher each
-// second and at the end of each phase.
+// The throughput and the demand test at the subscriber. It counts the messages that arrive, and reports to the
+// publisher every second and at the end of each phase.
 #include "base/waiting.hpp"
 #include "rig/count_intervals.hpp"
 #include "rig/probes.hpp"
@@ -11,7 +11,7 @@ namespace {
 template <typename Check>
 class Counts {
 public:
-    using Intakes = std::vector<Intake<Check>>;  ///< one a publisher
+    using Intakes = std::vector<Intake<Check>>;  ///< one for each publisher
 
     Counts(const Side& side, const Case& measured, std::unique_ptr<Publisher> answers)
         : side_(side),
@@ -30,7 +30,7 @@ public:
         measured_ = measured;
     }
 
-    /// Takes up to a look's worth of messages from each publisher. Not yet done if none came within a slice.
+    /// Takes a limited number of messages from each publisher. Not yet done if none arrived within a slice.
     Result<Done> take(Intakes& intakes) {
         const auto read = [this](std::span<const std::byte> bytes) {
             return read_message(bytes, side_.options.handling);
@@ -49,14 +49,15 @@ public:
         return done_if(any);
     }
 
-    /// Hands the current interval over once it is over. Intervals are counted from the first message.
+    /// Hands the current interval over if it has reached its length. Intervals begin with the first message.
     void pass(Nanoseconds now, const Intakes& intakes) {
         if (!measured_) return;
         if (!intervals_.begun()) begin_intervals(intakes);
         if (intervals_.is_over(now)) intervals_.hand_over(now, so_far(intakes));
     }
 
-    /// Reports what was handed over: while the phase lasts on the monitor's thread, else behind it.
+    /// Reports the records that were handed over. Called by the monitor's thread during the phase, or by the caller
+    /// after it.
     Result<void> collect() {
         while (const CountRecord* record = intervals_.oldest()) {
             if (auto reported = report(*record); !reported) return reported;
@@ -77,7 +78,7 @@ public:
     }
 
 private:
-    /// The publisher takes answers whatever else it waits for, so that room for one comes.
+    /// The publisher always goes on taking answers, so that there will be space for this one.
     Result<void> answer_if_probe(std::uint64_t number) {
         if (side_.options.probe_every == 0 || !probes_.includes(index_of(number, instances_of(side_)))) return {};
         auto loan = answers_->loan(payload_bytes_);
@@ -110,7 +111,7 @@ private:
         return side_.control.send(frame_of(interval), side_.limit());
     }
 
-    /// Reports what is left behind the last interval, now that all of the phase is known.
+    /// Reports the last interval, once the counts of the phase are final.
     Result<void> report_rest(const Intakes& intakes) {
         if (!measured_) return {};
         if (!intervals_.begun()) begin_intervals(intakes);
@@ -139,14 +140,14 @@ private:
     }
 
     const Side& side_;
-    std::unique_ptr<Publisher> answers_;  ///< to probes, if there are any
+    std::unique_ptr<Publisher> answers_;  ///< for answers to probes; may be nullptr
     std::size_t payload_bytes_;
     std::optional<Demand> demand_;
     std::size_t messages_a_look_;
     ProbePlan probes_;
-    bool measured_ = false;  ///< else it is the warm-up
+    bool measured_ = false;  ///< false during the warm-up
     CountIntervals intervals_;
-    std::uint64_t index_ = 0;  ///< of the next interval that is reported
+    std::uint64_t index_ = 0;  ///< of the next interval to be reported
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Messages of a closed loop whose answers came late, or never.
+// Messages of a closed loop whose answers arrived late or never.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace tacholog {
 
-/// Messages whose answers the publisher has stopped waiting for. It remembers when the newest of them were sent,
-/// because their answers may still come. Memory is bounded, should none of them come.
+/// Messages whose answers the publisher no longer waits for. Remembers when the newest of them were sent, because their
+/// answers may still arrive. The memory is limited, even if no answer arrives.
 class UnansweredMessages {
 public:
     UnansweredMessages() { sent_.reserve(first_room); }
@@ -22,23 +22,24 @@ public:
         ++lost_;
     }
 
-    /// When this one was sent, if its answer is still waited for; from here on it is not.
+    /// Returns when this message was sent, if its answer is still missing, and removes the message.
     std::optional<Nanoseconds> answered(std::uint64_t index) {
         const auto found = std::lower_bound(sent_.begin(), sent_.end(), index,
                                             [](const Sent& one, std::uint64_t wanted) { return one.index < wanted; });
         if (found == sent_.end() || found->index != index) return std::nullopt;
         const Nanoseconds sent_ns = found->sent_ns;
         sent_.erase(found);
-        --lost_;  // it was counted when it was put into the list, so the count never falls below 0
+        --lost_;  // it was counted when it was added to the list, so the count never falls below 0
         return sent_ns;
     }
 
-    /// An answer has come whose number cannot be read.
+    /// An answer with an unreadable number has arrived.
     void answered_unreadably() { ++unreadable_; }
 
-    /// Those whose answers never came: an answer whose number cannot be read stands for one that is missing.
+    /// The messages whose answers never arrived. An answer with an unreadable number counts as one of the missing
+    /// answers.
     std::uint64_t lost() const { return lost_ - std::min(lost_, unreadable_); }
-    /// Answers that cannot be read, above those that are missing: they were second ones.
+    /// If there are more unreadable answers than missing ones, the surplus were duplicates.
     std::uint64_t duplicated() const { return unreadable_ - std::min(lost_, unreadable_); }
 
     bool empty() const { return sent_.empty(); }
@@ -55,9 +56,9 @@ private:
     static constexpr std::ptrdiff_t first_room = 1024;
     static constexpr std::ptrdiff_t most = 65536;
 
-    std::vector<Sent> sent_;        ///< ascending
-    std::uint64_t lost_ = 0;        ///< those of the list, and older ones that are not remembered
-    std::uint64_t unreadable_ = 0;  ///< answers whose number cannot be read
+    std::vector<Sent> sent_;        ///< in ascending order
+    std::uint64_t lost_ = 0;        ///< the messages in the list, and older ones that are no longer in it
+    std::uint64_t unreadable_ = 0;  ///< answers with an unreadable number
 };
 
 }  // namespace tacholog

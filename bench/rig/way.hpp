@@ -1,4 +1,5 @@
-// A witness for the way that the data took: what the kernel counted on its network paths, beside what was carried.
+// Checks which network path the data took: compares the network counters of the kernel with the number of bytes that
+// were carried.
 #pragma once
 
 #include "reporters/events.hpp"
@@ -8,11 +9,11 @@ namespace tacholog {
 
 std::string_view to_text(Way way);
 
-/// Whether the counters agree with the way that a transport expects its data to take. They count the control channel
-/// and every other program of the network namespace too, so that nothing is said of less than 1 MiB.
+/// Whether the counters agree with the path that a transport expects. The counters also include the control channel and
+/// every other program of the network namespace. So less than 1 MiB is not judged.
 WayTaken way_taken(Way expected, const Path& path, std::uint64_t carried_bytes);
 
-/// What the log says in words where they do not agree; empty where they do, or where nothing can be told.
+/// A text for the log if the counters do not agree with the path; empty if they do, or if this cannot be decided.
 std::string words_of_fallback(const WayTaken& way);
 
 }  // namespace tacholog

@@ -1,5 +1,5 @@
-// One publisher of a throughput or demand test: it sends as fast as the transport takes it, on an absolute schedule, or
-// in bursts. Where there are several, each has a writer, a thread and numbers of its own.
+// One publisher of a throughput or demand test. It sends as fast as the transport accepts, on an absolute schedule, or
+// in bursts. If there are several publishers, each has its own writer, thread and numbers.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +14,19 @@
 
 namespace tacholog {
 
-/// What one publisher sent in one phase (warm-up, measurement).
+/// The messages that one publisher sent in one phase (warm-up, measurement).
 struct Sent {
     std::uint64_t messages = 0;
-    Nanoseconds duration_ns = 0;  ///< of the phase
-    Nanoseconds first_ns = 0;     ///< when the first message had been handed over...
-    Nanoseconds last_ns = 0;      ///< ...and the last, with all that a batch held back
+    Nanoseconds duration_ns = 0;  ///< length of the phase
+    Nanoseconds first_ns = 0;     ///< when the first message was passed to the transport...
+    Nanoseconds last_ns = 0;      ///< ...and the last one, including a batch that held it back
 
     Nanoseconds first_to_last_ns() const { return last_ns - first_ns; }
     std::optional<double> rate_per_s() const { return rate_of(messages, first_to_last_ns()); }
 
-    /// Whether this is less than 99.9 % of what was asked for. The rate ends with the last message: it does not show
-    /// that those behind it were never sent. One that is due as the phase ends may be missing.
+    /// Whether less than 99.9 % of the requested messages were sent. The rate is computed up to the last message, so it
+    /// does not show that later messages were never sent. One message that is due at the end of the phase may be
+    /// missing.
     bool falls_short_of(double wanted_per_s, double duration_s) const {
         constexpr double enough = 0.999;
         const double planned = wanted_per_s * duration_s;
@@ -36,7 +37,7 @@ struct Sent {
 
 class Writer {
 public:
-    /// `answers` is where those to probes come; nullptr if there are none.
+    /// `answers` receives the answers to probes; nullptr if there are none.
     Writer(const Side& side, std::unique_ptr<Publisher> publisher, std::unique_ptr<Subscriber> answers,
            const Case& measured)
         : options_(side.options),
@@ -50,7 +51,7 @@ public:
           numbers_(options_.instances.value_or(1)),
           probes_(side, answers_.get()) {}
 
-    /// How many messages there have been, of all phases.
+    /// The number of messages written, in all phases together.
     std::uint64_t written() const { return numbers_.count(); }
 
     Probes& probes() { return probes_; }
@@ -59,8 +60,8 @@ public:
 
     std::uint64_t dropped(std::size_t subscriber) const { return publisher_->dropped(subscriber); }
 
-    /// Sends for `longest_ns`, or until `pulse(messages, elapsed ns)`, which is called every 50 ms, says that it is
-    /// enough. `watch()` is called while the transport is full, and says whether there is trouble.
+    /// Sends for `longest_ns`, or until `pulse(messages, elapsed ns)`, which is called every 50 ms, returns that it is
+    /// enough. `watch()` is called while the transport is full, and returns an error if there is trouble.
     template <typename Pulse, typename Watch>
     Result<Sent> stream(Nanoseconds longest_ns, Pulse&& pulse, Watch&& watch) {
         Sent sent;
@@ -83,7 +84,7 @@ public:
             if (now < next_pulse) [[likely]]
                 continue;
             next_pulse = now + pulse_ns;
-            // However slow the rate, no message is held back for longer.
+            // However slow the rate is, no message is held back longer than one pulse.
             if (auto done = flush(sent, watch); !done) return done.error();
             const Result<bool> enough = pulse(sent.messages, now - start);
             if (!enough.has_value()) return enough.error();
@@ -101,7 +102,7 @@ private:
         return options_.rate_per_s ? Schedule{start, *options_.rate_per_s} : Schedule{start};
     }
 
-    /// Sends what is due next; or waits, and sends nothing if the limit came first.
+    /// Sends the messages that are due next. Otherwise waits, and sends nothing if the limit comes first.
     template <typename Watch>
     Result<std::size_t> send_next(Schedule& schedule, std::uint64_t index, Nanoseconds now, Nanoseconds limit,
                                   Watch& watch) {
@@ -116,18 +117,19 @@ private:
             }
             if (due >= limit) return std::size_t{0};
         }
-        // The first goes alone: a rate begins with the moment when it was handed over.
+        // The first message is sent alone, because the rate is measured from the time when it was passed to the
+        // transport.
         const std::size_t most = index == 0 ? 1 : messages_a_look_;
         const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(schedule.begin(index, now), most));
         if (auto sent = send_some(count, watch); !sent) return sent.error();
-        // At the end of a burst: what is held back would wait for the next one.
+        // At the end of a burst, messages that are held back would otherwise wait for the next burst.
         if (demand_ && !schedule.is_in_burst(index + count)) {
             if (auto done = flush(watch); !done) return done.error();
         }
         return count;
     }
 
-    /// No more than go between two looks at the clock.
+    /// `messages` must not exceed the number between two readings of the clock.
     template <typename Watch>
     Result<void> send_some(std::size_t messages, Watch& watch) {
         for (std::size_t count = 0; count < messages; ++count) {
@@ -150,7 +152,7 @@ private:
             options_, [this, &loan, full = false](Patience) mutable { return send_or_take(*loan, full); }, watch);
     }
 
-    /// One attempt to hand over a message; while the transport is full, answers are taken between two of them.
+    /// One attempt to publish a message. While the transport is full, answers are taken between two attempts.
     Result<Done> send_or_take(Loan& loan, bool& full) {
         constexpr Patience nap{0.1};
         if (full) {
@@ -159,15 +161,15 @@ private:
         return loan.publish(std::exchange(full, true) ? nap : Patience{0});
     }
 
-    /// Sends what a batch holds back.
+    /// Sends the messages that a batch holds back.
     template <typename Watch>
     Result<void> flush(Watch& watch) {
         held_back_ = 0;
         return hand_over(options_, [&](Patience patience) { return publisher_->flush(patience); }, watch);
     }
 
-    /// The last message is then handed over later than it was written. But where nothing is held back, as in a rest
-    /// behind a burst, it was before.
+    /// Sends the messages that a batch holds back, and corrects the time of the last one. If nothing is held back, as
+    /// in a pause after a burst, that time is already right.
     template <typename Watch>
     Result<void> flush(Sent& sent, Watch& watch) {
         if (held_back_ == 0) return {};
@@ -176,7 +178,7 @@ private:
         return done;
     }
 
-    /// Until then, or until no answer is awaited.
+    /// Takes answers until this time, or until no answer is awaited.
     Result<void> take_answers(Nanoseconds until) {
         BusyPoll poll{Patience{1}, Waiting::busy_poll, yield_};
         while (probes_.awaited()) {
@@ -198,7 +200,7 @@ private:
     std::optional<Demand> demand_;
     std::size_t messages_a_look_;
     std::size_t batch_messages_;
-    std::size_t held_back_ = 0;  ///< messages of a batch that is not full: those that fill it take all of it along
+    std::size_t held_back_ = 0;  ///< messages of an incomplete batch; a batch that becomes full is sent as a whole
     InTurn numbers_;
     Probes probes_;
 };

@@ -1,39 +1,47 @@
-// A ring of message slots in memory that all sides share: one writer broadcasts to one or more readers.
+// A ring of message slots in shared memory. One writer broadcasts to one or more readers, and every reader reads every
+// slot.
 //
-// A slot begins with one word that holds the message's turn and length, and the payload follows at once: up to 56 bytes
-// of payload travel in the cache line whose change the reader is polling. There is no shared head index; each reader's
-// progress has a line of its own, which the writer reads only when the ring looks full, or, where slots are not used in
-// turn, once it has handed a message over. Every reader reads every slot.
+// A slot begins with one word that holds the turn and the length of its message. The payload follows directly, so up to
+// 56 bytes of payload lie in the same cache line as the word that the reader polls. There is no shared head index. Each
+// reader stores its progress in a cache line of its own. The writer reads these lines only when the ring looks full,
+// or, if slots are not used in order, after it has published a message.
 //
-// A turn is a message's number, from 0. Small messages use the slots in turn: turn t lies in slot t modulo their
-// number. Large ones would push each other out of the caches so; they reuse the slot that was given back last. The
-// protocol for those (RingShape::reuses_last):
+// The turn of a message is its sequence number, from 0. Small messages use the slots in order: turn t uses slot t
+// modulo the number of slots. Large messages would evict each other from the caches that way, so the writer reuses the
+// slot that was released last (RingShape::reuses_last). The rest of this comment describes the protocol for large
+// messages.
 //
-// In shared memory, besides slots and progress, there is an index of one line a turn modulo the number of slots.
-// - The word of a slot holds mark(t), of 31 bits, and the length of the message of turn t that was written there last.
-// - The index line of turn t holds the whole turn and its slot (indexed), but is written only where readers need it.
-// - likely(t) is where everybody expects turn t: the slot of turn t - 2, and slot t for t < 2. A writer whose
-//   slots come back at once uses two of them by turns, so that nobody has to look at the index.
+// The shared memory holds the slots, the progress of the readers, and an index with one line per slot. Turn t uses
+// index line t modulo the number of slots.
+// - The word of a slot holds mark(t), of 31 bits, and the length, for the last message t that was written to this slot.
+// - The index line of turn t holds the whole turn and its slot (indexed). It is written only if readers need it.
+// - likely(t) is the slot where readers expect turn t: the slot of turn t - 2, and slot t for t < 2. A writer whose
+//   slots are released quickly alternates between two slots, so that readers do not need the index.
 //
-// The writer keeps each slot in one of three places: `slot_` (of the next message), `free_` (a stack of those that all
-// readers have given back), and `used_` (of the turns from `released_` up to `turn_`, which some reader may still
-// read). It publishes turn t from slot s so:
-//   1. It needs another slot to go on with: t + 1 - released_ < slots; else it reads the readers' progress, or waits.
-//      Where much is written, it reads the progress anyway, and takes a slot that has come back since (choose_last).
-//   2. It writes the payload (which in place is done already), then the word of s with mark(t) (release).
+// The writer keeps each slot in one of three variables: `slot_` (the slot of the next message), `free_` (a stack of the
+// slots that all readers have released), and `used_` (the slots of the turns from `released_` to `turn_`, which a
+// reader may still read). It publishes turn t from slot s as follows:
+//   1. It checks that another slot will be free afterwards: t + 1 - released_ < slots. If not, it reads the progress
+//      of the readers, and waits if necessary. If writing a message takes long, it reads the progress in any case, and
+//      uses a slot that has been released since (choose_last).
+//   2. It writes the payload (unless this was done in place before), then the word of s with mark(t) (release).
 //   3. If s is not likely(t), it writes the index line of t (release), after the word.
-//   4. It reads the readers' progress (acquire): slots of turns that all have released go from `used_` to
-//      `free_`, those of one look so that the oldest is on top. The top of `free_` becomes `slot_`.
-// A reader that wants turn t:
-//   1. It reads the word of likely(t) (acquire): its own slot of turn t - 2. If that has mark(t), the message is there.
-//   2. Else it reads the index line of t (acquire). If that names turn t and a slot, it reads the word of that slot.
-//   3. If neither is there, the message has not come. The reader announces what it has released, and polls or sleeps.
-//   4. When it is done with turn t, it counts it as released, and announces that (release) in batches.
+//   4. It reads the progress of the readers (acquire). The slots of the turns that all readers have released move from
+//      `used_` to `free_`, in such an order that the oldest of them is on top. The top of `free_` becomes `slot_`.
+// A reader that waits for turn t does the following:
+//   1. It reads the word of likely(t) (acquire), which is the slot where it found turn t - 2. If the word has mark(t),
+//      the message is there.
+//   2. Otherwise it reads the index line of t (acquire). If the line names turn t and a slot, it reads the word of that
+//      slot.
+//   3. If neither has the turn, the message has not been published yet. The reader announces what it has released, and
+//      polls or sleeps.
+//   4. After reading turn t, it counts the turn as released. It announces its releases in batches (release).
 //
-// Why that is safe. A slot is written again only after all readers have released its turn, so nobody reads what is
-// being written. The word of likely(t) is of turn t - 2 or newer, never older, so its 31 bits are enough: it cannot be
-// of turn t - 2^31. An index line stays for as long as messages are found without it, so it holds the whole turn. The
-// line of turn t is overwritten for turn t + slots, which step 1 of the writer holds back until t is released.
+// Why this is safe: a slot is written again only after all readers have released its turn, so nobody reads a slot while
+// it is being written. The word of likely(t) belongs to turn t - 2 or a newer one, never to an older one. It cannot
+// belong to turn t - 2^31, so 31 bits are enough. An index line stays unchanged as long as readers find their messages
+// without it, so it must hold the whole turn. The line of turn t is overwritten for turn t + slots, and step 1 of the
+// writer delays that turn until t is released.
 #pragma once
 
 #include <sys/mman.h>
@@ -57,33 +65,35 @@ namespace tacholog {
 
 inline constexpr std::size_t cache_line = 64;
 
-/// Processors fetch cache lines in pairs: with a line they also ask for the other one of its 128 bytes. A small message
-/// lies in two lines. If they are of one pair, one fetch may bring both; if not, the second can come after the first.
+/// Processors fetch cache lines in pairs of 128 bytes: if one line is requested, the other line of its pair is
+/// requested too. A small message lies in two lines. If both belong to one pair, one fetch may bring both. Otherwise
+/// the second line may arrive later than the first.
 inline constexpr std::size_t line_pair = 2 * cache_line;
 
-/// The next offset at the beginning of a pair.
+/// The next offset at the beginning of a pair of cache lines.
 constexpr std::size_t at_line_pair(std::size_t offset) {
     return (offset + line_pair - 1) / line_pair * line_pair;
 }
 
 struct alignas(cache_line) ReaderProgress {
-    std::atomic<std::uint64_t> released{0};  ///< messages that the reader has given back
+    std::atomic<std::uint64_t> released{0};  ///< the number of messages that the reader has released
 };
 
 struct RingHeader {
     alignas(cache_line) std::atomic<bool> writer_left{false};
     std::atomic<bool> reader_left{false};
-    Parking reader;  ///< where they all wait for a message...
-    Parking writer;  ///< ...and it for a free slot, unless both poll
+    Parking reader;  ///< all readers wait here for a message, unless they poll
+    Parking writer;  ///< the writer waits here for a free slot, unless it polls
 };
 
 using SlotWord = std::atomic<std::uint64_t>;  // turn << 32 | payload bytes
 static_assert(SlotWord::is_always_lock_free);
 
-/// Where the publisher writes a message: in the ring itself, or in a buffer of its own that is copied there.
+/// Where the publisher writes a message: in the ring itself, or in a buffer of its own that is then copied into the
+/// ring.
 enum class Written { in_place, elsewhere };
 
-/// In which slot a turn lies, where slots are not used in turn: Ring::indexed.
+/// The slot of a turn, if slots are not used in order. See Ring::indexed.
 struct alignas(cache_line) IndexLine {
     std::atomic<std::uint64_t> word{0};
 };
@@ -95,11 +105,11 @@ struct RingShape {
     std::size_t slots = 0;
     std::size_t stride = 0;
     std::size_t readers = 1;
-    bool reuses_last = false;  ///< whether slots are not used in turn
+    bool reuses_last = false;  ///< whether the last released slot is reused, instead of all slots in order
     std::size_t lead = 0;      ///< bytes of a slot before its word
 
-    /// Small messages get many slots so that neither side waits for the other's progress; large ones few, so that the
-    /// slot written next is still in cache.
+    /// Small messages get many slots, so that neither side waits for the progress of the other. Large messages get few
+    /// slots, so that the next slot to be written is still in the cache.
     static RingShape for_messages(std::size_t max_bytes, std::size_t readers, Written written) {
         constexpr std::size_t cached = std::size_t{512} * 1024;
         const std::size_t lead = max_bytes < least_aligned_bytes ? 0 : aligning_lead(written);
@@ -112,22 +122,24 @@ struct RingShape {
     std::size_t slots_at() const { return at_line_pair(index_at() + (reuses_last ? slots * sizeof(IndexLine) : 0)); }
     std::size_t bytes() const { return slots_at() + slots * stride; }
 
-    /// A payload of several lines starts at the beginning of a line: a copy of 512 bytes then takes a quarter less (a
-    /// virtual machine with 2 CPUs, 2026-11-22). Where it is written in place, the part behind its header starts there:
-    /// the header comes in the line of the word at every size, and may be all that is read.
+    /// A payload of several cache lines starts at the beginning of a line. This makes a copy of 512 bytes a quarter
+    /// faster (a virtual machine with 2 CPUs, 2026-11-22). If the payload is written in place, the part after the
+    /// message header starts at the beginning of a line instead. The header is then always in the line of the slot's
+    /// word, and a reader may need no other line.
     static constexpr std::size_t least_aligned_bytes = std::size_t{2} * cache_line;
     static constexpr std::size_t aligning_lead(Written written) {
         return cache_line - sizeof(SlotWord) - (written == Written::in_place ? message_header_bytes : 0);
     }
 
-    /// Up to this stride slots are used in turn. It is slower to overwrite what a reader still has in its cache than
-    /// what has left it. A copy needs the cache for its own buffer too, so it uses slots in turn up to a larger stride.
+    /// Up to this stride, slots are used in order. Overwriting a slot that a reader still has in its cache is slower
+    /// than overwriting a slot that has been evicted from it. A copy also needs cache space for its source buffer, so
+    /// it uses slots in order up to a larger stride.
     static constexpr std::size_t most_in_turn(Written written) {
         return std::size_t{1024} * (written == Written::in_place ? 192 : 2048);
     }
 };
 
-/// Anonymous or file-backed shared memory that unmaps itself, its pages already there.
+/// Anonymous or file-backed shared memory with all pages populated. The destructor unmaps it.
 class Mapping {
 public:
     static Result<Mapping> map(int fd, std::size_t bytes) {
@@ -157,8 +169,8 @@ private:
     std::size_t bytes_ = 0;
 };
 
-/// Takes a line from whoever has it. The compiler knows the instruction only for processors that are newer than those
-/// it compiles for; older ones take it for none.
+/// Fetches a cache line for writing, which takes it from the core that has it. The compiler emits this instruction only
+/// if the target processor is known to have it, hence the assembly. Older processors ignore the instruction.
 inline void fetch_line_to_write(const std::byte* line) {
 #if defined(__x86_64__)
     asm volatile("prefetchw %0" : : "m"(*line));
@@ -167,7 +179,7 @@ inline void fetch_line_to_write(const std::byte* line) {
 #endif
 }
 
-/// Where things are in a ring's memory. Fresh memory of zeros is an empty ring.
+/// The layout of a ring in memory. Memory filled with zeros is an empty ring.
 class Ring {
 public:
     Ring() = default;
@@ -187,29 +199,31 @@ public:
         return *std::launder(reinterpret_cast<ReaderProgress*>(progress_ + reader * sizeof(ReaderProgress)));
     }
 
-    /// Any number is a slot's: of a turn, and of what the other side may have written for a slot.
+    /// Accepts any number, because it is reduced modulo the number of slots: a turn, or a slot number from the other
+    /// side.
     SlotWord& word(std::uint64_t slot) const { return *std::launder(reinterpret_cast<SlotWord*>(start_of(slot))); }
     std::byte* payload(std::uint64_t slot) const { return start_of(slot) + sizeof(SlotWord); }
     IndexLine& index(std::uint64_t turn) const {
         return *std::launder(reinterpret_cast<IndexLine*>(index_ + (turn & mask_) * sizeof(IndexLine)));
     }
 
-    /// Asks for the lines of a small slot, which a reader has had, before they are written. Stores leave a core in
-    /// order, so a store to a line that is still missing holds up all stores behind it; without this, the rate of small
-    /// messages was half (a virtual machine with 2 CPUs, 2026-11-22). For larger slots the processor's own prefetching
-    /// does better alone.
+    /// Prefetches the cache lines of a small slot for writing, because a reader has had them. A core executes its
+    /// stores in order, so a store to a missing line delays all later stores. Without this prefetch, the rate of small
+    /// messages was half (a virtual machine with 2 CPUs, 2026-11-22). For larger slots, the hardware prefetcher is
+    /// faster without help.
     void fetch_to_write(std::uint64_t slot) const {
         if (shape_.stride > 2 * cache_line) return;
         fetch_line_to_write(start_of(slot));
         if (shape_.stride > cache_line) fetch_line_to_write(start_of(slot) + cache_line);
     }
 
-    /// What a turn is known by, 0 never: memory of zeros holds no message.
+    /// The mark that identifies a turn. It is never 0, because memory filled with zeros must hold no message.
     static constexpr std::uint64_t mark(std::uint64_t turn) { return ((turn + 1) | 1ULL << 31) & UINT32_MAX; }
     static constexpr std::uint64_t marked(std::uint64_t turn, std::uint64_t what) { return mark(turn) << 32 | what; }
 
-    /// A slot's word is overwritten every few turns, but a line of the index lies there for as long as readers find
-    /// their messages without it: longer than marks go without being the same again.
+    /// The content of an index line: the whole turn and the slot. A mark is not enough here. The word of a slot is
+    /// overwritten every few turns, but an index line stays unchanged as long as readers find their messages without
+    /// it. In this time, the marks may repeat.
     static constexpr std::uint64_t indexed(std::uint64_t turn, std::uint64_t slot) {
         return (turn + 1) << slot_bits | slot;
     }
@@ -229,7 +243,7 @@ private:
     Waiting waiting_ = Waiting::busy_poll;
 };
 
-static_assert(Ring::mark(UINT32_MAX) != 0 && Ring::mark(UINT32_MAX >> 1) != 0);  // where turns wrap
+static_assert(Ring::mark(UINT32_MAX) != 0 && Ring::mark(UINT32_MAX >> 1) != 0);  // where turns wrap around
 
 class RingWriter {
 public:
@@ -242,14 +256,14 @@ public:
         used_.resize(ring.shape().slots);
     }
 
-    /// The slot to write the next message into: there is always one.
+    /// The slot for the next message. There is always one.
     std::byte* loan() {
         if (ring_.shape().reuses_last) [[unlikely]]
             prepare();
         return ring_.payload(slot_);
     }
 
-    /// Hands over what was written into the loan. False if there would be no slot for the next one.
+    /// Publishes what was written into the loaned slot. Returns false if no slot would be left for the next message.
     bool publish(std::size_t bytes) {
         if (ring_.shape().reuses_last) [[unlikely]]
             learn();
@@ -258,7 +272,7 @@ public:
         return true;
     }
 
-    /// Copies the message in, and hands it over. False if there would be no slot for the next one.
+    /// Copies the message into the slot and publishes it. Returns false if no slot would be left for the next message.
     bool write(std::span<const std::byte> message) {
         if (!has_another()) return false;
         if (ring_.shape().reuses_last) [[unlikely]]
@@ -279,7 +293,7 @@ private:
         std::uint64_t least = ring_.progress(0).released.load(std::memory_order_acquire);
         for (std::size_t reader = 1; reader < ring_.shape().readers; ++reader)
             least = std::min(least, ring_.progress(reader).released.load(std::memory_order_acquire));
-        if (least - released_ > turn_ - released_) return;  // more than there are: somebody scribbles
+        if (least - released_ > turn_ - released_) return;  // more than were published: the memory was corrupted
         if (ring_.shape().reuses_last) reclaim(least);
         released_ = least;
     }
@@ -296,8 +310,8 @@ private:
         if (sleeps(ring_.waiting())) ring_.header().reader.wake();
     }
 
-    // The readers' progress is read here, while the reader is busy with this message, so that nobody waits for it. The
-    // earliest slot that can be back by now is that of the last message but one.
+    // The progress of the readers is read here, while a reader processes this message, so that no reader has to wait
+    // for it. The newest slot that can be released by now is the slot of the last message but one.
     [[gnu::noinline]] void index_and_choose(std::uint64_t published) {
         if (slot_ != likely_slot(published)) {
             ring_.index(published).word.store(Ring::indexed(published, slot_), std::memory_order_release);
@@ -308,30 +322,32 @@ private:
         free_.pop_back();
     }
 
-    /// Where readers look for a turn first, and find it without the index.
+    /// The slot where readers look for a turn first. If the message is there, they do not need the index.
     std::uint64_t likely_slot(std::uint64_t turn) const { return turn < 2 ? turn : used_[(turn - 2) % used_.size()]; }
 
-    /// The last one's slot, if it is back by now: worth a look, which takes as long as a hand-off, where much is
-    /// written.
+    /// Chooses the slot of the last message, if it has been released by now. Checking this takes as long as a
+    /// hand-over, so it is only done if writing a message takes long.
     void choose_last() {
         const std::size_t known = free_.size();
         look();
         if (free_.size() > known) std::swap(slot_, free_.back());
     }
 
-    // Whether much is written is not known from the size: a loan need not be. Now and then the clock is asked.
+    // A publisher need not write all of a loaned slot, so the size does not tell how long writing takes. Therefore the
+    // time is measured now and then.
     [[gnu::noinline]] void prepare() {
         if (much_is_written_) choose_last();
         if (turn_ % turns_to_learn == 0) loaned_ns_ = now_ns();
     }
-    /// Once a loan: what comes after the first try to publish is waiting.
+    /// Measures the time only once per loan, because a repeated call of publish() includes waiting time.
     void learn() {
         if (loaned_ns_ == 0) return;
         much_is_written_ = now_ns() - loaned_ns_ > much_ns;
         loaned_ns_ = 0;
     }
 
-    /// The slots of one look are used again in the order in which they went, but before any that were back earlier.
+    /// Slots that are released together are reused in the order in which they were published, but before slots that
+    /// were released earlier.
     void reclaim(std::uint64_t released) {
         for (std::uint64_t turn = released; turn-- > released_;) free_.push_back(used_[turn % used_.size()]);
     }
@@ -342,11 +358,11 @@ private:
 
     Ring ring_;
     std::uint64_t turn_ = 0;
-    std::uint64_t slot_ = 0;      // of the next message
-    std::uint64_t released_ = 0;  // as last seen: readers' lines are touched only when the ring looks full
+    std::uint64_t slot_ = 0;      // the slot of the next message
+    std::uint64_t released_ = 0;  // as last read: the readers' cache lines are read only if the ring looks full
     std::vector<std::uint64_t> free_;
     std::vector<std::uint64_t> used_;  // the slot of each turn from released_ to turn_
-    Nanoseconds loaned_ns_ = 0;        // 0: not measured this time
+    Nanoseconds loaned_ns_ = 0;        // 0: this loan is not measured
     bool much_is_written_ = false;
 };
 
@@ -356,7 +372,7 @@ public:
     explicit RingReader(Ring ring, std::size_t reader_index = 0)
         : ring_(ring), reader_index_(reader_index), batch_(std::max<std::uint64_t>(1, ring.shape().slots / 8)) {}
 
-    /// The next message, in place; a span without data if there is none.
+    /// The next message, in place. The span has no data if there is no message.
     std::span<const std::byte> read() {
         std::uint64_t word = ring_.word(slot_).load(std::memory_order_acquire);
         if (word >> 32 != Ring::mark(turn_)) {
@@ -369,7 +385,7 @@ public:
     void release() {
         ++turn_;
         if (ring_.shape().reuses_last) [[unlikely]] {
-            std::swap(slot_, before_);  // a writer that has its slots back uses two by turns: RingWriter::likely_slot
+            std::swap(slot_, before_);  // a writer with free slots alternates between two: RingWriter::likely_slot
         } else {
             slot_ = turn_;
         }
@@ -377,7 +393,8 @@ public:
     }
 
 private:
-    /// The message is not where it was looked for: it is not there yet, or in another slot, whose word this is.
+    /// Called if the message is not in the expected slot. Returns the word of the slot that has it, or 0 if the message
+    /// has not been published yet.
     std::uint64_t elsewhere() {
         if (ring_.shape().reuses_last) [[unlikely]] {
             const std::uint64_t index = ring_.index(turn_).word.load(std::memory_order_acquire);
@@ -388,9 +405,10 @@ private:
                 if (word >> 32 == Ring::mark(turn_)) return word;
             }
         }
-        // Both lines of the coming message then travel at once; without it the second is asked for after the first.
+        // Both lines of the next message are then fetched at the same time. Otherwise the second fetch starts after the
+        // first.
         if (ring_.shape().stride == 2 * cache_line) __builtin_prefetch(ring_.payload(slot_) + cache_line);
-        announce();  // the writer may be waiting for just these slots
+        announce();  // the writer may be waiting for these slots
         return 0;
     }
 
@@ -406,8 +424,8 @@ private:
     std::uint64_t batch_ = 1;
     std::uint64_t turn_ = 0;
     std::uint64_t announced_ = 0;
-    std::uint64_t slot_ = 0;    // where the next message is likely to be
-    std::uint64_t before_ = 1;  // where the last one was
+    std::uint64_t slot_ = 0;    // the slot where the next message is expected
+    std::uint64_t before_ = 1;  // the slot of the previous message
 };
 
 }  // namespace tacholog

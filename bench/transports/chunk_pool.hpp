@@ -1,13 +1,14 @@
-// Chunks of shared memory. One publisher writes them and passes their numbers on; a reference count says when a chunk
-// is free again.
+// Chunks of shared memory. One publisher writes chunks and passes their indices to the subscribers. A reference count
+// tells when a chunk is free again.
 //
-// Shared memory holds, for each subscriber, a ring of references and, for each chunk, a head and the payload behind it.
-// The publisher sets a chunk's count to the number of subscribers that it goes to and puts a reference into each one's
-// ring; a subscriber that is done takes one off the count, and at 0 the chunk is the publisher's again.
+// The shared memory holds a ring of references for each subscriber, and a head and a payload for each chunk. The
+// publisher sets the reference count of a chunk to the number of receiving subscribers, and puts a reference into the
+// ring of each of them. A subscriber that has read the chunk decrements the count. At 0, the publisher may use the
+// chunk again.
 //
-// Slow subscribers are left behind. Each ring has its own pace: its subscriber says how many references it has given
-// back, and a message that finds no place in a ring is dropped for that subscriber alone. There are enough chunks for
-// all rings to be full of different ones. (Where the publisher waits for all subscribers, a ring of slots is enough:
+// A slow subscriber does not delay the others, because each subscriber has its own ring. It announces how many
+// references it has released. If its ring is full, a message is dropped for this subscriber only. There are enough
+// chunks to fill all rings with different ones. (If the publisher waits for all subscribers, a ring of slots is enough:
 // broadcast_ring.hpp.)
 #pragma once
 
@@ -24,22 +25,22 @@
 namespace tacholog {
 
 struct ChunkHead {
-    std::atomic<std::uint32_t> holders{0};  ///< subscribers that have not given it back
+    std::atomic<std::uint32_t> holders{0};  ///< the number of subscribers that have not released the chunk
     std::uint32_t bytes = 0;
-    std::uint64_t unused = 0;  ///< the payload is aligned to 16 bytes
+    std::uint64_t unused = 0;  ///< padding: the payload is aligned to 16 bytes
 };
 
 struct PoolHeader {
     alignas(cache_line) std::atomic<bool> publisher_left{false};
-    Parking subscriber;  ///< where they all wait for a reference, unless they poll
+    Parking subscriber;  ///< all subscribers wait here for a reference, unless they poll
 };
 
-/// How far a subscriber is.
+/// The progress of one subscriber.
 struct alignas(cache_line) Progress {
-    std::atomic<std::uint64_t> released{0};  ///< references
+    std::atomic<std::uint64_t> released{0};  ///< the number of references that the subscriber has released
 };
 
-/// A line of its own: Ring::marked with the chunk.
+/// One entry of a subscriber's ring: the chunk index, marked by Ring::marked. It has a cache line of its own.
 struct alignas(cache_line) Reference {
     std::atomic<std::uint64_t> word{0};
 };
@@ -56,18 +57,19 @@ struct PoolShape {
         return {max_bytes, std::bit_floor(std::clamp<std::size_t>(cached / stride, 4, 256)), stride, subscribers};
     }
 
-    /// One more than can be under way: there is always one to loan.
+    /// One chunk more than can be in flight, so that one is always free to be loaned.
     std::size_t chunks() const { return subscribers * references + 1; }
     std::size_t rings_at() const { return sizeof(PoolHeader) + subscribers * sizeof(Progress); }
     std::size_t chunks_at() const { return at_line_pair(rings_at() + subscribers * references * sizeof(Reference)); }
     std::size_t bytes() const { return chunks_at() + chunks() * stride; }
 
-    /// It is slower to overwrite what the subscriber still has in its cache than what has left it. So small chunks are
-    /// used in turn. Large ones reuse the chunk that came back last, which is in this side's cache.
+    /// Overwriting a chunk that a subscriber still has in its cache is slower than overwriting one that has been
+    /// evicted from it. Therefore small chunks are used in order. For large ones, the chunk that was released last is
+    /// reused, because it is in the cache of this side.
     bool reuses_last() const { return stride > RingShape::most_in_turn(Written::in_place); }
 };
 
-/// Where things are in the pool's memory. Fresh memory of zeros is an empty pool.
+/// The layout of a pool in memory. Memory filled with zeros is an empty pool.
 class ChunkPool {
 public:
     ChunkPool() = default;
@@ -112,7 +114,7 @@ public:
         }
     }
 
-    /// A chunk to write into; the same one until it is published.
+    /// A chunk for the next message. Returns the same chunk until it is published.
     std::byte* loan() {
         if (!loaned_) {
             if (free_.empty() || pool_.shape().reuses_last()) collect();
@@ -123,7 +125,8 @@ public:
         return pool_.payload(chunk_);
     }
 
-    /// Hands the loaned chunk to those whose rings have a place. If none has, it stays loaned, for the next message.
+    /// Publishes the loaned chunk to the subscribers whose rings are not full. If all rings are full, the chunk stays
+    /// loaned and is used for the next message.
     void publish(std::size_t bytes) {
         std::uint32_t receivers = 0;
         for (std::size_t to = 0; to < rings_.size(); ++to) receivers += look_for_room(to) ? 1 : 0;
@@ -141,10 +144,10 @@ public:
     std::uint64_t dropped(std::size_t subscriber) const { return rings_[subscriber].dropped; }
 
 private:
-    /// A subscriber's ring.
+    /// The publisher's view of the ring of one subscriber.
     struct Ring {
         std::uint64_t turn = 0;
-        std::uint64_t released = 0;  ///< as last seen
+        std::uint64_t released = 0;  ///< as last read
         std::uint64_t dropped = 0;
         bool has_room = true;
     };
@@ -163,8 +166,9 @@ private:
         return ring.has_room;
     }
 
-    // With a pace each, chunks do not come back in order. All rings together hold fewer than there are, so some are
-    // back, unless a subscriber writes where it should not: the oldest is then taken from it.
+    // The subscribers are not equally fast, so chunks are not released in order. All rings together hold fewer
+    // references than there are chunks, so some chunk is always free, unless a faulty subscriber corrupts the counts.
+    // In this case, the oldest chunk is reused.
     void collect() {
         const auto back = [this](std::uint32_t chunk) {
             return pool_.head(chunk).holders.load(std::memory_order_acquire) == 0;
@@ -180,7 +184,7 @@ private:
     ChunkPool pool_;
     std::vector<std::uint32_t> free_;
     std::vector<Ring> rings_;
-    std::vector<std::uint32_t> held_;  ///< chunks that subscribers may hold
+    std::vector<std::uint32_t> held_;  ///< chunks that subscribers may still read
     std::uint32_t chunk_ = 0;
     bool loaned_ = false;
 };
@@ -190,11 +194,11 @@ public:
     ChunkReader() = default;
     explicit ChunkReader(ChunkPool pool, std::size_t reader_index = 0) : pool_(pool), reader_index_(reader_index) {}
 
-    /// The next message, in place; a span without data if there is none.
+    /// The next message, in place. The span has no data if there is no message.
     std::span<const std::byte> read() {
         const std::uint64_t word = pool_.reference(reader_index_, turn_).word.load(std::memory_order_acquire);
         if (word >> 32 != Ring::mark(turn_)) {
-            // The reference and the chunk's first line then travel at once, not one after the other.
+            // The reference and the first line of the chunk are then fetched at the same time, not one after the other.
             __builtin_prefetch(&pool_.head(likely_next()));
             return {};
         }
@@ -202,7 +206,7 @@ public:
         return {pool_.payload(chunk_), std::min<std::size_t>(pool_.head(chunk_).bytes, pool_.shape().max_bytes)};
     }
 
-    /// Gives the reference back.
+    /// Releases the reference.
     void release() {
         pool_.head(chunk_).holders.fetch_sub(1, std::memory_order_release);
         ++turn_;

@@ -1,4 +1,5 @@
-// What the mock transport does to messages on purpose, so that the rig's figures can be held against a known truth.
+// The faults that the mock transport injects on purpose. They are the ground truth that the rig's figures are compared
+// with.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 
 namespace tacholog {
 
-/// Frozen for `length_ns` in the middle of each `period_ns`.
+/// A pause of `length_ns` in the middle of each `period_ns`.
 struct Stall {
     Nanoseconds length_ns = 0;
     Nanoseconds period_ns = 0;
@@ -23,34 +24,35 @@ struct Stall {
     }
 };
 
-/// Every n-th message arrives with one byte changed: by XOR with the mask.
+/// Changes one byte of every n-th message, by XOR with the mask.
 struct Corruption {
     std::uint64_t every = 0;          ///< 0: no message
-    std::optional<std::size_t> byte;  ///< from 0, the rig's header included; nothing: the last one
-    bool each = false;                ///< each byte in turn: the first of such messages has its first byte changed
+    std::optional<std::size_t> byte;  ///< index from 0, counted with the rig's header; if not set, the last byte
+    bool each = false;  ///< the first corrupted message has byte 0 changed, the second one byte 1, and so on
     std::uint8_t mask = 0xFF;
 
-    /// Which byte of a message of this size to change, when so many messages have been changed before.
+    /// The index of the byte to change in a message of this size, if `before` messages have been changed already.
     std::size_t byte_index(std::size_t bytes, std::uint64_t before = 0) const {
         return each ? before % bytes : byte.value_or(bytes - 1);
     }
 };
 
-/// Faults are of every n-th message of a channel, the n-th first; 0: of none. A lost one suffers nothing else.
+/// Each number n selects every n-th message of a channel; 0 selects none. A message that is lost has no other fault.
 struct Injection {
-    Nanoseconds hold_ns = 0;  ///< a message can be taken this much after it was published
-    double service_ns = 0;    ///< messages get through one after the other, each in this time
-    Stall stall;              ///< the subscriber can take nothing meanwhile
-    Stall send_stall;         ///< the publisher can hand nothing over meanwhile
+    Nanoseconds hold_ns = 0;  ///< the subscriber can receive a message only this long after it was published
+    double service_ns = 0;    ///< messages pass one after the other, each in this time
+    Stall stall;              ///< the subscriber can receive nothing during this time
+    Stall send_stall;         ///< the publisher can send nothing during this time
     std::uint64_t lose = 0;
-    std::uint64_t silence = 0;  ///< all messages of this publisher are lost, the first is 1; 0: of none
+    std::uint64_t silence = 0;  ///< all messages of this publisher are lost; the first publisher is 1; 0: none
     std::uint64_t duplicate = 0;
-    std::uint64_t reorder = 0;  ///< it comes after the one behind it
+    std::uint64_t reorder = 0;  ///< the message is delivered after the next one
     Corruption corrupt;
-    Corruption corrupt_answer;  ///< the same of the answers, on their way back to the publisher
+    Corruption corrupt_answer;  ///< the same for answers, on their way back to the publisher
 };
 
-/// "hold=1ms,stall=100ms/1s,send-stall=50ms/1s,lose=10,silence=2,duplicate=7,reorder=5,corrupt=100:0:1", any of them.
+/// Parses a list of any of these:
+/// "hold=1ms,stall=100ms/1s,send-stall=50ms/1s,lose=10,silence=2,duplicate=7,reorder=5,corrupt=100:0:1".
 Result<Injection> parse_injection(std::string_view list);
 
 }  // namespace tacholog

@@ -1,5 +1,6 @@
-// Where a subscriber can be reached over IP, as text that travels over the control channel: "127.0.0.1:40000/1234" or
-// "[::1]:40000/1234", an address and the token that it drew, so that nothing of another run is taken for its own.
+// The IP endpoint of a subscriber, as text that is sent over the control channel: "127.0.0.1:40000/1234" or
+// "[::1]:40000/1234". It is an address and a random token. The token prevents datagrams of another run from being
+// accepted.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct IpEndpoint {
     Address address;
     std::uint64_t token = 0;
 
-    /// Without a zone: each host has names of its own for its interfaces.
+    /// The text has no zone, because each host has its own names for its interfaces.
     std::string text() const {
         Address told = address;
         told.set_zone(0);
@@ -26,7 +27,7 @@ struct IpEndpoint {
     }
 };
 
-/// A link-local address that the peer told is on the link that our own address is on.
+/// A link-local address from the peer gets the zone of our own address, because both are on the same link.
 inline Address reached_from(Address peer, std::string_view own_host) {
     const auto own = parse_address(own_host, 0);
     if (own && peer.is_of_one_link()) peer.set_zone(own->zone());
@@ -48,26 +49,26 @@ inline std::optional<IpEndpoint> parse_endpoint(std::string_view text) {
     const auto host = text.substr(0, colon);
     if (host.find('%') != std::string_view::npos) return std::nullopt;
     const auto address = parse_address(host, *port);
-    // Only with brackets is it clear where an IPv6 address ends and its port begins.
+    // Only with brackets is it clear where an IPv6 address ends and where the port begins.
     if (!address || (address->family() == AF_INET6 && host.front() != '[')) return std::nullopt;
     return IpEndpoint{*address, *token};
 }
 
-/// As seen from this side, which the peer can reach at `own_host`.
+/// The endpoint as this side reaches it. The peer reaches this side at `own_host`.
 inline std::optional<IpEndpoint> parse_endpoint(std::string_view text, std::string_view own_host) {
     auto endpoint = parse_endpoint(text);
     if (endpoint) endpoint->address = reached_from(endpoint->address, own_host);
     return endpoint;
 }
 
-/// For `advertise`: where the subscriber is, which has named this endpoint.
+/// For `advertise`: the address of the subscriber that has sent this endpoint.
 inline Result<IpEndpoint> subscriber_at(std::string_view endpoint, const Topic& topic, std::string_view protocol) {
     const auto found = parse_endpoint(endpoint, topic.local_address);
     if (found) return *found;
     return Error{"advertise to '" + std::string{endpoint} + "': not a " + std::string{protocol} + " endpoint"};
 }
 
-/// For Transport::endpoint_at. What is no endpoint at all is refused where it is used.
+/// For Transport::endpoint_at. Text that is not an endpoint is returned as it is, because `advertise` rejects it later.
 inline std::optional<std::string> ip_endpoint_at(std::string_view text, const Address& host) {
     const auto endpoint = parse_endpoint(text);
     if (endpoint && !of_one_host(endpoint->address, host)) return std::nullopt;

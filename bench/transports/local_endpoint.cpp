@@ -16,18 +16,18 @@
 namespace tacholog {
 namespace {
 
-constexpr std::uint64_t password_magic = 0x31304B4C4F4F4454;  // another version of perftest sends another one
+constexpr std::uint64_t password_magic = 0x31304B4C4F4F4454;  // other versions of perftest have another value
 
-/// What each side says to the other.
+/// What each side sends to the other one to identify itself.
 struct Password {
     std::uint64_t magic = password_magic;
     std::uint64_t token = 0;
 };
 
-/// Connections that have not sent their token yet. If there are more, the oldest are closed.
+/// The limit for connections that have not sent their token yet. If there are more, the oldest is closed.
 constexpr std::size_t most_pending = 32;
 
-/// Another user of this host is nobody's peer. Root can look into every process anyway.
+/// Processes of other users are rejected. Root is accepted, because it can access every process anyway.
 bool is_own_user(const Fd& socket) {
     ucred peer{};
     socklen_t length = sizeof peer;
@@ -85,12 +85,12 @@ Result<Fd> LocalAcceptor::wait(Patience patience) {
     came_.wait_for(lock, patience, [this] { return static_cast<bool>(publisher_); });
     if (!publisher_) return Fd{};
     lock.unlock();
-    thread_.join();  // nothing of this runs beside a measurement
+    thread_.join();  // the thread must not run during a measurement
     return std::move(publisher_);
 }
 
 void LocalAcceptor::watch() {
-    // Without descriptors or memory nobody can be let in, however long he has been waiting: it is tried again later.
+    // If accepting fails, for example without free descriptors or memory, it is tried again after this time.
     constexpr int try_again_ms = 50;
     std::vector<Fd> pending;
     bool accepts = true;
@@ -117,7 +117,7 @@ void LocalAcceptor::watch() {
     }
 }
 
-/// True if it is the publisher. Then nobody else is accepted.
+/// Returns true if the connection is from the publisher. No more connections are accepted then.
 bool LocalAcceptor::admit(Fd& connection) {
     if (!says(connection, endpoint_.client_token) || !say(connection, endpoint_.server_token)) return false;
     const std::lock_guard lock{mutex_};

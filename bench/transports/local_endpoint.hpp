@@ -1,8 +1,8 @@
-// How two processes of one host meet over a local socket. Everybody on the host can read its name and connect to it
-// (/proc/net/unix shows names in the abstract namespace to all), so each side checks the other before it hands anything
-// over: the user, which the kernel knows (SO_PEERCRED), and a token that travels over the control channel alone. There
-// are two tokens: the publisher sends the first, the subscriber answers with the second. So neither side can
-// learn from the other the token that it is asked for.
+// How two processes of one host connect over a local socket. Every process on the host can read the name of the socket
+// and connect to it, because /proc/net/unix lists all names in the abstract namespace. Therefore each side checks the
+// other before it sends anything else: its user, which the kernel knows (SO_PEERCRED), and a token that is sent over
+// the control channel only. There are two tokens: the publisher sends the first one, and the subscriber answers with
+// the second one. So neither side can learn from the other the token that it must send itself.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@
 
 namespace tacholog {
 
-/// Where a publisher connects to, as text over the control channel: "name/1234/5678".
+/// Where a publisher connects to, as text that is sent over the control channel: "name/1234/5678".
 struct LocalEndpoint {
     std::string name;
     std::uint64_t client_token = 0;
@@ -31,8 +31,9 @@ struct LocalEndpoint {
 
 std::optional<LocalEndpoint> parse_local_endpoint(std::string_view text);
 
-/// Accepts the publisher at the subscriber's local endpoint. A thread of its own waits for it, so that a publisher need
-/// not wait until the subscriber has time. It reads from all connections side by side, so that no stranger delays it.
+/// Accepts the publisher at the subscriber's local endpoint. This is done in a separate thread, so that a publisher can
+/// connect even while the subscriber is busy. The thread reads from all connections at the same time, so that other
+/// connections cannot delay it.
 class LocalAcceptor {
 public:
     static Result<std::unique_ptr<LocalAcceptor>> open(const std::string& name);
@@ -43,7 +44,7 @@ public:
 
     std::string endpoint() const { return endpoint_.text(); }
 
-    /// The connection to the publisher; none if it has not come within `patience`.
+    /// The connection to the publisher, or an invalid descriptor if it has not connected within `patience`.
     Result<Fd> wait(Patience patience);
 
 private:
@@ -52,7 +53,7 @@ private:
     bool admit(Fd& connection);
 
     Fd listener_;
-    Fd closing_;  ///< readable once nobody is to be accepted any more
+    Fd closing_;  ///< readable when the thread must stop accepting
     LocalEndpoint endpoint_;
     std::mutex mutex_;
     std::condition_variable came_;
@@ -60,8 +61,8 @@ private:
     std::thread thread_;
 };
 
-/// A publisher's connection to the subscriber at this endpoint. Waits for the subscriber's token, which comes at once
-/// or never.
+/// Connects a publisher to the subscriber at this endpoint. Waits for the token of the subscriber, which arrives
+/// quickly or not at all.
 Result<Fd> connect_to_local(std::string_view endpoint);
 
 }  // namespace tacholog

@@ -1,6 +1,5 @@
-// Unix sockets in the abstract namespace, where a name is no file and goes with its socket, and the descriptor of a
-// shared memory that is handed over one: nothing has a name in a file system, so nothing is left behind, whatever kills
-// either side.
+// Unix sockets in the abstract namespace, and the transfer of a shared memory descriptor over such a socket. Neither
+// the socket nor the memory has a name in a file system, so nothing is left behind if a side is killed.
 #pragma once
 
 #include <poll.h>
@@ -22,7 +21,7 @@
 
 namespace tacholog {
 
-/// All begin alike, so that what a peer names as its own is never the socket of another program.
+/// All names have the same prefix, so that a name from a peer can never lead to the socket of another program.
 struct AbstractAddress {
     explicit AbstractAddress(std::string_view channel) {
         const std::string name = "tacholog/" + std::string{channel};
@@ -46,7 +45,7 @@ inline Result<Fd> listen_locally(const std::string& name) {
     return listener;
 }
 
-/// Never waits: the connection stands as soon as it is in the listener's queue.
+/// Never waits, because the connection is established as soon as it is in the queue of the listener.
 inline Result<Fd> connect_locally(const std::string& name) {
     Fd socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     if (!socket) return os_error("socket for @" + name);
@@ -60,30 +59,31 @@ inline bool readable(const Fd& socket, const Deadline& deadline) {
     return ::poll(&waiting, 1, static_cast<int>(deadline.left().count())) > 0;
 }
 
-/// Whether the other end of a connected socket has been closed, as the kernel does for a killed process too.
+/// Whether the other end of a connected socket has been closed. The kernel also closes it if the process is killed.
 inline bool hung_up(const Fd& socket) {
     pollfd waiting{socket.get(), POLLIN | POLLRDHUP, 0};
     return ::poll(&waiting, 1, 0) > 0 && (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/// Shared memory begins with this, so that a subscriber notices memory of another program or version. Raise the version
-/// whenever you change anything behind it: the ring, its slots, the pool, its chunks, how the sides wake each other.
-struct alignas(128) MemoryHead {  // a pair of cache lines, so that what follows begins with one: broadcast_ring.hpp
+/// Shared memory begins with this head, so that a subscriber detects memory of another program or another version.
+/// Increase the version whenever you change the layout behind it: the ring, its slots, the pool, its chunks, or how the
+/// sides wake each other.
+struct alignas(128) MemoryHead {  // the size of a pair of cache lines, so that the next byte starts a pair
     static constexpr std::uint64_t right_magic = 0x4D48534F48434154;  // "TACHOSHM" in memory
     static constexpr std::uint64_t right_version = 2;
 
     std::uint64_t magic = right_magic;
     std::uint64_t version = right_version;
-    std::uint64_t bytes = 0;  ///< of what follows
+    std::uint64_t bytes = 0;  ///< the size of the memory behind this head
 };
 
-/// What a subscriber is told of the memory that it is given.
+/// What the publisher tells a subscriber about the shared memory.
 struct MemoryOffer {
-    std::size_t max_bytes = 0;  ///< the largest message
-    std::size_t reader = 0;     ///< which of the subscribers it is in there, from 0
+    std::size_t max_bytes = 0;  ///< the size of the largest message
+    std::size_t reader = 0;     ///< the index of this subscriber in the memory, from 0
 };
 
-/// A message of one offer with room for one descriptor beside it.
+/// A message that holds one offer and has room for one descriptor.
 struct Envelope {
     Envelope() {
         header.msg_iov = &part;
@@ -114,7 +114,8 @@ inline Result<Fd> receive_descriptor(const Fd& socket, MemoryOffer& offer) {
     Envelope envelope;
     const auto received = ::recvmsg(socket.get(), &envelope.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (received < 0) return os_error("receive the descriptor of the shared memory");
-    // All that came, or what is not wanted would stay open: there is room for two.
+    // All received descriptors are taken, because otherwise unwanted ones would stay open. The padding leaves room for
+    // two.
     std::vector<Fd> came;
     const cmsghdr* attached = CMSG_FIRSTHDR(&envelope.header);
     if (attached != nullptr && attached->cmsg_level == SOL_SOCKET && attached->cmsg_type == SCM_RIGHTS) {

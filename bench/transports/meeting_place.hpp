@@ -1,4 +1,4 @@
-// Where the two threads of one process find what they share: they have nothing else in common than the program itself.
+// Where two threads of one process find the object that they share. They have only the program in common.
 #pragma once
 
 #include <map>

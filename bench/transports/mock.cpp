@@ -1,6 +1,7 @@
-// A queue between two threads of one process that does to messages exactly what it is told: holds, stalls, loses,
-// doubles, swaps and changes them. The known truth that the rig's figures are tested against, not a way to move data.
-// Best effort, as it loses on demand; told nothing, it loses nothing, and a full queue blocks the publisher.
+// A queue between two threads of one process that injects the configured faults: it delays, stalls, loses, duplicates,
+// reorders and changes messages. It is the ground truth that the rig's figures are tested against, not a real
+// transport. It counts as best effort because it can lose messages. Without configured faults it loses nothing, and the
+// publisher blocks if the queue is full.
 #include <algorithm>
 #include <deque>
 #include <vector>
@@ -46,7 +47,7 @@ Result<Injection> injection_of(const Settings& given) {
     return faults.empty() || faults == no_faults ? Injection{} : parse_injection(faults);
 }
 
-/// A byte that some message does not have could not be changed in it.
+/// Rejects a byte index that is outside of the smallest message, because that byte could not be changed.
 Result<void> ready(const RunPlan& plan) {
     const auto injection = injection_of(plan.settings);
     if (!injection) return injection.error();
@@ -60,8 +61,8 @@ Result<void> ready(const RunPlan& plan) {
     return {};
 }
 
-/// Faults are injected on the way to the subscriber alone: what is injected is then what a round trip shows. Answers
-/// are only ever corrupted, where that is asked for by itself.
+/// Faults are injected only on the way to the subscriber, so a round trip shows exactly the injected faults. The only
+/// fault of answers is corruption, which has its own setting.
 Result<Injection> injection_of(const Topic& topic) {
     auto injection = injection_of(topic.settings);
     if (injection && topic.direction == Direction::messages) {
@@ -76,7 +77,7 @@ Result<Injection> injection_of(const Topic& topic) {
     return of_answers;
 }
 
-// The clock ends a hold or a stall, and wakes no thread.
+// A hold or a stall ends by time, and nobody wakes the waiting thread. Therefore threads sleep only briefly.
 constexpr Nanoseconds longest_nap_ns = 20'000;
 
 struct Held {
@@ -91,7 +92,7 @@ public:
           injection_(injection),
           room_(std::clamp<std::size_t>(most_bytes / topic.max_bytes, 4, 1024)) {}
 
-    /// False if the queue is full or the publisher is stalled.
+    /// Returns false if the queue is full or the publisher is stalled.
     bool put(std::span<const std::byte> message) {
         const Nanoseconds now = now_ns();
         if (injection_.send_stall.covers(now - start_ns_)) return false;
@@ -115,7 +116,7 @@ public:
         return true;
     }
 
-    /// The next message; nothing if none is ready or the subscriber is stalled.
+    /// Gets the next message. Returns false if none is ready or the subscriber is stalled.
     bool get(Bytes& into) {
         const Nanoseconds now = now_ns();
         if (injection_.stall.covers(now - start_ns_)) return false;
@@ -136,8 +137,8 @@ public:
     }
 
     const Waiting waiting;
-    Parking publisher;   ///< where it waits for room...
-    Parking subscriber;  ///< ...and for a message, unless both poll
+    Parking publisher;   ///< the publisher waits here for room, unless it polls
+    Parking subscriber;  ///< the subscriber waits here for a message, unless it polls
     bool publisher_left = false;
     bool subscriber_left = false;
 
@@ -151,8 +152,8 @@ private:
     const Nanoseconds start_ns_ = now_ns();
     std::mutex mutex_;
     std::deque<Held> queue_;
-    std::optional<Held> swapped_;  // waits for the message that is to overtake it
-    double served_ns_ = 0;  // when the last message was through, from the start: a fraction of a nanosecond adds up
+    std::optional<Held> swapped_;  // waits for the next message, which overtakes it
+    double served_ns_ = 0;  // end of the last message's service, since the start; a double, as fractions of ns add up
     std::uint64_t count_ = 0;
     std::uint64_t corrupted_ = 0;
 };

@@ -1,5 +1,5 @@
-// A word in shared memory on which threads sleep until another thread wakes them: a futex. Memory of zeros is one where
-// no thread sleeps.
+// A word in shared memory (a futex) on which threads sleep until another thread wakes them. If the word is zero, no
+// thread sleeps.
 #pragma once
 
 #include <linux/futex.h>
@@ -19,8 +19,8 @@ class alignas(64) Parking {
 public:
     static constexpr Nanoseconds longest_nap_ns = 50'000'000;
 
-    /// Sleeps until `ready()`, for at most `patience`. Looks at `gone()` whenever it wakes for nothing and after each
-    /// nap, because a peer that was killed wakes no thread. True if it is ready.
+    /// Sleeps until `ready()`, for at most `patience`. Calls `gone()` after each wake-up without a message and after
+    /// each nap, because a killed peer wakes nobody. Returns true if ready.
     template <typename Ready, typename Gone>
     bool park(Ready&& ready, Patience patience, Gone&& gone, Nanoseconds nap_ns) {
         const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
@@ -34,17 +34,17 @@ public:
         return false;
     }
 
-    /// Wakes all threads that sleep here. What they wait for must be there already. A sleeper first sets its bit, then
-    /// looks for it; the waker first puts it there, then looks at the bit. Both change the same word, so at least one
-    /// of them sees what the other has done, and no wake is lost.
+    /// Wakes all threads that sleep here. The data that they wait for must have been written before. A sleeper first
+    /// sets its bit and then checks for the data. The waker first writes the data and then checks the bit. Both change
+    /// the same word, so at least one of them sees the change of the other, and no wake-up is lost.
     void wake() {
         if ((state_.fetch_and(~somebody_sleeps, std::memory_order_acq_rel) & somebody_sleeps) != 0) [[unlikely]]
             wake_all();
     }
 
 private:
-    // The rest of the word counts the wakes. Without it, a thread that is about to sleep could miss a wake because a
-    // second thread has set the bit again.
+    // The other bits of the word count the wake-ups. Without this count, a thread that is about to sleep could miss a
+    // wake-up, because a second thread may have set the bit again.
     static constexpr std::uint32_t somebody_sleeps = 1;
     static constexpr std::uint32_t one_wake = 2;
 
@@ -63,7 +63,8 @@ private:
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 
-/// Waits until `ready()`, in the way that was asked for. False if it is not within `patience`, or if `gone()`.
+/// Waits until `ready()`, by polling or sleeping as `waiting` says. Returns false if this takes longer than `patience`,
+/// or if `gone()`.
 template <typename Ready, typename Gone>
 bool wait_for(Ready&& ready, Waiting waiting, Patience patience, Parking& parking, Gone&& gone,
               Nanoseconds nap_ns = Parking::longest_nap_ns) {

@@ -12,16 +12,16 @@ namespace tacholog::reliable {
 namespace {
 
 constexpr Patience tick{5};
-constexpr Patience longest_nap{2};  // the clock may say that the subscriber has to be asked
+constexpr Patience longest_nap{2};  // a heartbeat may become due in the meantime
 constexpr Nanoseconds shortest_patience_ns = 2 * millisecond_ns;
 constexpr Nanoseconds longest_patience_ns = 200 * millisecond_ns;
 constexpr Nanoseconds keep_alive_ns = 500 * millisecond_ns;
 constexpr int publications_unserved = 16;
 constexpr Nanoseconds slow_after_ns = 10 * millisecond_ns;
 
-/// One subscriber at `peer`, or those that are to be invited there.
+/// One subscriber at `peer`, or the guests, which are invited at their own addresses.
 std::vector<Receiver> receivers_of(const Link& link) {
-    // One whose place is known may be sent a little before it has said how much it can hold.
+    // A subscriber with a known address may be sent a few packets before it has announced its window.
     if (link.guests.empty()) return {{.token = link.stream, .address = link.peer, .name = link.name, .window = 2}};
     return link.guests;
 }
@@ -82,7 +82,7 @@ Result<std::span<std::byte>> ReliablePublisher::acquire(std::size_t bytes) {
     return std::span{slot(message_), bytes};
 }
 
-// A message is published once it has its place among those under way; the housekeeper sends what this leaves.
+// A message counts as published once it is queued. The housekeeper thread sends the packets that are left over.
 Result<Done> ReliablePublisher::commit(Patience patience) {
     const std::lock_guard lock{mutex_};
     wait_.begin(link_.socket, patience, longest_nap);
@@ -97,7 +97,7 @@ Result<Done> ReliablePublisher::commit(Patience patience) {
     full_since_ns_ = 0;
     queue();
     pump_all(patience);
-    // The answers are read when they matter, or now and then: each look is a system call.
+    // Answers are read only when they matter, or now and then, because each check is a system call.
     if (++since_served_ >= publications_unserved) serve();
     return Done::yes;
 }
@@ -112,7 +112,7 @@ void ReliablePublisher::queue() {
     ++message_;
 }
 
-/// A subscriber that has kept a message waiting for so long is not waited for again until it has caught up.
+/// If a subscriber delays a message for this long, the publisher does not wait for it again until it has caught up.
 void ReliablePublisher::leave_slow_behind() {
     if (!receivers_.leaves_behind() || !full()) return;
     const Nanoseconds now = now_ns();
@@ -131,8 +131,8 @@ bool ReliablePublisher::pump() {
     return moved;
 }
 
-/// Waits at most `patience` for the window at a time. A subscriber that let one message wait so long is not waited for
-/// with each of the next until it answers: they find their place or they do not.
+/// Waits for the window for at most `patience` each time. If this fails once, later messages do not wait for the
+/// subscriber until it answers; they are sent if the window allows it.
 void ReliablePublisher::pump_all(Patience patience) {
     wait_.begin(link_.socket, stalled_ ? Patience{0} : patience, longest_nap);
     while (sent_ < queued_ && !receivers_.all_gone()) {
@@ -211,7 +211,7 @@ void ReliablePublisher::invite(const Receiver& guest) {
         Invitation invitation;
     } said{{guest.token, Kind::invitation, stamp_of(now_ns()), 0, 0, 0, 0, static_cast<std::uint32_t>(piece_bytes_), 0},
            {to_bytes(link_.peer), htons(link_.peer.port()), {}, link_.stream}};
-    // Best effort: it is sent again until it is answered.
+    // Best effort is enough, because the invitation is sent again until it is answered.
     static_cast<void>(::sendto(link_.socket.get(), &said, sizeof said, MSG_NOSIGNAL | MSG_DONTWAIT, guest.address.get(),
                                guest.address.length()));
 }
@@ -222,7 +222,8 @@ void ReliablePublisher::welcome(const Receiver& guest) {
     send_datagram(header, {});
 }
 
-/// What is left is not the oldest that there still is, which would be gone again before it is asked for.
+/// Skips to a message in the middle of those that are still stored, not to the oldest one. The oldest would be
+/// overwritten before the subscriber can ask for it.
 void ReliablePublisher::send_skip(const Receiver& to) {
     const std::uint64_t message =
         std::max(oldest_message(), message_ - std::min<std::uint64_t>(message_, under_way_ / 2));
@@ -265,13 +266,13 @@ void ReliablePublisher::read_answers() {
 
 void ReliablePublisher::handle(Receiver& from, const Answer& answer, Nanoseconds now) {
     stalled_ = false;
-    if (answer.stamp_us == 0) {  // it waits to hear from us that we heard it
+    if (answer.stamp_us == 0) {  // it waits for the confirmation that we have received its answer
         link_.guests.empty() ? send_heartbeat(Kind::heartbeat) : welcome(from);
     }
     learn(from, answer, now);
     receivers_.update();
-    // Only a subscriber that does not answer is asked less and less often. One that answers may lack the same packet
-    // again.
+    // The interval between heartbeats grows only while a subscriber does not answer. A subscriber that answers may lose
+    // the same packet again, so it is asked soon.
     patience_ns_ = std::clamp(2 * from.round_trip_ns, shortest_patience_ns, longest_patience_ns);
     if (from.slow && from.released < oldest_message()) send_skip(from);
     send_again(from, answer, now);
@@ -290,11 +291,12 @@ void ReliablePublisher::learn(Receiver& from, const Answer& answer, Nanoseconds 
         from.round_trip_ns += (Nanoseconds{sample_us} * 1000 - from.round_trip_ns) / 8;
 }
 
-// What is missing may be on its way still: a packet is sent again once a round trip has passed. A burst that overran
-// the subscriber's socket is not sent as a burst again.
+// A missing packet may still be on its way, so it is sent again only after one round-trip time. A burst that overflowed
+// the subscriber's socket buffer is not sent as a burst again.
 void ReliablePublisher::send_again(const Receiver& to, const Answer& answer, Nanoseconds now) {
     constexpr Nanoseconds shortest_wait_ns = 300'000;
-    // A subscriber that is slow to read makes round trips look long, and would wait as long for each repair.
+    // If a subscriber reads slowly, its round-trip time looks long. Each repair would then wait that long, so the wait
+    // is limited.
     const Nanoseconds wait = std::clamp(to.round_trip_ns, shortest_wait_ns, longest_patience_ns);
     const std::uint64_t lowest = std::max(to.acknowledged, first_packet(oldest_message()));
     std::uint64_t most = to.window / 4 + 1;
@@ -317,7 +319,7 @@ void ReliablePublisher::look_at_clock(Nanoseconds now) {
     for (Receiver& one : receivers_.all()) {
         if (!one.owes(sent_, message_) && one.heard) continue;
         heard_ns = std::min(heard_ns, one.last_heard_ns);
-        // It must have been asked all the time: our own process may have slept.
+        // Silence counts only if we have asked during it, because our own process may have been suspended.
         const bool asked = last_asked_ns_ > one.last_heard_ns + longest_silence_ns / 2;
         const bool silent = asked && now - one.last_heard_ns > longest_silence_ns;
         if (silent && one.owes(sent_, message_)) one.gone = true;
@@ -332,18 +334,18 @@ void ReliablePublisher::keep_house() {
     std::unique_lock stop_lock{stop_mutex_};
     while (!stop_.wait_for(stop_lock, tick, [this] { return stopping_; })) {
         const std::unique_lock lock{mutex_, std::try_to_lock};
-        if (!lock.owns_lock()) continue;  // the publisher's thread is at it
+        if (!lock.owns_lock()) continue;  // the publisher's thread is using it
         serve();
         while (pump()) read_answers();
     }
 }
 
-// The last messages may still be lost. The publisher stays until every subscriber has them; for those that lack some,
-// as long as they answer, up to two limits: the shorter one if nothing answers.
+// The last messages may have been lost, so the publisher stays until every subscriber has them. It waits only for
+// subscribers that answer, and there are two limits: a total time, and a shorter time without any answer.
 void ReliablePublisher::linger() {
     constexpr Nanoseconds longest_ns = 5000 * millisecond_ns;
     constexpr Nanoseconds longest_unanswered_ns = 1000 * millisecond_ns;
-    constexpr int last_words = 3;  // one may be lost
+    constexpr int last_words = 3;  // sent several times, as one may be lost
     const std::lock_guard lock{mutex_};
     const Nanoseconds start = now_ns();
     patience_ns_ = shortest_patience_ns;

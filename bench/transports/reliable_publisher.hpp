@@ -1,8 +1,9 @@
-// The sending side of reliable UDP, to one subscriber or to a group. Packets go out as far as the subscribers' windows
-// allow, stay in memory until all have given their message back, and are sent again, to all, when one says that it
-// lacks them: whoever else lacks the same is served by it. A subscriber that keeps a message waiting for long can be
-// left behind: it is told what it will not get, and is repaired from what is still there. The publisher's thread does
-// this whenever it publishes; a housekeeper wakes every few milliseconds for what remains when it does not.
+// The sending side of reliable UDP, to one subscriber or to a group. Packets are sent as far as the windows of the
+// subscribers allow. They stay in memory until all subscribers have released their message. If one subscriber reports
+// missing packets, they are sent again to all, so the others that miss them also receive them. A subscriber that delays
+// a message for long can be left behind: it is told which messages it will not get, and gets repairs of those that are
+// still stored. The thread of the publisher does this work whenever it publishes. A housekeeper thread wakes every few
+// milliseconds and does the work that remains in between.
 #pragma once
 
 #include <condition_variable>
@@ -20,16 +21,16 @@
 namespace tacholog::reliable {
 
 struct Link {
-    Fd socket;              ///< non-blocking; connected if the peer can never move
-    bool connected = true;  ///< else each datagram goes to `peer`, which follows where answers come from
-    Address peer;           ///< if not connected: where it is thought to be until it is heard
+    Fd socket;              ///< non-blocking; connected if the peer's address cannot change
+    bool connected = true;  ///< if not, each datagram goes to `peer`, which is updated from the source of each answer
+    Address peer;           ///< if not connected: the expected address, until the first answer
     std::uint64_t stream = 0;
-    std::string name;                   ///< of the peer, for messages
-    std::vector<Receiver> guests = {};  ///< to be invited to the group that `peer` is; none if it is a subscriber
+    std::string name;                   ///< the peer's name, for error messages
+    std::vector<Receiver> guests = {};  ///< the subscribers to invite, if `peer` is a group; otherwise empty
     SlowSubscriber slow = SlowSubscriber::block;
 };
 
-/// What of a message goes into one datagram that the kernel needs not cut, on the way that a connected socket takes.
+/// The number of message bytes per datagram that avoids IP fragmentation, on the route of a connected socket.
 std::size_t piece_for(const Fd& socket);
 
 class ReliablePublisher final : public Publisher {
@@ -56,14 +57,14 @@ private:
     Packet& packet(std::uint64_t number) { return packets_[number % packets_.size()]; }
     bool full() const { return message_ - receivers_.released() >= under_way_; }
     bool window_open() const { return sent_ < queued_ && sent_ < receivers_.limit(); }
-    /// What is older may have been written over.
+    /// Older messages may have been overwritten.
     std::uint64_t oldest_message() const { return message_ - std::min<std::uint64_t>(message_, under_way_); }
     std::uint64_t first_packet(std::uint64_t message) const {
         return message == message_ ? queued_ : first_packets_[message % first_packets_.size()];
     }
 
     void queue();
-    /// Sends what the window allows. True if anything went.
+    /// Sends the packets that the window allows. Returns true if any packet was sent.
     bool pump();
     void pump_all(Patience patience);
     bool send_packet(std::uint64_t number);
@@ -75,7 +76,7 @@ private:
     void welcome(const Receiver& guest);
     void send_skip(const Receiver& to);
 
-    /// Reads the answers that have come, and looks at the clock.
+    /// Reads the answers that have arrived, and does what is due by the clock.
     void serve();
     void read_answers();
     void handle(Receiver& from, const Answer& answer, Nanoseconds now);
@@ -87,25 +88,25 @@ private:
     void linger();
 
     Link link_;
-    SocketWait wait_;  ///< for answers
+    SocketWait wait_;  ///< waits for answers
     std::size_t piece_bytes_;
-    std::size_t under_way_;  ///< messages
+    std::size_t under_way_;  ///< the largest number of messages in flight
     std::size_t slot_bytes_;
-    std::vector<std::byte> memory_;  ///< one slot more than can be under way: there is always one to loan
+    std::vector<std::byte> memory_;  ///< one slot more than messages in flight, so that one is always free
     std::vector<Packet> packets_;
-    std::vector<std::uint64_t> first_packets_;  ///< of the messages under way
+    std::vector<std::uint64_t> first_packets_;  ///< the first packet of each message in flight
     std::size_t loaned_bytes_ = 0;
 
-    mutable std::mutex mutex_;  ///< over all that follows
+    mutable std::mutex mutex_;  ///< protects all members below, up to stop_mutex_
     Receivers receivers_;
-    std::uint64_t message_ = 0;  ///< the next one's number
-    std::uint64_t queued_ = 0;   ///< packets
-    std::uint64_t sent_ = 0;     ///< packets
+    std::uint64_t message_ = 0;  ///< the sequence number of the next message
+    std::uint64_t queued_ = 0;   ///< the number of packets
+    std::uint64_t sent_ = 0;     ///< the number of packets
     Nanoseconds last_asked_ns_ = 0;
-    Nanoseconds full_since_ns_ = 0;                 ///< 0: there is room
-    Nanoseconds patience_ns_ = 2 * millisecond_ns;  ///< until the subscriber is asked again
+    Nanoseconds full_since_ns_ = 0;                 ///< 0: not full
+    Nanoseconds patience_ns_ = 2 * millisecond_ns;  ///< the time until the next heartbeat
     int since_served_ = 0;
-    bool stalled_ = false;  ///< no answer since a message waited in vain
+    bool stalled_ = false;  ///< a message timed out, and no answer has arrived since
 
     std::mutex stop_mutex_;
     std::condition_variable stop_;

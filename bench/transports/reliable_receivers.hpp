@@ -1,7 +1,8 @@
-// What the publisher of reliable UDP knows of its subscribers, and how far that lets it send.
+// What the publisher of reliable UDP knows about its subscribers, and how far it may send.
 //
-// It sends at the pace of the slowest subscriber that it waits for. It does not wait for one that was left behind until
-// that one has caught up. If all are left behind, the furthest sets the pace, or nobody would receive anything.
+// The slowest subscriber that the publisher waits for sets the pace. A subscriber that was left behind is not waited
+// for until it has caught up. If all are left behind, the fastest one sets the pace, because otherwise nobody would
+// receive anything.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +17,16 @@
 namespace tacholog::reliable {
 
 struct Receiver {
-    std::uint64_t token = 0;         ///< begins its answers
-    Address address;                 ///< where it can be invited
-    std::string name;                ///< for messages
-    std::uint64_t window = 0;        ///< packets; it says how many
-    std::uint64_t acknowledged = 0;  ///< packets
-    std::uint64_t released = 0;      ///< messages
-    std::uint64_t skipped = 0;       ///< messages
+    std::uint64_t token = 0;         ///< the first field of its answers
+    Address address;                 ///< the address where it can be invited
+    std::string name;                ///< for error messages
+    std::uint64_t window = 0;        ///< in packets, as the subscriber announces it
+    std::uint64_t acknowledged = 0;  ///< the number of packets
+    std::uint64_t released = 0;      ///< the number of messages
+    std::uint64_t skipped = 0;       ///< the number of messages
     Nanoseconds round_trip_ns = millisecond_ns;
     Nanoseconds last_heard_ns = 0;
-    bool heard = false;  ///< anything at all
+    bool heard = false;  ///< whether any answer has been received
     bool gone = false;
     bool slow = false;
 
@@ -48,9 +49,9 @@ public:
         return found == all_.end() ? nullptr : &*found;
     }
 
-    /// Messages that all subscribers have given back that the publisher waits for.
+    /// The number of messages that were released by all subscribers that the publisher waits for.
     std::uint64_t released() const { return released_; }
-    /// Packets before this one may be sent.
+    /// Only packets with a smaller sequence number may be sent.
     std::uint64_t limit() const { return limit_; }
 
     bool all_heard() const {
@@ -58,8 +59,8 @@ public:
     }
     bool all_gone() const { return std::all_of(all_.begin(), all_.end(), is_gone); }
 
-    /// A subscriber that has gone and whose absence ends the run: any, if the publisher waits for all; else only if no
-    /// subscriber is left.
+    /// A subscriber whose loss ends the run, or null. If the publisher waits for all, this is any subscriber that is
+    /// gone. Otherwise the run ends only if all are gone.
     const Receiver* missed() const {
         const auto gone = std::find_if(all_.begin(), all_.end(), is_gone);
         if (gone == all_.end() || (leaves_behind() && !all_gone())) return nullptr;
@@ -70,13 +71,13 @@ public:
         return std::any_of(all_.begin(), all_.end(), [&](const Receiver& one) { return one.owes(packets, messages); });
     }
 
-    /// From here on the publisher does not wait for those that hold up the others.
+    /// Stops waiting for the subscribers that delay the others.
     void leave_slowest_behind() {
         for (Receiver& one : all_) one.slow = one.slow || one.released == released_;
         update();
     }
 
-    /// After something has been learned of one of them.
+    /// Must be called after any change of a receiver.
     void update() {
         const Receiver* furthest = nullptr;
         std::optional<std::uint64_t> released;

@@ -14,7 +14,7 @@ constexpr std::size_t largest_datagram = 65536;
 constexpr Nanoseconds answer_within_ns = millisecond_ns;
 constexpr Nanoseconds answer_again_ns = 5 * millisecond_ns;
 constexpr Nanoseconds knock_every_ns = 50 * millisecond_ns;
-constexpr Patience longest_nap{10};  // there may be something to say, or a silence to notice
+constexpr Patience longest_nap{10};  // an answer may become due, or a silence may become too long
 constexpr Nanoseconds keep_alive_ns = 1000 * millisecond_ns;
 
 }  // namespace
@@ -37,7 +37,7 @@ ReliableSubscriber::ReliableSubscriber(Fd socket, std::uint64_t token, const Top
 }
 
 ReliableSubscriber::~ReliableSubscriber() {
-    constexpr int last_words = 2;  // one may be lost
+    constexpr int last_words = 2;  // sent several times, as one may be lost
     for (int count = 0; count < last_words && piece_bytes_ > 0; ++count) answer(Kind::left);
 }
 
@@ -76,7 +76,8 @@ Result<std::span<const std::byte>> ReliableSubscriber::receive(Patience patience
 bool ReliableSubscriber::ready() {
     for (std::size_t emptied = 0; released_ < skip_before_ && !whole(); ++emptied) {
         slot(released_) = {};
-        // Once every slot is empty, the rest needs no steps, however far a publisher says that it is.
+        // Once all slots are empty, the remaining messages need not be skipped one by one, however large the sequence
+        // number is that a publisher sends.
         const std::uint64_t step = emptied < slots_.size() ? 1 : skip_before_ - released_;
         released_ += step;
         skipped_ += step;
@@ -84,7 +85,7 @@ bool ReliableSubscriber::ready() {
     return whole();
 }
 
-/// What was sent before its last word may come a little after it.
+/// Data that was sent before the "leaving" packet may arrive a little later than it.
 bool ReliableSubscriber::publisher_gone(Nanoseconds quiet, bool patience_over) const {
     constexpr Nanoseconds overtaken_within_ns = 100 * millisecond_ns;
     if (piece_bytes_ == 0) return false;
@@ -94,11 +95,12 @@ bool ReliableSubscriber::publisher_gone(Nanoseconds quiet, bool patience_over) c
 void ReliableSubscriber::release() noexcept {
     slot(released_) = {};
     ++released_;
-    // The publisher may be waiting for just this place.
+    // The publisher may be waiting for this slot.
     if (released_ - answered_released_ >= std::max<std::size_t>(1, slots_.size() / 4)) answer(Kind::answer);
 }
 
-/// Where to receive the next packet. Never over one that is here already: nothing after it is.
+/// The memory for the next packet. It never overlaps a received packet, because no packet after the expected one has
+/// been received.
 std::span<std::byte> ReliableSubscriber::expected() {
     if (piece_bytes_ == 0 || expected_message_ - released_ >= slots_.size()) return scratch_;
     return {memory_of(expected_message_, expected_fragment_), piece_bytes_};
@@ -177,7 +179,7 @@ bool ReliableSubscriber::believable(const PacketHeader& header, std::size_t payl
     return payload_bytes == std::min<std::size_t>(header.piece_bytes, header.total_bytes - offset);
 }
 
-/// The first datagram says how large the pieces are; with that, everything has its place.
+/// The first datagram tells the piece size, which determines where each packet is stored.
 void ReliableSubscriber::agree_on(std::size_t piece_bytes) {
     constexpr std::size_t most_packets = 4096;
     const std::size_t pieces = pieces_of(max_bytes_, piece_bytes);
@@ -187,7 +189,7 @@ void ReliableSubscriber::agree_on(std::size_t piece_bytes) {
     memory_.resize(under_way * slot_bytes_);
     slots_.resize(under_way);
     present_.resize(under_way * pieces);
-    // The kernel charges a datagram with up to twice its size, and a little one with about a kilobyte.
+    // The kernel counts a datagram as up to twice its size, and a small one as about a kilobyte.
     const auto room = static_cast<std::size_t>(effective(incoming(), SO_RCVBUF));
     window_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(room / (2 * piece_bytes + 1024), 2, most_packets));
 }
@@ -211,7 +213,7 @@ void ReliableSubscriber::accept(const PacketHeader& header, std::span<const std:
     answer(Kind::answer);
 }
 
-/// What is here of the messages that are to be skipped stays here: those that are whole will still be lent.
+/// Keeps the packets of the skipped messages that have been received: messages that are complete are still delivered.
 void ReliableSubscriber::skip_to(const PacketHeader& header) {
     skip_before_ = std::max(skip_before_, header.message);
     if (header.packet <= next_packet_) return;
@@ -228,7 +230,7 @@ void ReliableSubscriber::move_on(std::uint64_t packet) {
     }
 }
 
-/// Whether a packet is one of those under way that is not here yet.
+/// Whether a packet is in flight and has not been received yet.
 bool ReliableSubscriber::wanted(const PacketHeader& header) const {
     if (header.packet < next_packet_ || header.packet - next_packet_ >= present_.size()) return false;
     if (header.message < released_ || header.message - released_ >= slots_.size()) return false;
@@ -250,7 +252,8 @@ void ReliableSubscriber::add(const PacketHeader& header, std::span<const std::by
     move_on(next_packet_);
 }
 
-// Goes by what came, not by known_packets_: a heartbeat makes packets known that have yet to come to just this place.
+// This uses the packets that have been received, not known_packets_. After a heartbeat, known_packets_ includes packets
+// that will still arrive at the expected place.
 void ReliableSubscriber::expect_after(const PacketHeader& header) {
     if (header.packet < expected_packet_) return;
     const bool last = header.fragment + 1 == pieces_of(header.total_bytes, piece_bytes_);
@@ -259,7 +262,7 @@ void ReliableSubscriber::expect_after(const PacketHeader& header) {
     expected_packet_ = header.packet + 1;
 }
 
-// When nothing comes there is time to answer; not sooner, or each message would cost an answer.
+// Answers only when nothing arrives for a while. Otherwise each message would cost an answer.
 void ReliableSubscriber::answer_if_due(Nanoseconds quiet) {
     if (piece_bytes_ == 0) return knock();
     const bool owed = unanswered_ > 0 || released_ != answered_released_;
@@ -281,7 +284,7 @@ void ReliableSubscriber::answer(Kind kind) {
     list_missing(said);
     unanswered_ = 0;
     answered_released_ = released_;
-    // Best effort: an answer that is lost is asked for.
+    // Best effort is enough, because the publisher asks again if an answer is lost.
     static_cast<void>(::sendto(socket_.get(), &said, said.bytes(), MSG_NOSIGNAL | MSG_DONTWAIT, publisher_.get(),
                                publisher_.length()));
 }

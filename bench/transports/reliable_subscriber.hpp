@@ -1,5 +1,6 @@
-// The receiving side of reliable UDP. Packets are received where they will most likely belong, so that most are never
-// moved; a message is lent in place when it is whole and its turn has come. Everything happens in take.
+// The receiving side of reliable UDP. Each packet is received directly into the place where it most likely belongs, so
+// most packets are never copied. A message is lent in place when it is complete and the next in order. Everything
+// happens in take().
 #pragma once
 
 #include <functional>
@@ -13,7 +14,7 @@
 
 namespace tacholog::reliable {
 
-/// The packets that are here out of turn.
+/// The packets that were received out of order.
 class Present {
 public:
     void resize(std::size_t packets) { bits_.assign(packets, false); }
@@ -25,14 +26,16 @@ private:
     std::vector<bool> bits_;
 };
 
-/// Goes to where an invitation says that the stream is; returns the socket that receives it.
+/// Joins the group that an invitation names. Returns the socket that receives from it.
 using Join = std::function<Result<Fd>(const Invitation&)>;
 
 class ReliableSubscriber final : public Subscriber {
 public:
-    /// For a stream that the publisher sends to many: an invitation says where.
+    /// For a stream that is sent to several subscribers. An invitation tells the group, and `join` returns a socket for
+    /// it.
     ReliableSubscriber(Fd socket, std::uint64_t token, const Topic& topic, std::string endpoint, Join join);
-    /// `doors` is where the publisher may be waiting to hear from us first; none if it knows where we are.
+    /// `doors` holds the addresses where the publisher may be waiting for our first answer. It is empty if the
+    /// publisher knows our address.
     ReliableSubscriber(Fd socket, std::uint64_t stream, const Topic& topic, std::string endpoint,
                        std::vector<Address> doors = {});
     ~ReliableSubscriber() override;
@@ -43,7 +46,7 @@ public:
 
 private:
     struct Slot {
-        std::uint32_t total_bytes = 0;  ///< 0: nothing of it is here
+        std::uint32_t total_bytes = 0;  ///< 0: no packet of the message has been received
         std::size_t missing = 0;
     };
 
@@ -56,11 +59,11 @@ private:
     }
     bool whole() { return !slots_.empty() && slot(released_).total_bytes > 0 && slot(released_).missing == 0; }
 
-    /// Whether there is a message to lend. One that was to be skipped is, unless all of it is here.
+    /// Whether there is a message to lend. Messages to be skipped are skipped, unless they are complete.
     bool ready();
-    /// Where the publisher's datagrams come.
+    /// The socket that receives the datagrams of the publisher.
     const Fd& incoming() const { return group_ ? group_ : socket_; }
-    /// False if nothing was there.
+    /// Returns not_yet if there was no datagram.
     Result<Done> receive_datagram();
     ssize_t receive_whole(PacketHeader& header, std::span<std::byte> payload, Address& from) const;
     ssize_t receive_parts(PacketHeader& header, std::span<std::byte> payload, Address& from) const;
@@ -70,7 +73,7 @@ private:
     void skip_to(const PacketHeader& header);
     void move_on(std::uint64_t packet);
     std::span<std::byte> expected();
-    /// Whether a datagram is of our stream and makes sense.
+    /// Whether a datagram belongs to our stream and has valid fields.
     bool believable(const PacketHeader& header, std::size_t payload_bytes) const;
     bool agreeable(std::size_t piece_bytes) const;
     void agree_on(std::size_t piece_bytes);
@@ -86,8 +89,8 @@ private:
 
     Fd socket_;
     SocketWait wait_;
-    Join join_;  ///< if the stream comes elsewhere than to socket_
-    Fd group_;   ///< once it does
+    Join join_;  ///< set if the stream does not arrive on socket_
+    Fd group_;   ///< valid once the group has been joined
     std::uint64_t token_;
     std::uint64_t stream_;
     std::size_t max_bytes_;
@@ -95,7 +98,7 @@ private:
     std::vector<Address> doors_;
     Address publisher_;
 
-    std::size_t piece_bytes_ = 0;  ///< 0: the publisher has not been heard
+    std::size_t piece_bytes_ = 0;  ///< 0: nothing has been received from the publisher yet
     std::size_t slot_bytes_ = 0;
     std::uint32_t window_ = 0;
     std::vector<std::byte> memory_;
@@ -103,21 +106,21 @@ private:
     std::vector<Slot> slots_;
     Present present_;
 
-    std::uint64_t next_packet_ = 0;       ///< all before it are here
-    std::uint64_t known_packets_ = 0;     ///< as far as the publisher is known to have sent
-    std::uint64_t released_ = 0;          ///< messages, given back or skipped
-    std::uint64_t skip_before_ = 0;       ///< messages
-    std::uint64_t skipped_ = 0;           ///< messages
-    std::uint64_t expected_packet_ = 0;   ///< after the last of those that came
-    std::uint64_t expected_message_ = 0;  ///< where it belongs
+    std::uint64_t next_packet_ = 0;       ///< all packets before this one have been received
+    std::uint64_t known_packets_ = 0;     ///< the number of packets that the publisher is known to have sent
+    std::uint64_t released_ = 0;          ///< the number of messages, released or skipped
+    std::uint64_t skip_before_ = 0;       ///< a message's sequence number
+    std::uint64_t skipped_ = 0;           ///< the number of messages
+    std::uint64_t expected_packet_ = 0;   ///< the sequence number after the last received packet
+    std::uint64_t expected_message_ = 0;  ///< the message of the expected packet
     std::size_t expected_fragment_ = 0;
     std::uint64_t unanswered_ = 0;         ///< packets since the last answer
-    std::uint64_t answered_released_ = 0;  ///< as last said
+    std::uint64_t answered_released_ = 0;  ///< the value of released_ in the last answer
     std::uint32_t stamp_us_ = 0;
     Nanoseconds stamp_came_ns_ = 0;
     Nanoseconds last_heard_ns_ = 0;
     Nanoseconds last_said_ns_ = 0;
-    bool welcome_ = false;  ///< the publisher has heard us, if it had to invite us
+    bool welcome_ = false;  ///< whether the publisher has confirmed our answer to its invitation
     bool leaving_ = false;
 };
 

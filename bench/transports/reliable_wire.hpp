@@ -1,5 +1,5 @@
-// What the two sides of reliable UDP say to each other. A message is cut into packets, which are numbered through the
-// whole stream; the subscriber says which it has, which it lacks, and how many messages it has given back.
+// The packets of reliable UDP, in both directions. A message is cut into packets, which are numbered through the whole
+// stream. The subscriber reports which packets it has, which are missing, and how many messages it has released.
 #pragma once
 
 #include <netinet/in.h>
@@ -15,39 +15,39 @@ namespace tacholog::reliable {
 
 enum class Kind : std::uint32_t {
     data,        ///< a packet
-    heartbeat,   ///< "I have sent this many packets: what do you lack?", which finds a lost tail
-    leaving,     ///< the publisher's last word, with the number of its packets
-    answer,      ///< from the subscriber
-    left,        ///< the subscriber's last word, an answer too
-    invitation,  ///< to one subscriber: come to where the stream is
-    welcome,     ///< to one that was invited: it has been heard
-    skip,        ///< to one that is left behind: nothing before this packet and message comes again
+    heartbeat,   ///< tells how many packets were sent; the subscriber then notices if the last ones were lost
+    leaving,     ///< the last packet of the publisher, with the number of packets sent
+    answer,      ///< sent by the subscriber
+    left,        ///< the last answer of the subscriber
+    invitation,  ///< to one subscriber: where to receive the stream
+    welcome,     ///< to an invited subscriber: its answer has been received
+    skip,        ///< to a subscriber left behind: nothing before this packet and message is sent again
 };
 
-/// What follows the header of an invitation.
+/// The payload of an invitation.
 struct Invitation {
-    in6_addr group;      ///< of either family, as to_bytes has it
-    std::uint16_t port;  ///< as the kernel has ports
+    in6_addr group;      ///< IPv4 or IPv6, in the form of to_bytes
+    std::uint16_t port;  ///< in network byte order
     std::array<std::uint16_t, 3> unused;
     std::uint64_t stream;
 };
 
-/// How every datagram of the publisher begins.
+/// The header of every datagram of the publisher.
 struct PacketHeader {
-    std::uint64_t stream;  ///< drawn by the subscriber (by the publisher, of several), so that nothing of another run
-                           ///< is taken for its own
+    std::uint64_t stream;  ///< a random number of the subscriber (or, for a group, the publisher), to reject other runs
     Kind kind;
-    std::uint32_t stamp_us;  ///< the publisher's clock, which the answer gives back
-    std::uint64_t packet;    ///< heartbeat, leaving: how many were sent
+    std::uint32_t stamp_us;  ///< the publisher's clock, which the answer returns
+    std::uint64_t packet;    ///< in a heartbeat or `leaving`: the number of packets sent
     std::uint64_t message;
     std::uint32_t fragment;
     std::uint32_t total_bytes;
-    std::uint32_t piece_bytes;  ///< of every fragment but the last
+    std::uint32_t piece_bytes;  ///< the size of every fragment except the last
     std::uint32_t unused;
 };
 
-/// A payload of up to so many bytes is copied behind its header, or from there. The copy costs less than handing the
-/// kernel two pieces of memory, which costs 0.1 us of a datagram's 2 us (a virtual machine with 2 CPUs, 2026-11-22).
+/// The largest payload, in bytes, that is copied into one buffer with its header: before sending, or after receiving.
+/// The copy costs less than passing two buffers to the kernel, which adds 0.1 us to the 2 us of a datagram (a virtual
+/// machine with 2 CPUs, 2026-11-22).
 inline constexpr std::size_t most_copied_bytes = 2048;
 using WholeDatagram = std::array<std::byte, sizeof(PacketHeader) + most_copied_bytes>;
 
@@ -61,16 +61,16 @@ inline constexpr std::size_t most_ranges = 32;
 struct Answer {
     std::uint64_t stream;
     Kind kind;
-    std::uint32_t stamp_us;     ///< of the packet that came last
-    std::uint32_t held_us;      ///< how long ago it came
-    std::uint32_t window;       ///< packets that the subscriber's socket can hold
-    std::uint64_t next_packet;  ///< all before it are here
-    std::uint64_t released;     ///< messages given back or skipped
-    std::uint64_t skipped;      ///< messages that it was told to skip and lacked
-    std::uint64_t range_count;  ///< of `missing`, the oldest first; only so many are sent
+    std::uint32_t stamp_us;     ///< the stamp of the last received packet
+    std::uint32_t held_us;      ///< the time since that packet was received
+    std::uint32_t window;       ///< the number of packets that the subscriber's socket can hold
+    std::uint64_t next_packet;  ///< all packets before this one have been received
+    std::uint64_t released;     ///< the number of messages released or skipped
+    std::uint64_t skipped;      ///< the number of messages that were skipped and not complete
+    std::uint64_t range_count;  ///< the number of ranges in `missing`, oldest first; only these are sent
     std::array<Range, most_ranges> missing;
 
-    /// Whether what was received is an answer of this stream, as long as it says.
+    /// Whether the received bytes are an answer of this stream and have the length that it states.
     bool believable(std::size_t received, std::uint64_t expected_stream) const {
         if (received < offsetof(Answer, missing) || stream != expected_stream || range_count > most_ranges)
             return false;
@@ -80,7 +80,8 @@ struct Answer {
     std::size_t bytes() const { return sizeof *this - (most_ranges - range_count) * sizeof(Range); }
 };
 
-/// Messages that may be under way: both sides hold memory for so many. Few, so that the memory stays in cache.
+/// The largest number of messages in flight. Both sides hold memory for all of them. The number is small, so that this
+/// memory stays in the cache.
 inline std::size_t messages_under_way(std::size_t max_bytes) {
     constexpr std::size_t budget = std::size_t{2} * 1024 * 1024;
     const std::size_t fewest = max_bytes <= 2 * budget ? 4 : 2;
@@ -97,7 +98,7 @@ inline std::uint32_t stamp_of(Nanoseconds time) {
 
 inline constexpr Nanoseconds millisecond_ns = 1'000'000;
 
-/// A peer that has said nothing for so long, though it was asked all the time, is gone.
+/// A peer is considered gone if it sends nothing for this time although it is asked repeatedly.
 inline constexpr Nanoseconds longest_silence_ns = 5000 * millisecond_ns;
 
 }  // namespace tacholog::reliable

@@ -1,6 +1,6 @@
-// What the transports over a ring have in common. The publisher loans its own buffer and copies it into the ring (that
-// is the copy in `data_path=copy`), or it loans the slot itself. The subscriber lends the slot in place. Both poll or
-// sleep at the ring.
+// The common part of the transports that use a ring. The publisher loans its own buffer and copies it into the ring
+// (the copy of `data_path=copy`), or it loans the slot itself. The subscriber lends the slot in place. Both sides poll
+// or sleep at the ring.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace tacholog {
 
 class RingPublisher : public Publisher {
 public:
-    /// `memory` is what keeps the ring's memory there.
+    /// `memory` keeps the memory of the ring alive.
     RingPublisher(Ring ring, std::shared_ptr<const void> memory, std::string name, Written written)
         : Publisher(ring.shape().max_bytes),
           memory_(std::move(memory)),
@@ -27,7 +27,7 @@ public:
     }
 
 protected:
-    /// Whether the subscriber is known to be gone without having said so.
+    /// Whether the subscriber has died without setting its flag in the ring.
     virtual bool peer_gone() { return false; }
 
 private:
@@ -75,7 +75,7 @@ protected:
     }
     bool attached() const { return attached_; }
 
-    /// Whether the publisher is known to be gone without having said so.
+    /// Whether the publisher has died without setting its flag in the ring.
     virtual bool peer_gone() { return false; }
 
 private:
@@ -90,7 +90,7 @@ private:
 
     bool gone() { return ring_.header().writer_left.load(std::memory_order_acquire) || peer_gone(); }
 
-    // A publisher that has left may have published before it did.
+    // A publisher that has left may have published messages before.
     Result<std::span<const std::byte>> last_words() {
         const bool left = gone();
         const auto message = reader_.read();

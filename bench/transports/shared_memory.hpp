@@ -1,6 +1,6 @@
-// How a subscriber gets the shared memory that its publisher made. The publisher creates a memfd, which has no name and
-// is reached by its descriptor alone, and sends that descriptor over the subscriber's local socket. Later the same
-// socket tells each side that the other is dead.
+// How a subscriber gets the shared memory of its publisher. The publisher creates a memfd, which has no name and can
+// only be reached by its descriptor. It sends the descriptor over the local socket of the subscriber. Later, each side
+// notices by the same socket if the other side has died.
 #pragma once
 
 #include <fcntl.h>
@@ -21,16 +21,16 @@
 
 namespace tacholog {
 
-/// The publisher's end.
+/// The shared memory on the side of the publisher.
 struct OfferedMemory {
     std::shared_ptr<const Mapping> mapping;
-    std::vector<Fd> sockets;  ///< to each subscriber
+    std::vector<Fd> sockets;  ///< one to each subscriber
 
     bool a_subscriber_hung_up() const { return std::any_of(sockets.begin(), sockets.end(), hung_up); }
 };
 
-/// Maps the memory once in a process: where both sides are threads of one, a race detector then sees that they share
-/// it, which two addresses would hide from it.
+/// Maps the memory only once per process. If both sides are threads of one process, a race detector then sees that they
+/// share the memory. With two addresses it would not.
 inline Result<std::shared_ptr<const Mapping>> map_once(const Fd& memory, const struct stat& facts, std::size_t bytes) {
     using Place = MeetingPlace<const Mapping>;
     const std::string inode = std::to_string(facts.st_dev) + ":" + std::to_string(facts.st_ino);
@@ -42,12 +42,12 @@ inline Result<std::shared_ptr<const Mapping>> map_once(const Fd& memory, const s
     return shared;
 }
 
-/// Where the shared layout begins in a mapping.
+/// The start of the shared layout in a mapping.
 inline std::byte* behind_head(const Mapping& mapping) {
     return mapping.start() + sizeof(MemoryHead);
 }
 
-/// Creates `bytes` of zeros behind a head, and hands them to the subscribers that listen at these endpoints.
+/// Creates a head and `bytes` of zeros behind it, and sends the memory to the subscribers at these endpoints.
 inline Result<OfferedMemory> offer_memory(std::span<const std::string> endpoints, std::size_t bytes,
                                           std::size_t max_bytes) {
     const std::size_t whole = sizeof(MemoryHead) + bytes;
@@ -71,7 +71,7 @@ inline Result<OfferedMemory> offer_memory(std::span<const std::string> endpoints
     return offered;
 }
 
-/// The subscriber's end.
+/// The shared memory on the side of the subscriber.
 class MemoryTaker {
 public:
     MemoryTaker(std::unique_ptr<LocalAcceptor> acceptor, const Topic& topic)
@@ -86,10 +86,11 @@ public:
     std::size_t max_bytes() const { return max_bytes_; }
     const Audience& audience() const { return audience_; }
     Waiting waiting() const { return waiting_; }
-    std::size_t reader_index() const { return reader_index_; }  ///< once the memory has been taken
+    std::size_t reader_index() const { return reader_index_; }  ///< valid once the memory has been taken
     bool publisher_hung_up() const { return hung_up(socket_); }
 
-    /// Memory from the publisher, with `bytes` behind its head; null if it has not come within `patience`.
+    /// Receives the memory from the publisher, with `bytes` behind its head. Returns null if it has not arrived within
+    /// `patience`.
     Result<std::shared_ptr<const Mapping>> take(Patience patience, std::size_t bytes) {
         const std::shared_ptr<const Mapping> none;
         const Deadline deadline{patience};
@@ -116,7 +117,7 @@ public:
 private:
     Error not_as_agreed() const { return Error{"join " + name_ + ": the publisher's memory is not as agreed"}; }
 
-    /// Read before anything is mapped: what the rest of it would be is not known.
+    /// The head is read before anything is mapped, because the layout behind a wrong head is unknown.
     Result<void> check_head(const Fd& memory, std::size_t bytes) const {
         MemoryHead head{};
         if (::pread(memory.get(), &head, sizeof head, 0) != static_cast<ssize_t>(sizeof head)) return not_as_agreed();
@@ -132,7 +133,7 @@ private:
         return head.bytes == bytes ? Result<void>{} : not_as_agreed();
     }
 
-    /// Memory that ends early, or could be made to, would kill whoever reads it.
+    /// Checks the size and that the memory cannot shrink. Reading beyond its end would kill this process.
     static bool holds(const Fd& memory, std::size_t bytes, struct stat& facts) {
         const int seals = ::fcntl(memory.get(), F_GET_SEALS);
         if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return false;

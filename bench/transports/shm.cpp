@@ -1,6 +1,6 @@
-// Shared memory between processes of one host, copied in once and read in place by each subscriber. Reliable and
-// ordered: a slot is free again when all have read it, and a full ring blocks the publisher. The memory has no name in
-// a file system, so nothing is left behind, whatever kills either side.
+// Shared memory between processes of one host. Messages are copied in once, and each subscriber reads them in place.
+// Reliable and ordered: a slot is free again when all subscribers have read it, and the publisher blocks if the ring is
+// full. The memory has no name in a file system, so nothing is left behind if a side is killed.
 
 #include "transports/shm_ring.hpp"
 

@@ -1,6 +1,6 @@
 // A ring of slots in shared memory between processes of one host, which a publisher offers to its subscribers. A slot
-// is free again when all have given it back, and a full ring blocks the publisher. The memory has no name in a file
-// system, so nothing is left behind, whatever kills either side.
+// is free again when all subscribers have released it, and the publisher blocks if the ring is full. The memory has no
+// name in a file system, so nothing is left behind if a side is killed.
 #pragma once
 
 #include "transports/ring_transport.hpp"

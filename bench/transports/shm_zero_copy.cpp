@@ -1,10 +1,12 @@
-// Shared memory between processes of one host, never copied: the loan is a piece of the shared memory itself,
-// publishing says that it is there, each subscriber reads it in place and gives it back; when all have, it is free
-// again. Reliable and ordered: when a subscriber holds all it can hold, the publisher waits (then messages lie in the
-// slots of a ring), or, if told so, drops the message for that one and counts it (then each subscriber has a ring of
-// references, and a chunk is free when the last reference is back). What a message costs does not depend on its size;
-// writing and reading it does. The memory has no name in a file system, so nothing is left behind, whatever kills
-// either side.
+// Shared memory between processes of one host, without any copy. The publisher loans a part of the shared memory,
+// writes the message there and publishes it. Each subscriber reads it in place and releases it. When all have released
+// it, the memory is free again. Reliable and ordered.
+//
+// If a subscriber is slow, the publisher waits by default; messages then lie in the slots of a ring. With the other
+// option, the publisher drops the message for this subscriber only, and counts it; each subscriber then has a ring of
+// references, and a chunk is free when its last reference has been released. The transport's cost per message does not
+// depend on the message size; the cost of writing and reading the message does. The memory has no name in a file
+// system, so nothing is left behind if a side is killed.
 
 #include "transports/chunk_pool.hpp"
 #include "transports/shared_memory.hpp"
@@ -14,7 +16,7 @@
 namespace tacholog::transports {
 namespace {
 
-/// Where slow subscribers are left behind.
+/// The publisher for the option that drops messages for slow subscribers.
 class DroppingPublisher final : public Publisher {
 public:
     DroppingPublisher(OfferedMemory memory, PoolShape shape, const Topic& topic)
@@ -40,7 +42,7 @@ private:
         return Done::yes;
     }
 
-    void abandon() noexcept override {}  // the chunk stays loaned, for the next message
+    void abandon() noexcept override {}  // the chunk stays loaned and is used for the next message
 
     OfferedMemory memory_;
     ChunkPool pool_;
@@ -83,7 +85,7 @@ private:
         return pool_.header().publisher_left.load(std::memory_order_acquire) || taker_.publisher_hung_up();
     }
 
-    // A publisher that has left may have published before it did.
+    // A publisher that has left may have published messages before.
     Result<std::span<const std::byte>> last_words() {
         const bool left = gone();
         const auto message = reader_.read();
@@ -99,8 +101,9 @@ private:
     ChunkReader reader_;
 };
 
-// What waits for all comes back in the order in which it went, and the slots of a ring do: the line that says that a
-// message is there brings its beginning with it. Where slow ones are left behind, each has its own pace.
+// If the publisher waits for all subscribers, slots are released in order, so a ring of slots is enough. The cache line
+// that announces a message then also holds its first bytes. If slow subscribers are left behind, chunks are needed,
+// because the subscribers release them at different speeds.
 bool waits_for_all(const Topic& topic) {
     return topic.audience.slow == SlowSubscriber::block;
 }

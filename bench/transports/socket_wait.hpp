@@ -1,6 +1,5 @@
-// How a transport waits for its socket: by non-blocking calls again and again, by a system call that sleeps until
-// something has come, or the one for a while and then the other. Either way a message costs one system call: there is
-// no poll() before it.
+// How a transport waits for its socket: by repeated non-blocking calls, by a blocking system call, or by the first for
+// a while and then the second. In all cases, a message costs one system call, because there is no poll() before it.
 #pragma once
 
 #include <fcntl.h>
@@ -16,8 +15,8 @@
 
 namespace tacholog {
 
-// send() and recv() without what the C library adds in a program of several threads: two locked instructions, so that
-// somebody could cancel the thread meanwhile. Nobody cancels ours.
+// send() and recv() without the thread cancellation support of the C library. That support costs two locked
+// instructions in a program with several threads, and our threads are never cancelled.
 
 inline ssize_t send_bytes(int socket, const void* bytes, std::size_t count, int flags) {
     return ::syscall(SYS_sendto, socket, bytes, count, flags, nullptr, 0);
@@ -33,8 +32,8 @@ public:
 
     SocketWait(Waiting waiting, For what) : waiting_(waiting), what_(what) {}
 
-    /// Begins to wait for so long. It never sleeps longer than `nap` at once: a caller that has more to do gives one.
-    /// The socket is the same one each time.
+    /// Starts to wait for at most `patience`. Each sleep lasts at most `nap`, for callers that have other work to do in
+    /// between. The socket must be the same each time.
     void begin(int socket, Patience patience, Patience nap) {
         socket_ = socket;
         patience_ = patience;
@@ -49,17 +48,17 @@ public:
     void begin(const Fd& socket, Patience patience, Patience nap) { begin(socket.get(), patience, nap); }
     void begin(const Fd& socket, Patience patience) { begin(socket, patience, patience); }
 
-    /// From here on it waits for this socket.
+    /// Waits for this socket from now on.
     void turn_to(const Fd& socket) {
         socket_ = socket.get();
         if (asleep_) sleep_next();
     }
 
-    /// The flags for the system call that comes next.
+    /// The flags for the next system call.
     int flags() const { return asleep_ ? 0 : MSG_DONTWAIT; }
 
-    /// To be called after a call that found nothing: waits, unless the call has slept itself. False once the patience
-    /// is used up.
+    /// Must be called after a call that received nothing. Waits, unless the call itself was blocking. Returns false
+    /// when the patience is used up.
     bool again() {
         if (poll_.wait()) return true;
         if (!sleeps(waiting_) || patience_.count() <= 0) return false;
@@ -69,9 +68,9 @@ public:
         return true;
     }
 
-    /// To be called after a call that brought something, but no message: false once the patience is used up, so that
-    /// whoever sends such things keeps nobody waiting for ever. The clock is asked now and then; where each call may
-    /// have slept, after each.
+    /// Must be called after a call that received something, but not a complete message. Returns false when the patience
+    /// is used up, so that such data cannot keep the caller waiting for ever. The clock is read only after every 64th
+    /// call, or after each call if calls are blocking.
     bool goes_on() {
         constexpr unsigned calls_a_look = 64;
         if (!asleep_ && ++fruitless_ % calls_a_look != 0) return true;
@@ -81,7 +80,7 @@ public:
     }
 
 private:
-    /// A socket counts the time that it sleeps in ticks of the kernel, which last up to 10 ms.
+    /// A socket's timeout is counted in ticks of the kernel, which last up to 10 ms. Shorter sleeps need ppoll().
     static constexpr Patience shortest_sleep{10};
 
     void sleep_next() {
@@ -95,7 +94,7 @@ private:
         ::setsockopt(socket_, SOL_SOCKET, what_ == For::receiving ? SO_RCVTIMEO : SO_SNDTIMEO, &time, sizeof time);
     }
 
-    /// Sleeps for a time that a socket does not know. True if something has come.
+    /// Sleeps for a time that is too short for a socket's timeout. Returns true if the socket is ready.
     bool watch() {
         const Nanoseconds time_ns = to_nanoseconds(nap_);
         const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
@@ -108,13 +107,13 @@ private:
     int socket_ = -1;
     Patience patience_{0};
     Patience nap_{0};
-    int told_ = -1;      ///< the socket that was told...
-    Patience limit_{0};  ///< ...that it may sleep for so long
+    int told_ = -1;      ///< the socket whose timeout was set last
+    Patience limit_{0};  ///< the timeout that was set last
     BusyPoll poll_{Patience{0}};
-    Nanoseconds deadline_ns_ = 0;  ///< 0: the first sleep is the only one
+    Nanoseconds deadline_ns_ = 0;  ///< 0: there is only one sleep
     bool asleep_ = false;
-    unsigned fruitless_ = 0;         ///< calls that brought no message
-    Nanoseconds others_end_ns_ = 0;  ///< when the patience with them is used up; 0: not looked at yet
+    unsigned fruitless_ = 0;         ///< the number of calls that brought no message
+    Nanoseconds others_end_ns_ = 0;  ///< the end of the patience in goes_on(); 0: not computed yet
 };
 
 }  // namespace tacholog

@@ -10,15 +10,15 @@
 namespace tacholog {
 namespace {
 
-// Room for many small messages in one receive, and small enough to stay in a cache near the core.
+// One receive can hold many small messages, and the block stays in a cache near the core.
 constexpr std::size_t block_bytes = std::size_t{64} * 1024;
 
-// A larger message is taken with the byte that ends it: its sender waits for room, and a byte that stays in the socket
-// keeps the kernel from telling the sender of it. At 1 MiB that cost a third of the whole time; at 64 KiB the
-// acknowledgements themselves cost as much (a virtual machine with 2 CPUs, 2026-11-22).
+// For a larger message, the receive includes the byte that ends it. Its sender waits for buffer space, and if that byte
+// stayed in the socket, the kernel would not tell the sender of the free space. At 1 MiB, that cost a third of the
+// whole time. At 64 KiB, the acknowledgements themselves cost as much (a virtual machine with 2 CPUs, 2026-11-22).
 constexpr std::size_t largest_left = std::size_t{256} * 1024;
 
-// Where a message is received that has the buffer to itself: its payload is aligned behind the header.
+// The offset for a message that is alone in the buffer. It aligns the payload after the header.
 constexpr std::size_t front_at = 16 - header_bytes;
 
 bool would_block() {
@@ -59,8 +59,9 @@ Result<std::span<std::byte>> StreamPublisher::acquire(std::size_t bytes) {
     return std::span{buffer_}.subspan(held_bytes_ + sizeof frame, bytes);
 }
 
-// Flattened, as is receive(): behind a system call, a processor predicts no return, and each one that is on the way
-// back to the caller costs some 5 ns of a small message's 500 (an AMD EPYC under a hypervisor, 2026-11-23).
+// Flattened (all calls inlined), like receive(). After a system call, the processor mispredicts returns, and each
+// return on the way to the caller costs some 5 ns of the 500 ns of a small message (an AMD EPYC under a hypervisor,
+// 2026-11-23).
 [[gnu::flatten]] Result<Done> StreamPublisher::commit(Patience patience) {
     if (held_ + 1 == batch_messages_) return send_all(patience);
     ++held_;
@@ -74,7 +75,8 @@ Result<Done> StreamPublisher::flush(Patience patience) {
     return send_all(patience);
 }
 
-// What was sent stays sent: after `not_yet`, the next call goes on where this one stopped, though more may lie behind.
+// Bytes that were sent are not sent again. After `not_yet`, the next call continues where this one stopped, even if
+// more messages have been added.
 Result<Done> StreamPublisher::send_all(Patience patience) {
     const auto sent = connections_.size() == 1 ? send_to_one(patience) : send_to_several(patience);
     if (!is_done(sent)) return sent;
@@ -95,7 +97,7 @@ Result<Done> StreamPublisher::send_to_one(Patience patience) {
 }
 
 Result<Done> StreamPublisher::send_to_several(Patience patience) {
-    // Each is asked in turn: none keeps the others waiting for longer than a nap.
+    // The sockets are tried in turn, so no subscriber delays the others for longer than a nap.
     constexpr Patience nap{1};
     wait_.begin(connections_.front().socket, patience, nap);
     while (!all_sent()) {
@@ -162,12 +164,12 @@ Facts StreamSubscriber::facts() const {
     return socket_ ? socket_facts(socket_) : Facts{};
 }
 
-// A stranger who connects is let go, and the wait goes on.
+// Closes a connection that does not send the right greeting, and continues to wait.
 Result<Done> StreamSubscriber::match(Patience patience) {
     constexpr Patience longest_greeting{1000};
     const Deadline deadline{patience};
     for (bool is_first = true; !socket_; is_first = false) {
-        if (!is_first && deadline.passed()) return Done::not_yet;  // however many strangers still wait
+        if (!is_first && deadline.passed()) return Done::not_yet;  // even if more wrong connections are waiting
         auto socket = next_connection(deadline);
         if (!socket) return socket.error();
         if (!*socket) return Done::not_yet;
@@ -178,7 +180,7 @@ Result<Done> StreamSubscriber::match(Patience patience) {
     return Done::yes;
 }
 
-/// None if nobody has come in time.
+/// Returns an invalid descriptor if there was no connection in time.
 Result<Fd> StreamSubscriber::next_connection(const Deadline& deadline) {
     if (acceptor_) return acceptor_->wait(deadline.left());
     if (!readable(listener_, deadline)) return Fd{};
@@ -205,7 +207,7 @@ bool StreamSubscriber::greeted(const Fd& socket, Patience patience) const {
             if (message) lent_ = header_bytes + message->size();
             return message;
         }
-        if (came && !wait_.goes_on()) return std::span<const std::byte>{};  // a part of a message, again
+        if (came && !wait_.goes_on()) return std::span<const std::byte>{};  // only parts of a message arrived
         const auto filled = fill();
         if (!filled.has_value()) return filled.error();
         came = *filled == Done::yes;
@@ -227,13 +229,15 @@ Result<std::span<const std::byte>> StreamSubscriber::front() const {
     return std::span{buffer_}.subspan(begin_ + header_bytes, frame.bytes);
 }
 
-// It asks for exactly one message: the byte that ends it then stays in the socket, and the next message begins at the
-// buffer's front, where it need not be moved and the cache is warm. It asks for more in two cases: of a large message,
-// and if more has come already. Then the sender does not wait for an answer, and small messages share a receive.
-// Not where the sender's kernel joins messages while data is on its way. There a socket that is read empty is
-// acknowledged, and the sender's next packet leaves: a receiver that takes all at once gets small packets, of which
-// each costs both sides more than the receives that it saved. One message at a time, packets grow to 64 KiB, and twice
-// as many messages of 64 bytes pass (a virtual machine with 2 CPUs, 2026-11-23).
+// Requests exactly one message. The byte that ends it then stays in the socket, and the next message starts at the
+// front of the buffer, so it need not be moved and the cache is warm. More is requested in two cases. The first is a
+// large message. The second is when more data has arrived already: the sender then does not wait for an answer, and one
+// receive can return several small messages.
+// The second case does not apply if the kernel of the sender joins messages while data is in flight (Nagle's
+// algorithm). A socket that is read empty sends an acknowledgement, and the sender then sends its next packet. A
+// receiver that reads everything at once therefore gets small packets, and each of them costs both sides more than the
+// saved receives. If one message is read at a time, packets grow to 64 KiB, and twice as many messages of 64 bytes are
+// transferred (a virtual machine with 2 CPUs, 2026-11-23).
 std::size_t StreamSubscriber::wanted() const {
     StreamFrame frame{0, static_cast<std::uint32_t>(max_bytes_)};
     const std::size_t there = end_ - begin_;

@@ -1,11 +1,11 @@
-// Messages over a connected stream socket (TCP, Unix): each behind a frame of eight bytes that says how long it is.
-// What the transports over stream sockets have in common; they differ only in how the two sides meet. It is for
-// sockets, not for pipes: it sends and receives with flags that only sockets have (MSG_NOSIGNAL, MSG_DONTWAIT), and
-// reads their buffer sizes back for the log.
+// Messages over a connected stream socket (TCP or Unix). Each message follows a frame of eight bytes that states its
+// length. This is the common part of the transports over stream sockets, which differ only in how the two sides
+// connect. It supports sockets, not pipes, because it uses flags that only sockets have (MSG_NOSIGNAL, MSG_DONTWAIT),
+// and reads the socket buffer sizes for the log.
 //
-// A message is sent as soon as it is published: one that waits for a second to share its system call is late. Batches
-// are made only if asked for: then so many messages lie one behind another, and go with one call once the last of them
-// is there, or when they are flushed. What has come is received by the block, so small messages share a receive.
+// A message is sent as soon as it is published, because waiting for a second message to share its system call would
+// delay it. Batches are used only if requested: that many messages are collected in a buffer and sent with one call,
+// when the batch is full or flushed. Received data is read in blocks, so small messages share a receive.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@
 
 namespace tacholog {
 
-/// What a publisher says first, so that the subscriber never takes a stranger's bytes for messages.
+/// The first bytes of a publisher, so that the subscriber never reads the bytes of another program as messages.
 struct StreamHello {
     std::uint64_t magic;
-    std::uint64_t token;  ///< drawn by the subscriber
+    std::uint64_t token;  ///< a random number of the subscriber
     std::uint64_t max_bytes;
 };
 
@@ -33,15 +33,15 @@ struct StreamFrame {
     std::uint32_t bytes;
 };
 
-/// On the wire, a frame stands behind one byte that ends what was sent before it: the greeting, or the message before.
-/// The subscriber leaves that byte in the socket when it takes a message. A TCP socket that is read empty acknowledges
-/// at once, and in a ping-pong over one connection each way no message is on its way that could carry the
-/// acknowledgement: it cost 1 us a message, a third of the whole time (an AMD EPYC, loopback). The byte is taken, and
-/// acknowledged, when the subscriber looks for the next message.
+/// In the stream, each frame follows one byte that ends the previous message or the greeting. The subscriber leaves
+/// this byte in the socket when it receives a message. The reason is that a TCP socket that is read empty sends an
+/// acknowledgement immediately. In a ping-pong with one connection per direction, no message could carry this
+/// acknowledgement, and it cost 1 us per message, a third of the whole time (an AMD EPYC, loopback). The byte is read
+/// and acknowledged when the subscriber receives the next message.
 inline constexpr std::size_t frame_at = 1;
 inline constexpr std::size_t header_bytes = frame_at + sizeof(StreamFrame);
 
-/// What a send may take at once, whatever the socket holds.
+/// The limit of one batch in bytes, independent of the socket's buffer size.
 inline constexpr std::size_t most_stream_batch_bytes = std::size_t{1024} * 1024;
 
 inline constexpr std::uint64_t hello_magic = 0x32304B4C41544354;
@@ -51,8 +51,8 @@ class StreamPublisher final : public Publisher {
 public:
     explicit StreamPublisher(const Topic& topic);
 
-    /// Publishes over this socket too, which is connected, and says to the subscriber `name` who we are. The socket is
-    /// new: its buffer holds that.
+    /// Adds a connected socket to a subscriber, and sends the greeting to it. `name` is used in error messages. The
+    /// socket must be new, so that its buffer can hold the greeting.
     Result<void> add(Fd socket, std::string name, std::uint64_t token);
 
     Result<Done> flush(Patience patience) override;
@@ -67,41 +67,42 @@ private:
     struct Connection {
         Fd socket;
         std::string name;
-        std::size_t sent = 0;  ///< of what the buffer holds
+        std::size_t sent = 0;  ///< the number of bytes of the buffer that have been sent
     };
 
-    /// Sends all that the buffer holds, and then takes it for empty.
+    /// Sends the whole buffer, and then marks it as empty.
     Result<Done> send_all(Patience patience);
     Result<Done> send_to_one(Patience patience);
     Result<Done> send_to_several(Patience patience);
-    /// Sends what the socket takes. Not yet done if it takes nothing now.
+    /// Sends as many bytes as the socket accepts. Returns not_yet if it accepts none.
     Result<Done> send_some(Connection& to);
-    /// Sends each connection what it takes. Not yet done if none takes anything now.
+    /// Sends to each connection as much as it accepts. Returns not_yet if none accepts anything.
     Result<Done> send_round();
     bool all_sent() const;
 
     std::vector<Connection> connections_;
     SocketWait wait_;
     std::size_t batch_messages_;
-    std::vector<std::byte> buffer_;  ///< for each message its frame, itself, and the byte that ends it
-    std::size_t held_ = 0;           ///< messages that are held back...
-    std::size_t held_bytes_ = 0;     ///< ...with their frames
-    std::size_t total_ = 0;          ///< the same with the one that is on loan
-    bool cut_ = false;               ///< a message was given up halfway, and nothing can follow it
+    std::vector<std::byte> buffer_;  ///< for each message: its frame, its payload, and the byte that ends it
+    std::size_t held_ = 0;           ///< the number of messages collected for the batch
+    std::size_t held_bytes_ = 0;     ///< the size of these messages with their frames
+    std::size_t total_ = 0;          ///< held_bytes_ plus the loaned message with its frame
+    bool cut_ = false;               ///< a message was sent only partly, so nothing can follow it
 };
 
-/// Whether the sender's kernel keeps small messages back, to join them, while data is on its way.
+/// Whether the sender's kernel delays small messages to join them while data is in flight (Nagle's algorithm).
 enum class SenderJoins { no, yes };
 
 class StreamSubscriber final : public Subscriber {
 public:
     using Prepare = void (*)(const Fd& socket);
 
-    /// `listener` listens; `prepare` sets what a connection needs; `joins` tells how it receives (see wanted()).
+    /// `listener` must be listening. `prepare` sets the socket options of an accepted connection. `joins` decides how
+    /// much is requested at once (see wanted()).
     StreamSubscriber(Fd listener, std::uint64_t token, const Topic& topic, std::string endpoint, Prepare prepare,
                      SenderJoins joins = SenderJoins::no);
 
-    /// The same with an acceptor, which accepts the true publisher alone.
+    /// The same with an acceptor, which accepts only the true publisher.
     StreamSubscriber(std::unique_ptr<LocalAcceptor> acceptor, std::uint64_t token, const Topic& topic);
 
     std::string endpoint() const override { return endpoint_; }
@@ -114,11 +115,11 @@ private:
 
     Result<Fd> next_connection(const Deadline& deadline);
     bool greeted(const Fd& socket, Patience patience) const;
-    /// The message at the front, if all of it is there.
+    /// The first message in the buffer, if it is complete.
     Result<std::span<const std::byte>> front() const;
-    /// How much of the stream is wanted next.
+    /// The number of bytes to request next.
     std::size_t wanted() const;
-    /// Receives what has come. Not yet done if nothing has.
+    /// Receives the bytes that have arrived. Returns not_yet if there are none.
     Result<Done> fill();
 
     Fd listener_;
@@ -131,10 +132,10 @@ private:
     Prepare prepare_;
     SenderJoins joins_;
     std::vector<std::byte> buffer_;
-    std::size_t begin_;     ///< what has been received and not been released lies from here...
-    std::size_t end_;       ///< ...to here
-    std::size_t lent_ = 0;  ///< the header and message that are lent now
-    bool more_ = false;     ///< the last receive took all it asked for, and there may be more
+    std::size_t begin_;     ///< start of the bytes that were received and not released yet
+    std::size_t end_;       ///< end of the bytes that were received
+    std::size_t lent_ = 0;  ///< the size of the lent message, with its header
+    bool more_ = false;     ///< the last receive filled its buffer, so there may be more
 };
 
 }  // namespace tacholog

@@ -1,9 +1,9 @@
-// TCP over IPv4 or IPv6, one connection a topic and subscriber. Reliable and ordered: when a subscriber is slow, its
-// window closes and the publisher waits; the others then wait with it. Each message goes at once behind a frame of
-// eight bytes, to one subscriber after the other; in batches, if asked for, several go with one call. With Nagle's
-// algorithm on (a setting), each message still has a call of its own, but the kernel joins small ones into packets.
-// A frame that announces more than was agreed is refused, and a connection that does not know the subscriber's token is
-// let go.
+// TCP over IPv4 or IPv6, with one connection per topic and subscriber. Reliable and ordered: if a subscriber is slow,
+// its window closes and the publisher waits, and the other subscribers wait too. Each message is sent immediately,
+// after a frame of eight bytes, to one subscriber after the other. Batches are optional: several messages are then sent
+// with one call. With Nagle's algorithm on (a setting), each message still has its own call, but the kernel joins small
+// messages into packets. A frame that states more bytes than agreed is rejected, and a connection without the token of
+// the subscriber is closed.
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -18,7 +18,7 @@
 namespace tacholog::transports {
 namespace {
 
-/// To be called before the socket is connected. An accepted socket inherits it from the listening one.
+/// Must be called before the socket is connected. An accepted socket inherits the setting from the listening socket.
 Result<void> set_congestion(const Fd& socket, const std::string& name) {
     if (name.empty()) return {};
     if (::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0)
@@ -29,7 +29,7 @@ Result<void> set_congestion(const Fd& socket, const std::string& name) {
 constexpr std::string_view default_of_kernel = "kernel";
 
 Result<void> check_congestion(std::string_view name) {
-    constexpr std::size_t longest = 15;  // TCP_CA_NAME_MAX, with its end
+    constexpr std::size_t longest = 15;  // TCP_CA_NAME_MAX without the terminating zero
     const bool is_name = std::all_of(name.begin(), name.end(), [](char letter) {
         return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
     });
@@ -57,7 +57,7 @@ constexpr std::array settings{
                 "Nagle's algorithm; on: while data is on its way, the kernel keeps small messages back and joins "
                 "them into full packets; off: each message is sent at once (TCP_NODELAY)"}};
 
-/// Empty: the kernel's.
+/// Empty if the kernel's default is used.
 std::string congestion_of(const Topic& topic) {
     const std::string name = value_of(topic.settings, "congestion");
     return name == default_of_kernel ? "" : name;
@@ -87,7 +87,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
                                            joins(topic) ? SenderJoins::yes : SenderJoins::no)};
 }
 
-/// Connects, which takes a round trip of the network; the kernel alone would try for minutes.
+/// Connects with a timeout, because the kernel would try for minutes. Connecting takes one round trip.
 Result<Fd> connect_to(const Address& address, const Topic& topic) {
     constexpr int longest_ms = 5000;
     const std::string operation = "connect TCP to " + to_text(address);

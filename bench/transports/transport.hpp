@@ -1,5 +1,5 @@
-// The interface of a transport: it loans a buffer to the publisher, carries what is published, and lends it to the
-// subscriber. Copying and zero-copy transports share this interface, so that one rig measures both.
+// The interface of a transport. The transport loans a buffer to the publisher, transfers the published message, and
+// lends it to the subscriber. Copying and zero-copy transports share this interface, so that one rig measures both.
 #pragma once
 
 #include <algorithm>
@@ -25,77 +25,78 @@
 
 namespace tacholog {
 
-/// What a topic carries: the messages that are measured, or the answers to them, which go the other way.
+/// What a topic carries: the measured messages, or the answers to them in the opposite direction.
 enum class Direction { messages, answers };
 
-/// One channel from a publisher to its subscribers, as one of the sides sees it.
+/// One channel from a publisher to its subscribers, as seen by one side.
 struct Topic {
-    std::string name;           ///< of this side's end: unique on this host, so that no two ends ever meet by mistake
-    std::size_t max_bytes;      ///< the largest message sent on it
-    std::string local_address;  ///< where the peer can reach this side, for transports with addresses
-    std::string peer_address = local_address;  ///< where this side was told to find the peer, if it was
+    std::string name;       ///< names this side's end; unique on this host, so that two ends cannot connect by mistake
+    std::size_t max_bytes;  ///< the size of the largest message
+    std::string local_address;                 ///< where the peer reaches this side, for transports with addresses
+    std::string peer_address = local_address;  ///< where this side reaches the peer, if an address was given
     Direction direction = Direction::messages;
-    std::size_t publisher = 0;             ///< which of several publishers, from 0
-    Audience audience = {};                ///< who subscribes, for transports that reach several
-    Waiting waiting = Waiting::busy_poll;  ///< the same on both sides: a side that sleeps must be woken explicitly
-    std::size_t batch_messages = 1;        ///< how many may be held back to travel together, for those that batch
-    Settings settings = {};                ///< each one that the transport declares, with the value in effect
-    /// The same on all sides: a name for middleware whose sides meet by the name of a topic. No other run has it, and
-    /// no other channel of this run. Letters, digits and '-' only.
+    std::size_t publisher = 0;             ///< the index of the publisher, from 0
+    Audience audience = {};                ///< the subscribers, for transports that reach several
+    Waiting waiting = Waiting::busy_poll;  ///< the same on both sides, because a sleeping side must be woken explicitly
+    std::size_t batch_messages = 1;        ///< the largest number of messages in a batch, for transports with batches
+    Settings settings = {};                ///< all settings that the transport declares, with the values in effect
+    /// The name of the channel, the same on all sides, for middleware that connects its sides by topic name. It is
+    /// unique: no other run has it, and no other channel of this run. It contains only letters, digits and '-'.
     std::string channel = name;
-    /// Of keyed data: how many instances there are. `instance_of` tells which one a message belongs to.
+    /// For keyed data: the number of instances. `instance_of` returns the instance of a message.
     std::optional<std::size_t> instances = {};
-    std::string companion = {};  ///< the address of the run's Companion, where there is one
+    std::string companion = {};  ///< the address of the run's Companion; empty if there is none
 };
 
-/// The instance (from 0) of a keyed topic to which this message belongs. The rig has written it into the message, so
-/// that transports without instances need not hand it through. For a message between writing and publishing, or a
-/// received one that is intact.
+/// The instance (from 0) of a keyed topic that this message belongs to. The rig stores it in the message, so that
+/// transports without instances need not transfer it. The message must have been written but not published yet, or must
+/// have been received intact.
 inline std::size_t instance_of(std::span<const std::byte> message) {
     return static_cast<std::size_t>(key_of(message_parts::load(message.data())));
 }
 
-/// What a run is going to ask of a transport.
+/// What a run will require of a transport.
 struct RunPlan {
-    Settings settings = {};  ///< each one that the transport declares, with the value in effect
+    Settings settings = {};  ///< all settings that the transport declares, with the values in effect
     std::vector<std::size_t> sizes_bytes = {};
     Waiting waiting = Waiting::busy_poll;
     Audience audience = {};
     std::size_t publishers = 1;
     std::optional<std::size_t> instances = {};
-    std::string address = {};  ///< the publisher's, as both sides know it
-    bool publishes = true;     ///< this process has the publisher...
-    bool subscribes = true;    ///< ...and these are its subscribers' too
+    std::string address = {};  ///< the publisher's address, as both sides know it
+    bool publishes = true;     ///< whether this process has the publisher
+    bool subscribes = true;    ///< whether this process has the publisher's subscribers
 
     std::size_t largest_bytes() const { return *std::max_element(sizes_bytes.begin(), sizes_bytes.end()); }
     std::size_t smallest_bytes() const { return *std::min_element(sizes_bytes.begin(), sizes_bytes.end()); }
 };
 
-/// A program that a run needs beside its two sides, such as a broker or a daemon; it ends with this object. See
-/// machine/helper_program.hpp, which starts such programs.
+/// A program that a run needs in addition to its two sides, such as a broker or a daemon. The destructor ends the
+/// program. machine/helper_program.hpp starts such programs.
 class Companion {
 public:
     virtual ~Companion() = default;
 
-    /// What both sides need to find it, for Topic::companion: "127.0.0.1:41234", or a folder.
+    /// What both sides need to connect to the program, for Topic::companion: "127.0.0.1:41234", or a folder.
     virtual std::string address() const = 0;
 
-    /// For the log: its name, version and command line.
+    /// For the log: the name, version and command line of the program.
     virtual Facts facts() const = 0;
 
-    /// The process of the program, whose processor time is part of what messages cost; 0 if nobody knows it.
+    /// The process of the program, because its CPU time is part of the cost of messages. 0 if unknown.
     virtual pid_t pid() const { return 0; }
 
-    /// Ends it at once, and removes what it leaves behind: this process is about to end without destroying anything.
+    /// Ends the program immediately and removes its files. Called when this process is about to exit without running
+    /// destructors.
     virtual void end_now() noexcept {}
 
-    /// Why it is no longer there, if it has ended before it was told to.
+    /// The reason why the program ended too early; empty if it did not.
     virtual std::optional<std::string> trouble() const { return std::nullopt; }
 };
 
 class Publisher;
 
-/// A buffer to write one message into. Published at most once; given back if it never is.
+/// A buffer for one message. It is published at most once, and returned to the transport if it is not published.
 class [[nodiscard]] Loan {
 public:
     Loan(Publisher& owner, std::span<std::byte> bytes) : owner_(&owner), bytes_(bytes) {}
@@ -105,7 +106,8 @@ public:
 
     std::span<std::byte> bytes() const { return bytes_; }
 
-    /// Hands the message over. False if the transport is still full after `patience`: try again, the loan is kept.
+    /// Publishes the message. Returns not_yet if the transport is still full after `patience`. The loan stays valid,
+    /// and the call can be repeated.
     inline Result<Done> publish(Patience patience);
 
 private:
@@ -115,11 +117,12 @@ private:
 
 class Publisher {
 public:
-    /// Of a topic whose largest message has so many bytes.
+    /// `max_bytes` is the size of the topic's largest message.
     explicit Publisher(std::size_t max_bytes) : max_bytes_(max_bytes) {}
     virtual ~Publisher() = default;
 
-    /// One loan at a time. A message above the topic's largest is refused here, so that no transport need look.
+    /// There can be only one loan at a time. Messages larger than the topic's largest are rejected here, so that
+    /// transports need no check.
     Result<Loan> loan(std::size_t bytes) {
         if (bytes > max_bytes_) [[unlikely]]
             return too_large(bytes);
@@ -128,27 +131,28 @@ public:
         return Loan{*this, *buffer};
     }
 
-    /// Sends the messages that are held back for a batch that is not full. Not yet done if the transport is still full
-    /// after `patience`: try again. Not while a loan is out.
+    /// Sends the messages of an incomplete batch. Returns not_yet if the transport is still full after `patience`; the
+    /// call can then be repeated. Must not be called during a loan.
     virtual Result<Done> flush(Patience) { return Done::yes; }
 
-    /// Waits until a third party that stands between the sides, such as a broker, has all that was published: before
-    /// that, a subscriber that hears nothing cannot tell a lost message from one that waits. Not yet done if it has not
-    /// within `patience`: try again. Not while a loan is out.
+    /// Waits until the third party between the sides, such as a broker, has all published messages. Before that, a
+    /// subscriber that receives nothing cannot tell whether a message is lost or still on its way. Returns not_yet if
+    /// this takes longer than `patience`; the call can then be repeated. Must not be called during a loan.
     virtual Result<Done> settle(Patience) { return Done::yes; }
 
-    /// The system call that takes a batch, for the log; empty without batching.
+    /// The system call that sends a batch, for the log. Empty without batching.
     virtual std::string_view batched_by() const { return ""; }
 
-    /// Waits until its subscribers have joined, where they find each other only after `advertise`. Not yet done if
-    /// they have not within `patience`: it is then called again. Meanwhile the peer does the same at its end, by turns
-    /// with Subscriber::match.
+    /// Waits until the subscribers have connected, for transports where this happens only after `advertise`. Returns
+    /// not_yet if this takes longer than `patience`; it is then called again. Meanwhile, the peer does the same on its
+    /// side, alternating with Subscriber::match.
     virtual Result<Done> match(Patience) { return Done::yes; }
 
-    /// What the log states about this end. Asked for once, when both sides have matched.
+    /// The facts about this side for the log. Called once, after both sides have matched.
     virtual Facts facts() const { return {}; }
 
-    /// Messages so far that were dropped for this subscriber (in the order of their endpoints), because it was slow.
+    /// The number of messages dropped so far because this subscriber was slow. The index follows the order of the
+    /// endpoints.
     virtual std::uint64_t dropped(std::size_t) const { return 0; }
 
 protected:
@@ -181,7 +185,7 @@ Result<Done> Loan::publish(Patience patience) {
 
 class Subscriber;
 
-/// A received message, valid as long as this lives.
+/// A received message. Its bytes are valid as long as this object exists.
 class [[nodiscard]] Sample {
 public:
     Sample(Subscriber& owner, std::span<const std::byte> bytes) : owner_(&owner), bytes_(bytes) {}
@@ -200,13 +204,14 @@ class Subscriber {
 public:
     virtual ~Subscriber() = default;
 
-    /// What the publisher needs to find this subscriber; travels over the control channel.
+    /// What the publisher needs to connect to this subscriber. It is sent over the control channel.
     virtual std::string endpoint() const = 0;
 
-    /// Waits until a publisher has joined. Not yet done if none has within `patience`.
+    /// Waits until a publisher has connected. Returns not_yet if none has within `patience`.
     virtual Result<Done> match(Patience patience) = 0;
 
-    /// The next message, or nothing if none came within `patience`; that is not an error. One sample at a time.
+    /// The next message, or nothing if none arrived within `patience`, which is not an error. There can be only one
+    /// sample at a time.
     Result<std::optional<Sample>> take(Patience patience) {
         auto bytes = receive(patience);
         if (!bytes) return bytes.error();
@@ -218,7 +223,7 @@ public:
         return std::optional<Sample>{std::in_place, *this, *bytes};
     }
 
-    /// As Publisher::facts. Where both have a fact, the log has the subscriber's.
+    /// Like Publisher::facts. If both sides have the same fact, the log has the subscriber's.
     virtual Facts facts() const { return {}; }
 
 private:
@@ -228,7 +233,7 @@ private:
                      " bytes; none of perftest's is so short"};
     }
 
-    /// A span without data says that nothing came.
+    /// Returns a span without data if no message arrived.
     virtual Result<std::span<const std::byte>> receive(Patience patience) = 0;
     virtual void release() noexcept = 0;
 };
@@ -238,21 +243,21 @@ Sample::~Sample() {
 }
 
 enum class Reliability { reliable, best_effort };
-/// How far a message can get: to another thread, to another process of this host, or to another host.
+/// How far a message can be sent: to another thread, to another process of this host, or to another host.
 enum class Reach { process, host, network };
-/// What the two sides can be: processes, threads of one process, or (so that one command cannot start both) processes
-/// that each need a network interface of their own.
+/// What the two sides can be: processes, threads of one process, or processes on different network interfaces. The last
+/// ones cannot be started by one command.
 enum class Parties { processes, threads, hosts };
-/// The way that the bytes of messages take between the sides, as far as the kernel's counters can tell ways apart:
-/// `local` is shared memory, pipes and Unix sockets; `udp` and `tcp` are counted, by the loopback too.
+/// How the bytes of messages are transferred, as far as the counters of the kernel can distinguish it. `local` is
+/// shared memory, pipes and Unix sockets. `udp` and `tcp` have counters, which also count the loopback.
 enum class Way { local, udp, tcp };
 
-/// Where the subscribers of a topic are: what `Subscriber::endpoint` of each says.
+/// The endpoints of the subscribers of a topic, as returned by `Subscriber::endpoint`.
 using Endpoints = std::vector<std::string>;
 
-/// A transport is a name, what it promises, and the two ways to join a topic: subscribe first, then advertise.
-/// advertise never waits for the subscriber, so that two sides can advertise to each other. Each transport's file ends
-/// with one of these, its fields named: those with a value here may be left out.
+/// A transport has a name, properties, and two functions to join a topic: subscribe comes first, then advertise.
+/// advertise never waits for the subscriber, so that two sides can advertise to each other. The file of each transport
+/// ends with one such struct with named fields. Fields with a default value may be omitted.
 struct Transport {
     std::string_view name;
     std::string_view summary;    ///< one line for --list-transports
@@ -263,52 +268,54 @@ struct Transport {
     Result<std::unique_ptr<Subscriber>> (*subscribe)(const Topic&);
     Result<std::unique_ptr<Publisher>> (*advertise)(const Topic&, const Endpoints&);
 
-    /// Whether it reaches several subscribers. Else `advertise` has one endpoint.
+    /// Whether one publisher can reach several subscribers. If not, `advertise` gets one endpoint.
     bool reaches_several = false;
-    /// Whether it can go on without a slow subscriber, as SlowSubscriber::drop asks for.
+    /// Whether it supports SlowSubscriber::drop, so that a slow subscriber does not delay the others.
     bool drops_for_slow = false;
-    /// How many bytes of messages it holds back at most, if asked to, so that they travel together; 0: none.
+    /// The largest batch in bytes; 0: batches are not supported.
     std::size_t most_batch_bytes = 0;
-    std::span<const Setting> settings = {};  ///< its own, with their defaults
-    /// Changes what this struct promises, where that depends on settings: `promised` begins as a copy of it.
+    std::span<const Setting> settings = {};  ///< the transport's own settings, with their defaults
+    /// Changes the properties that depend on settings. `promised` is initially a copy of this struct.
     void (*adjust)(Transport& promised, const Settings& settings) = nullptr;
-    /// The way that its data is meant to take. The log then says whether the kernel's counters agree: some libraries
-    /// fall back to another way in silence. Nothing: not asked.
+    /// How its data should be transferred. The log then states whether the counters of the kernel agree, because some
+    /// libraries silently use another way. Empty: not checked.
     std::optional<Way> way = std::nullopt;
-    /// Whether this process can run as planned: an error says in one line what is missing and what to do about it
-    /// ("iox-roudi is not running: start it with ..."). Asked on each side before anything is measured. It must leave
-    /// no thread behind, as processes are forked later. nullptr: always.
+    /// Whether this process can run as planned. An error says in one line what is missing and what to do ("iox-roudi is
+    /// not running: start it with ..."). It is called on each side before anything is measured. It must not leave a
+    /// thread behind, because processes are forked later. nullptr: always ready.
     Result<void> (*ready)(const RunPlan&) = nullptr;
-    /// Starts the program that the run needs, once in each process that a user starts, and before `ready` is asked. An
-    /// empty pointer: none is needed here, as the other side has it, or it runs anyway.
+    /// Starts the program that the run needs. Called before `ready`, once in each process that the user starts. Returns
+    /// a null pointer if no program is needed here, because the other side starts it or it is running anyway.
     Result<std::unique_ptr<Companion>> (*start_companion)(const RunPlan&) = nullptr;
-    /// Whether each size needs a process of its own, as the library can be started only once in a process.
+    /// Whether each size needs a new process, because the library can be started only once per process.
     bool fresh_process_for_each_size = false;
-    /// Whether a call of its library may wait for ever when the other side has been killed: for a lock in shared
-    /// memory, say. Three seconds after that, this process then ends without the library. An end of a library that
-    /// crashes there can ask `PeerWatch::somebody_has_hung_up`. Not for those of fresh processes.
+    /// Whether a call of its library may block for ever after the other side was killed, for example on a lock in
+    /// shared memory. If so, this process exits three seconds after the kill without shutting down the library. If the
+    /// shutdown of a library crashes in this case, the endpoint can call `PeerWatch::somebody_has_hung_up` first. Not
+    /// needed for transports with a new process for each size.
     bool may_wait_for_the_dead = false;
-    /// An endpoint that the peer at this host has named, as it is to be used; nothing if it is somewhere else, where
-    /// the peer must not send us. nullptr: endpoints name no host, as they are on this one.
+    /// Returns the endpoint to use, for an endpoint sent by the peer at this host. Empty if the endpoint is on another
+    /// host, because the peer must not make us send there. nullptr: endpoints contain no host, because they are on this
+    /// one.
     std::optional<std::string> (*endpoint_at)(std::string_view endpoint, const Address& host) = nullptr;
-    std::size_t most_bytes = 0;  ///< the largest message that it carries; 0: any. A run with larger ones is refused
-    /// How many messages of the largest size the memory of one channel holds, at both ends, at least. Asked before a
-    /// run begins, so that it is refused rather than killed.
+    std::size_t most_bytes = 0;  ///< the largest possible message; 0: no limit. Runs with larger ones are rejected
+    /// The smallest number of messages of the largest size that one channel holds in memory, on both sides together.
+    /// Checked before a run, so that a run that needs too much memory is rejected, not killed.
     std::size_t messages_in_memory = 2;
-    std::string_view remark = {};  ///< what the log says of how it works, where a figure depends on that
+    std::string_view remark = {};  ///< a note for the log on how it works, if figures depend on it
 };
 
-/// The transport as it is with these settings.
+/// The transport with the properties that it has with these settings.
 inline Transport adjusted(const Transport& transport, const Settings& settings) {
     Transport promised = transport;
     if (transport.adjust != nullptr) transport.adjust(promised, settings);
     return promised;
 }
 
-/// Every transport of this build, by name. Written by CMake from the tacholog_transport() calls.
+/// All transports of this build, sorted by name. CMake generates this from the tacholog_transport() calls.
 std::span<const Transport* const> all_transports();
 
-/// The transport of that name; nullptr if this build has none.
+/// The transport with this name; nullptr if this build has none.
 inline const Transport* find_transport(std::string_view name) {
     for (const Transport* transport : all_transports()) {
         if (transport->name == name) return transport;
@@ -316,7 +323,7 @@ inline const Transport* find_transport(std::string_view name) {
     return nullptr;
 }
 
-/// The setting of that name; nullptr if the transport has none.
+/// The setting with this name; nullptr if the transport has none.
 inline const Setting* setting_of(const Transport& transport, std::string_view name) {
     for (const Setting& setting : transport.settings) {
         if (setting.name == name) return &setting;
@@ -324,13 +331,13 @@ inline const Setting* setting_of(const Transport& transport, std::string_view na
     return nullptr;
 }
 
-/// A transport that this build does not have, and what to install for it.
+/// A transport that is not in this build, and what to install for it.
 struct LeftOut {
     std::string_view name;
     std::string_view remedy;  ///< "install libzmq3-dev"
 };
 
-/// Written by CMake from the tacholog_left_out() calls.
+/// CMake generates this from the tacholog_left_out() calls.
 std::span<const LeftOut> transports_left_out();
 
 }  // namespace tacholog

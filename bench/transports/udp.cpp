@@ -1,8 +1,8 @@
-// UDP over IPv4 or IPv6, best effort: what the receiver's socket buffer cannot hold is lost, and nothing is sent again.
-// A message above one datagram is cut into datagrams of up to 65507 bytes and is put together from them in any order;
-// if one of them is missing when the next message begins, the whole message is lost. On a network whose MTU is smaller,
-// the kernel cuts each datagram once more, and one lost packet costs the datagram. With batching, datagrams of one
-// message each are handed over many at once (udp_batch.cpp).
+// UDP over IPv4 or IPv6, best effort: data that exceeds the receiver's socket buffer is lost, and nothing is sent
+// again. A message that is larger than one datagram is cut into datagrams of up to 65507 bytes, which may arrive in any
+// order. If one of them is missing when the next message begins, the whole message is lost. If the MTU of the network
+// is smaller, the kernel cuts each datagram into packets, and one lost packet loses the datagram. With batching, each
+// message is one datagram, and many are sent with one call (udp_batch.cpp).
 #include <sys/socket.h>
 
 #include <array>
@@ -38,7 +38,8 @@ private:
         return std::span{buffer_}.subspan(header_room, bytes);
     }
 
-    // What was sent of a message stays sent: after `not_yet`, the next call goes on with the fragment that did not fit.
+    // Fragments that were sent are not sent again. After `not_yet`, the next call continues with the fragment that did
+    // not fit.
     Result<Done> commit(Patience patience) override {
         wait_.begin(socket_, patience);
         while (header_.fragment * max_fragment < header_.total_bytes) {
@@ -54,8 +55,8 @@ private:
         return Done::yes;
     }
 
-    // Most messages have one fragment, and lie right behind its header: one piece of memory costs the kernel less than
-    // two. That saves 60 ns of a small message's 2 us (a virtual machine with 2 CPUs, 2026-11-22).
+    // Most messages have one fragment, which lies directly after its header. One buffer costs the kernel less time than
+    // two: that saves 60 ns of the 2 us of a small message (a virtual machine with 2 CPUs, 2026-11-22).
     bool send_fragment() {
         const std::size_t offset = header_.fragment * max_fragment;
         const std::size_t bytes = std::min(max_fragment, header_.total_bytes - offset);
@@ -73,7 +74,7 @@ private:
     }
 
     void abandon() noexcept override {
-        if (header_.fragment > 0) ++header_.message;  // its first fragments are out; the number is spent
+        if (header_.fragment > 0) ++header_.message;  // some fragments were sent, so the number cannot be reused
     }
 
     Fd socket_;
@@ -92,7 +93,7 @@ public:
           assembly_(stream, topic.max_bytes) {}
 
     std::string endpoint() const override { return IpEndpoint{local_address(socket_), stream_}.text(); }
-    Result<Done> match(Patience) override { return Done::yes; }  // bound is all it can be
+    Result<Done> match(Patience) override { return Done::yes; }  // being bound is enough
 
     Facts facts() const override { return socket_facts(socket_); }
 

@@ -16,7 +16,7 @@
 namespace tacholog {
 namespace {
 
-/// Room for one number beside a datagram: how long the ones are that it is cut into, or was put together from.
+/// The control data of a datagram: one number for the segment size, when sending or receiving.
 struct alignas(cmsghdr) SegmentNote {
     std::array<std::byte, CMSG_SPACE(sizeof(int))> bytes;
 };
@@ -52,7 +52,7 @@ private:
     }
 
     Result<Done> commit(Patience patience) override {
-        if (!committed_) {  // else it is tried again
+        if (!committed_) {  // otherwise this call is a repetition
             groups_.add(sizeof header_ + header_.total_bytes);
             end_ += sizeof header_ + header_.total_bytes;
             ++header_.message;
@@ -62,7 +62,8 @@ private:
         return committed_ ? send_all(patience) : Result<Done>{Done::yes};
     }
 
-    // What was sent of a batch stays sent: after `not_yet`, the next call goes on with the group that did not fit.
+    // Groups that were sent are not sent again. After `not_yet`, the next call continues with the group that did not
+    // fit.
     Result<Done> send_all(Patience patience) {
         wait_.begin(socket_, patience);
         while (!groups_.unsent().empty()) {
@@ -84,7 +85,8 @@ private:
         return Done::yes;
     }
 
-    /// The kernel is older than the limit, or the path is too narrow for the messages, or its card cannot add up.
+    /// The kernel has a smaller limit, the MTU is too small for the messages, or the network card cannot compute
+    /// checksums.
     bool refused_to_cut(int problem) const {
         return groups_.limit() > 1 && (problem == EINVAL || problem == EMSGSIZE || problem == EIO);
     }
@@ -116,7 +118,7 @@ private:
         std::memcpy(CMSG_DATA(said), &segment_bytes, sizeof segment_bytes);
     }
 
-    // Groups go whole and in order: while the batch is not sent, its last message is not.
+    // Groups are sent as a whole and in order. So if the batch is not complete, its last message has not been sent.
     void abandon() noexcept override {
         if (!committed_) return;
         groups_.take_back(sizeof header_ + header_.total_bytes);
@@ -133,9 +135,9 @@ private:
     std::vector<std::byte> buffer_;
     std::string peer_;
     SegmentGroups groups_;
-    std::size_t held_ = 0;    ///< messages in the buffer
-    std::size_t end_ = 0;     ///< where the next one lies
-    bool committed_ = false;  ///< the one on loan is among them
+    std::size_t held_ = 0;    ///< the number of messages in the buffer
+    std::size_t end_ = 0;     ///< where the next message begins
+    bool committed_ = false;  ///< whether the loaned message is one of them
     std::vector<mmsghdr> datagrams_;
     std::vector<iovec> parts_;
     std::vector<SegmentNote> notes_;
@@ -150,7 +152,8 @@ public:
           max_bytes_(topic.max_bytes) {
         const int yes = 1;
         const bool together = ::setsockopt(socket_.get(), SOL_UDP, UDP_GRO, &yes, sizeof yes) == 0;
-        // One byte more than the longest: a datagram that is longer is not ours, and must not look as if it were.
+        // One byte more than the longest datagram. A longer datagram is not ours, and must not look valid when it is
+        // truncated.
         slot_bytes_ = together ? longest_together : sizeof(FragmentHeader) + max_bytes_ + 1;
         slots_.resize(together ? slots_together : std::min(topic.batch_messages, slots_alone));
         buffer_.resize(slots_.size() * slot_bytes_);
@@ -159,13 +162,13 @@ public:
     }
 
     std::string endpoint() const override { return IpEndpoint{local_address(socket_), stream_}.text(); }
-    Result<Done> match(Patience) override { return Done::yes; }  // bound is all it can be
+    Result<Done> match(Patience) override { return Done::yes; }  // being bound is enough
 
     Facts facts() const override { return socket_facts(socket_); }
 
 private:
     static constexpr std::size_t longest_together = 65536;
-    static constexpr std::size_t slots_together = 8;  // more than this leaves the second-level cache
+    static constexpr std::size_t slots_together = 8;  // more slots do not fit in the second-level cache
     static constexpr std::size_t slots_alone = 64;
 
     Result<std::span<const std::byte>> receive(Patience patience) override {
@@ -210,7 +213,7 @@ private:
         return {std::span{buffer_}.subspan(slot * slot_bytes_, slots_[slot].msg_len), segment_bytes};
     }
 
-    /// Waits for one datagram, and takes with it what else has come. False if nothing has.
+    /// Waits for one datagram, and also receives all others that have arrived. Returns false if there is none.
     bool receive_some() {
         for (std::size_t at = 0; at < slots_.size(); ++at) {
             parts_[at] = {buffer_.data() + at * slot_bytes_, slot_bytes_};
@@ -238,9 +241,9 @@ private:
     std::vector<mmsghdr> slots_;
     std::vector<iovec> parts_;
     std::vector<SegmentNote> notes_;
-    std::size_t filled_ = 0;     ///< slots that the last call filled...
-    std::size_t next_slot_ = 0;  ///< ...and which of them is next
-    Segments segments_;          ///< what is left of the one before it
+    std::size_t filled_ = 0;     ///< the number of slots that the last call filled
+    std::size_t next_slot_ = 0;  ///< the index of the next of these slots
+    Segments segments_;          ///< the remaining segments of the slot before it
 };
 
 }  // namespace

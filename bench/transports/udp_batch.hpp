@@ -1,6 +1,7 @@
-// Best-effort UDP in batches: each message is a datagram of its own, as without them, and is lost alone or not at all;
-// but one system call takes many. Where the kernel has it, those that are alike pass through it as one, to be cut apart
-// at the network card or by the receiver (UDP_SEGMENT and UDP_GRO); else they share the call (sendmmsg, recvmmsg).
+// Best-effort UDP in batches. Each message is still a datagram of its own, and may be lost alone, but one system call
+// sends or receives many. If the kernel supports it, datagrams of equal length pass through it as one, and are cut
+// apart at the network card or by the receiver (UDP_SEGMENT and UDP_GRO). Otherwise they only share the system call
+// (sendmmsg, recvmmsg).
 #pragma once
 
 #include <memory>
@@ -10,10 +11,11 @@
 
 namespace tacholog {
 
-/// `socket` is connected to the subscriber at `peer`, who drew `stream`. A message fits one datagram.
+/// `socket` must be connected to the subscriber at `peer`, which has chosen `stream`. Each message must fit into one
+/// datagram.
 std::unique_ptr<Publisher> batched_udp_publisher(Fd socket, std::uint64_t stream, const Topic& topic, std::string peer);
 
-/// `socket` is bound.
+/// `socket` must be bound.
 std::unique_ptr<Subscriber> batched_udp_subscriber(Fd socket, std::uint64_t stream, const Topic& topic);
 
 }  // namespace tacholog

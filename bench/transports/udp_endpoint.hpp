@@ -1,5 +1,5 @@
-// How the two sides of a transport over UDP meet: the subscriber opens a socket and names it, the publisher opens one
-// that is connected to it.
+// How the two sides of a transport over UDP connect: the subscriber opens a socket and sends its endpoint, and the
+// publisher opens a socket that is connected to it.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tacholog {
 
-/// A subscriber's socket, bound to a port of the kernel's choice, and what the publisher has to know of it.
+/// A subscriber's socket, bound to a port that the kernel has chosen, and its endpoint for the publisher.
 struct UdpSeat {
     Fd socket;
     IpEndpoint endpoint;
@@ -28,7 +28,7 @@ inline Result<UdpSeat> open_udp_seat(const Topic& topic) {
 struct UdpWay {
     Fd socket;
     IpEndpoint to;
-    std::string name;  ///< of the subscriber, for messages
+    std::string name;  ///< the subscriber's name, for error messages
 };
 
 inline Result<UdpWay> connect_udp(const Topic& topic, std::string_view endpoint) {

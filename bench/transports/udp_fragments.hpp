@@ -1,4 +1,4 @@
-// How a message of best-effort UDP is cut into datagrams, and put together from them: no socket here.
+// How a message of best-effort UDP is cut into datagrams and reassembled. This code uses no socket.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@ namespace tacholog {
 
 inline constexpr std::size_t max_datagram = 65507;
 
-/// What every datagram begins with.
+/// The header of every datagram.
 struct FragmentHeader {
-    std::uint64_t stream;   ///< drawn by the subscriber, so that nothing of another run is taken for its own
-    std::uint64_t message;  ///< counts the publisher's messages
+    std::uint64_t stream;   ///< a random number of the subscriber, so that datagrams of other runs are rejected
+    std::uint64_t message;  ///< the sequence number of the message
     std::uint32_t fragment;
     std::uint32_t total_bytes;
 };
 
-/// Room for a header before a message, which then lies aligned.
+/// The space for a header before a message. It keeps the message aligned.
 inline constexpr std::size_t header_room = 32;
 static_assert(header_room >= sizeof(FragmentHeader));
 
@@ -30,11 +30,12 @@ inline std::size_t fragments_of(std::size_t bytes, std::size_t fragment_bytes = 
     return (bytes + fragment_bytes - 1) / fragment_bytes;
 }
 
-/// The message that is being put together from its fragments. A fragment is received where it will most likely belong,
-/// behind the one before it, so that most are never moved: a receiver that copies twice loses what it could have kept.
+/// Reassembles a message from its fragments. A fragment is received directly into the place where it most likely
+/// belongs, after the previous one, so most fragments are never copied. This matters because a receiver that is slowed
+/// down by copying loses datagrams.
 class Assembly {
 public:
-    /// `fragment_bytes` is what all fragments of a message hold but the last; both sides know it.
+    /// `fragment_bytes` is the size of all fragments except the last. Both sides know it.
     Assembly(std::uint64_t stream, std::size_t max_bytes, std::size_t fragment_bytes = max_fragment)
         : stream_(stream),
           max_bytes_(max_bytes),
@@ -42,19 +43,19 @@ public:
           bytes_(header_room + fragments_of(max_bytes, fragment_bytes) * fragment_bytes),
           present_(fragments_of(max_bytes, fragment_bytes)) {}
 
-    /// Where to receive the next fragment; never over one that has come already.
+    /// The memory for the next fragment. It never overlaps a fragment that has been received.
     std::span<std::byte> expected() { return memory_of(expected_).first(fragment_bytes_); }
 
-    /// Where to receive the next datagram, its header and all, so that its fragment comes to lie where expected() says;
-    /// empty if something is in the header's way.
+    /// The memory for the next datagram with its header, so that its fragment is stored at expected(). Empty if the
+    /// memory before expected() is in use.
     std::span<std::byte> expected_datagram() {
         if (expected_ != 0) return {};
         constexpr std::size_t at = header_room - sizeof(FragmentHeader);
         return std::span{bytes_}.subspan(at, sizeof(FragmentHeader) + fragment_bytes_);
     }
 
-    /// The message that a datagram completes, if it does; its fragment was received into expected(). Whatever is not
-    /// ours is dropped.
+    /// Processes a datagram whose fragment was received into expected(). Returns the message if it is complete now.
+    /// Datagrams that are not ours are discarded.
     std::span<const std::byte> accept(const FragmentHeader& header, std::size_t received) {
         const std::size_t total = header.total_bytes;
         if (received <= sizeof header || header.stream != stream_) return {};
@@ -66,13 +67,13 @@ public:
     }
 
 private:
-    /// Of this fragment, and of those behind it.
+    /// The memory from this fragment to the end.
     std::span<std::byte> memory_of(std::size_t fragment) {
         return std::span{bytes_}.subspan(header_room + fragment * fragment_bytes_);
     }
 
-    /// Takes the fragment that was received into expected(). True if it made its message whole; what belongs to older
-    /// messages or is there already changes nothing.
+    /// Adds the fragment that was received into expected(). Returns true if its message is complete now. Fragments of
+    /// older messages and duplicates are ignored.
     bool add(const FragmentHeader& header, std::size_t bytes) {
         if (started_ && header.message < message_) return false;
         if (!started_ || header.message > message_) begin(header);
@@ -86,8 +87,8 @@ private:
         return missing_ == 0;
     }
 
-    // What has just been received lies at expected(), which belongs to no fragment that is present: beginning a new
-    // message forgets the old ones and leaves it there to be moved.
+    // The new fragment is at expected(), where no other fragment is stored. Starting a new message discards the old
+    // one, but leaves the new fragment there, and add() moves it.
     void begin(const FragmentHeader& header) {
         started_ = true;
         message_ = header.message;

@@ -1,13 +1,16 @@
-// UDP multicast over IPv4 or IPv6 made reliable and ordered, one publisher to one subscriber or many: each message is
-// sent once, to a group, and arrives at every subscriber exactly once and in order, however many datagrams are lost,
-// doubled or overtaken. A message above one datagram is cut into as many as fit the path's MTU unfragmented. Each
-// subscriber names what it lacks, and that is sent again, to the group; a lost tail is found by asking for it. When a
-// subscriber is slow, the publisher waits, or, if told so, goes on without it after ten milliseconds: what such a one
-// lacks by the time that the publisher's memory is used again is lost to it alone, and counted.
+// Reliable and ordered UDP multicast over IPv4 or IPv6, from one publisher to one or more subscribers. Each message is
+// sent once, to a group, and arrives at every subscriber exactly once and in order, even if datagrams are lost,
+// duplicated or reordered. A message that is larger than one datagram is cut into datagrams that fit the MTU of the
+// path. Each subscriber reports its missing packets, and they are sent again to the group. If the last packets are
+// lost, the publisher finds this out by asking. If a subscriber is slow, the publisher waits. As an option, it
+// continues without the subscriber after ten milliseconds: messages that this subscriber still lacks when their memory
+// is reused are lost for it alone, and counted.
 //
-// The publisher draws group, port and stream, and invites each subscriber at the address that the control channel told.
-// When one side is gone, the other is told, or finds out by five seconds of silence. Datagrams do not leave the local
-// network (their TTL is 1; groups of IPv6 are of one link, ff12::/16). Linux carries IPv6 multicast by any interface
+// The publisher chooses the group, port and stream at random, and invites each subscriber at the address from the
+// control channel. If one side leaves, it tells the other; if it dies, the other notices after five seconds of silence.
+// Datagrams do not leave the local network (their TTL is 1, and IPv6 groups are link-local, ff12::/16). Linux supports
+// IPv6 multicast on all interfaces except the loopback. The window is that of the smallest socket buffer, and it does
+// not shrink on loss.
 // but the loopback. The window is that of the smallest socket buffer and does not shrink on loss.
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -30,12 +33,12 @@ bool set_option(const Fd& socket, int level, int option, const Value& value) {
     return ::setsockopt(socket.get(), level, option, &value, sizeof value) == 0;
 }
 
-/// The index of the interface that has this address; 0 if none has.
+/// The index of the interface that has this address; 0 if there is none.
 std::uint32_t interface_of(const Address& own) {
     return own.zone() > 0 ? own.zone() : ::if_nametoindex(interface_with(own).c_str());
 }
 
-/// Groups are heard over the interface that has this address.
+/// Joins the group on the interface that has this address.
 bool enter(const Fd& socket, const Address& group, const Address& own) {
     if (group.family() == AF_INET) {
         const ip_mreq membership{group.v4().sin_addr, own.v4().sin_addr};
@@ -45,7 +48,8 @@ bool enter(const Fd& socket, const Address& group, const Address& own) {
     return set_option(socket, IPPROTO_IPV6, IPV6_JOIN_GROUP, membership);
 }
 
-/// A socket that hears the group, over the interface that has this address. Others of this host may hear it too.
+/// Opens a socket that receives from the group, on the interface with this address. Other processes of this host may
+/// receive from it too.
 Result<Fd> hear(const Address& group, const Address& own) {
     const std::string name = to_text(group);
     auto socket = open_udp_socket(group.family());
@@ -53,9 +57,9 @@ Result<Fd> hear(const Address& group, const Address& own) {
     const int yes = 1;
     const int no = 0;
     ::setsockopt(socket->get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    // Bound to the group, not to any address: the kernel then keeps what comes to the port by other ways.
+    // The socket is bound to the group, not to any address, so that it does not receive unicast datagrams to the port.
     if (::bind(socket->get(), group.get(), group.length()) != 0) return os_error("bind UDP to group " + name);
-    // Of IPv6 the group's zone says it already.
+    // For IPv6, the zone of the group already selects the interface.
     if (group.family() == AF_INET && !set_option(*socket, IPPROTO_IP, IP_MULTICAST_ALL, no))
         return os_error("hear nothing but group " + name);
     if (!enter(*socket, group, own)) return os_error("join group " + name);
@@ -84,7 +88,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
         [address = own.address](const reliable::Invitation& invitation) { return join(invitation, address); })};
 }
 
-/// Any of those that are for an organisation's own use, or of IPv6 for one link for a while.
+/// Chooses a random group: for IPv4 from the organisation-local groups, for IPv6 from the temporary link-local groups.
 Address draw_group(const Address& own) {
     std::random_device random;
     const std::uint16_t port = htons(meeting_port(Meeting::group, random()));
@@ -107,7 +111,7 @@ Address draw_group(const Address& own) {
     return group;
 }
 
-/// Sends to groups over the interface that has this address; answers come to it too.
+/// Opens a socket that sends to groups on the interface with this address, and also receives the answers.
 Result<Fd> open_speaker(const std::string& host) {
     auto socket = open_udp_socket(host);
     if (!socket) return socket.error();
@@ -118,8 +122,8 @@ Result<Fd> open_speaker(const std::string& host) {
     return socket;
 }
 
-/// What of a message goes into one datagram to the group. A socket of its own is asked: one that is connected to a
-/// group hears no answers.
+/// The number of message bytes per datagram to the group. This needs a second socket that is connected to the group,
+/// and such a socket cannot receive the answers.
 Result<std::size_t> piece_for(const std::string& host, const Address& group) {
     const auto scout = open_speaker(host);
     if (!scout) return scout.error();

@@ -1,9 +1,10 @@
-// UDP over IPv4 or IPv6 made reliable and ordered: every message exactly once and in order, however many datagrams are
-// lost, doubled or overtaken. A message above one datagram is cut into as many as fit the path's MTU unfragmented. The
-// subscriber names what it lacks and the publisher sends just that again; a lost tail is found by asking for it. When
-// the subscriber is slow, the publisher waits; when one side is gone, the other is told, or finds out by five seconds
-// of silence. The window is that of the subscriber's socket buffer and does not shrink on loss: for networks of one's
-// own, not for sharing the Internet.
+// Reliable and ordered UDP over IPv4 or IPv6: every message arrives exactly once and in order, even if datagrams are
+// lost, duplicated or reordered. A message that is larger than one datagram is cut into datagrams that fit the MTU of
+// the path. The subscriber reports its missing packets, and the publisher sends only these again. If the last packets
+// are lost, the publisher finds this out by asking. If the subscriber is slow, the publisher waits. If one side leaves,
+// it tells the other; if it dies, the other notices after five seconds of silence. The window is that of the
+// subscriber's socket buffer, and it does not shrink on loss. Therefore this transport is for private networks, not for
+// the shared Internet.
 #include <sys/socket.h>
 
 #include "transports/reliable_publisher.hpp"

@@ -1,5 +1,5 @@
-// Datagrams that lie one behind another in memory: in which groups the kernel takes them, and how what it has put
-// together comes apart. No socket here.
+// Datagrams that lie one after the other in memory: how they are grouped for sending, and how received groups are cut
+// apart. This code uses no socket.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace tacholog {
 
-/// Datagrams of one length, of which the last alone may be shorter: what one send can be told to cut apart.
+/// Datagrams of equal length, except that the last may be shorter. The kernel can cut them apart after one send call.
 struct SegmentGroup {
     std::size_t offset = 0;
     std::size_t bytes = 0;
@@ -21,31 +21,31 @@ struct SegmentGroup {
 /// The groups of a batch, in order.
 class SegmentGroups {
 public:
-    /// A kernel before 6.9 takes half as many, one before 4.18 none but one.
+    /// The limit of the kernel. Before version 6.9 it is 64, and before 4.18 there is no support.
     static constexpr std::size_t most_segments = 128;
 
-    /// Takes a datagram that lies behind those that are there.
+    /// Adds a datagram that lies after the existing ones.
     void add(std::size_t bytes) {
         if (groups_.empty() || !joins(groups_.back(), bytes)) groups_.push_back({end_, 0, bytes});
         groups_.back().bytes += bytes;
         end_ += bytes;
     }
 
-    /// Leaves out the one that was added last, of so many bytes; it is not sent.
+    /// Removes the datagram that was added last, which has this size. It must not have been sent.
     void take_back(std::size_t bytes) {
         end_ -= bytes;
         groups_.back().bytes -= bytes;
         if (groups_.back().bytes == 0) groups_.pop_back();
     }
 
-    /// So many groups, from the first on, are sent.
+    /// The next `count` groups have been sent.
     void sent(std::size_t count) { first_ += count; }
 
     std::span<const SegmentGroup> unsent() const { return std::span{groups_}.subspan(first_); }
 
     std::size_t limit() const { return limit_; }
 
-    /// From here on no group has more datagrams than this; those that are there and not sent are grouped anew.
+    /// Sets the largest number of datagrams per group. Groups that have not been sent yet are regrouped.
     void limit(std::size_t segments) {
         limit_ = segments;
         const std::vector<SegmentGroup> before{unsent().begin(), unsent().end()};
@@ -70,11 +70,11 @@ private:
 
     std::vector<SegmentGroup> groups_;
     std::size_t limit_ = most_segments;
-    std::size_t first_ = 0;  ///< of those that are not sent
-    std::size_t end_ = 0;    ///< where the next datagram lies
+    std::size_t first_ = 0;  ///< the first group that has not been sent
+    std::size_t end_ = 0;    ///< where the next datagram begins
 };
 
-/// What has been received at once, datagram by datagram: `segment_bytes` each, the last one may be shorter.
+/// Iterates over the datagrams that were received together: each has `segment_bytes`, and the last may be shorter.
 class Segments {
 public:
     Segments() = default;
@@ -94,7 +94,7 @@ private:
     std::size_t segment_bytes_ = 0;
 };
 
-/// The message that a datagram holds; nothing if it is not ours or holds only part of one.
+/// The message in a datagram. Empty if the datagram is not ours or does not hold a whole message.
 inline std::span<const std::byte> whole_message(std::span<const std::byte> datagram, std::uint64_t stream,
                                                 std::size_t max_bytes) {
     FragmentHeader header{};

@@ -1,12 +1,13 @@
-// Reliable UDP for a subscriber behind a NAT, where nobody can reach it before it has spoken. It knows where the
-// publisher is, and nobody needs to know where it is: it proposes ports over the control channel, the publisher opens
-// one of them, the subscriber knocks, and the publisher answers the address that it sees the knock come from. It
-// follows that address when the NAT changes it, and the subscriber says something every second so that the NAT keeps
-// it.
+// Reliable UDP for a subscriber behind a NAT, which nobody can reach before it has sent something. Only the address of
+// the publisher needs to be known. The subscriber proposes ports over the control channel, and the publisher opens one
+// of them. The subscriber sends to these ports, and the publisher answers to the source address that it sees. It uses
+// the new address if the NAT changes it. The subscriber sends something every second, so that the NAT keeps the
+// mapping.
 //
-// For answers to flow the other way, the publisher may be the one behind the NAT: it speaks first, too, to where the
-// subscriber says it is; whoever is heard first settles it. Otherwise like udp-reliable (reliable, ordered, waits for a
-// slow subscriber, five seconds of silence end it), with datagrams small enough for tunnels on the way.
+// For answers in the opposite direction, the publisher may be the side behind the NAT. Therefore it also sends first,
+// to the address from the subscriber's endpoint, and the first datagram that arrives on either side decides. In all
+// other ways, this transport is like udp-reliable (reliable, ordered, waits for a slow subscriber, ends after five
+// seconds of silence), with datagrams that are small enough for tunnels.
 #include <sys/socket.h>
 
 #include <random>
@@ -20,7 +21,7 @@
 namespace tacholog::transports {
 namespace {
 
-constexpr std::size_t ip_and_udp = 48;  // of IPv6; IPv4 needs less
+constexpr std::size_t ip_and_udp = 48;  // for IPv6; IPv4 needs less
 constexpr std::size_t piece_bytes = 1400 - ip_and_udp - sizeof(reliable::PacketHeader);
 
 std::vector<std::uint16_t> propose_doors() {
@@ -44,7 +45,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
         std::move(seat->socket), endpoint.own.token, topic, endpoint.text(), std::move(doors))};
 }
 
-/// Opens the first of the doors that is free here.
+/// Binds the socket to the first of the proposed ports that is free here.
 Result<void> open_door(const Fd& socket, const std::string& host, const std::vector<std::uint16_t>& doors) {
     for (const std::uint16_t door : doors) {
         const auto address = parse_address(host, door);

@@ -1,8 +1,9 @@
-// UDP over IPv4 or IPv6 past the kernel's IP stack, by AF_XDP, best effort: what arrives while all frames are taken is
-// lost, and nothing is sent again. Both sides must be on one Ethernet, each at an interface of its own with an MTU of
-// 1500 or more, whose first queue gets the datagrams; the interface is the one with the address that the control
-// channel uses. A message above one frame is cut as `udp` cuts it, into fragments of 1448 bytes (1428 over IPv6). Needs
-// root; in the driver where it can, else behind it, and always with one copy between driver and process (XDP_COPY).
+// UDP over IPv4 or IPv6 that bypasses the IP stack of the kernel (AF_XDP), best effort: datagrams that arrive while all
+// frames are in use are lost, and nothing is sent again. Both sides must be on one Ethernet, each on its own interface
+// with an MTU of 1500 or more. The first queue of the interface must receive the datagrams. The interface is the one
+// with the address of the control channel. A message that is larger than one frame is cut as in `udp`, into fragments
+// of 1448 bytes (1428 over IPv6). Needs root. The filter runs in the driver if the driver supports it, and otherwise
+// after it. There is always one copy between driver and process (XDP_COPY).
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -22,7 +23,7 @@ constexpr std::size_t fragment_bytes_of(int family) {
 }
 
 constexpr Patience longest_nap{5};
-constexpr std::uint32_t frames_a_flush = 32;  // what the kernel takes at one call
+constexpr std::uint32_t frames_a_flush = 32;  // the kernel sends this many with one call
 
 class XdpPublisher final : public Publisher {
 public:
@@ -42,7 +43,8 @@ private:
         return std::span{buffer_}.first(bytes);
     }
 
-    // What was sent of a message stays sent: after `not_yet`, the next call goes on with the fragment that did not fit.
+    // Fragments that were sent are not sent again. After `not_yet`, the next call continues with the fragment that did
+    // not fit.
     Result<Done> commit(Patience patience) override {
         wait_.begin(port_.descriptor(), patience, longest_nap);
         while (header_.fragment * fragment_bytes_ < header_.total_bytes) {
@@ -71,7 +73,7 @@ private:
     }
 
     void abandon() noexcept override {
-        if (header_.fragment > 0) ++header_.message;  // its first fragments are out; the number is spent
+        if (header_.fragment > 0) ++header_.message;  // some fragments were sent, so the number cannot be reused
     }
 
     XdpPort& port_;
@@ -92,7 +94,7 @@ public:
           assembly_(token, topic.max_bytes, fragment_bytes_) {}
 
     std::string endpoint() const override { return XdpEndpoint{port_.address(), token_}.text(); }
-    Result<Done> match(Patience) override { return Done::yes; }  // its filter stands, which is all it can do
+    Result<Done> match(Patience) override { return Done::yes; }  // the filter is active, which is enough
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
@@ -110,7 +112,7 @@ private:
         }
     }
 
-    /// The message that this datagram completes, if it does.
+    /// Processes a datagram. Returns the message if it is complete now.
     std::span<const std::byte> accept(std::span<const std::byte> datagram) {
         if (datagram.size() <= sizeof(FragmentHeader)) return {};
         FragmentHeader header{};

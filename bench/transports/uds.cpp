@@ -1,13 +1,13 @@
-// Unix stream sockets between two processes of one host. Reliable and ordered: a full socket buffer blocks the
-// publisher. Each message is copied into the kernel and out of it; a large one goes in as many pieces as the socket's
-// buffer makes of it. The address is in the abstract namespace: no file is made, none is left behind.
+// Unix stream sockets between two processes of one host. Reliable and ordered: the publisher blocks if the socket
+// buffer is full. Each message is copied into the kernel and out of it; a large one is sent in several parts, as the
+// socket buffer has room. The address is in the abstract namespace, so no file is created or left behind.
 #include "transports/local_endpoint.hpp"
 #include "transports/stream.hpp"
 
 namespace tacholog::transports {
 namespace {
 
-// Both sides have shown tokens at the local endpoint already.
+// Both sides have already checked each other's token at the local endpoint.
 constexpr std::uint64_t no_token = 0;
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {

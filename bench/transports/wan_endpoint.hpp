@@ -1,4 +1,5 @@
-// Where a subscriber behind a NAT thinks it is, and the ports that it will knock at, as text over the control channel.
+// The address that a subscriber behind a NAT has for itself, and the ports that it will send to, as text for the
+// control channel.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +9,10 @@
 
 namespace tacholog {
 
-inline constexpr std::size_t door_count = 4;  ///< one may be taken
+inline constexpr std::size_t door_count = 4;  ///< several, as one may be in use
 
-/// "127.0.0.1:40000/1234/20001,20002": where the subscriber thinks it is, its token, and the ports that it will knock
-/// at.
+/// "127.0.0.1:40000/1234/20001,20002": the subscriber's own address, its token, and the ports of the publisher that it
+/// will send to.
 struct WanEndpoint {
     IpEndpoint own;
     std::vector<std::uint16_t> doors;
@@ -36,8 +37,8 @@ inline std::optional<WanEndpoint> parse_wan_endpoint(std::string_view text) {
     return endpoint;
 }
 
-/// For Transport::endpoint_at. Behind a NAT a side does not know its own address as others see it. So this side
-/// speaks first to the address that the control channel comes from.
+/// For Transport::endpoint_at. A side behind a NAT does not know its public address. Therefore this side sends first,
+/// to the source address of the control channel.
 inline std::optional<std::string> wan_endpoint_at(std::string_view text, const Address& host) {
     auto endpoint = parse_wan_endpoint(text);
     if (!endpoint) return std::string{text};

@@ -1,6 +1,6 @@
-// Where a subscriber can be reached past the IP stack, as text that travels over the control channel:
-// "0a:1b:2c:3d:4e:5f/10.0.0.2:40000/1234" or "0a:1b:2c:3d:4e:5f/[fd00::2]:40000/1234", the interface and what
-// IpEndpoint says.
+// The AF_XDP endpoint of a subscriber, as text that is sent over the control channel:
+// "0a:1b:2c:3d:4e:5f/10.0.0.2:40000/1234" or "0a:1b:2c:3d:4e:5f/[fd00::2]:40000/1234". It is the MAC address of the
+// interface, followed by an IpEndpoint.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ inline std::optional<XdpEndpoint> parse_xdp_endpoint(std::string_view text) {
     return endpoint;
 }
 
-/// For Transport::endpoint_at. Which of the Ethernet's interfaces that is remains what the peer says.
+/// For Transport::endpoint_at. Only the IP address is checked; the MAC address is used as the peer has sent it.
 inline std::optional<std::string> xdp_endpoint_at(std::string_view text, const Address& host) {
     const auto endpoint = parse_xdp_endpoint(text);
     if (endpoint && !of_one_host(endpoint->address.host, host)) return std::nullopt;

@@ -1,4 +1,5 @@
-// An Ethernet frame with a UDP datagram in it, as bytes: written and read here where the kernel's IP stack does not.
+// Writes and reads Ethernet frames with a UDP datagram in them, because this transport bypasses the IP stack of the
+// kernel.
 #pragma once
 
 #include <arpa/inet.h>
@@ -17,7 +18,8 @@
 
 namespace tacholog {
 
-/// Where a frame comes from or goes to: the interface, the host and its port. Both ends are of one family.
+/// The source or destination of a frame: the MAC address, the IP address and the port. Both ends have the same address
+/// family.
 struct XdpAddress {
     std::array<std::uint8_t, ETH_ALEN> mac{};
     Address host;
@@ -35,21 +37,21 @@ struct [[gnu::packed]] UdpFrameV6 {
     udphdr udp;
 };
 
-/// What comes before that which a frame carries.
+/// The size of the headers before the payload of a frame.
 inline constexpr std::size_t header_bytes(int family) {
     return family == AF_INET6 ? sizeof(UdpFrameV6) : sizeof(UdpFrame);
 }
 
-/// What a frame carries behind its headers, at an MTU of 1500.
+/// The payload size of a frame, at an MTU of 1500.
 inline constexpr std::size_t frame_payload(int family) {
     return 1500 + sizeof(ether_header) - header_bytes(family);
 }
 
 inline constexpr std::size_t largest_frame = 1500 + sizeof(ether_header);
 
-/// The sum of these bytes as words of 16 bits, as the checksums of IP want it (RFC 1071), with what was summed before.
+/// The sum of these bytes as 16-bit words, as in the checksums of IP (RFC 1071), added to `sum`.
 inline std::uint64_t sum_of_words(std::span<const std::byte> bytes, std::uint64_t sum = 0) {
-    std::uint32_t word = 0;  // two at a time: their carries are folded in at the end
+    std::uint32_t word = 0;  // two words at a time; the carries are added at the end
     std::size_t at = 0;
     for (; at + sizeof word <= bytes.size(); at += sizeof word) {
         std::memcpy(&word, bytes.data() + at, sizeof word);
@@ -81,7 +83,7 @@ inline udphdr udp_header(const XdpAddress& from, const XdpAddress& to, std::size
     return udp;
 }
 
-/// UDP's checksum is left out, as IPv4 allows: Ethernet has its own.
+/// The UDP checksum is omitted, which IPv4 allows, because Ethernet has its own.
 inline void write_headers_v4(std::byte* frame, const XdpAddress& from, const XdpAddress& to, std::size_t bytes) {
     iphdr ip{};
     ip.version = 4;
@@ -97,7 +99,7 @@ inline void write_headers_v4(std::byte* frame, const XdpAddress& from, const Xdp
     std::memcpy(frame, &headers, sizeof headers);
 }
 
-/// With UDP's checksum, without which IPv6 takes no datagram: what the frame carries has to be there already.
+/// The UDP checksum is included, because IPv6 requires it. Therefore the payload must have been written before.
 inline void write_headers_v6(std::byte* frame, const XdpAddress& from, const XdpAddress& to, std::size_t bytes) {
     ip6_hdr ip{};
     ip.ip6_flow = htonl(6U << 28);
@@ -112,17 +114,17 @@ inline void write_headers_v6(std::byte* frame, const XdpAddress& from, const Xdp
     sum = sum_of_words(std::as_bytes(std::span{&ip.ip6_dst, 1}), sum);
     sum = sum_of_words(std::as_bytes(std::span{&udp, 1}), sum);
     udp.check = checksum_of(sum_of_words({frame + sizeof(UdpFrameV6), bytes}, sum));
-    if (udp.check == 0) udp.check = 0xffff;  // 0 would say that there is none
+    if (udp.check == 0) udp.check = 0xffff;  // 0 would mean "no checksum"
     const UdpFrameV6 headers{ethernet_header(from, to, ETHERTYPE_IPV6), ip, udp};
     std::memcpy(frame, &headers, sizeof headers);
 }
 
-/// Writes the headers of a frame that carries `bytes`.
+/// Writes the headers of a frame with a payload of `bytes`.
 inline void write_headers(std::byte* frame, const XdpAddress& from, const XdpAddress& to, std::size_t bytes) {
     to.host.family() == AF_INET6 ? write_headers_v6(frame, from, to, bytes) : write_headers_v4(frame, from, to, bytes);
 }
 
-/// What a frame of this family carries, without the padding of short ones; nothing if its lengths are not those of a
+/// The payload of a frame of this family, without the padding of short frames. Empty if the lengths are not those of a
 /// UDP datagram.
 inline std::span<const std::byte> carried(std::span<const std::byte> frame, int family) {
     const std::size_t headers = header_bytes(family);

@@ -19,8 +19,8 @@
 namespace tacholog {
 namespace {
 
-// Half of the frames are there to receive into, half to send from. What arrives while all of the first half are taken
-// is lost, as it is with a socket's buffer.
+// Half of the frames are used for receiving, and half for sending. Datagrams that arrive while all receiving frames are
+// in use are lost, as with the buffer of a socket.
 constexpr std::uint32_t frames_a_side = 4096;
 constexpr std::uint32_t frame_bytes = 2048;
 constexpr std::size_t memory_bytes = std::size_t{2} * frames_a_side * frame_bytes;
@@ -48,14 +48,14 @@ constexpr bpf_insn skip_unless(unsigned reg, int value, int count) {
     return instruction(BPF_JMP | BPF_JNE | BPF_K, reg, 0, count, value);
 }
 
-/// The field of this size at this offset must have the value: a packet with another value passes on.
+/// The field with this size and offset must have this value. A packet with another value is passed on to the kernel.
 struct Wanted {
     int size;
     int offset;
     int value;
 };
 
-/// A UDP datagram of this family for this port (as on the wire).
+/// Matches a UDP datagram of this family to this port (in network byte order).
 std::vector<Wanted> wanted_of(int family, std::uint16_t port) {
     constexpr int five_words_of_version_4 = 0x45;
     constexpr int type_at = offsetof(UdpFrame, ethernet) + offsetof(ether_header, ether_type);
@@ -71,7 +71,7 @@ std::vector<Wanted> wanted_of(int family, std::uint16_t port) {
             {BPF_H, offsetof(UdpFrame, udp) + destination_at, port}};
 }
 
-/// Sends to `map` the UDP datagrams of this family for this port, and passes everything else on.
+/// Redirects the UDP datagrams of this family and port to `map`, and passes all others on to the kernel.
 std::vector<bpf_insn> filter_program(int map, int family, std::uint16_t port) {
     const auto wanted = wanted_of(family, port);
     constexpr int instructions_to_redirect = 6;
@@ -132,7 +132,7 @@ Result<void> XdpPort::open(const std::string& address) {
     return filter();
 }
 
-/// The interface with this address, and a port of it.
+/// Finds the interface with this address, and reserves a port on it.
 Result<void> XdpPort::find_interface(const std::string& address) {
     const auto wanted = parse_address(address, 0);
     if (!wanted) return Error{"udp-xdp at " + address + ": not an IP address"};
@@ -147,7 +147,7 @@ Result<void> XdpPort::find_interface(const std::string& address) {
     return read_interface();
 }
 
-/// Its MTU and its address.
+/// Reads the MTU and the MAC address of the interface.
 Result<void> XdpPort::read_interface() {
     ifreq request{};
     name_.copy(request.ifr_name, sizeof request.ifr_name - 1);
@@ -173,7 +173,7 @@ Result<void> XdpPort::open_socket() {
     config.tx_size = frames_a_side;
     config.libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD;
     config.bind_flags = XDP_COPY | XDP_USE_NEED_WAKEUP;
-    // A socket that was closed a moment ago, of the run before, may still hold the queue.
+    // The socket of the previous run may have been closed only a moment ago, and may still hold the queue.
     const Deadline deadline{Patience{2000}};
     int code = 0;
     do {
@@ -191,7 +191,7 @@ Result<void> XdpPort::open_socket() {
     return {};
 }
 
-/// Takes this port's frames off the interface, in the driver if it can, else behind it.
+/// Installs the filter that redirects the frames of this port: in the driver if it supports this, otherwise after it.
 Result<void> XdpPort::filter() {
     map_ = Fd{bpf_map_create(BPF_MAP_TYPE_XSKMAP, "tacholog", sizeof(int), sizeof(int), queue + 1, nullptr)};
     if (!map_) return os_error("make a map of sockets");

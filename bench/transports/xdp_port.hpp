@@ -1,7 +1,8 @@
-// A network interface reached through AF_XDP: frames of one UDP port go past the kernel's IP stack, straight between
-// the driver (or, where it cannot, the generic hook behind it) and memory that it shares with this process. Everything
-// else on the interface, the control channel included, goes its usual way. Needs root, or CAP_NET_ADMIN and CAP_BPF.
-// When the process ends, however it ends, the kernel takes the filter off the interface.
+// A network interface that is used through AF_XDP. The frames of one UDP port bypass the IP stack of the kernel: they
+// are transferred directly between the driver (or, if the driver does not support this, the generic hook after it) and
+// memory shared with this process. All other traffic on the interface, including the control channel, is not affected.
+// Needs root, or CAP_NET_ADMIN and CAP_BPF. When the process ends, even if it is killed, the kernel removes the filter
+// from the interface.
 #pragma once
 
 #include <net/ethernet.h>
@@ -22,30 +23,30 @@ namespace tacholog {
 
 class XdpPort {
 public:
-    /// The port at the interface that has this address; one for the whole process.
+    /// The port on the interface with this address. There is one for the whole process.
     static Result<XdpPort*> at(const std::string& address);
 
     XdpPort(const XdpPort&) = delete;
     XdpPort& operator=(const XdpPort&) = delete;
     ~XdpPort();
 
-    /// Where frames for this port go to.
+    /// The destination address for frames to this port.
     const XdpAddress& address() const { return address_; }
 
-    /// For poll(): readable when a frame has come.
+    /// For poll(): readable when a frame has arrived.
     int descriptor() const { return xsk_socket__fd(socket_); }
 
-    /// What the next frame for this port carries; empty if none has come. Valid until release().
+    /// The payload of the next frame; empty if none has arrived. It is valid until release().
     std::span<const std::byte> receive();
     void release();
 
-    /// Room for what the next frame carries; empty while all frames are under way.
+    /// The space for the payload of the next frame; empty if all frames are in flight.
     std::span<std::byte> acquire();
 
-    /// Sends the frame whose room was acquired last, with this many bytes in it. It may stay until flush().
+    /// Sends the frame that was acquired last, with this payload size. It may be delayed until flush().
     void send(const XdpAddress& to, std::size_t bytes);
 
-    /// Lets the kernel send what is waiting. False if it has not taken all of it.
+    /// Lets the kernel send the waiting frames. Returns false if it has not accepted all of them.
     bool flush();
 
 private:
@@ -62,7 +63,7 @@ private:
     int interface_ = 0;
     std::string name_;
     XdpAddress address_{};
-    Fd reserved_;  ///< an ordinary socket that holds the UDP port, so that nobody else gets it
+    Fd reserved_;  ///< an ordinary socket that reserves the UDP port, so that no other program gets it
     Fd map_;
     Fd program_;
     Fd link_;
@@ -73,7 +74,7 @@ private:
     xsk_ring_cons done_{};
     xsk_ring_cons received_{};
     xsk_ring_prod sent_{};
-    std::vector<std::uint64_t> free_;  ///< frames to send with
+    std::vector<std::uint64_t> free_;  ///< free frames for sending
     std::uint64_t lent_ = 0;           ///< the frame that receive() lends
 };
 

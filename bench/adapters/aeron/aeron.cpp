@@ -1,13 +1,13 @@
-// Aeron: streams of messages in ring buffers of shared memory, which a third process, the media driver, owns. The run
-// starts the driver and ends it. `aeron-ipc` reads what the publisher has written into the same memory; with
-// `aeron-udp` the driver sends it over UDP to a port of its own, and into another buffer from there.
+// Aeron: streams of messages in ring buffers in shared memory, which belong to a third process, the media driver. The
+// run starts and ends the driver. With `aeron-ipc`, the subscriber reads from the memory that the publisher writes to.
+// With `aeron-udp`, the driver sends the data over UDP to one of its own ports, and from there into another buffer.
 //
-// What both guarantee: reliable, in order and whole. `aeron-ipc` reaches several subscribers, `aeron-udp` one. If a
-// publisher is too far ahead of the slowest subscriber, it waits for room. Over UDP lost datagrams are sent again.
-// Messages are copied: into the ring by `offer`, and out of it, because a side may keep a message. The library puts a
-// message that is larger than a datagram together in a buffer of its own, where it is read.
-// There are no keys: messages of all instances go by one stream. Aeron waits by its idle strategies alone: a side that
-// blocks takes naps of 1 us to 1 ms, as the library's strategy `backoff` does.
+// Both are reliable, and deliver messages in order and whole. `aeron-ipc` reaches several subscribers, `aeron-udp` one.
+// If a publisher is too far ahead of the slowest subscriber, it waits for room. Lost UDP datagrams are sent again.
+// Messages are copied into the ring by `offer`, and copied out of it, because a side may keep a message. The library
+// reassembles a message that is larger than a datagram in its own buffer, where it is read.
+// Aeron has no keys, so the messages of all instances share one stream. Aeron can wait only by its idle strategies: a
+// side that blocks takes naps of 1 us to 1 ms, like the library's `backoff` strategy.
 #include <cinttypes>
 
 #include <array>
@@ -40,13 +40,13 @@ Facts library_facts() {
     return facts_of_library("Aeron", ::aeron_version_text());
 }
 
-/// The driver serves one run alone, so that the number need tell only this run's channels apart.
+/// The stream number must only distinguish the channels of this run, because each driver serves one run.
 std::int32_t stream_of(const Topic& topic) {
     constexpr std::uint64_t positive = 0x7fffffff;
     return static_cast<std::int32_t>(name_hash(topic.channel) & positive);
 }
 
-/// Aeron's own idle strategy for those that may sleep: a few spins, a few yields, then naps that grow to 1 ms.
+/// Aeron's idle strategy for sides that may sleep: a few spins, a few yields, then naps that grow to 1 ms.
 class Backoff {
 public:
     Backoff() {
@@ -65,7 +65,7 @@ private:
     void* state_ = nullptr;
 };
 
-/// Tries again until it gives something or the patience is over.
+/// Repeats the attempt until it succeeds or fails, or until the patience is over.
 template <class Attempt>
 auto attempt_until(Patience patience, Waiting waiting, Backoff& backoff, Attempt&& attempt) -> decltype(attempt()) {
     auto made = attempt();
@@ -83,7 +83,8 @@ public:
         : Publisher(topic.max_bytes), channel_(topic.channel), waiting_(topic.waiting), client_(std::move(client)) {
         message_.reserve(topic.max_bytes);
     }
-    /// It says that it leaves, by a message of 0 bytes: the driver says so only seconds later.
+    /// Tells the subscriber by a message of 0 bytes that it leaves, because the driver would tell this only seconds
+    /// later.
     ~AeronPublisher() override {
         if (publication_ == nullptr) return;
         constexpr Patience longest{200};
@@ -124,7 +125,7 @@ private:
         const std::int64_t position = ::aeron_exclusive_publication_offer(
             publication_, reinterpret_cast<const std::uint8_t*>(message_.data()), message_.size(), nullptr, nullptr);
         if (position >= 0) return Done::yes;
-        // The next third of the ring is made ready: that is done at the next attempt.
+        // The driver is preparing the next third of the ring. The next attempt can succeed.
         if (position == AERON_PUBLICATION_BACK_PRESSURED || position == AERON_PUBLICATION_ADMIN_ACTION)
             return Done::not_yet;
         if (position == AERON_PUBLICATION_NOT_CONNECTED || position == AERON_PUBLICATION_CLOSED)
@@ -164,7 +165,7 @@ public:
                           [&] { return ::aeron_async_add_subscription_poll(&subscription_, adding); });
     }
 
-    /// The address of its socket, whose port the kernel has chosen.
+    /// Gets the address of its socket, whose port the kernel has chosen.
     Result<void> learn_endpoint() {
         std::array<char, 128> text{};
         const auto done = until_done("learn the port of " + channel_, [&] {
@@ -224,8 +225,8 @@ private:
         return ended;
     }
 
-    /// A message is complete. One fragment is still in the ring, where its place is free for others from now on; of
-    /// several, the assembler has a copy until the next poll.
+    /// Called when a message is complete. A message of one fragment is still in the ring, and will be overwritten after
+    /// this call, so it is copied. A message of several fragments is in the assembler's buffer until the next poll.
     static aeron_controlled_fragment_handler_action_t keep(void* self, const std::uint8_t* bytes, std::size_t length,
                                                            aeron_header_t*) {
         auto& subscriber = *static_cast<AeronSubscriber*>(self);
@@ -248,7 +249,7 @@ private:
     aeron_subscription_t* subscription_ = nullptr;
     Backoff backoff_;
     std::size_t mtu_bytes_ = 0;
-    bool left_ = false;  ///< the publisher has said so
+    bool left_ = false;  ///< the publisher has told that it left
     std::vector<std::byte> message_;
     std::span<const std::byte> taken_;
 };
@@ -306,7 +307,8 @@ Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
     return MediaDriver::start(TACHOLOG_AERON_DRIVER, driver_options(plan.settings));
 }
 
-/// The driver gives sockets smaller buffers than it was told to, and then refuses the window.
+/// Checks the window against the kernel's limits. The driver would get smaller socket buffers than requested, and then
+/// reject the window.
 Result<void> ready_udp(const RunPlan& plan) {
     for (const std::string limit : {"rmem_max", "wmem_max"}) {
         std::ifstream file{"/proc/sys/net/core/" + limit};

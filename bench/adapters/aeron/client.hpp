@@ -1,4 +1,4 @@
-// A process's connection to the media driver, and how to wait for what the driver has been asked for.
+// The connection of a process to the media driver, and how to wait for the driver's answers.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,13 @@ namespace tacholog::aeron {
 
 inline Error aeron_error(const std::string& operation) {
     std::string text = ::aeron_errmsg();
-    // Its first line is the system's name of the error; what went wrong stands in the second, behind a place.
+    // The first line of the text is the system's name of the error. The second line has the details, after a source
+    // position.
     for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at)) text.replace(at, 1, "; ");
     return Error{operation + ": Aeron: " + text};
 }
 
-/// Calls `poll`, which gives 1 when it is done and -1 when it has failed.
+/// Calls `poll` until it returns 1 (done) or -1 (failed).
 template <class Poll>
 Result<void> until_done(const std::string& operation, Poll&& poll) {
     constexpr Nanoseconds nap_ns = 200'000;
@@ -34,10 +35,11 @@ Result<void> until_done(const std::string& operation, Poll&& poll) {
     }
 }
 
-/// One for all ends of a process. The library starts a thread with it, which keeps it alive.
+/// The connection of this process to the media driver, shared by all ends. The library starts a thread that keeps it
+/// alive.
 class Client {
 public:
-    /// Of the driver with this folder.
+    /// Returns the client of the driver that uses this folder.
     static Result<std::shared_ptr<Client>> of(const std::string& folder) {
         static std::mutex mutex;
         static std::weak_ptr<Client> present;
@@ -65,7 +67,7 @@ private:
         const std::string operation = "join the media driver at " + folder_;
         if (::aeron_context_init(&context_) != 0) return aeron_error(operation);
         ::aeron_context_set_dir(context_, folder_.c_str());
-        // The library's own handler ends the process. What fails is found where it was asked for.
+        // The library's default handler would end the process. Errors are reported by the calls that fail.
         ::aeron_context_set_error_handler(context_, [](void*, int, const char*) {}, nullptr);
         if (::aeron_init(&client_, context_) != 0 || ::aeron_start(client_) != 0) return aeron_error(operation);
         return {};

@@ -1,5 +1,5 @@
-// The media driver: the process that owns Aeron's memory and sockets. The run starts one and ends it; both sides find
-// it by the folder that they share with it.
+// The media driver: the process that owns the memory and the sockets of Aeron. The run starts and ends it. Both sides
+// connect to it by a shared folder.
 #pragma once
 
 #include <sys/file.h>
@@ -24,8 +24,8 @@ extern "C" {
 
 namespace tacholog::aeron {
 
-/// A folder in shared memory for the driver's files, some hundred megabytes. It is locked as long as a process of the
-/// run lives: if all of them are killed, the next run finds it unlocked and removes it.
+/// A folder in shared memory for the files of the driver, some hundred megabytes. It is locked while a process of the
+/// run exists. If all of them are killed, the next run finds it unlocked and removes it.
 class DriverFolder {
 public:
     static Result<DriverFolder> make() {
@@ -45,7 +45,7 @@ public:
         if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
     }
 
-    /// The driver makes it.
+    /// The driver creates this folder.
     std::string inner() const { return path_ + "/driver"; }
 
 private:
@@ -60,13 +60,13 @@ private:
         return (problem ? std::string{"/tmp"} : folder.string()) + "/";
     }
 
-    /// Whose folder it is says the descriptor: the name may lead elsewhere by now.
+    /// The owner is read from the descriptor, because the name may lead to another folder by now.
     static bool is_own(const Fd& folder) {
         struct stat facts{};
         return ::fstat(folder.get(), &facts) == 0 && facts.st_uid == ::geteuid();
     }
 
-    /// A folder that is not locked yet is new, if it is empty: that one stays. Those of other users are theirs.
+    /// Removes unlocked folders of this user. An empty one is kept, because it may be new and not locked yet.
     static void remove_abandoned() {
         std::error_code ignored;
         for (const auto& entry : std::filesystem::directory_iterator{parent(), ignored}) {
@@ -96,7 +96,7 @@ public:
             return std::filesystem::exists(inner + "/cnc.dat", ignored);
         });
         if (!program) return program.error();
-        // Of the client's library: both are built from the same source.
+        // This is the version of the client library, which is built from the same source as the driver.
         const Facts facts{{"name", "aeronmd"},
                           {"version", ::aeron_version_text()},
                           {"pid", std::to_string((*program)->pid())},

@@ -1,1 +1,1 @@
-//! A package needs a source.
+//! A package needs a source file.

@@ -1,4 +1,4 @@
-// What can be set of Aeron, and how its media driver and its channels are told.
+// The settings of Aeron, and how they are passed to its media driver and its channels.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ inline bool is_one_of(std::string_view value, std::initializer_list<std::string_
     return std::ranges::find(words, value) != words.end();
 }
 
-// Not lists of words for the tests over all transports, which would run with each of them.
+// These words are not declared as a list of values, because the tests over all transports would run with each of them.
 inline Result<void> threading_word(std::string_view value) {
     if (is_one_of(value, {"library", "dedicated", "shared-network", "shared"})) return {};
     return Error{"not one of library, dedicated, shared-network, shared"};
@@ -49,7 +49,7 @@ inline Result<void> mtu(std::string_view value) {
                                                                          : Error{"not a multiple of 32"};
 }
 
-// Authors' advice is in the scripts that come with Aeron: aeron-samples/scripts/low-latency-c-media-driver and
+// The advice of Aeron's authors is in its scripts: aeron-samples/scripts/low-latency-c-media-driver and
 // ipc-c-media-driver.
 inline constexpr Setting threading{.name = "threading",
                                    .values = "WORD",
@@ -114,7 +114,7 @@ constexpr std::size_t most_bytes_of(std::uint64_t term_bytes) {
     return std::min(term_bytes / 8, most);
 }
 
-/// Properties of the media driver.
+/// The settings that are properties of the media driver.
 inline std::vector<std::string> driver_options(const Settings& given) {
     std::vector<std::string> options;
     const std::string mode = value_of(given, "threading");
@@ -130,7 +130,7 @@ inline std::vector<std::string> driver_options(const Settings& given) {
     return options;
 }
 
-/// Parameters of a channel that its publisher decides.
+/// The settings that are channel parameters of the publisher.
 inline std::string publisher_parameters(const Settings& given) {
     std::string text;
     if (value_of(given, "term-length") != "library") text += "|term-length=" + value_of(given, "term-length");
@@ -138,7 +138,7 @@ inline std::string publisher_parameters(const Settings& given) {
     return text;
 }
 
-/// Those of UDP sockets, the same at both ends.
+/// The settings that are parameters of UDP sockets, the same at both ends.
 inline std::string socket_parameters(const Settings& given) {
     const std::string window = value_of(given, "window");
     if (window == "library") return "";

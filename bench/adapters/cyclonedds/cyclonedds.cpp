@@ -1,12 +1,13 @@
-// Cyclone DDS over UDP (IPv4): a topic of octets. The publisher's thread serialises and sends; the library's thread at
-// the subscriber receives. Each end is a domain of its own in its process, which the network sees as one.
+// Cyclone DDS over UDP (IPv4), with a topic of octets. The thread of the publisher serialises and sends; a thread of
+// the library receives on the subscriber's side. Each end has its own domain in its process, but on the network all
+// ends are in one domain.
 //
-// What it guarantees depends on the setting `reliability`; messages stay in order and whole with both.
-//   reliable      RELIABLE and KEEP_ALL: the reader keeps up to `max-samples` that were not taken, the writer up to
-//                 `writer-bytes`; beyond that, the writer waits. The default here, as for the library's writers and
-//                 for ROS 2.
+// The guarantee depends on the setting `reliability`. Messages are in order and whole in both cases.
+//   reliable      RELIABLE and KEEP_ALL: the reader keeps up to `max-samples` messages that were not taken, and the
+//                 writer up to `writer-bytes`. If there are more, the writer waits. This is the default here, as for
+//                 the library's writers and for ROS 2.
 //   best-effort   the library's defaults for readers and histories: BEST_EFFORT, KEEP_LAST of `depth`.
-// The payload is copied: serialised from a sample of the application, and deserialised into one.
+// The payload is copied: it is serialised from a sample of the application, and deserialised into another one.
 #include <dds/dds.h>
 
 #include <algorithm>
@@ -23,7 +24,8 @@ namespace {
 
 using namespace cyclonedds;
 
-/// Not a list of words: the tests over all transports ask for more than best effort gives at once.
+/// The values are not declared as a list, because the tests over all transports would use each of them, and they send
+/// more at once than best effort can deliver.
 Result<void> reliability_word(std::string_view value) {
     if (value == "reliable" || value == "best-effort") return {};
     return Error{"neither reliable nor best-effort"};
@@ -48,7 +50,8 @@ constexpr std::array settings{
             .meaning = "how many messages a KEEP_ALL reader holds that were not taken, of large ones as many as fit "
                        "into 32 MiB, at least 4; the library itself sets no limit",
             .check = whole_number<1, 100'000>},
-    // https://github.com/eclipse-cyclonedds/cyclonedds/blob/0.10.2/README.md, "Configuration": 65500B, WhcHigh 500kB.
+    // Source: https://github.com/eclipse-cyclonedds/cyclonedds/blob/0.10.2/README.md, "Configuration", has 65500B, and
+    // WhcHigh 500kB.
     Setting{.name = "datagram-bytes",
             .values = "N",
             .default_value = "14720",
@@ -67,7 +70,7 @@ bool is_reliable(const Settings& given) {
 }
 
 struct Octets {
-    std::uint64_t instance;  ///< of keyed topics; else not part of the type
+    std::uint64_t instance;  ///< only for keyed topics; otherwise not part of the type
     dds_sequence_t bytes;
 };
 
@@ -110,7 +113,7 @@ constexpr dds_topic_descriptor_t keyed_type{.m_size = sizeof(Octets),
 Qos qos_of(const Topic& topic, bool writes) {
     constexpr std::size_t most_bytes = std::size_t{32} * 1024 * 1024;
     constexpr std::size_t least = 4;
-    constexpr dds_duration_t longest_block = DDS_MSECS(1);  // our patience is counted in such pieces
+    constexpr dds_duration_t longest_block = DDS_MSECS(1);  // the granularity of our patience
     Qos qos{::dds_create_qos(), &::dds_delete_qos};
     if (!is_reliable(topic.settings)) {
         ::dds_qset_reliability(qos.get(), DDS_RELIABILITY_BEST_EFFORT, 0);
@@ -147,7 +150,8 @@ public:
           is_reliable_(is_reliable(topic.settings)),
           writer_(subscribers) {}
     ~UdpPublisher() override {
-        // Without it, what is on its way goes with the writer. A reader that is gone takes nothing.
+        // Without this wait, messages that are still on their way would be lost with the writer. If a reader is gone,
+        // waiting is useless.
         if (writer_.get() > 0 && is_reliable_ && !writer_.left()) ::dds_wait_for_acks(writer_.get(), DDS_SECS(1));
     }
 

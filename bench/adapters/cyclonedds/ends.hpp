@@ -1,4 +1,4 @@
-// What the transports of Cyclone DDS share: a participant in a domain of its own, and the two ends on it.
+// The common part of the Cyclone DDS transports: a participant in its own domain, and the two ends on it.
 #pragma once
 
 #include <dds/dds.h>
@@ -17,8 +17,8 @@
 
 namespace tacholog::cyclonedds {
 
-/// A type is described in the adapter, as idlc, the library's generator, would do it: it needs a compiler of C, and
-/// these types are small. This is one word of the description.
+/// One word of a type description. The adapter describes its types itself, because idlc, the generator of the library,
+/// needs a C compiler, and these types are small.
 constexpr std::uint32_t operation(auto... parts) {
     return (static_cast<std::uint32_t>(parts) | ...);
 }
@@ -31,10 +31,11 @@ inline Facts library_facts() {
     return facts_of_library("Cyclone DDS", DDS_VERSION);
 }
 
-/// Without multicast, which the loopback has only where somebody has set it up: the subscriber calls at the publisher's
-/// host, whose address it has from --address. Runs keep apart by a domain each, and by the names of topics.
+/// Multicast is not used, because the loopback usually does not support it. Instead, the subscriber contacts the host
+/// of the publisher, whose address is given by --address. Runs are separated by their domain and by the names of their
+/// topics.
 inline std::string configuration(const Topic& topic, const std::string& more) {
-    constexpr std::uint64_t domains = 200;  // with more of them, ports of discovery pass 65535
+    constexpr std::uint64_t domains = 200;  // with more, the ports of discovery would exceed 65535
     std::string text = "<CycloneDDS><Domain id=\"any\"><General><Interfaces><NetworkInterface address=\"" +
                        topic.local_address + "\"/></Interfaces><AllowMulticast>false</AllowMulticast></General>" +
                        "<Discovery><ExternalDomainId>" + std::to_string(1 + name_hash(topic.channel) % domains) +
@@ -46,7 +47,7 @@ inline std::string configuration(const Topic& topic, const std::string& more) {
     return text + "</Peers></Discovery>" + more + "</Domain></CycloneDDS>";
 }
 
-/// A participant with its topic, in a domain of its own.
+/// A participant with its topic, in its own domain.
 class Participant {
 public:
     Participant() = default;
@@ -71,7 +72,7 @@ public:
         if (domain_ < 0) return failed("create a domain of Cyclone DDS", domain_);
         participant_ = ::dds_create_participant(id, nullptr, nullptr);
         if (participant_ < 0) return failed("create a participant of Cyclone DDS", participant_);
-        std::string name = topic.channel;  // it takes no '-'
+        std::string name = topic.channel;  // names with '-' are not allowed
         std::ranges::replace(name, '-', '_');
         topic_ = ::dds_create_topic(participant_, &type, name.c_str(), nullptr, nullptr);
         if (topic_ < 0) return failed("create the topic " + topic.channel, topic_);
@@ -89,7 +90,7 @@ private:
 
 using Qos = std::unique_ptr<dds_qos_t, decltype(&::dds_delete_qos)>;
 
-/// The writer of a publisher, and whom it has.
+/// The writer of a publisher, and the number of its matched readers.
 class Writer {
 public:
     explicit Writer(std::size_t subscribers) : expected_(static_cast<std::uint32_t>(subscribers)) {}
@@ -109,14 +110,14 @@ public:
         return Done::yes;
     }
 
-    /// Whether a subscriber is not there.
+    /// Whether a subscriber is missing.
     bool left() const {
         dds_publication_matched_status_t status{};
         ::dds_get_publication_matched_status(writer_, &status);
         return status.current_count < expected_;
     }
 
-    /// The same at some sends, as asking takes time.
+    /// The same, but checked only at every 64th call, because the check takes time.
     bool left_now_and_then() {
         constexpr int sends_a_look = 64;
         return ++sends_ % sends_a_look == 0 && left();
@@ -131,10 +132,10 @@ private:
     int sends_ = 0;
 };
 
-/// The subscriber's end. What a sample looks like, its children know.
+/// The subscriber's end. Derived classes define the format of a sample.
 class Reader : public Subscriber {
 public:
-    /// `notices` is whether it is an error that the publisher has left.
+    /// `notices` tells whether it is an error if the publisher has left.
     Reader(const Topic& topic, bool notices) : channel_(topic.channel), waiting_(topic.waiting), notices_(notices) {}
 
     Result<void> open(const Topic& topic, const dds_topic_descriptor_t& type, const std::string& more, const Qos& qos) {
@@ -164,7 +165,7 @@ protected:
     dds_entity_t reader() const { return reader_; }
 
 private:
-    /// Where the next message goes, and its bytes once it is there.
+    /// The memory for the next message, and the bytes of the message after it was received.
     virtual void* sample_memory() = 0;
     virtual std::span<const std::byte> bytes() const = 0;
 
@@ -204,7 +205,7 @@ private:
         dds_sample_info_t info{};
         const dds_return_t code = ::dds_take(reader_, &sample, &info, 1, 1);
         if (code < 0) return failed("take from " + channel_, code);
-        return done_if(code == 1 && info.valid_data);  // else the writer has left
+        return done_if(code == 1 && info.valid_data);  // without valid data, it only tells that the writer has left
     }
 
     void release() noexcept override {}

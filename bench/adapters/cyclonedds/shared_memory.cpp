@@ -1,11 +1,12 @@
-// Cyclone DDS over shared memory: iceoryx carries the samples, UDP (IPv4) discovery alone. RouDi, the daemon of
-// iceoryx, is started and ended with the run; see adapters/roudi.hpp.
+// Cyclone DDS over shared memory: iceoryx transfers the samples, and UDP (IPv4) is used only for discovery. RouDi, the
+// daemon of iceoryx, is started and ended with the run; see adapters/roudi.hpp.
 //
-// What it guarantees: best effort, although the writer is RELIABLE. Over shared memory the library supports KEEP_LAST
-// alone: samples that were not taken in time are overwritten without a word, which is most of a stream at full rate.
-// With KEEP_ALL the library goes back to UDP in silence. Messages stay in order and whole; keys are instances.
-// The payload is written in place, in a sample that the library loans. A loan needs a type of fixed size: ours is as
-// large as the largest message. The payload is copied once, when it is taken: C's interface cannot take in place.
+// It is best effort, although the writer is RELIABLE. Over shared memory, the library supports only KEEP_LAST: samples
+// that are not taken in time are silently overwritten, which happens to most samples at full rate. With KEEP_ALL, the
+// library would silently use UDP. Messages are in order and whole; keys are instances.
+// The payload is written in place, in a sample that the library loans. A loan needs a type of fixed size, so our type
+// has the size of the largest message. The payload is copied once, when it is taken, because the C interface cannot
+// lend a received sample.
 #include <dds/dds.h>
 #include <dds/ddsc/dds_loan_api.h>
 
@@ -33,7 +34,7 @@ constexpr std::array settings{
             .check = whole_number<1, 100>},
 };
 
-/// In front of the bytes of each message, in a sample of the topic's largest size.
+/// The header before the bytes of each message. The sample has the size of the topic's largest message.
 struct Head {
     std::uint64_t instance;  ///< the key of keyed topics
     std::uint64_t length;
@@ -57,7 +58,7 @@ public:
         if (keyed_) operations_[0] |= operation(DDS_OP_FLAG_KEY, DDS_OP_FLAG_MU);
     }
 
-    /// Valid as long as this lives.
+    /// Valid as long as this object exists.
     dds_topic_descriptor_t get() const {
         const std::uint32_t flags = keyed_ ? DDS_TOPIC_FIXED_KEY | DDS_TOPIC_FIXED_KEY_XCDR2 : 0;
         return {.m_size = static_cast<std::uint32_t>(sizeof(Head)) + operations_[6],
@@ -103,8 +104,8 @@ public:
           is_keyed_(topic.instances.has_value()),
           writer_(subscribers) {}
     ~LoaningPublisher() override {
-        // The reader's side throws away what it finds from a writer that it no longer knows, and tells nobody what it
-        // has found: so the writer stays until a thread of the reader's side has had the time to look.
+        // The reader's side discards samples of a writer that it no longer knows, and there is no acknowledgement.
+        // Therefore the writer stays until a thread of the reader's side has had time to fetch the last samples.
         constexpr Nanoseconds enough_ns = 200'000'000;
         if (published_ && !writer_.left()) sleep_until(now_ns() + enough_ns);
     }
@@ -160,7 +161,7 @@ private:
         return std::as_bytes(std::span{block_}).subspan(sizeof(Head), block_.front().length);
     }
 
-    std::vector<Head> block_;  ///< of whole heads, for their alignment
+    std::vector<Head> block_;  ///< an array of heads, for their alignment
 };
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
@@ -181,7 +182,8 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints
 }
 
 Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
-    // A sample waits in iceoryx's queue or in the reader's history, and has the library's own head before it.
+    // A sample waits in the queue of iceoryx or in the history of the reader, and the library puts its own header
+    // before it.
     return RouDi::start(plan, {.queued = 2 * number_of(plan.settings, "depth"), .overhead_bytes = 256});
 }
 

@@ -1,18 +1,19 @@
-// Fast DDS: a topic of octets between participants that the library's threads serve; each end is a participant of its
-// own. Two ways: shared memory, and UDP over IPv4.
+// Fast DDS: a topic of octets. Each end has its own participant, and threads of the library serve it. There are two
+// transports: shared memory, and UDP over IPv4.
 //
-// What it guarantees depends on settings; messages stay in order and whole, but for the last case.
+// The guarantee depends on the settings. Messages are in order and whole, except in the last case.
 //   reliability=reliable       RELIABLE and KEEP_ALL: the history is a queue of `max-samples`. If it is full, the
-//                              publisher waits. The default here, as for the library's writers and for ROS 2.
+//                              publisher waits. This is the default here, as for the library's writers and for ROS 2.
 //   reliability=best-effort    the library's defaults for readers and histories: BEST_EFFORT, KEEP_LAST of `depth`.
-//   data-sharing=on            (shared memory only) the reader looks into the writer's history. RELIABLE and KEEP_ALL,
+//   data-sharing=on            (shared memory only) the reader reads from the writer's history. RELIABLE and KEEP_ALL,
 //                              but still best effort: 2.9.1 acknowledges samples that the reader has not taken, so a
 //                              writer at full speed overtakes it (https://github.com/eProsima/Fast-DDS/issues/4715).
 //                              Loaned samples may change while they are read. If the writer ends, samples that were
 //                              not taken are lost.
-// With `buffers=copy` the payload is serialised into the history and out of it; with `loan` it is written and read in
-// place. Without data sharing it is also copied into the transport's segment and out of it.
-// A side that is killed leaves files in /dev/shm, as the library does: `fastdds shm clean` removes them.
+// With `buffers=copy`, the payload is serialised into the history and deserialised from it; with `loan`, it is written
+// and read in place. Without data sharing, it is also copied into the shared memory segment of the transport and out of
+// it.
+// A side that is killed leaves files of the library in /dev/shm; `fastdds shm clean` removes them.
 #include "adapters/fastdds/participant.hpp"
 
 namespace tacholog::transports {
@@ -30,7 +31,8 @@ public:
           reliable_(is_reliable(topic.settings)) {}
     ~FastddsPublisher() override {
         if (!loans_) copied_.clear();
-        // Without it, what is on its way goes with the history. A reader that is gone takes nothing.
+        // Without this wait, messages that are still on their way would be lost with the history. If a reader is gone,
+        // waiting is useless.
         if (writer_ != nullptr && reliable_ && !left()) writer_->wait_for_acknowledgments(duration(Patience{1000}));
         if (writer_ != nullptr) participant_->stay_if_a_peer_was_killed(matched() > 0);
     }
@@ -89,7 +91,7 @@ private:
         while (true) {
             const auto code = writer_->write(loans_ ? loaned_ : &copied_, rtps::c_InstanceHandle_Unknown);
             if (code == ReturnCode_t::RETCODE_OK) return Done::yes;
-            // It waits itself, for max_blocking_time (0.1 s) at most.
+            // The library itself waits, for at most max_blocking_time (0.1 s).
             if (code != ReturnCode_t::RETCODE_TIMEOUT && code != ReturnCode_t::RETCODE_OUT_OF_RESOURCES)
                 return failed("publish on " + channel_, code);
             if (left()) return gone();
@@ -195,7 +197,7 @@ private:
         if (code == ReturnCode_t::RETCODE_NO_DATA) return Done::not_yet;
         if (code != ReturnCode_t::RETCODE_OK) return failed("take from " + channel_, code);
         const bool is_valid = loans_ ? infos_[0].valid_data : info_.valid_data;
-        if (!is_valid) {  // the writer has left
+        if (!is_valid) {  // it only tells that the writer has left
             release();
             return Done::not_yet;
         }
@@ -247,7 +249,7 @@ Result<std::unique_ptr<Publisher>> advertise_shm(const Topic& topic, const Endpo
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 
-/// A UDP port that nobody has.
+/// Finds a free UDP port.
 Result<Address> free_udp_port(const std::string& host) {
     const auto where = parse_address(host, 0);
     if (!where || where->family() != AF_INET)

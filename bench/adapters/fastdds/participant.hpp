@@ -1,4 +1,5 @@
-// The library's objects: the type of a topic, quality of service by our settings, and a participant with its topic.
+// The library's objects: the type of a topic, the quality of service according to our settings, and a participant with
+// its topic.
 #pragma once
 
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
@@ -42,7 +43,8 @@ using eprosima::fastrtps::types::ReturnCode_t;
 
 enum class Over { shm, udp };
 
-/// For settings whose other words promise less than the tests over all transports ask for.
+/// Checks a setting with two words. They are not declared as a list of values, because the tests over all transports
+/// would use both, and the second word guarantees less than these tests need.
 template <const char* first, const char* second>
 Result<void> one_of_two(std::string_view value) {
     if (value == first || value == second) return {};
@@ -90,8 +92,8 @@ inline constexpr Setting max_samples{
         "how many messages of each instance KEEP_ALL keeps (max_samples_per_instance, 400 by default), of large "
         "ones as many as fit into 32 MiB, at least 4",
     .check = whole_number<1, 10'000>};
-// https://fast-dds.docs.eprosima.com/en/v2.9.1/fastdds/use_cases/large_data/large_data.html, "Tuning Heartbeat Period":
-// less than the default at high rates.
+// https://fast-dds.docs.eprosima.com/en/v2.9.1/fastdds/use_cases/large_data/large_data.html, "Tuning Heartbeat Period",
+// advises a period below the default at high rates.
 inline constexpr Setting heartbeat{.name = "heartbeat-ms",
                                    .values = "N",
                                    .default_value = "100",
@@ -117,8 +119,8 @@ inline bool is_reliable(const Settings& given) {
     return shares_data(given) || value_of(given, reliability.name) == reliable;
 }
 
-/// A message where it is loaned: in the history, so that its place has the same size whatever the message has. With
-/// data sharing that place is a multiple of 4 bytes, and no more.
+/// A loaned message. It lies in the history, where all slots have the same size, independent of the message size. With
+/// data sharing, slots are only aligned to 4 bytes.
 struct Slot {
     std::uint32_t bytes;
     std::uint32_t unused;
@@ -129,7 +131,7 @@ struct Slot {
 
 using Copied = std::vector<std::byte>;
 
-/// A sequence of octets as CDR has it: the library pads messages to 4 bytes, so that the length must be in them.
+/// A sequence of octets in CDR format. The library pads messages to 4 bytes, so the length must be stored in them.
 class Octets final : public dds::TopicDataType {
 public:
     explicit Octets(const Topic& topic) : loaned_(value_of(topic.settings, buffers.name) == "loan") {
@@ -144,7 +146,7 @@ private:
     static constexpr std::size_t encapsulation_bytes = 4;
     static constexpr std::size_t head = encapsulation_bytes + sizeof(std::uint32_t);
 
-    /// Never called for loaned ones.
+    /// Never called for loaned messages.
     bool serialize(void* data, rtps::SerializedPayload_t* payload) override {
         constexpr std::array<unsigned char, encapsulation_bytes> little_endian{0, 1, 0, 0};
         const std::span<const std::byte> bytes = bytes_of(data);
@@ -176,7 +178,7 @@ private:
     bool getKey(void* data, rtps::InstanceHandle_t* handle, bool) override {
         const auto bytes = bytes_of(data);
         if (bytes.size() < message_header_bytes) return false;
-        const std::uint64_t key = instance_of(bytes) + 1;  // all zeros are no key
+        const std::uint64_t key = instance_of(bytes) + 1;  // a value of zeros means "no key"
         std::array<unsigned char, 16> value{};
         std::memcpy(value.data(), &key, sizeof key);
         for (unsigned at = 0; at < value.size(); ++at) handle->value[at] = value[at];
@@ -204,12 +206,12 @@ inline Duration_t duration(Patience patience) {
             static_cast<std::uint32_t>(time % nanoseconds_per_second)};
 }
 
-/// Where the participant of an end is to be found, and where it looks for others. Over UDP they meet at the
-/// subscriber's port alone, so that no multicast is needed and no other run is met.
+/// The discovery addresses of an end: its own, and those of its peers. Over UDP, the ends use only the subscriber's
+/// port for discovery, so no multicast is needed and other runs are not found.
 struct Meeting {
     Over over;
-    std::optional<Address> own = {};        ///< a subscriber's port for discovery
-    std::vector<Address> subscribers = {};  ///< a publisher's
+    std::optional<Address> own = {};        ///< the port of a subscriber for discovery
+    std::vector<Address> subscribers = {};  ///< the ports that a publisher contacts
 };
 
 inline rtps::Locator_t locator_of(const Address& address) {
@@ -239,9 +241,9 @@ inline dds::DomainParticipantQos participant_qos(const Topic& topic, const Meeti
     return qos;
 }
 
-/// Where both sides are sure to have the same, and others seldom: a domain of the run's own keeps discovery short.
+/// The domain of a channel: the same on both sides, and rarely used by another run. This keeps discovery short.
 inline std::uint32_t domain_of(const Topic& topic) {
-    constexpr std::uint32_t domains = 200;  // with more of them, ports of discovery pass 65535
+    constexpr std::uint32_t domains = 200;  // with more, the ports of discovery would exceed 65535
     std::uint32_t sum = 2166136261U;
     for (const char letter : topic.channel) sum = (sum ^ static_cast<unsigned char>(letter)) * 16777619U;
     return 1 + sum % domains;
@@ -267,7 +269,7 @@ void set_history(Qos& qos, const Topic& topic) {
     qos.resource_limits().max_samples = whole(each * instances);
     qos.resource_limits().allocated_samples = whole(each * instances);
     if (shares_data(topic.settings)) {
-        qos.data_sharing().on("");  // an error where it cannot, instead of another way in silence
+        qos.data_sharing().on("");  // if it is impossible, this fails, while auto mode would silently use the transport
     } else {
         qos.data_sharing().off();
     }
@@ -297,9 +299,10 @@ public:
         dds::DomainParticipantFactory::get_instance()->delete_participant(participant_);
     }
 
-    /// To be called before its end with whether a peer is still matched. If that peer's process is gone, it was killed.
-    /// Over shared memory 2.9 then closes a port while a thread of its own makes it anew, and crashes now and then: so
-    /// the participant stays, and the process ends without it.
+    /// Must be called before destruction; `is_matched` tells whether a peer is still matched. If the process of a
+    /// matched peer has ended, it was killed. Over shared memory, version 2.9 then closes a port while its own thread
+    /// reopens it, and sometimes crashes. To avoid this, the participant is not destroyed, and the process exits
+    /// without it.
     void stay_if_a_peer_was_killed(bool is_matched) {
         if (!is_matched || over_ != Over::shm || !PeerWatch::somebody_has_hung_up()) return;
         participant_ = nullptr;
@@ -312,8 +315,8 @@ public:
 private:
     Participant() = default;
 
-    /// Its log goes to the standard output, where ours is. Two ends of one process (tests) are to go the same way as
-    /// those of two.
+    /// Disables the log, because it would go to standard output, which has our output. Also disables the shortcut
+    /// between two ends in one process (as in tests), so that they use the same path as two processes.
     static void quiet() {
         static const bool done = [] {
             dds::Log::ClearConsumers();
@@ -330,7 +333,8 @@ private:
     dds::Topic* topic_ = nullptr;
 };
 
-/// A witness besides the kernel's counters: whose segments this process has mapped.
+/// Whether this process has mapped a segment of data sharing. This is a second check besides the counters of the
+/// kernel.
 inline bool maps_histories() {
     std::ifstream maps{"/proc/self/maps"};
     for (std::string line; std::getline(maps, line);)

@@ -1,13 +1,14 @@
-// iceoryx 2: messages in shared memory, written and read in place; the publisher puts a pointer into each subscriber's
-// queue. A daemon, RouDi, owns the memory: the run starts one and ends it, unless one runs on this host already, of
-// which there can be no two. That one's pools must have room for the sizes measured.
+// iceoryx 2: messages are written and read in place in shared memory, and the publisher puts a pointer into the queue
+// of each subscriber. The memory belongs to a daemon, RouDi. The run starts and ends RouDi, unless one is already
+// running on this host, because there can be only one per host. In this case, the pools of the running RouDi must have
+// room for the measured sizes.
 //
-// What it guarantees depends on the setting `queue-full`; messages stay in order and whole with both.
-//   discard   as it comes: best effort. A full queue loses its oldest message.
-//   wait      reliable. The publisher waits for room within the library, which knows no patience: it polls, until RouDi
-//             finds after some 1.5 s that the subscriber has died.
-// There are no keys: messages of all instances go by one queue. A process of RouDi's that is killed leaves its memory
-// in /dev/shm, which the next RouDi takes over.
+// The guarantee depends on the setting `queue-full`. Messages are in order and whole in both cases.
+//   discard   the library's default, best effort: a full queue loses its oldest message.
+//   wait      reliable: the publisher waits for room inside the library, which has no timeout. It polls until RouDi
+//             notices, after some 1.5 s, that the subscriber has died.
+// There are no keys: the messages of all instances use one queue. A process of iceoryx that is killed leaves its memory
+// in /dev/shm; the next RouDi reuses it.
 #include <unistd.h>
 
 #include <iceoryx_hoofs/log/logmanager.hpp>
@@ -30,7 +31,8 @@
 namespace tacholog::transports {
 namespace {
 
-/// Not a list of words: the tests over all transports would wait for ever in `wait`.
+/// These words are not declared as a list of values, because the tests over all transports would wait for ever with
+/// `wait`.
 Result<void> queue_full_word(std::string_view value) {
     if (value == "discard" || value == "wait") return {};
     return Error{"neither discard nor wait"};
@@ -60,11 +62,12 @@ Facts library_facts() {
                             version_text(ICEORYX_VERSION_MAJOR, ICEORYX_VERSION_MINOR, ICEORYX_VERSION_PATCH));
 }
 
-/// The process as RouDi knows it, for as long as it lives. Made late, as the library starts a thread.
+/// Registers this process with RouDi until it exits. This is done as late as possible, because the library starts a
+/// thread.
 Result<void> join_roudi() {
     if (!RouDi::is_running()) return RouDi::not_running();
     static const bool joined = [] {
-        // Its log goes to the standard output, where ours is.
+        // The log is disabled, because it would go to standard output, which has our output.
         iox::log::LogManager::GetLogManager().SetDefaultLogLevel(iox::log::LogLevel::kOff,
                                                                  iox::log::LogLevelOutput::kHideLogLevel);
         const std::string name = "tacholog-" + std::to_string(::getpid());
@@ -88,7 +91,7 @@ public:
 
     Result<Done> match(Patience patience) override {
         constexpr Nanoseconds nap_ns = 200'000;
-        // Whether all are there, each subscriber knows for itself.
+        // One subscriber is enough here, because each subscriber checks its own connection.
         for (const Deadline deadline{patience}; !publisher_.hasSubscribers(); sleep_until(now_ns() + nap_ns))
             if (deadline.passed()) return Done::not_yet;
         return Done::yes;

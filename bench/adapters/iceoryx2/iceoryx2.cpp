@@ -1,13 +1,13 @@
-// iceoryx2: messages in shared memory, written and read in place; the publisher puts the place of a message into each
-// subscriber's queue. There is no daemon. A side that sleeps is woken by an event service of the library's, which is a
-// second call for each message: with `--wait busy` there is none.
+// iceoryx2: messages are written and read in place in shared memory, and the publisher puts the position of a message
+// into the queue of each subscriber. There is no daemon. A side that sleeps is woken by an event service of the
+// library, which needs a second call per message. With `--wait busy` there is no such call.
 //
-// What it guarantees depends on the setting `queue-full`; messages stay in order and whole with both.
-//   discard   as it comes: best effort. A full queue loses its oldest message.
-//   wait      reliable. The publisher waits for room within the library. After 10 s it gives up with an error, because
+// The guarantee depends on the setting `queue-full`. Messages are in order and whole in both cases.
+//   discard   the library's default, best effort: a full queue loses its oldest message.
+//   wait      reliable: the publisher waits for room inside the library. After 10 s this fails with an error, because
 //             the subscriber may be dead.
-// There are no keys: messages of all instances go by one queue. Each channel has files of its own in /dev/shm, which
-// nobody else uses and whoever ends last removes. Only if all sides are killed at once does something stay there.
+// There are no keys: the messages of all instances use one queue. Each channel has its own files in /dev/shm. The side
+// that ends last removes them. Files are left there only if all sides are killed.
 #include <array>
 #include <filesystem>
 #include <iomanip>
@@ -24,9 +24,9 @@
 namespace tacholog::transports {
 namespace {
 
-constexpr std::string_view library_version = TACHOLOG_ICEORYX2_VERSION;  // exactly the one of Cargo.toml
+constexpr std::string_view library_version = TACHOLOG_ICEORYX2_VERSION;  // exactly the version in Cargo.toml
 
-/// Not a list of words: the tests over all transports would run twice.
+/// These words are not declared as a list of values, because the tests over all transports would run twice.
 Result<void> queue_full_word(std::string_view value) {
     return value == "discard" || value == "wait" ? Result<void>{} : Error{"neither discard nor wait"};
 }
@@ -63,7 +63,7 @@ Facts library_facts() {
     return facts_of_library("iceoryx2", std::string{library_version});
 }
 
-/// Where a function of the library's writes what went wrong.
+/// The place where functions of the library write their error text.
 class Problem {
 public:
     Problem() = default;
@@ -78,8 +78,9 @@ private:
     tacholog_iox2_error place_{text_.data(), text_.size()};
 };
 
-/// The files of a channel: in a folder, and beside it those of the library's shared memory. Both begin as the library's
-/// own do, so that their owner is known. Their names are short, as some are those of sockets (108 bytes with the path).
+/// The files of a channel: a folder, and next to it the files of the library's shared memory. All names have the
+/// library's prefix, so that users recognise their owner. The names are short, because some of them name sockets
+/// (limit: 108 bytes with the path).
 class Files {
 public:
     explicit Files(const std::string& channel) {
@@ -90,8 +91,8 @@ public:
     }
     Files(const Files&) = delete;
     Files& operator=(const Files&) = delete;
-    /// The library keeps the folders that it has made, and a file that counts its nodes. Folders in which the other
-    /// side still has files stay: then that side removes them.
+    /// The library does not remove the folders that it has created, nor a file that counts its nodes. A folder in which
+    /// the other side still has files is kept here; the other side removes it later.
     ~Files() {
         std::error_code problem;
         for (const std::string inner : {"/nodes", "/services", ""}) std::filesystem::remove(root_ + inner, problem);
@@ -186,7 +187,7 @@ public:
         return end_ != nullptr ? Result<void>{} : problem.during("subscribe to " + channel_);
     }
 
-    /// The sides meet by the name of the channel.
+    /// Both sides use the name of the channel to connect.
     std::string endpoint() const override { return channel_; }
 
     Result<Done> match(Patience patience) override {
@@ -206,7 +207,7 @@ private:
         for (BusyPoll poll{patience, waiting_}; came && came->data() == nullptr && poll.wait();) came = take();
         if (came && came->data() == nullptr && sleeps(waiting_)) came = sleep(patience);
         if (!came || came->data() != nullptr || ::tacholog_iox2_publishers(end_) > 0) return came;
-        // It may have published once more before it left.
+        // The publisher may have published another message before it left.
         came = take();
         if (came && came->data() == nullptr) return Error{"take from " + channel_ + ": the publisher is gone"};
         return came;

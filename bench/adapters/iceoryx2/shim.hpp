@@ -1,5 +1,5 @@
-// What shim.rs gives of iceoryx2, which is written in Rust. A null pointer or -1 says that something failed: the text
-// is then in `error`.
+// The functions of iceoryx2 that shim.rs exports, because iceoryx2 is written in Rust. A null pointer or -1 means
+// failure; the text is then in `error`.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,17 @@
 
 extern "C" {
 
-/// A channel, described in the same way by both of its ends.
+/// The description of a channel, the same for both of its ends.
 struct tacholog_iox2_topic {
-    const char* root;    ///< the folder of the library's files, which it makes
-    const char* prefix;  ///< with which its files in shared memory begin
+    const char* root;    ///< the folder of the library's files; the library creates it
+    const char* prefix;  ///< the prefix of its files in shared memory
     const char* name;
     std::size_t max_bytes;
-    std::size_t subscribers;  ///< at most
-    std::size_t queue;        ///< messages that wait for each subscriber
-    std::size_t history;      ///< messages that the publisher keeps for those who come late
-    bool discards;            ///< a full queue loses its oldest message; else the publisher waits
-    bool sleeps;              ///< each message wakes the subscribers
+    std::size_t subscribers;  ///< the largest number of subscribers
+    std::size_t queue;        ///< the size of each subscriber's queue, in messages
+    std::size_t history;      ///< the number of messages that the publisher keeps for late subscribers
+    bool discards;            ///< whether a full queue loses its oldest message; if not, the publisher waits
+    bool sleeps;              ///< whether each message wakes the subscribers
     std::uint64_t longest_wait_ms;
 };
 
@@ -31,24 +31,25 @@ struct tacholog_iox2_subscriber;
 
 tacholog_iox2_publisher* tacholog_iox2_advertise(const tacholog_iox2_topic* topic, const tacholog_iox2_error* error);
 void tacholog_iox2_publisher_close(tacholog_iox2_publisher* end);
-/// How many there are now.
+/// The current number of subscribers.
 std::size_t tacholog_iox2_subscribers(const tacholog_iox2_publisher* end);
 std::byte* tacholog_iox2_loan(tacholog_iox2_publisher* end, std::size_t bytes, const tacholog_iox2_error* error);
 void tacholog_iox2_abandon(tacholog_iox2_publisher* end);
-/// Returns how many subscribers have it in their queues.
+/// Returns how many subscribers have the message in their queues.
 std::int64_t tacholog_iox2_publish(tacholog_iox2_publisher* end, const tacholog_iox2_error* error);
 
 tacholog_iox2_subscriber* tacholog_iox2_subscribe(const tacholog_iox2_topic* topic, const tacholog_iox2_error* error);
 void tacholog_iox2_subscriber_close(tacholog_iox2_subscriber* end);
-/// How many there are now.
+/// The current number of publishers.
 std::size_t tacholog_iox2_publishers(const tacholog_iox2_subscriber* end);
-/// Opens the queues of all publishers: what one has published is lost if it leaves before that.
+/// Opens the queues of all publishers. Must be called before a publisher leaves, because otherwise its messages are
+/// lost.
 bool tacholog_iox2_connect(const tacholog_iox2_subscriber* end, const tacholog_iox2_error* error);
-/// 1: there is a message, valid until it is released. 0: there is none.
+/// Returns 1 if there is a message, which is valid until it is released, and 0 if there is none.
 std::int32_t tacholog_iox2_take(tacholog_iox2_subscriber* end, const std::byte** bytes, std::size_t* length,
                                 const tacholog_iox2_error* error);
 void tacholog_iox2_release(tacholog_iox2_subscriber* end);
-/// Sleeps until a message has been published, or the time is over.
+/// Sleeps until a message has been published or the time is over.
 bool tacholog_iox2_wait(const tacholog_iox2_subscriber* end, std::uint64_t nanoseconds,
                         const tacholog_iox2_error* error);
 }

@@ -1,5 +1,5 @@
-//! What the adapter needs of iceoryx2, as C functions: shim.hpp declares them, and says what they do. Each end has a
-//! node of its own, and is used by one thread at a time.
+//! The functions of iceoryx2 that the adapter needs, as C functions. shim.hpp declares and documents them. Each end has
+//! its own node, and is used by one thread at a time.
 
 use core::ffi::{c_char, CStr};
 use core::fmt::Debug;
@@ -19,7 +19,7 @@ use iceoryx2::service::port_factory::publish_subscribe;
 
 type Octets = publish_subscribe::PortFactory<ipc::Service, [u8], ()>;
 
-/// The same on both sides. Mirrors tacholog_iox2_topic of shim.hpp.
+/// The description of a channel, the same on both sides. Must match tacholog_iox2_topic in shim.hpp.
 #[repr(C)]
 pub struct Topic {
     root: *const c_char,
@@ -34,7 +34,7 @@ pub struct Topic {
     longest_wait_ms: u64,
 }
 
-/// Where the text of an error goes.
+/// The buffer for the text of an error.
 #[repr(C)]
 pub struct ErrorText {
     text: *mut c_char,
@@ -45,7 +45,7 @@ impl ErrorText {
     fn write(&self, problem: &str) {
         let bytes = problem.as_bytes();
         let length = bytes.len().min(self.capacity - 1);
-        // SAFETY: the caller gives `capacity` bytes at `text`, which is not 0.
+        // SAFETY: `text` points to `capacity` bytes, and `capacity` is not 0.
         unsafe {
             core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.text.cast(), length);
             *self.text.add(length) = 0;
@@ -58,7 +58,7 @@ fn said(operation: &str) -> impl Fn(&dyn Debug) -> String + '_ {
 }
 
 pub struct PublisherEnd {
-    // In the order in which they must go.
+    // The fields are in the order in which they must be dropped.
     loaned: Option<SampleMutUninit<ipc::Service, [MaybeUninit<u8>], ()>>,
     publisher: Publisher<ipc::Service, [u8], ()>,
     notifier: Option<Notifier<ipc::Service>>,
@@ -75,12 +75,12 @@ pub struct SubscriberEnd {
 }
 
 fn text<'a>(words: *const c_char) -> &'a str {
-    // SAFETY: the adapter gives strings that end with 0, of letters, digits and '-'.
+    // SAFETY: the adapter passes zero-terminated strings of letters, digits and '-'.
     unsafe { CStr::from_ptr(words) }.to_str().unwrap_or("")
 }
 
 fn node(topic: &Topic) -> Result<Node<ipc::Service>, String> {
-    // What it has to say comes as an error: standard output and standard error are perftest's.
+    // The log is disabled, because perftest uses standard output and standard error. Errors are returned instead.
     set_log_level(LogLevel::Fatal);
     let mut config = Config::default();
     let root = Path::new(text(topic.root).as_bytes()).map_err(|e| said("folder")(&e))?;
@@ -95,7 +95,7 @@ fn node(topic: &Topic) -> Result<Node<ipc::Service>, String> {
 
 fn octets(node: &Node<ipc::Service>, topic: &Topic) -> Result<Octets, String> {
     let name = ServiceName::new(text(topic.name)).map_err(|e| said("name")(&e))?;
-    // As a struct of numbers would be.
+    // The same alignment as for a struct of 64-bit numbers.
     let alignment = Alignment::new(8).expect("a power of two");
     node.service_builder(&name)
         .publish_subscribe::<[u8]>()
@@ -158,14 +158,14 @@ fn boxed<End>(end: Result<End, String>, error: &ErrorText) -> *mut End {
 }
 
 /// # Safety
-/// As shim.hpp says.
+/// See shim.hpp.
 #[no_mangle]
 pub unsafe extern "C" fn tacholog_iox2_advertise(topic: &Topic, error: &ErrorText) -> *mut PublisherEnd {
     boxed(new_publisher(topic), error)
 }
 
 /// # Safety
-/// As shim.hpp says.
+/// See shim.hpp.
 #[no_mangle]
 pub unsafe extern "C" fn tacholog_iox2_publisher_close(end: *mut PublisherEnd) {
     drop(unsafe { Box::from_raw(end) });
@@ -198,7 +198,7 @@ pub extern "C" fn tacholog_iox2_publish(end: &mut PublisherEnd, error: &ErrorTex
         error.write("publish: nothing is loaned");
         return -1;
     };
-    // SAFETY: the rig has written all of it.
+    // SAFETY: the rig has written the whole sample.
     let reached = match unsafe { sample.assume_init() }.send() {
         Ok(reached) => reached,
         Err(problem) => {
@@ -216,14 +216,14 @@ pub extern "C" fn tacholog_iox2_publish(end: &mut PublisherEnd, error: &ErrorTex
 }
 
 /// # Safety
-/// As shim.hpp says.
+/// See shim.hpp.
 #[no_mangle]
 pub unsafe extern "C" fn tacholog_iox2_subscribe(topic: &Topic, error: &ErrorText) -> *mut SubscriberEnd {
     boxed(new_subscriber(topic), error)
 }
 
 /// # Safety
-/// As shim.hpp says.
+/// See shim.hpp.
 #[no_mangle]
 pub unsafe extern "C" fn tacholog_iox2_subscriber_close(end: *mut SubscriberEnd) {
     drop(unsafe { Box::from_raw(end) });
@@ -278,9 +278,9 @@ pub extern "C" fn tacholog_iox2_wait(end: &SubscriberEnd, nanoseconds: u64, erro
         error.write("wait: this side polls");
         return false;
     };
-    // The library counts in whole microseconds, and holds 0 of them for no limit at all.
+    // The library counts in whole microseconds, and 0 means "no timeout", so the time is rounded up.
     match listener.timed_wait(|_| {}, Duration::from_micros(nanoseconds.div_ceil(1000))) {
-        // A process that is stopped and goes on is interrupted too: whoever waits waits again.
+        // The wait is also interrupted if the process is stopped and continued. The caller then waits again.
         Ok(_) | Err(ListenerWaitError::InterruptSignal) => true,
         Err(problem) => {
             error.write(&said("wait")(&problem));

@@ -1,15 +1,15 @@
-// LCM (Lightweight Communications and Marshalling): UDP multicast, without a broker. Each topic has a group and a port
-// of its own, which both sides work out from the name of the channel. One publisher reaches all subscribers with one
-// datagram; a thread of the library in each subscriber takes it from the socket.
+// LCM (Lightweight Communications and Marshalling): UDP multicast without a broker. Each topic has its own group and
+// port, which both sides compute from the name of the channel. One publisher reaches all subscribers with one datagram.
+// A thread of the library in each subscriber receives it from the socket.
 //
-// What it guarantees: best effort. Lost messages are not sent again, and the publisher does not wait for a slow
-// subscriber. If the subscriber's socket buffer is full, the kernel drops the new datagram; if the library's queue is
-// full, the library drops its oldest message. What arrives is whole and in order. A message above 65487 bytes travels
-// in several datagrams, and is lost if one of them is. So the datagrams of the largest message must fit the socket
-// buffer together, and larger messages are refused. By default datagrams do not leave the host (ttl 0). The library
-// does not check who sends to the group.
-// A message is written into a buffer of ours and copied into the kernel. The library copies it out of the kernel, and
-// the subscriber copies it once more, because the library lends it to a callback alone.
+// It is best effort. Lost messages are not sent again, and the publisher does not wait for a slow subscriber. If the
+// socket buffer of the subscriber is full, the kernel drops the new datagram; if the queue of the library is full, the
+// library drops its oldest message. Messages that arrive are whole and in order. A message above 65487 bytes is sent in
+// several datagrams, and is lost if one of them is. Therefore all datagrams of the largest message must fit into the
+// socket buffer together, and larger messages are rejected. By default, datagrams do not leave the host (ttl 0). The
+// library does not check who sends to the group.
+// A message is written into our buffer and copied into the kernel. The library copies it out of the kernel, and the
+// subscriber copies it once more, because the library lends it only during a callback.
 #include <lcm/lcm.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -29,7 +29,7 @@ namespace tacholog::transports {
 namespace {
 
 constexpr std::array settings{
-    // "net.core.rmem_max=2097152" is what the authors advise for lost packets:
+    // The authors advise "net.core.rmem_max=2097152" against lost packets:
     // https://lcm-proj.github.io/lcm/content/multicast-setup.html
     Setting{.name = "receive-buffer",
             .values = "library or BYTES",
@@ -54,16 +54,16 @@ bool is_set(const Settings& given, std::string_view name) {
     return value_of(given, name) != "library";
 }
 
-/// A group of this organisation (239.255/16) and its port.
+/// A multicast group in the organisation-local range (239.255/16) and its port.
 struct Group {
     std::string address;
     std::uint16_t port;
-    std::string name;  ///< the channel in LCM's sense, of up to 63 letters; no other topic has it
+    std::string name;  ///< LCM's name of the channel, of up to 63 letters; unique to the topic
 };
 
 Group group_of(const std::string& channel) {
     const std::uint64_t number = name_hash(channel);
-    // Not by operator+, of which g++ 12 warns that it might copy more than there is.
+    // This does not use operator+, because g++ 12 then gives a false warning about a copy that is too large.
     std::string address = "239.255.";
     address.append(std::to_string(number >> 8 & 0xff)).append(".").append(std::to_string(number & 0xff));
     std::string name = "c";
@@ -71,7 +71,7 @@ Group group_of(const std::string& channel) {
     return {std::move(address), meeting_port(Meeting::group, number >> 16), std::move(name)};
 }
 
-/// An instance of the library, which hears and sends to one group.
+/// An instance of the library, which receives from one group and sends to it.
 class Instance {
 public:
     Instance(const Settings& given, Group group) : group_(std::move(group)) {
@@ -97,7 +97,7 @@ public:
         return ::lcm_publish(lcm_, group_.name.c_str(), message.data(), static_cast<unsigned>(message.size())) == 0;
     }
 
-    /// Has one message handled, if one is there. The library may have taken one that it sent to itself.
+    /// Processes one message, if there is one. It may be a test message that the library sent to itself.
     void handle() const { ::lcm_handle_timeout(lcm_, 0); }
 
 private:
@@ -105,7 +105,8 @@ private:
     lcm_t* lcm_ = nullptr;
 };
 
-/// Where subscribers say that they leave. It is apart from the messages: a publisher would hear all of its own.
+/// The group where subscribers announce that they leave. It differs from the group of the messages, because otherwise a
+/// publisher would receive all of its own messages.
 Group farewells_of(const Topic& topic) {
     return group_of(topic.channel + "-left");
 }
@@ -186,10 +187,10 @@ public:
                                                      static_cast<int>(number_of(topic.settings, "queue"))) == 0;
     }
 
-    /// Both sides know the group by the name of the channel.
+    /// Both sides compute the group from the name of the channel.
     std::string endpoint() const override { return channel_; }
 
-    /// It is in the group already: nobody says that a publisher joins.
+    /// The subscriber is already in the group, and a publisher does not announce itself.
     Result<Done> match(Patience) override { return Done::yes; }
 
     Facts facts() const override { return library_facts(); }
@@ -206,15 +207,16 @@ private:
         return std::span<const std::byte>{message_};
     }
 
-    /// True if a message of ours was there. The library says that it handled one of its own test messages too: where
-    /// the machine is busy, it sends itself several when it starts, and the second waits in its queue.
+    /// Returns true if there was a message of ours. The return value of the library is not enough, because it also
+    /// counts the library's own test messages: on a busy machine the library sends itself several at its start, and the
+    /// second one stays in its queue.
     bool handle() {
         came_ = false;
         messages_.handle();
         return came_;
     }
 
-    /// Until something may be there, or the time is over.
+    /// Sleeps until there may be a message or the time is over.
     bool sleep(Patience patience) const {
         const Nanoseconds time_ns = to_nanoseconds(patience);
         return time_ns > 0 && sleep_until_ready(::lcm_get_fileno(messages_.get()), POLLIN, time_ns);
@@ -227,7 +229,7 @@ private:
     Instance messages_;
     Instance farewells_;
     std::vector<std::byte> message_;
-    bool came_ = false;  ///< a message of ours, since this was asked for
+    bool came_ = false;  ///< whether a message of ours has arrived since this was reset
 };
 
 const Error no_instance{"start LCM: it could not join its multicast group; is there a route for 239.255.0.0/16?"};
@@ -245,8 +247,8 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 
-/// Two datagrams of the library's largest size and a half fit the system's default buffer of 212992 bytes, in which
-/// the kernel counts the memory that a datagram takes: 128 KiB each, above 32 KiB.
+/// Two and a half datagrams of the library's largest size fit into the system's default buffer of 212992 bytes. The
+/// kernel counts the memory that a datagram uses: 128 KiB for each datagram above 32 KiB.
 constexpr std::size_t most_bytes_by_default = std::size_t{100} * 1024;
 
 void adjust(Transport& promised, const Settings& given) {
@@ -256,7 +258,7 @@ void adjust(Transport& promised, const Settings& given) {
     promised.endpoint_at = ip_endpoint_at;
 }
 
-/// Asked of the kernel alone: the library starts threads.
+/// Gets this information from the kernel only, because a call of the library would start threads.
 Result<void> ready(const RunPlan& plan) {
     const Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     const auto group = parse_address("239.255.0.1", 7667);

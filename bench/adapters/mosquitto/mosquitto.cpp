@@ -1,14 +1,15 @@
-// MQTT by way of Eclipse Mosquitto: the library libmosquitto on both sides, and the broker mosquitto, which the run
-// starts and ends. Each message goes over TCP twice: to the broker, and from there to the subscribers.
+// MQTT through Eclipse Mosquitto: the library libmosquitto on both sides, and the broker mosquitto, which the run
+// starts and ends. Each message is sent over TCP twice: to the broker, and from there to the subscribers.
 //
-// What it guarantees: best effort, in order and whole, with either quality of service. If a subscriber is slow, the
-// broker drops messages for it without a word; with qos 1 too, once `max_queued_messages` (1000) wait. They are counted
-// as lost. qos 2 is refused: it makes progress only while the publisher reads its connection, also between messages.
-// Both sides run the library in their own threads (mosquitto_loop_read, mosquitto_loop_write), not in one of its own,
-// so that they can poll as well as sleep. A message is written into a buffer of ours and copied by the library. It goes
-// into the kernel and out of it twice. The subscriber copies it once more, because the library lends it to a callback
-// alone.
-// Anybody who can reach the port can join: on a host that you share with strangers, use a transport of our own.
+// It is best effort, in order and whole, with either quality of service. If a subscriber is slow, the broker silently
+// drops messages for it; with qos 1, this happens once `max_queued_messages` (1000) are waiting. Dropped messages are
+// counted as lost. qos 2 is rejected, because it makes progress only while the publisher reads its connection, also
+// between messages.
+// Both sides run the library in their own threads (mosquitto_loop_read, mosquitto_loop_write), not in a thread of the
+// library, so that they can poll as well as sleep. A message is written into our buffer and copied by the library. It
+// is copied into the kernel and out of it twice. The subscriber copies it once more, because the library lends it only
+// during a callback.
+// Anybody who can reach the port can connect. On a host that is shared with other people, use a transport of our own.
 #include <mosquitto.h>
 #include <unistd.h>
 
@@ -34,8 +35,9 @@ constexpr std::array settings{
             .default_value = "0",
             .meaning = "quality of service: 0 sends once, 1 sends until it is acknowledged, at each hop",
             .check = whole_number<0, 1>},
-    // Both manuals name it for latency: "reducing latency of some messages at potentially increasing the number of TCP
-    // packets being sent" (mosquitto.conf(5), set_tcp_nodelay), and likewise mosquitto.h for MOSQ_OPT_TCP_NODELAY.
+    // Both manuals name this option for latency: "reducing latency of some messages at potentially increasing the
+    // number of TCP packets being sent" (mosquitto.conf(5), set_tcp_nodelay), and similarly mosquitto.h for
+    // MOSQ_OPT_TCP_NODELAY.
     Setting{.name = "tcp-nodelay",
             .values = "library or on",
             .default_value = "library",
@@ -58,12 +60,13 @@ Error mqtt_error(const std::string& operation, int code) {
     return Error{operation + ": " + ::mosquitto_strerror(code)};
 }
 
-/// In MQTT's words: names are topics, and their parts are levels.
+/// In MQTT, names are called topics, and their parts are called levels.
 BrokerNames names_of(const Topic& topic) {
     return {topic, "/", "#"};
 }
 
-/// A connection to the broker. The thread that uses it also reads and writes for the library.
+/// A connection to the broker. The library has no thread: the thread that uses this object also reads and writes for
+/// the library.
 class Client {
 public:
     explicit Client(const Topic& topic)
@@ -88,7 +91,7 @@ public:
     Client& operator=(const Client&) = delete;
     ~Client() { ::mosquitto_destroy(client_); }
 
-    /// With a last will: an empty message, which the broker publishes if this side is killed.
+    /// Connects with a last will: the broker publishes an empty message if this side is killed.
     Result<void> connect(const Topic& topic, const std::string& will) {
         const auto broker = broker_of(topic);
         if (!broker) return broker.error();
@@ -104,7 +107,7 @@ public:
         return finish("subscribe to " + name, subscribed_);
     }
 
-    /// Asks for a subscription, which the broker confirms behind all that this side sent it before.
+    /// Requests a subscription. The broker confirms it after everything that this side sent before.
     Result<void> ask_for(const std::string& name) {
         subscribed_ = false;
         if (const int code = ::mosquitto_subscribe(client_, nullptr, name.c_str(), qos_); code != 0)
@@ -119,7 +122,7 @@ public:
         if (const int code = ::mosquitto_publish(client_, nullptr, name.c_str(), bytes, message.data(), qos_, false);
             code != 0)
             return mqtt_error("publish on " + name, code);
-        ++unanswered_;  // without acknowledgements it is answered once it is written
+        ++unanswered_;  // with qos 0, it counts as answered once it is written
         return {};
     }
 
@@ -127,7 +130,7 @@ public:
     int unanswered() const { return unanswered_; }
     std::deque<std::vector<std::byte>>& received() { return received_; }
 
-    /// Reads and writes what can be now.
+    /// Reads and writes as much as is possible now.
     Result<void> serve(const std::string& operation) {
         constexpr int unused = 1;
         int code = wants_to_write() ? ::mosquitto_loop_write(client_, unused) : 0;
@@ -135,14 +138,14 @@ public:
         return code == 0 ? Result<void>{} : mqtt_error(operation, code);
     }
 
-    /// Tries until it succeeds or fails for good. Not yet done if it could not within `patience`.
+    /// Repeats the attempt until it succeeds or fails. Returns not_yet if it did not succeed within `patience`.
     template <typename Attempt>
     Result<Done> wait(Patience patience, Attempt&& attempt) {
         return try_for(patience, waiting_, attempt, [this](Nanoseconds time_ns) { sleep(time_ns); });
     }
 
-    /// Takes leave in order: else the kernel throws away what the broker has not read, as it has sent answers to us
-    /// that nobody has read.
+    /// Disconnects cleanly. Otherwise the kernel discards messages that the broker has not read yet, because answers of
+    /// the broker to us are still unread.
     void leave() {
         const Deadline deadline{longest_farewell};
         while ((unanswered_ > 0 || wants_to_write()) && !deadline.passed() && serve("leave")) sleep(one_ms);
@@ -156,7 +159,7 @@ private:
 
     static Client& of(void* self) { return *static_cast<Client*>(self); }
 
-    /// Serves until the broker has answered.
+    /// Reads and writes until the broker has answered.
     Result<void> finish(const std::string& operation, const bool& done) {
         constexpr Patience longest{10'000};
         for (const Deadline deadline{longest}; !done;) {
@@ -200,7 +203,7 @@ public:
         if (client_.publish(names_.each.front(), {})) client_.leave();
     }
 
-    /// It also hears when subscribers leave.
+    /// Also subscribes to the messages of subscribers that leave.
     Result<void> join(const Topic& topic) {
         if (auto done = client_.connect(topic, names_.each.front()); !done) return done;
         if (auto done = client_.subscribe(names_.left); !done) return done;
@@ -208,7 +211,8 @@ public:
         return {};
     }
 
-    /// MQTT has no question of its own whether all has come. The broker answers in order, so it subscribes once more.
+    /// MQTT has no request that tells whether all messages have arrived. The broker answers in order, so another
+    /// subscription is requested, and its answer comes last.
     Result<Done> settle(Patience patience) override {
         if (!settling_) {
             if (auto asked = client_.ask_for(names_.left); !asked) return asked.error();
@@ -225,7 +229,7 @@ public:
 
 private:
     static constexpr int sends_a_look = 64;
-    static constexpr int most_unanswered = 20;  // as many as the library sends before it waits for answers
+    static constexpr int most_unanswered = 20;  // the library also sends this many before it waits for answers
 
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
         message_.resize(bytes);
@@ -233,7 +237,8 @@ private:
         return std::span{message_};
     }
 
-    /// Done once the kernel has all of it: nobody would write the rest while this side waits for an answer.
+    /// Done only when the kernel has the whole message, because nobody would write the remaining bytes while this side
+    /// waits for an answer.
     Result<Done> commit(Patience patience) override {
         if (++sends_ % sends_a_look == 0) {
             if (auto served = client_.serve("publish on " + channel_); !served) return served.error();
@@ -262,8 +267,8 @@ private:
     Client client_;
     std::vector<std::byte> message_;
     bool joined_ = false;
-    bool handed_over_ = false;  ///< the library has this loan's message, and maybe not yet the kernel
-    bool settling_ = false;     ///< the broker owes an answer to settle()
+    bool handed_over_ = false;  ///< whether the library has the loaned message, even if the kernel does not have it yet
+    bool settling_ = false;     ///< whether the broker has not answered settle() yet
     int sends_ = 0;
 };
 
@@ -282,10 +287,10 @@ public:
         return {};
     }
 
-    /// The sides meet at the broker, by the name of the channel.
+    /// Both sides use the name of the channel at the broker.
     std::string endpoint() const override { return channel_; }
 
-    /// The broker has confirmed the subscription: whatever is published from now on comes.
+    /// The broker has confirmed the subscription, so every message that is published from now on arrives.
     Result<Done> match(Patience) override { return Done::yes; }
 
     Facts facts() const override { return library_facts(); }
@@ -315,7 +320,8 @@ private:
 
 std::string configure(const RunPlan& plan, const BrokerAddress& broker) {
     std::string text = "listener " + std::to_string(broker.port) + " " + broker.host + "\nallow_anonymous true\n";
-    // Else it changes its user when root starts it, and the kernel then no longer kills it together with perftest.
+    // Without this line, a broker started by root changes its user, and the kernel then no longer kills it together
+    // with perftest.
     if (::geteuid() == 0) text += "user root\n";
     if (nodelay(plan.settings)) text += "set_tcp_nodelay true\n";
     const std::string queued = value_of(plan.settings, "max-queued-messages");

@@ -1,13 +1,14 @@
-// NATS: the C library of its authors on both sides, and the broker nats-server, which the run starts and ends. Core
-// NATS, without JetStream: nothing is stored. Each message goes over TCP twice: to the broker, and from there to the
-// subscribers.
+// NATS: its official C library on both sides, and the broker nats-server, which the run starts and ends. This is Core
+// NATS without JetStream, so nothing is stored. Each message is sent over TCP twice: to the broker, and from there to
+// the subscribers.
 //
-// What it guarantees: best effort, in order and whole. If a subscriber is slow, the library drops messages once 65536
-// of them or 64 MiB wait (its defaults); if it does not read at all, the broker closes its connection. What is lost is
-// counted. The broker takes messages of up to 8 MiB here; its own limit is 1 MiB.
-// A message is written into a buffer of ours and copied into the library's. It goes into the kernel and out of it
-// twice, and is read where the library has put it. Threads of the library read, and write what is not sent at once.
-// Anybody who can reach the port can join: on a host that you share with strangers, use a transport of our own.
+// It is best effort, in order and whole. If a subscriber is slow, the library drops messages once 65536 of them or 64
+// MiB are waiting (its defaults). If the subscriber does not read at all, the broker closes its connection. Lost
+// messages are counted. The broker accepts messages of up to 8 MiB here; its default limit is 1 MiB.
+// A message is written into our buffer and copied into the library's buffer. It is copied into the kernel and out of it
+// twice, and is read in the library's buffer. Threads of the library read from the socket, and write what is not sent
+// immediately.
+// Anybody who can reach the port can connect. On a host that is shared with other people, use a transport of our own.
 #include <nats/nats.h>
 
 #include <algorithm>
@@ -28,8 +29,8 @@ Result<void> check_asap(std::string_view value) {
 }
 
 constexpr std::array settings{
-    // The manual advises it for those who send one message and then wait for the other side
-    // (nats.h, natsOptions_SetSendAsap: "it makes sense for the reply to be sent right away").
+    // The manual advises this for programs that send one message and then wait for the other side (nats.h,
+    // natsOptions_SetSendAsap: "it makes sense for the reply to be sent right away").
     Setting{.name = "send-asap",
             .values = "library or on",
             .default_value = "library",
@@ -59,8 +60,8 @@ public:
     Connection() = default;
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
-    /// Closed first, which ends the thread that reads: before 3.6 the library crashes if that thread just hands on a
-    /// message to a subscription that is destroyed (nats.c, issue 637).
+    /// The connection is closed first, which ends the reading thread. Otherwise, before 3.6, the library crashes if
+    /// this thread delivers a message to a subscription that is being destroyed (nats.c, issue 637).
     ~Connection() {
         if (connection_ != nullptr) ::natsConnection_Close(connection_);
         if (subscription_ != nullptr) ::natsSubscription_Destroy(subscription_);
@@ -75,7 +76,8 @@ public:
         const std::string url = "nats://" + to_text(*parse_address(broker->host, broker->port));
         ::natsOptions_SetURL(options, url.c_str());
         if (value_of(topic.settings, "send-asap") == "on") ::natsOptions_SetSendAsap(options, true);
-        // The broker throws out a subscriber that is slow, which may come back; a broker that has ended does not.
+        // The broker disconnects a slow subscriber, which may then reconnect. If the broker itself has ended,
+        // reconnecting is useless, so there is only one attempt.
         constexpr int most_attempts = 1;
         constexpr std::int64_t pause_ms = 10;
         ::natsOptions_SetMaxReconnect(options, most_attempts);
@@ -85,7 +87,7 @@ public:
         return status == NATS_OK ? Result<void>{} : nats_error("connect to the broker at " + url, status);
     }
 
-    /// The broker has confirmed it when this returns.
+    /// Returns after the broker has confirmed the subscription.
     Result<void> subscribe(const Topic& topic, const std::string& subject) {
         natsStatus status = ::natsConnection_SubscribeSync(&subscription_, connection_, subject.c_str());
         const std::string pending = value_of(topic.settings, "pending-messages");
@@ -104,23 +106,24 @@ public:
         return status == NATS_OK ? Result<void>{} : nats_error("publish on " + subject, status);
     }
 
-    /// Done if the broker has all that was published, and has said so in this time.
+    /// Done if the broker confirms within this time that it has received everything that was published.
     Result<Done> flush(std::int64_t milliseconds) const {
         const natsStatus status = ::natsConnection_FlushTimeout(connection_, milliseconds);
         if (status == NATS_OK || status == NATS_TIMEOUT) return done_if(status == NATS_OK);
         return nats_error("flush", status);
     }
 
-    /// The next message, or nullptr if none came in so many milliseconds.
+    /// The next message, or nullptr if none arrived within this time.
     Result<natsMsg*> next(std::int64_t milliseconds) const {
         natsMsg* message = nullptr;
         const natsStatus status = ::natsSubscription_NextMsg(&message, subscription_, milliseconds);
-        // The library says once that it has dropped messages; the rig counts them.
+        // The library reports once that it has dropped messages. This is no error here, because the rig counts lost
+        // messages.
         if (status == NATS_OK || status == NATS_TIMEOUT || status == NATS_SLOW_CONSUMER) return message;
         return nats_error("take a message", status);
     }
 
-    /// Says that this side leaves, behind all that it has published.
+    /// Publishes, after all other messages, that this side leaves.
     void leave(const std::string& subject) const {
         constexpr std::int64_t longest_ms = 200;
         if (publish(subject, {})) ::natsConnection_FlushTimeout(connection_, longest_ms);
@@ -145,7 +148,7 @@ public:
         if (joined_) connection_.leave(subjects_.each.front());
     }
 
-    /// It also hears when subscribers leave.
+    /// Also subscribes to the messages of subscribers that leave.
     Result<void> join(const Topic& topic) {
         if (auto done = connection_.connect(topic); !done) return done;
         if (auto done = connection_.subscribe(topic, subjects_.left); !done) return done;
@@ -167,7 +170,7 @@ private:
         return std::span{message_};
     }
 
-    /// The library waits itself until the kernel has room.
+    /// The library itself waits until the kernel has room.
     Result<Done> commit(Patience) override {
         if (++sends_ % sends_a_look == 0) {
             const auto farewell = connection_.next(0);
@@ -207,10 +210,10 @@ public:
         return {};
     }
 
-    /// The sides meet at the broker, by the name of the channel.
+    /// Both sides use the name of the channel at the broker.
     std::string endpoint() const override { return channel_; }
 
-    /// The broker has confirmed the subscription: whatever is published from now on comes.
+    /// The broker has confirmed the subscription, so every message that is published from now on arrives.
     Result<Done> match(Patience) override { return Done::yes; }
 
     Facts facts() const override { return library_facts(); }
@@ -228,7 +231,7 @@ private:
         return std::span{reinterpret_cast<const std::byte*>(::natsMsg_GetData(message_)), bytes};
     }
 
-    /// The library counts in whole milliseconds: what is shorter is slept here, a little at a time.
+    /// The library counts in whole milliseconds. For shorter times, this function sleeps in short naps itself.
     Result<natsMsg*> sleep(Patience patience) const {
         constexpr Nanoseconds nap_ns = 50'000;
         const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);

@@ -1,16 +1,16 @@
-// nng: sockets with queues, served by threads of the library in each process. The subscriber listens, the publisher
-// dials every subscriber; they meet by an abstract Unix socket or a TCP port.
+// nng: sockets with queues, which threads of the library serve in each process. The subscriber listens, and the
+// publisher dials every subscriber, over an abstract Unix socket or a TCP port.
 //
-// What it guarantees depends on the setting `sockets`; messages stay in order and whole with both of them.
-//   pub-sub     the default: best effort. If the queue for a subscriber is full, the publisher drops the new message;
+// The guarantee depends on the setting `sockets`. Messages are in order and whole in both cases.
+//   pub-sub     the default, best effort: if the queue for a subscriber is full, the publisher drops the new message;
 //               if the subscriber's own queue is full, it drops its oldest message.
-//   push-pull   which users choose for reliable delivery to one subscriber: a full queue blocks the publisher.
-// "Reliable" holds while both sides live: if a side is killed, queued messages are lost. Messages of any size go as
-// one; the library's limit for received messages (NNG_OPT_RECVMAXSZ, 1 MiB in Debian's 1.5.2) is switched off for that.
-// A message is written into the library's buffer, copied into the kernel and out of it, and read where the library has
-// put it: by nng_sendmsg and nng_recvmsg, "a good way to reduce the likelihood of data copies and improve application
-// performance" (manual page nng_msg(5)).
-// The library does not check who connects: on a host that you share with strangers, use a transport of our own.
+//   push-pull   used for reliable delivery to one subscriber: a full queue blocks the publisher.
+// "Reliable" holds while both sides live: if a side is killed, queued messages are lost. A message of any size is sent
+// as one, so the library's limit for received messages (NNG_OPT_RECVMAXSZ, 1 MiB in Debian's 1.5.2) is disabled.
+// A message is written into the library's buffer, copied into the kernel and out of it, and read in the library's
+// buffer. This uses nng_sendmsg and nng_recvmsg, "a good way to reduce the likelihood of data copies and improve
+// application performance" (manual page nng_msg(5)).
+// The library does not check who connects. On a host that is shared with other people, use a transport of our own.
 #include <nng/nng.h>
 #include <nng/protocol/pipeline0/pull.h>
 #include <nng/protocol/pipeline0/push.h>
@@ -51,7 +51,7 @@ constexpr std::array settings{
             .check = whole_number<0, 8192>},
 };
 
-constexpr std::size_t farewell_bytes = 0;  // messages are longer
+constexpr std::size_t farewell_bytes = 0;  // all other messages are longer
 
 bool is_push_pull(const Settings& given) {
     return value_of(given, "sockets") == "push-pull";
@@ -68,13 +68,13 @@ public:
     ~NngPublisher() override {
         abandon();
         if (socket_->peers() == 0) return;
-        constexpr Patience longest_farewell{200};  // a subscriber that takes nothing has no room for it
+        constexpr Patience longest_farewell{200};  // a subscriber that reads nothing has no room for the message
         if (::nng_msg_alloc(&message_, farewell_bytes) == 0) static_cast<void>(commit(longest_farewell));
         abandon();
         Leaving::instance().add(std::move(socket_));
     }
 
-    /// Neither waits for a subscriber on another host: the library's threads connect.
+    /// Does not wait for a subscriber on another host, because the threads of the library connect in the background.
     Result<void> dial(const std::string& url, int flags) {
         if (const int code = ::nng_dial(socket_->get(), url.c_str(), nullptr, flags); code != 0)
             return nng_error("dial nng at " + url, code);
@@ -110,7 +110,7 @@ private:
                 const int code = send_message(socket_->get(), message_, flags);
                 if (code == NNG_EAGAIN || code == NNG_ETIMEDOUT) return Done::not_yet;
                 if (code != 0) return nng_error("publish on " + channel_, code);
-                message_ = nullptr;  // the library's now
+                message_ = nullptr;  // the library owns the message now
                 return Done::yes;
             },
             alone);
@@ -133,7 +133,7 @@ public:
         : channel_(topic.channel), socket_(std::move(socket)) {}
     ~NngSubscriber() override { release(); }
 
-    /// The TCP port that it got, if it is one.
+    /// Returns the TCP port, or 0 if the URL is not TCP.
     Result<int> listen(const std::string& url) {
         nng_listener listener{};
         if (const int code = ::nng_listen(socket_->get(), url.c_str(), &listener, 0); code != 0)
@@ -172,7 +172,7 @@ private:
         const auto alone = [this] { return left_ || (matched_ && socket_->peers() == 0); };
         auto came = socket_->wait(NNG_OPT_RECVTIMEO, patience, attempt, alone);
         if (is_not_yet_done(came) && alone()) {
-            came = attempt(NNG_FLAG_NONBLOCK);  // what came just before it left
+            came = attempt(NNG_FLAG_NONBLOCK);  // messages that arrived just before the publisher left
             if (is_not_yet_done(came)) return Error{"take from " + channel_ + ": the publisher is gone"};
         }
         if (!came.has_value()) return came.error();
@@ -201,7 +201,7 @@ Result<std::unique_ptr<NngSubscriber>> new_subscriber(const Topic& topic) {
     return std::make_unique<NngSubscriber>(topic, std::move(*socket));
 }
 
-/// Where and how to dial an endpoint.
+/// The URL and the flags for dialling an endpoint.
 struct Called {
     std::string url;
     int flags;
@@ -222,10 +222,10 @@ Result<std::unique_ptr<Publisher>> dialled(const Topic& topic, const Endpoints& 
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 
-constexpr std::string_view ipc = "abstract://";  // no file is made, none is left behind
+constexpr std::string_view ipc = "abstract://";  // no file is created or left behind
 
-/// An endpoint of this host is the name of a subscriber's end, as perftest makes them. Nobody there is an error at
-/// once, as on one host connecting takes no time.
+/// An endpoint on this host is the name of a subscriber's end, as perftest creates it. If nobody listens there,
+/// dialling fails immediately, because connecting on one host takes no time.
 Result<Called> called_by_name(std::string_view endpoint, const Topic&) {
     const bool is_name = std::ranges::all_of(endpoint, [](char letter) {
         return letter == '-' || (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z');
@@ -259,7 +259,7 @@ Result<std::unique_ptr<Subscriber>> subscribe_tcp(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(*subscriber)};
 }
 
-/// What the sockets in use promise.
+/// The guarantees depend on the sockets in use.
 void adjust(Transport& promised, const Settings& given) {
     if (!is_push_pull(given)) return;
     promised.reliability = Reliability::reliable;

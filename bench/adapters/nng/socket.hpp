@@ -1,4 +1,5 @@
-// The library's sockets: how a side waits for one, and how it is closed without losing what is on its way.
+// The library's sockets: how a side waits for a socket, and how it is closed without losing messages that are on their
+// way.
 #pragma once
 
 #include <nng/nng.h>
@@ -32,11 +33,11 @@ inline Error nng_error(const std::string& operation, int code) {
     return Error{operation + ": " + ::nng_strerror(code)};
 }
 
-/// Sends a message. If it succeeds, the message is the library's.
+/// Sends a message. If it succeeds, the library owns the message.
 ///
-/// nng 1.5.2 never frees a message that it is given at the moment in which the connection closes: pub0_pipe_close()
-/// first stops sending, and only then takes the connection out of those that are sent to. This is no leak of ours, so
-/// the leak sanitizer is not told of messages that were handed over.
+/// nng 1.5.2 never frees a message that is sent at the moment when the connection closes: pub0_pipe_close() first stops
+/// sending, and only then removes the connection from the list of receivers. This is not our leak, so the leak
+/// sanitizer ignores messages that were passed to the library.
 inline int send_message(nng_socket socket, nng_msg* message, int flags) {
 #ifdef TACHOLOG_FINDS_LEAKS
     ::__lsan_ignore_object(message);
@@ -44,7 +45,7 @@ inline int send_message(nng_socket socket, nng_msg* message, int flags) {
     return ::nng_sendmsg(socket, message, flags);
 }
 
-/// A socket that has been opened, the peers that it is connected to, and how a side waits for it.
+/// An open socket, its connected peers, and how a side waits for it.
 class Socket {
 public:
     Socket(nng_socket socket, Waiting waiting) : socket_(socket), waiting_(waiting) {
@@ -60,11 +61,12 @@ public:
 
     nng_socket get() const { return socket_; }
 
-    /// How many are connected now.
+    /// The number of peers that are connected now.
     int peers() const { return peer_count_; }
 
-    /// Tries until it succeeds or fails for good, or `enough` says that trying is in vain. Not yet done if it could not
-    /// within `patience`. An attempt with the flag 0 sleeps until the time that `timeout_option` was set to is over.
+    /// Repeats the attempt until it succeeds or fails, or until `enough` says that trying is useless. Returns not_yet
+    /// if it did not succeed within `patience`. An attempt with the flag 0 may block until the timeout that was set
+    /// with `timeout_option`.
     template <typename Attempt, typename Enough>
     Result<Done> wait(const char* timeout_option, Patience patience, Attempt&& attempt, Enough&& enough) {
         auto done = attempt(NNG_FLAG_NONBLOCK);
@@ -86,23 +88,24 @@ private:
         peer_count_ = static_cast<int>(peers_.size());
     }
 
-    /// A connection that was refused, such as that of a stranger with sockets of another kind, goes without having
-    /// come.
+    /// A rejected connection is removed without having been added. One example is a connection from another program
+    /// with another kind of socket.
     void remove(nng_pipe pipe) {
         {
             const std::lock_guard lock{mutex_};
             if (std::erase(peers_, ::nng_pipe_id(pipe)) == 0) return;
             peer_count_ = static_cast<int>(peers_.size());
         }
-        // A publisher whose subscriber has left would dial again, and meet whoever listens there by then.
+        // Without this, a publisher whose subscriber has left would dial again, and might reach another program that
+        // listens there by then.
         if (const nng_dialer dialer = ::nng_pipe_dialer(pipe); ::nng_dialer_id(dialer) > 0) ::nng_dialer_close(dialer);
     }
 
     static constexpr Nanoseconds one_ms = 1'000'000;
     static constexpr int longest_sleep_ms = 50;
 
-    /// The flag for an attempt that sleeps for no longer than this. The library counts in whole milliseconds: what is
-    /// shorter is slept here, a little at a time.
+    /// Returns the flag for an attempt that blocks for at most this time. The library counts in whole milliseconds. For
+    /// shorter times, this function sleeps in short naps itself.
     int sleeps_in_the_call(const char* timeout_option, Nanoseconds left_ns) {
         constexpr Nanoseconds nap_ns = 50'000;
         if (left_ns < one_ms) {
@@ -118,13 +121,13 @@ private:
     nng_socket socket_;
     Waiting waiting_;
     std::mutex mutex_;
-    std::vector<int> peers_;          ///< pipes, by their ids; the library's threads call `add` and `remove`
-    std::atomic<int> peer_count_{0};  ///< asked at each turn of a poll
+    std::vector<int> peers_;          ///< the ids of the pipes; `add` and `remove` are called by the library's threads
+    std::atomic<int> peer_count_{0};  ///< the size of peers_, for reading in a polling loop without a lock
     int timeout_ms_ = -1;
 };
 
-/// Sockets of publishers that have left. Closing a socket throws away what is on its way in the library's threads, so
-/// each stays open until its subscriber has closed the other end, or is closed after a while.
+/// The sockets of publishers that have left. Closing a socket discards messages that are still in the library's
+/// threads. Therefore each socket stays open until its subscriber has closed the other end, or until a timeout.
 class Leaving {
 public:
     static Leaving& instance() {
@@ -137,7 +140,7 @@ public:
         sockets_.push_back({std::move(socket), now_ns()});
     }
 
-    /// Closes those that nobody needs any more.
+    /// Closes the sockets that are no longer needed.
     void clear() {
         constexpr Nanoseconds longest_ns = nanoseconds_per_second;
         const std::lock_guard lock{mutex_};

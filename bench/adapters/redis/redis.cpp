@@ -1,13 +1,13 @@
 // Redis PUBLISH and SUBSCRIBE: the library hiredis on both sides, and the broker redis-server, which the run starts and
-// ends. Nothing is stored. Each message goes over TCP twice: to the broker, and from there to the subscribers.
+// ends. Nothing is stored. Each message is sent over TCP twice: to the broker, and from there to the subscribers.
 //
-// What it guarantees: best effort, in order and whole. If too much waits for a subscriber (32 MiB, or 8 MiB for a
-// minute, by default), the broker closes its connection. The subscriber connects again at once. Lost is what waited,
-// and what was published meanwhile; it is counted. The broker answers each PUBLISH with the number of subscribers that
-// it reached; the setting `pipeline` says how many answers may be outstanding.
-// A message is written into a buffer of ours and copied into the library's. It goes into the kernel and out of it
-// twice, and is read where the library has put it. No thread of the library runs in either side.
-// Anybody who can reach the port can join: on a host that you share with strangers, use a transport of our own.
+// It is best effort, in order and whole. If too much data waits for a subscriber (by default 32 MiB, or 8 MiB for a
+// minute), the broker closes its connection. The subscriber reconnects immediately. The waiting messages are lost, and
+// so are those published before it has reconnected; they are counted. The broker answers each PUBLISH with the number
+// of subscribers that it reached. The setting `pipeline` limits the number of outstanding answers.
+// A message is written into our buffer and copied into the library's buffer. It is copied into the kernel and out of it
+// twice, and is read in the library's buffer. The library has no threads on either side.
+// Anybody who can reach the port can connect. On a host that is shared with other people, use a transport of our own.
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <netinet/in.h>
@@ -28,8 +28,8 @@ Result<void> check_limit(std::string_view value) {
 }
 
 constexpr std::array settings{
-    // "Redis pipelining is a technique for improving performance by issuing multiple commands at once without waiting
-    // for the response to each individual command": https://redis.io/topics/pipelining/
+    // Quoted from https://redis.io/topics/pipelining/: "Redis pipelining is a technique for improving performance by
+    // issuing multiple commands at once without waiting for the response to each individual command".
     Setting{.name = "pipeline",
             .values = "N",
             .default_value = "1",
@@ -51,7 +51,7 @@ struct FreeReply {
 };
 using Reply = std::unique_ptr<redisReply, FreeReply>;
 
-/// A connection to the broker, whose calls never block once it is connected.
+/// A connection to the broker. Its calls never block after it has been connected.
 class Connection {
 public:
     explicit Connection(const Topic& topic) : waiting_(topic.waiting) {}
@@ -62,7 +62,7 @@ public:
         operation_ = "connect to the broker at " + topic.companion;
         context_.reset(::redisConnect(broker->host.c_str(), broker->port));
         if (context_ == nullptr || context_->err != 0) return trouble();
-        const int yes = 1;  // as the library does when it connects without blocking
+        const int yes = 1;  // the library sets it too when it connects without blocking
         ::setsockopt(context_->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
         context_->flags &= ~REDIS_BLOCK;
         ::fcntl(context_->fd, F_SETFL, ::fcntl(context_->fd, F_GETFL) | O_NONBLOCK);
@@ -70,7 +70,7 @@ public:
         return {};
     }
 
-    /// Adds a command of three words to those that are to be sent.
+    /// Adds a command to the output buffer: the command's name, the channel, and the bytes if they have data.
     void append(std::string_view command, const std::string& channel, std::span<const std::byte> bytes) {
         const std::array<const char*, 3> words{command.data(), channel.c_str(),
                                                reinterpret_cast<const char*>(bytes.data())};
@@ -80,10 +80,10 @@ public:
         writing_ = true;
     }
 
-    /// Whether the kernel has not taken all of it yet.
+    /// Whether the kernel has not accepted all bytes of the output buffer yet.
     bool writing() const { return writing_; }
 
-    /// Writes what the kernel has room for.
+    /// Writes as much as the kernel accepts.
     Result<void> write() {
         int done = 0;
         if (writing_ && ::redisBufferWrite(context_.get(), &done) != REDIS_OK) return trouble();
@@ -91,7 +91,7 @@ public:
         return {};
     }
 
-    /// The next reply that has come, or nothing. It reads once if none is there whole.
+    /// The next complete reply, or nothing. If there is none, it reads once from the socket.
     Result<Reply> read() {
         void* reply = nullptr;
         if (::redisGetReplyFromReader(context_.get(), &reply) != REDIS_OK) return trouble();
@@ -102,7 +102,7 @@ public:
         return Reply{static_cast<redisReply*>(reply)};
     }
 
-    /// Tries until it succeeds or fails for good. Not yet done if it could not within `patience`.
+    /// Repeats the attempt until it succeeds or fails. Returns not_yet if it did not succeed within `patience`.
     template <typename Attempt>
     Result<Done> wait(Patience patience, Attempt&& attempt) {
         return try_for(patience, waiting_, attempt, [this](Nanoseconds time_ns) { sleep(time_ns); });
@@ -137,7 +137,7 @@ public:
           connection_(topic) {
         message_.reserve(topic.max_bytes);
     }
-    /// Says that it leaves: an empty message behind the last one.
+    /// Tells the subscribers that it leaves, by an empty message after the last one.
     ~RedisPublisher() override {
         if (!joined_) return;
         constexpr Patience longest{200};
@@ -167,7 +167,8 @@ public:
     Facts facts() const override { return library_facts(); }
 
 private:
-    /// A subscriber that the broker has thrown out comes back at once: one that does not is gone.
+    /// A subscriber that the broker has disconnected reconnects immediately. If it is absent for longer than this, it
+    /// is gone.
     static constexpr Nanoseconds longest_absence_ns = nanoseconds_per_second;
 
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
@@ -176,7 +177,7 @@ private:
         return std::span{message_};
     }
 
-    /// Done once no more answers are outstanding than may be.
+    /// Done when fewer answers are outstanding than the limit.
     Result<Done> commit(Patience patience) override {
         const auto sent = connection_.wait(patience, [this]() -> Result<Done> {
             if (!handed_over_) {
@@ -193,7 +194,8 @@ private:
 
     void abandon() noexcept override {}
 
-    /// Writes and reads what can be now. With a pipeline it reads only once that is full, all answers at once.
+    /// Writes and reads as much as is possible now. With a pipeline, it reads only when the pipeline is full, and then
+    /// all answers together.
     Result<void> take_answers() {
         if (auto done = connection_.write(); !done) return done;
         if (unanswered_ < pipeline_ && handed_over_) return {};
@@ -222,7 +224,7 @@ private:
     Connection connection_;
     std::vector<std::byte> message_;
     bool joined_ = false;
-    bool handed_over_ = false;  ///< this loan's message is on its way
+    bool handed_over_ = false;  ///< whether the loaned message has been added to the output buffer
     int unanswered_ = 0;
     Nanoseconds absent_since_ns_ = 0;
 };
@@ -231,7 +233,7 @@ class RedisSubscriber final : public Subscriber {
 public:
     explicit RedisSubscriber(Topic topic) : topic_(std::move(topic)), connection_(topic_) {}
 
-    /// The broker has confirmed the subscription when this returns.
+    /// Returns after the broker has confirmed the subscription.
     Result<void> join(const Topic& topic) {
         constexpr Patience longest{10'000};
         constexpr Nanoseconds one_ms = 1'000'000;
@@ -249,10 +251,10 @@ public:
         return Error{"subscribe to " + topic.channel + ": no answer"};
     }
 
-    /// The sides meet at the broker, by the name of the channel.
+    /// Both sides use the name of the channel at the broker.
     std::string endpoint() const override { return topic_.channel; }
 
-    /// The broker has confirmed the subscription: whatever is published from now on comes.
+    /// The broker has confirmed the subscription, so every message that is published from now on arrives.
     Result<Done> match(Patience) override { return Done::yes; }
 
     Facts facts() const override { return library_facts(); }
@@ -261,7 +263,7 @@ private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
         const auto came = connection_.wait(patience, [this]() -> Result<Done> {
             auto reply = connection_.read();
-            // It was thrown out, or the broker has ended: then it cannot come back either.
+            // Either the broker has disconnected us, or it has ended. In the second case, reconnecting fails too.
             if (!reply) {
                 if (auto back = join(topic_); !back) return back.error();
                 return Done::not_yet;
@@ -279,15 +281,15 @@ private:
 
     void release() noexcept override { reply_.reset(); }
 
-    static constexpr std::size_t message_elements = 3;  // "message", the channel, the payload
+    static constexpr std::size_t message_elements = 3;  // the word "message", the channel, the payload
 
     Topic topic_;
     Connection connection_;
     Reply reply_;
 };
 
-/// Without anything on disk, as PUBLISH stores nothing: a snapshot at the end of a run would be written into its
-/// folder.
+/// Snapshots are disabled, because PUBLISH stores nothing. Otherwise, a snapshot would be written into the folder of
+/// the run when it ends.
 std::string configure(const RunPlan& plan, const BrokerAddress& broker) {
     std::string text = "bind " + broker.host + "\nport " + std::to_string(broker.port) +
                        "\nprotected-mode no\nsave \"\"\ndaemonize no\n";

@@ -1,4 +1,4 @@
-// The library's objects: the context with its threads, a socket with the rig's ways of waiting, and a message.
+// The library's objects: the context with its threads, a socket that waits as the rig requires, and a message.
 #pragma once
 
 #include <zmq.h>
@@ -36,8 +36,8 @@ private:
     void* context_;
 };
 
-/// One for the whole process, as long as it is used: both ends of inproc must have the same. Made late, so that the
-/// library's threads run on the CPUs that this side is pinned to.
+/// The context of the whole process, which exists while it is used. Both ends of inproc must have the same context. It
+/// is created as late as possible, so that the threads of the library run on the CPUs that this side is pinned to.
 inline std::shared_ptr<Context> context_for(const Topic& topic) {
     static std::mutex mutex;
     static std::weak_ptr<Context> shared;
@@ -55,7 +55,7 @@ class Socket {
 public:
     Socket(const Topic& topic, int type)
         : context_(context_for(topic)), socket_(::zmq_socket(context_->get(), type)), waiting_(topic.waiting) {
-        constexpr int longest_farewell_ms = 200;  // a peer that is gone takes nothing
+        constexpr int longest_farewell_ms = 200;  // a peer that is gone receives nothing
         const int queue = static_cast<int>(number_of(topic.settings, "high-water-mark"));
         set(ZMQ_SNDHWM, queue);
         set(ZMQ_RCVHWM, queue);
@@ -71,14 +71,16 @@ public:
     void* get() const { return socket_; }
     void set(int option, int value) const { ::zmq_setsockopt(socket_, option, &value, sizeof value); }
 
-    /// Tries until it succeeds or fails for good. Not yet done if it could not within `patience`, as nothing was there.
+    /// Repeats the attempt until it succeeds or fails. Returns not_yet if it did not succeed within `patience`, because
+    /// nothing was available.
     template <typename Attempt>
     Result<Done> wait(short event, Patience patience, Attempt&& attempt) const {
         return try_for(patience, waiting_, attempt, [this, event](Nanoseconds time_ns) { sleep(event, time_ns); });
     }
 
 private:
-    /// Until something may have changed. The descriptor only tells of changes after the events have been asked for.
+    /// Sleeps until the state of the socket may have changed. The descriptor signals only changes that happen after the
+    /// events were read.
     void sleep(short event, Nanoseconds time_ns) const {
         int events = 0;
         std::size_t size = sizeof events;
@@ -93,7 +95,7 @@ private:
     Waiting waiting_;
 };
 
-/// A message of the library's, and its bytes.
+/// A message of the library, and its bytes.
 class Message {
 public:
     Message() { ::zmq_msg_init(&message_); }

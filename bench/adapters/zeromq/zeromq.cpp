@@ -1,14 +1,15 @@
-// ZeroMQ (libzmq): sockets with queues, served by a thread of the library in each process. The subscriber binds, the
-// publisher connects to every subscriber; they meet by an abstract Unix socket, a TCP port, or within one process.
+// ZeroMQ (libzmq): sockets with queues, which a thread of the library serves in each process. The subscriber binds, and
+// the publisher connects to every subscriber, over an abstract Unix socket, over a TCP port, or within one process.
 //
-// What it guarantees depends on the setting `sockets`; messages stay in order and whole with all of them.
-//   pub-sub         PUB and SUB, the default: best effort. If a subscriber's queue is full, new messages are dropped.
-//   pub-sub-block   the same with ZMQ_XPUB_NODROP: reliable. A full queue blocks the publisher, and with it everybody.
-//   push-pull       PUSH and PULL, which users choose for reliable delivery to one subscriber: a full queue blocks.
-// "Reliable" holds while both sides live: if a side is killed, queued messages are lost. Messages of any size go as
-// one. Over ipc and tcp a message is written into the library's buffer, copied into the kernel and out of it; over
-// inproc its buffer changes hands. The library does not check who connects: on a host that you share with strangers,
-// use a transport of our own.
+// The guarantee depends on the setting `sockets`. Messages are in order and whole in all cases.
+//   pub-sub         PUB and SUB, the default, best effort: if a subscriber's queue is full, new messages are dropped.
+//   pub-sub-block   PUB and SUB with ZMQ_XPUB_NODROP, reliable: a full queue blocks the publisher, so all subscribers
+//                   wait.
+//   push-pull       PUSH and PULL, used for reliable delivery to one subscriber: a full queue blocks the publisher.
+// "Reliable" holds while both sides live: if a side is killed, queued messages are lost. A message of any size is sent
+// as one. Over ipc and tcp, a message is written into the library's buffer, copied into the kernel and out of it. Over
+// inproc, only the ownership of the buffer changes. The library does not check who connects. On a host that is shared
+// with other people, use a transport of our own.
 #include <zmq.h>
 
 #include <array>
@@ -46,7 +47,7 @@ constexpr std::array settings{
             .check = whole_number<1, 16>},
 };
 
-// What travels before and behind messages, all of which are longer than these.
+// The size of the message that tells that the publisher leaves. All other messages are longer.
 constexpr std::size_t farewell_bytes = 0;
 
 Facts library_facts() {
@@ -68,11 +69,12 @@ public:
           channel_(topic.channel),
           subscribes_(!is_push_pull(topic)),
           socket_(topic, subscribes_ ? ZMQ_XPUB : ZMQ_PUSH) {
-        // Else it queues for subscribers that are gone, and never hears that they left.
+        // Otherwise the library would queue messages for subscribers that are gone, and would not report that they
+        // left.
         socket_.set(ZMQ_IMMEDIATE, 1);
-        socket_.set(ZMQ_RECONNECT_IVL, -1);  // never: whoever listens there later is another run's subscriber
+        socket_.set(ZMQ_RECONNECT_IVL, -1);  // never: a later listener at this address belongs to another run
         if (!subscribes_) return;
-        socket_.set(ZMQ_XPUB_VERBOSER, 1);  // each subscriber is heard of, when it comes and when it goes
+        socket_.set(ZMQ_XPUB_VERBOSER, 1);  // each subscriber is reported when it connects and when it leaves
         if (value_of(topic.settings, "sockets") == "pub-sub-block") socket_.set(ZMQ_XPUB_NODROP, 1);
     }
     ~ZeromqPublisher() override {
@@ -85,7 +87,7 @@ public:
         return {};
     }
 
-    /// PUB sends nothing to a subscriber that it has not heard of. Once all are there, they are told.
+    /// PUB sends nothing to a subscriber before it knows about it. When all subscribers are known, they get a greeting.
     Result<Done> match(Patience patience) override {
         if (matched_) return Done::yes;
         if (subscribes_) {
@@ -128,14 +130,14 @@ private:
 
     void abandon() noexcept override { message_.clear(); }
 
-    /// Takes what subscribers say: 1 that they come, 0 that they go.
+    /// Reads the notifications about subscribers: 1 if one has connected, 0 if one has left.
     void hear() {
         char word = 0;
         while (::zmq_recv(socket_.get(), &word, sizeof word, ZMQ_DONTWAIT) >= 0) joined_ += word == 1 ? 1 : -1;
     }
 
     std::string channel_;
-    bool subscribes_;  ///< else it pushes, and hears of nobody
+    bool subscribes_;  ///< false for PUSH, which gets no notifications about subscribers
     Socket socket_;
     Message message_;
     int expected_ = 0;
@@ -156,7 +158,7 @@ public:
         return {};
     }
 
-    /// Where it is, as the library says once it is bound: "tcp://127.0.0.1:40000".
+    /// The address that the library reports after binding: "tcp://127.0.0.1:40000".
     std::string bound_to() const {
         std::array<char, 256> text{};
         std::size_t size = text.size();
@@ -166,14 +168,14 @@ public:
     void set_endpoint(std::string endpoint) { endpoint_ = std::move(endpoint); }
     std::string endpoint() const override { return endpoint_; }
 
-    /// The publisher says the channel's name first.
+    /// The first message of the publisher is the name of the channel.
     Result<Done> match(Patience patience) override {
         if (matched_) return Done::yes;
         const auto came = next(patience);
         if (!is_done(came)) return came;
         const auto bytes = message_.bytes();
         matched_ = bytes.size() == channel_.size() && std::memcmp(bytes.data(), channel_.data(), bytes.size()) == 0;
-        return done_if(matched_);  // what a stranger said is dropped
+        return done_if(matched_);  // messages of other programs are discarded
     }
 
     Facts facts() const override { return library_facts(); }
@@ -214,7 +216,7 @@ Result<std::unique_ptr<Subscriber>> bound(const Topic& topic, const std::string&
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-/// `address_of` makes an address of the library's of an endpoint, if it is one.
+/// `address_of` converts an endpoint into an address of the library, if the endpoint is valid.
 template <Result<std::string> (*address_of)(std::string_view endpoint, const Topic& topic)>
 Result<std::unique_ptr<Publisher>> connected(const Topic& topic, const Endpoints& endpoints) {
     auto publisher = std::make_unique<ZeromqPublisher>(topic);
@@ -226,7 +228,7 @@ Result<std::unique_ptr<Publisher>> connected(const Topic& topic, const Endpoints
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 
-/// An endpoint of this host is the name of a subscriber's end, as perftest makes them.
+/// An endpoint on this host is the name of a subscriber's end, as perftest creates it.
 Result<std::string> address_of_name(std::string_view scheme, std::string_view endpoint) {
     const bool is_name = std::ranges::all_of(endpoint, [](char letter) {
         return letter == '-' || (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z');
@@ -235,7 +237,7 @@ Result<std::string> address_of_name(std::string_view scheme, std::string_view en
     return Error{"advertise to '" + std::string{endpoint} + "': not a ZeroMQ endpoint of this host"};
 }
 
-constexpr std::string_view ipc = "ipc://@";  // abstract: no file is made, none is left behind
+constexpr std::string_view ipc = "ipc://@";  // abstract: no file is created or left behind
 constexpr std::string_view inproc = "inproc://";
 
 Result<std::string> ipc_address(std::string_view endpoint, const Topic&) {
@@ -263,7 +265,7 @@ Result<std::unique_ptr<Subscriber>> subscribe_inproc(const Topic& topic) {
 Result<std::unique_ptr<Subscriber>> subscribe_tcp(const Topic& topic) {
     const auto own = parse_address(topic.local_address, 0);
     if (!own) return Error{"bind ZeroMQ to " + topic.local_address + ": not an IP address"};
-    const std::string host = to_text(*own);  // with port 0, for which the library takes '*'
+    const std::string host = to_text(*own);  // with port 0, which the library writes as '*'
     auto subscriber = std::make_unique<ZeromqSubscriber>(topic);
     if (auto done = subscriber->bind("tcp://" + host.substr(0, host.rfind(':')) + ":*"); !done) return done.error();
     const std::string where = subscriber->bound_to();
@@ -274,7 +276,7 @@ Result<std::unique_ptr<Subscriber>> subscribe_tcp(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-/// What the sockets in use promise.
+/// The guarantees depend on the sockets in use.
 void adjust(Transport& promised, const Settings& given) {
     const std::string sockets = value_of(given, "sockets");
     if (sockets != "pub-sub") promised.reliability = Reliability::reliable;
