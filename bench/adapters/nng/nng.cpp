@@ -197,7 +197,7 @@ Result<std::unique_ptr<NngSubscriber>> new_subscriber(const Topic& topic) {
     auto socket =
         open_socket(topic, pulls ? Open{::nng_pull0_open} : Open{::nng_sub0_open}, "receive-queue", NNG_OPT_RECVBUF);
     if (!socket) return socket.error();
-    if (!pulls) ::nng_socket_set((*socket)->get(), NNG_OPT_SUB_SUBSCRIBE, "", 0);  // every message
+    if (!pulls) ::nng_socket_set((*socket)->get(), NNG_OPT_SUB_SUBSCRIBE, "", 0);  // subscribes to every message
     return std::make_unique<NngSubscriber>(topic, std::move(*socket));
 }
 

@@ -130,7 +130,7 @@ private:
 
     void abandon() noexcept override { message_.clear(); }
 
-    /// Reads the notifications about subscribers: 1 if one has connected, 0 if one has left.
+    /// Reads the notifications about subscribers: 1 means that one has connected, 0 that one has left.
     void hear() {
         char word = 0;
         while (::zmq_recv(socket_.get(), &word, sizeof word, ZMQ_DONTWAIT) >= 0) joined_ += word == 1 ? 1 : -1;
