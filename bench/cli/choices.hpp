@@ -1,4 +1,4 @@
-// The options that take one of a few words, and those words.
+// The options whose value is one of a few words, and these words.
 #pragma once
 
 #include <algorithm>

@@ -16,7 +16,7 @@ constexpr std::size_t largest_message = std::size_t{256} * 1024 * 1024;
 constexpr std::uint32_t longest_recovery_ms = 60'000;
 constexpr Nanoseconds nanoseconds_per_millisecond = 1'000'000;
 
-// Each pair is measured for seconds, and both sides compare their tables before they start.
+// Measuring each pair takes seconds, and both sides compare their tables before they start.
 constexpr std::size_t most_pairs = 1000;
 
 template <typename Value>
@@ -55,7 +55,7 @@ Result<std::uint32_t> parse_demand(std::string_view text) {
     return Error{quoted(text) + " is not a number of messages (1 to 4294967295)"};
 }
 
-/// Adds the item to those before it; none may come twice.
+/// Appends the item to `values`. An item that occurs twice is an error.
 template <typename Value>
 Result<void> add(std::vector<Value>& values, const Result<Value>& value, std::string_view item) {
     if (!value) return value.error();
@@ -66,7 +66,7 @@ Result<void> add(std::vector<Value>& values, const Result<Value>& value, std::st
 
 Result<PayloadDemands> parse_demand_line(std::string_view line) {
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.ends_with(';')) line.remove_suffix(1);  // as the tool's own files have it
+    if (line.ends_with(';')) line.remove_suffix(1);  // the tool's own files end their lines with a semicolon
     if (line.empty()) return Error{"empty: a line is 'payload;demand;demand...'"};
     const auto items = split(line, ';');
     const auto payload = to_number<std::size_t>(items.front());
@@ -142,7 +142,7 @@ Result<DemandTable> parse_demand_table(std::string_view text) {
 }
 
 Result<DemandTable> read_demand_table(const std::string& path) {
-    constexpr std::size_t most_bytes = 65536;  // some other file was named; no table of this many pairs is so large
+    constexpr std::size_t most_bytes = 65536;  // a larger file is not a table of demands: this many pairs are smaller
     std::ifstream file{path};
     if (!file) return os_error("--demands-file " + path);
     std::string text(most_bytes + 1, '\0');

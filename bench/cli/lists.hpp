@@ -1,4 +1,4 @@
-// The lists that options and demand files hold. Each error says what is wrong with which item.
+// Reads the lists in options and in files of demands. Each error names the wrong item and the reason.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace tacholog {
 
-/// "16,64,1KiB,32MiB" -> bytes.
+/// Reads sizes in bytes: "16,64,1KiB,32MiB".
 Result<std::vector<std::size_t>> parse_sizes(std::string_view text);
 
-/// "100,1000" -> messages a burst.
+/// Reads demands in messages per burst: "100,1000".
 Result<std::vector<std::uint32_t>> parse_demands(std::string_view text);
 
-/// "0,5,10" -> milliseconds as nanoseconds.
+/// Reads recovery times in milliseconds ("0,5,10"), and returns them in nanoseconds.
 Result<std::vector<Nanoseconds>> parse_recovery(std::string_view text);
 
-/// A payload, and the bursts it is sent in.
+/// A payload size, and the bursts in which it is sent.
 struct PayloadDemands {
     std::size_t payload_bytes = 0;
     std::vector<std::uint32_t> demands;
@@ -28,13 +28,14 @@ struct PayloadDemands {
 
 using DemandTable = std::vector<PayloadDemands>;
 
-/// "16;100;1000" a line, as Fast-RTPS' payloads_demands.csv: payload in bytes, then messages a burst.
+/// Reads a table with one line per payload size, "16;100;1000", in the format of payloads_demands.csv of Fast-RTPS: the
+/// payload size in bytes, then the messages of each burst.
 Result<DemandTable> parse_demand_table(std::string_view text);
 
-/// The table in this file. The error names file and line.
+/// Reads the table in this file. An error names the file and the line.
 Result<DemandTable> read_demand_table(const std::string& path);
 
-/// 16:100:1000,64:100 - the table in one word, for logs and messages.
+/// The table in one word, for logs and messages: 16:100:1000,64:100.
 std::string to_text(const DemandTable& table);
 
 }  // namespace tacholog

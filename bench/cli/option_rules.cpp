@@ -45,7 +45,7 @@ Result<void> check_pace(const Options& options, const Given& given) {
     return {};
 }
 
-/// A search that cannot begin, or whose trials could not tell whether they keep the goal.
+/// Refuses a search that cannot begin, or whose trials are too short to decide whether they keep the goal.
 Result<void> check_search(const Options& options, const Given& given) {
     if (options.test != Test::sustain) {
         for (const std::string option :
@@ -104,10 +104,10 @@ std::string names_of_settings(const Transport& transport) {
     return names;
 }
 
-/// The settings that were given are of this transport, and it takes their values.
+/// Checks that the transport has the given settings, and that their values are allowed.
 Result<void> check_settings(const Options& options) {
     const Transport* transport = find_transport(options.transport);
-    if (transport == nullptr) return {};  // which is refused for that, see objections.hpp
+    if (transport == nullptr) return {};  // an unknown transport is refused elsewhere, see objections.hpp
     for (const auto& [name, value] : options.settings) {
         const Setting* setting = setting_of(*transport, name);
         if (setting == nullptr) {

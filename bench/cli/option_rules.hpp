@@ -1,4 +1,4 @@
-// Which options go together. objections.hpp has what a transport cannot do.
+// Checks which options can be combined. objections.hpp checks what a transport can do.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace tacholog {
 
-/// The options that were given, for where the values alone do not say.
+/// The names of the options on the command line, because the values alone do not show whether an option was given.
 class Given {
 public:
     void add(std::string_view name) { names_.push_back(name); }

@@ -1,5 +1,5 @@
-// Every option: its name, and what its value changes. A new one is a line in option_table.cpp, and one in help.cpp.
-// What a single transport has is no option but a Setting of that transport, which --set gives.
+// All options: the name of each, and what its value changes. A new option needs a line in option_table.cpp and one in
+// help.cpp. An option of a single transport is not declared here, but as a Setting of that transport, for --set.
 #pragma once
 
 #include <getopt.h>
@@ -16,7 +16,7 @@ struct OptionRow {
     Result<void> (*set)(Options&, std::string_view text);
     int argument = required_argument;
     Request request = Request::run;
-    bool repeats = false;  ///< a further one adds to the first
+    bool repeats = false;  ///< may be given several times; each one adds to the others
 };
 
 std::span<const OptionRow> option_table();

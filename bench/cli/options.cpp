@@ -23,7 +23,7 @@ std::vector<option> getopt_table(std::span<const OptionRow> rows) {
     return table;
 }
 
-/// What was not given but follows from the rest.
+/// Fills in the values that follow from other options.
 void complete(Options& options) {
     if (const Transport* transport = find_transport(options.transport))
         options.settings = in_effect(transport->settings, options.settings);
@@ -46,25 +46,25 @@ std::string joined(int argc, char* argv[]) {
     return command;
 }
 
-/// getopt_long takes `--size` for --sizes as long as nothing else begins so: what that means would change with each new
-/// option.
+/// Refuses abbreviated options. getopt_long accepts `--size` for --sizes if no other option begins with it, so a new
+/// option could change the meaning of an abbreviation.
 Result<void> whole(std::string_view word, std::string_view name) {
     if (word.substr(0, word.find('=')).size() == name.size() + 2) return {};
     return Error{std::string{word.substr(0, word.find('='))} + ": no such option; there is --" + std::string{name}};
 }
 
-/// Whether some transport of this build has a setting of that name.
+/// Whether a transport of this build has a setting with this name.
 bool is_setting(std::string_view name) {
     return std::ranges::any_of(all_transports(),
                                [&](const Transport* transport) { return setting_of(*transport, name) != nullptr; });
 }
 
-/// What getopt_long has just refused, in words.
+/// Explains why getopt_long has refused an option.
 Error refusal(int answer, char* argv[]) {
     const std::string word = argv[optind - 1];
     if (answer == ':') return Error{word + ": its value is missing"};
     const std::string name = word.starts_with("--") ? word.substr(2, word.find('=') - 2) : "";
-    // Up to 0.5, settings were options of their own.
+    // Up to version 0.5, settings were separate options.
     const std::string setting = name == "mock" ? "faults" : name;
     if (is_setting(setting))
         return Error{"--" + name + ": no such option; it is a setting of a transport: --set " + setting + "=VALUE"};
@@ -94,7 +94,7 @@ Result<Options> parse_options(int argc, char* argv[]) {
     options.command = joined(argc, argv);
     const auto rows = option_table();
     const auto table = getopt_table(rows);
-    optind = 0;  // start afresh: tests call this more than once
+    optind = 0;  // start again: tests call this function more than once
     while (true) {
         const int at = std::max(optind, 1);  // of the word that is read now
         const int answer = ::getopt_long(argc, argv, "+:", table.data(), nullptr);
@@ -107,7 +107,7 @@ Result<Options> parse_options(int argc, char* argv[]) {
             options.verbose = std::any_of(argv, argv + argc, [](const char* word) { return word == "--verbose"sv; });
             return options;
         }
-        // The last would win without a word, and what the first asked for would not be measured.
+        // If an option is given twice, the last value would silently be used, and the first would not be measured.
         if (given.has(row.name) && row.argument == required_argument && !row.repeats) {
             return Error{"--" + std::string{row.name} + " is given twice"};
         }

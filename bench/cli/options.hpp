@@ -1,4 +1,4 @@
-// What a user asks of perftest, checked.
+// The checked options of perftest.
 #pragma once
 
 #include <algorithm>
@@ -34,70 +34,70 @@ std::string_view to_text(Basis basis);
 
 struct Options {
     Request request = Request::run;
-    bool verbose = false;  ///< of --list-transports
+    bool verbose = false;  ///< for --list-transports
     Test test = Test::latency;
     std::string transport;
     Role role = Role::both;
     std::vector<std::size_t> sizes = {16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576};
     std::vector<std::uint32_t> demands = {100, 1000, 10000};
     std::vector<Nanoseconds> recovery_ns = {5'000'000};
-    DemandTable demand_table;  ///< of the demand test: as given in a file, or every size with every demand
+    DemandTable demand_table;  ///< only for the demand test: the table of a file, or every size with every demand
     double duration_s = 5;
-    double interval_s = 1;           ///< of interval lines
-    std::optional<double> warmup_s;  ///< nothing: until steady
+    double interval_s = 1;           ///< length of the interval lines
+    std::optional<double> warmup_s;  ///< nothing: until the rate is steady
     std::optional<double> rate_per_s;
     SustainPlan sustain;
     Handling handling;
-    std::size_t publishers = 1;  ///< of one subscriber
+    std::size_t publishers = 1;  ///< number of publishers for one subscriber
     Audience audience;
     std::optional<std::size_t> instances;  ///< of keyed data; nothing: the topic has no key
     Waiting waiting = Waiting::busy_poll;
-    Settings settings;                ///< of the transport's own: each one, given or not, once options are checked
-    std::size_t batch_bytes = 0;      ///< messages that may travel together; 0: each goes at once
-    std::size_t probe_every = 0;      ///< of a throughput test: how many messages to one that is answered; 0: none is
-    Basis basis = Basis::round_trip;  ///< of latency
+    Settings settings;                ///< of the transport: after the check, each setting has its value or its default
+    std::size_t batch_bytes = 0;      ///< largest batch of messages; 0: each message is sent at once
+    std::size_t probe_every = 0;      ///< in a throughput test: one in this many messages is answered; 0: none
+    Basis basis = Basis::round_trip;  ///< how latency is measured
     std::vector<int> cpu_pub;
     std::vector<int> cpu_sub;
     Tuning tuning;
     std::string address = "127.0.0.1";
     int port = -1;              ///< -1: not given
-    bool any_endpoint = false;  ///< the peer may name any address to send to, not only its own
+    bool any_endpoint = false;  ///< whether the peer may name any address to send to, not only its own
     double timeout_s = 10;
-    std::optional<double> answer_limit_s;  ///< of a round trip that may be lost; nothing: by the size
-    std::string output = "-";              ///< where the log is written; "-": standard output
+    std::optional<double> answer_limit_s;  ///< of a round trip that may be lost; nothing: depends on the size
+    std::string output = "-";              ///< the file of the log; "-": standard output
     std::string command;                   ///< the command line as given
 };
 
-/// Reads the command line. The error is one that the user can act on.
+/// Reads the command line. Errors tell the user what to change.
 Result<Options> parse_options(int argc, char* argv[]);
 
-/// --timeout.
+/// The value of --timeout.
 inline Patience limit_of(const Options& options) {
     return Patience{static_cast<Patience::rep>(options.timeout_s * 1000)};
 }
 
-/// Whether messages are answered one by one.
+/// Whether every message is answered.
 inline bool has_round_trips(const Options& options) {
     return options.test == Test::sustain || (options.test == Test::latency && options.basis == Basis::round_trip);
 }
 
-/// Whether messages follow a schedule that nothing holds up.
+/// Whether messages follow a schedule that continues whatever happens.
 inline bool is_open_loop(const Options& options) {
     return options.test == Test::sustain || options.rate_per_s.has_value();
 }
 
-/// More than this no transport holds back.
+/// The largest batch that any transport holds back.
 inline constexpr std::size_t most_batch_bytes = std::size_t{1024} * 1024;
 
-/// How many messages of this size travel together at most; 1: each goes alone, as without batching.
+/// The largest number of messages of this size in one batch; 1: without batching.
 inline std::size_t messages_a_batch(const Options& options, std::size_t payload_bytes) {
     return std::max<std::size_t>(1, options.batch_bytes / payload_bytes);
 }
 
-/// What a run with these options measures, in order.
+/// The cases that a run with these options measures, in order.
 std::vector<Case> cases(const Options& options);
 
-/// What --help prints.
+/// The output of --help.
 std::string help_text();
 
 }  // namespace tacholog

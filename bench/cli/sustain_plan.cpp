@@ -20,7 +20,7 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 8> statistics{{
                                                                                 {"max", 1'000'000}}};
 
 std::optional<Nanoseconds> duration_of(std::string_view text) {
-    constexpr Nanoseconds longest_ns = 60 * nanoseconds_per_second;  // the histogram's top
+    constexpr Nanoseconds longest_ns = 60 * nanoseconds_per_second;  // the upper limit of the histogram
     constexpr std::array<std::pair<std::string_view, Nanoseconds>, 4> units{
         {{"ns", 1}, {"us", 1000}, {"ms", 1'000'000}, {"s", nanoseconds_per_second}}};
     for (const auto& [unit, factor] : units) {
@@ -39,7 +39,7 @@ std::optional<Nanoseconds> duration_of(std::string_view text) {
 
 double rounded_rate(double rate_per_s) {
     const double unit = std::pow(10, std::floor(std::log10(rate_per_s)) - 4);
-    // Divided by a whole number where it can be: 0.1 has no exact value.
+    // If the unit is below 1, the result is divided by a whole number, because 0.1 has no exact value.
     if (unit < 1) return std::round(rate_per_s / unit) / std::round(1 / unit);
     return std::round(rate_per_s / unit) * unit;
 }

@@ -1,4 +1,4 @@
-// What the sustain test is asked for: a goal, the rates to search in, and how to search.
+// The options of the sustain test: the goal, the range of rates, and the parameters of the search.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace tacholog {
 
-/// What has to hold in a trial: "p99=100us".
+/// The latency that a trial must keep: "p99=100us".
 struct LatencyGoal {
-    std::string statistic;         ///< as in the log: p50, p99.9, max
-    std::uint64_t millionths = 0;  ///< of the percentile; 1'000'000: the maximum
+    std::string statistic;         ///< the name as in the log: p50, p99.9, max
+    std::uint64_t millionths = 0;  ///< the percentile; 1'000'000: the maximum
     Nanoseconds limit_ns = 0;
 
     bool operator==(const LatencyGoal&) const = default;
@@ -27,22 +27,22 @@ struct RateRange {
     double most_per_s = 10'000'000;
 };
 
-/// "1000,1000000".
+/// Reads a range of rates: "1000,1000000".
 Result<RateRange> parse_rate_range(std::string_view text);
 
-/// What is searched for, and how.
+/// The goal of the search, and its parameters.
 struct SustainPlan {
-    std::optional<LatencyGoal> latency;  ///< nothing: not given, which the sustain test refuses
+    std::optional<LatencyGoal> latency;  ///< nothing: not given; the sustain test refuses that
     double loss_ratio = 0;
     RateRange rates;
-    double short_s = 1;         ///< length of the trials that narrow the interval down
-    double full_s = 5;          ///< length of those that confirm it
-    double width_ratio = 0.01;  ///< upper bound less lower bound, divided by the upper bound
-    int trials = 3;             ///< so many full-length trials decide on a rate
-    double exceed_ratio = 0.5;  ///< of the time of a rate's trials: what may miss the goal
+    double short_s = 1;         ///< length of the trials that narrow the interval
+    double full_s = 5;          ///< length of the trials that confirm the interval
+    double width_ratio = 0.01;  ///< (upper bound - lower bound) / upper bound
+    int trials = 3;             ///< number of full-length trials that decide on a rate
+    double exceed_ratio = 0.5;  ///< the share of the trials' time at one rate that may miss the goal
 };
 
-/// A rate with five digits: the rate that is tried is the one that is printed.
+/// A rate rounded to five digits, so that the rate of a trial is exactly the one that is printed.
 double rounded_rate(double rate_per_s);
 
 }  // namespace tacholog

@@ -1,4 +1,4 @@
-// What a run reports, as plain values: one struct for each kind of line in a log.
+// The events that a run reports, as plain values: one struct for each kind of line in the log.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace tacholog {
 
-/// This program, as it was built.
+/// How this program was built.
 struct Build {
     std::string version;
     std::string git;  ///< empty outside a git checkout
@@ -31,11 +31,11 @@ struct Config {
     Options options;
     std::string data_path;
     std::string reliability;
-    std::string slow_subscriber = {};  ///< block or drop; empty where that is no question
-    std::string reach = {};            ///< of the transport
+    std::string slow_subscriber = {};  ///< block or drop; empty if the transport has no such policy
+    std::string reach = {};            ///< how far the transport reaches: network, host or process
 };
 
-/// The transport's own settings that are in effect, defaults too.
+/// The settings of the transport that are in effect, including defaults.
 struct SettingsInEffect {
     Settings settings;
 };
@@ -44,24 +44,24 @@ struct Start {
     std::string time;
 };
 
-/// What a transport states about itself at one side.
+/// The facts that a transport reports about itself on one side.
 struct TransportFacts {
     std::string role;
     std::string participant = {};
     Facts facts;
 };
 
-/// What a program that the run has started says of itself.
+/// The facts that a companion program reports about itself.
 struct CompanionFacts {
     Facts facts;
 };
 
-/// Which way the data was meant to take, and whether the kernel's counters agree.
+/// The network path that the data should take, and whether the kernel's counters agree.
 struct WayTaken {
     std::string expected;
-    std::uint64_t carried_bytes = 0;  ///< payloads that this log has results of, each counted once
+    std::uint64_t carried_bytes = 0;  ///< payload bytes of the results in this log, each message counted once
     std::optional<std::uint64_t> ip_bytes;
-    std::optional<bool> agrees;  ///< nothing: too little was carried to tell
+    std::optional<bool> agrees;  ///< nothing: too few bytes were carried to decide
 };
 
 enum class Outcome { steady, not_steady, fixed };
@@ -91,42 +91,42 @@ struct ThroughputInterval {
     std::string participant = {};
 };
 
-/// How messages travelled together.
+/// How messages were sent in batches.
 struct Batches {
-    std::size_t messages = 0;  ///< in one, at most; 1: each went alone; 0: no batches were asked for
-    std::string by = {};       ///< the system call that took them, which the publisher alone knows
+    std::size_t messages = 0;  ///< largest number in a batch; 1: each was sent alone; 0: batches were not requested
+    std::string by = {};       ///< the system call that sent them; only the publisher knows it
 };
 
 inline Batches batches_of(const Options& options, std::size_t payload_bytes) {
     return {options.batch_bytes > 0 ? messages_a_batch(options, payload_bytes) : 0};
 }
 
-/// Of keyed data: the instances that the publisher writes, and those of which something came.
+/// For keyed data: how many instances the publisher writes, and from how many messages arrived.
 struct Instances {
     std::uint64_t written = 0;
     std::uint64_t heard = 0;
 };
 
-/// What went wrong with messages.
+/// Counts of messages that did not arrive exactly once, in order and intact.
 struct Faults {
     std::uint64_t lost = 0;
     std::uint64_t duplicated = 0;
     std::uint64_t reordered = 0;
     std::optional<std::uint64_t> corrupted;  ///< see known_corrupted
     std::optional<std::uint64_t> dropped =
-        {};  ///< of those lost: dropped for a slow subscriber; nothing if none is left behind
+        {};  ///< lost messages that were dropped for a slow subscriber; nothing if none are dropped
 };
 
-/// The number of corrupted messages, as far as it is known: all of them, if payloads were verified; else those with a
-/// corrupted header, and nothing if there were none.
+/// The number of corrupted messages. If payloads were verified, it counts all of them; otherwise only those with a
+/// corrupted header, and nothing if there are none.
 inline std::optional<std::uint64_t> known_corrupted(Handling handling, std::uint64_t count) {
     return handling.verify || count > 0 ? std::optional{count} : std::nullopt;
 }
 
-/// How a closed loop over a transport that may lose messages waits for its answers.
+/// How a closed loop waits for answers if the transport may lose messages.
 struct AnswerLimit {
-    Nanoseconds limit_ns = 0;  ///< so long, then the next message is sent
-    std::uint64_t late = 0;    ///< answers that came after that, and are samples all the same
+    Nanoseconds limit_ns = 0;  ///< after this time, the next message is sent
+    std::uint64_t late = 0;    ///< answers after the limit; they are samples nevertheless
 };
 
 struct LatencyResult {
@@ -134,8 +134,8 @@ struct LatencyResult {
     Faults faults;
     Nanoseconds duration_ns = 0;
     const Histogram* histogram = nullptr;          ///< round trips
-    std::optional<Instances> instances = {};       ///< of keyed data only
-    std::optional<AnswerLimit> answer_limit = {};  ///< nothing if the transport loses nothing
+    std::optional<Instances> instances = {};       ///< only for keyed data
+    std::optional<AnswerLimit> answer_limit = {};  ///< nothing if the transport is reliable
 };
 
 /// How an open loop kept its schedule.
@@ -146,10 +146,10 @@ struct Sending {
     double target_rate_per_s = 0;
     std::optional<double> offered_rate_per_s;
     const Histogram* lateness = nullptr;   ///< from the intended to the actual send time
-    const Histogram* from_send = nullptr;  ///< round trips from the actual send time
+    const Histogram* from_send = nullptr;  ///< round trips, measured from the actual send time
 };
 
-/// Which trial comes next.
+/// The parameters of the next trial.
 struct TrialOrder {
     double rate_per_s = 0;
     double duration_s = 0;
@@ -163,20 +163,20 @@ struct Trial {
     TrialOrder order;
     std::uint64_t planned = 0;
     std::uint64_t sent = 0;
-    std::uint64_t held_back = 0;  ///< of those sent: the transport did not take them at once
+    std::uint64_t held_back = 0;  ///< sent messages that the transport did not accept at once
     Faults faults;
     Nanoseconds duration_ns = 0;
     std::optional<double> offered_rate_per_s;
     const Histogram* latency = nullptr;  ///< round trips from the intended send time
     const Histogram* lateness = nullptr;
-    double loss_ratio = 0;  ///< of those planned: not answered
+    double loss_ratio = 0;  ///< planned messages without an answer / planned messages
     bool keeps_latency = false;
     bool keeps_loss = false;
 
     bool passed() const { return keeps_latency && keeps_loss; }
 };
 
-/// How often, and how long, a rate was tried. In seconds, as RFC 9971 adds up durations.
+/// How long a rate was tried, in seconds, because RFC 9971 adds up durations.
 struct Tried {
     double full_passed_s = 0;
     double full_missed_s = 0;
@@ -190,13 +190,13 @@ struct Sustained {
     SustainOutcome outcome = SustainOutcome::found;
     std::optional<double> rate_per_s;   ///< the relevant lower bound; nothing if the lowest rate misses the goal
     std::optional<double> upper_per_s;  ///< the relevant upper bound; nothing if the highest rate keeps the goal
-    std::uint64_t trials = 0;           ///< in all
-    Tried at_rate;                      ///< the trials of the result's rate
+    std::uint64_t trials = 0;           ///< number of all trials
+    Tried at_rate;                      ///< the trials at the rate of the result
     std::uint64_t passed_above =
-        0;  ///< rates at which trials passed, further above the upper bound than a queue explains
+        0;  ///< number of higher rates at which trials passed, although a queue does not explain it
 };
 
-/// What the trials of a size have found.
+/// The result of all trials of a payload size.
 struct SustainResult {
     std::size_t payload_bytes = 0;
     SustainPlan plan;
@@ -204,14 +204,14 @@ struct SustainResult {
     Nanoseconds duration_ns = 0;  ///< of all trials
 };
 
-/// The one rate of the rig: messages a second, of so many of which the first and the last lie this far apart. `n`
-/// messages lie `n - 1` periods apart, so that fewer than two have no rate.
+/// The definition of a rate, used everywhere: messages per second between the first and the last message. `n` messages
+/// span `n - 1` periods, so fewer than two messages have no rate.
 inline std::optional<double> rate_of(std::uint64_t messages, Nanoseconds first_to_last_ns) {
     if (messages < 2 || first_to_last_ns <= 0) return std::nullopt;
     return static_cast<double>(messages - 1) * 1e9 / static_cast<double>(first_to_last_ns);
 }
 
-/// The same within a time that begins with a message which is not counted: the last one before it.
+/// The rate in a time that begins with a message that is not counted in `messages`: the last one before this time.
 inline std::optional<double> rate_within(std::uint64_t messages, Nanoseconds duration_ns) {
     return messages > 0 ? rate_of(messages + 1, duration_ns) : std::nullopt;
 }
@@ -221,10 +221,10 @@ struct ThroughputResult {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
     Faults faults;
-    Nanoseconds duration_ns = 0;  ///< first to last message at the subscriber
+    Nanoseconds duration_ns = 0;  ///< from the first to the last message at the subscriber
     std::optional<double> offered_rate_per_s;
     std::string participant = {};
-    std::optional<Instances> instances = {};  ///< of keyed data only
+    std::optional<Instances> instances = {};  ///< only for keyed data
     Batches batches = {};
 
     std::optional<double> rate_per_s() const { return rate_of(received, duration_ns); }
@@ -237,7 +237,7 @@ struct DemandResult {
     std::uint64_t received = 0;
     Faults faults;
     std::optional<Nanoseconds> send_duration_ns;  ///< first to last message at the publisher, which alone knows it
-    Nanoseconds receive_duration_ns = 0;          ///< first to last message at the subscriber
+    Nanoseconds receive_duration_ns = 0;          ///< from the first to the last message at the subscriber
     std::string participant = {};
     std::optional<Instances> instances = {};
     Batches batches = {};
@@ -246,25 +246,26 @@ struct DemandResult {
     std::optional<double> offered_rate_per_s() const { return rate_of(sent, send_duration_ns.value_or(0)); }
 };
 
-/// What several subscribers of one publisher received, or one subscriber of several publishers, taken together.
+/// The combined result of several subscribers of one publisher, or of one subscriber of several publishers.
 struct Aggregate {
     Case measured;
     std::size_t publishers = 1;
     std::size_t subscribers = 1;
-    std::uint64_t sent = 0;      ///< each message once, however many it was for
-    std::uint64_t received = 0;  ///< summed over the subscribers or publishers, as the faults
+    std::uint64_t sent = 0;      ///< each message counts once, even if it was sent to several subscribers
+    std::uint64_t received = 0;  ///< sum over all subscribers or publishers, like the faults
     Faults faults;
-    std::optional<double> slowest_rate_per_s;  ///< of their rates; nothing if one of them has none
-    std::optional<double> total_rate_per_s;    ///< their sum
+    std::optional<double> slowest_rate_per_s;  ///< the lowest of their rates; nothing if one of them has no rate
+    std::optional<double> total_rate_per_s;    ///< the sum of their rates
     std::optional<double> offered_rate_per_s;
-    std::optional<Instances> instances = {};  ///< written by each publisher, heard at each of those taken together
+    std::optional<Instances> instances = {};  ///< `heard` is the lowest count of any of them
     Batches batches = {};
 };
 
-/// The processor time that all sides, and the companion program, needed for the messages of one case, warm-up included.
+/// The processor time that all sides and the companion program used for the messages of one case, including the
+/// warm-up.
 struct Cost {
     Case measured;
-    std::uint64_t messages = 0;  ///< those that arrived, at all subscribers
+    std::uint64_t messages = 0;  ///< messages that arrived, at all subscribers together
     Nanoseconds sides_ns = 0;
     std::optional<Nanoseconds> companion_ns = {};  ///< nothing: there is no companion program
 };

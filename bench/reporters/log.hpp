@@ -1,4 +1,4 @@
-// Where a run writes: the native log and its stream, with the counts for the end line.
+// The output of a run: the native log and its stream, and the counts for the end line.
 #pragma once
 
 #include <ostream>
@@ -12,7 +12,7 @@ namespace tacholog {
 
 class Log {
 public:
-    /// The name is for messages.
+    /// `name` is used in error messages.
     Log(std::string name, std::ostream& stream) : name_(std::move(name)), stream_(stream), native_(stream) {}
 
     template <typename Event>
@@ -46,14 +46,14 @@ public:
 
     bool failed() const { return counts_.errors > 0; }
 
-    /// What has been written so far, in figures: what a process that writes into the same files has to tell its parent.
+    /// The counts of the lines written so far. A process that writes to the same files sends them to its parent.
     struct Counts {
         std::uint64_t latency = 0;
         std::uint64_t throughput = 0;
         std::uint64_t demand = 0;
         std::uint64_t sustain = 0;
         std::uint64_t errors = 0;
-        std::uint64_t carried_bytes = 0;  ///< payloads of results
+        std::uint64_t carried_bytes = 0;  ///< payload bytes of the results
     };
     Counts counts() const {
         return {counts_.latency, counts_.throughput, counts_.demand, counts_.sustain, counts_.errors, carried_bytes_};
@@ -67,10 +67,10 @@ public:
         carried_bytes_ = counts.carried_bytes;
     }
 
-    /// Nothing is left in a buffer, where a forked process would write it again.
+    /// Empties the buffer, because a forked process would otherwise write its content again.
     void flush() { stream_.flush(); }
 
-    /// An error if the log could not be written: a disk may fill up during a run.
+    /// An error if the log could not be written, for example because the disk is full.
     Result<void> written() const {
         if (!stream_.good()) return Error{"write the log: " + name_ + " takes no more"};
         return {};

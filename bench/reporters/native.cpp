@@ -1,4 +1,5 @@
-// The native log: one fact a line, `kind key=value ...`, flushed as it is known. The format is docs/native-log.md.
+// The native log: one fact per line, `kind key=value ...`, flushed as soon as it is known. The format is described in
+// docs/native-log.md.
 #include "reporters/native.hpp"
 
 #include <algorithm>
@@ -302,7 +303,7 @@ void NativeLog::write(const Cost& cost) {
                     .add("test", test_)
                     .add("messages", cost.messages);
     if (cost.companion_ns) line.add("companion_ns", *cost.companion_ns);
-    put(line.add("sides_ns", cost.sides_ns));  // Last, because it is always there: a line that was cut lacks it.
+    put(line.add("sides_ns", cost.sides_ns));  // Always there, so it is last: a line without it was truncated.
 }
 
 void NativeLog::write(const Path& path) {

@@ -1,4 +1,5 @@
-// The native log: one fact a line, `kind key=value ...`, flushed as it is known. The format is docs/native-log.md.
+// The native log: one fact per line, `kind key=value ...`, flushed as soon as it is known. The format is described in
+// docs/native-log.md.
 #pragma once
 
 #include <cstddef>
@@ -46,17 +47,17 @@ public:
 
 private:
     void put(const Line& line);
-    /// A line of those facts that are of sockets, or of all others; none without facts.
+    /// Writes a line of the facts about sockets, or of all other facts; no line if there are none.
     void write_facts(std::string_view kind, const TransportFacts& transport, bool of_sockets);
-    /// In parts, so that no line grows beyond what an editor, a diff or a reader's buffer takes gladly.
+    /// Writes several lines, so that no line is too long for an editor, a diff or the buffer of a reader.
     void write_bins(const LatencyResult& result);
-    /// Where the clock of a latency starts, if not where the message is handed over.
+    /// The starting point of latencies, if they do not start when the message is sent.
     std::string_view from() const;
 
     std::ostream& stream_;
     std::string_view test_;
     bool open_ = false;
-    std::optional<std::size_t> probe_every_;  ///< where latency is that of probes in a stream
+    std::optional<std::size_t> probe_every_;  ///< set if latency is that of probes in a stream
     Basis basis_ = Basis::round_trip;
 };
 

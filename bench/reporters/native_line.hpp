@@ -1,4 +1,4 @@
-// A line of the native log in the making: `kind key=value ...`, as docs/native-log.md has it.
+// Builds a line of the native log: `kind key=value ...`, see docs/native-log.md.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ inline bool is_bare(char letter) {
            std::string_view{"_.:/+,%@-"}.find(letter) != std::string_view::npos;
 }
 
-/// A text between quote marks.
+/// Appends a text between quotation marks.
 inline void append_quoted(std::string& line, std::string_view text) {
     line += '"';
     while (!text.empty()) {
@@ -33,7 +33,7 @@ inline void append_quoted(std::string& line, std::string_view text) {
     line += '"';
 }
 
-/// One line in the making. What is unknown (an empty text, an empty optional) is left out.
+/// A line that is being built. Unknown values (an empty text, an empty optional) are left out.
 class Line {
 public:
     explicit Line(std::string_view kind) : text_(kind) {}
@@ -59,7 +59,7 @@ public:
         return *this;
     }
 
-    /// to_chars knows no locale: the point stays a point.
+    /// to_chars does not depend on the locale, so the decimal point is always a point.
     Line& add(std::string_view key, double value, int decimals) {
         std::array<char, 400> digits{};
         const auto [end, problem] =
@@ -69,7 +69,7 @@ public:
         return *this;
     }
 
-    /// As short as it can be written, for numbers that a user gave.
+    /// Adds the shortest exact form of a number that the user gave.
     Line& add_given(std::string_view key, std::optional<double> value) {
         if (!value) return *this;
         begin(key);

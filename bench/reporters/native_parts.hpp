@@ -1,4 +1,4 @@
-// What lines of several kinds have in common in the native log.
+// Code shared by several kinds of lines in the native log.
 #pragma once
 
 #include <array>

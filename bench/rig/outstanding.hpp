@@ -22,8 +22,7 @@ public:
         Nanoseconds sent_ns = 0;  ///< set if the answer is the first one
     };
 
-    static constexpr std::uint64_t most_remembered = std::uint64_t{1} << 20;  // 8 MiB: ten seconds at 100,000 per
-                                                                              // second
+    static constexpr std::uint64_t most_remembered = std::uint64_t{1} << 20;  // 8 MiB: ten seconds at 100,000/s
 
     /// Remembers at least this many messages, up to the limit.
     explicit Outstanding(double remembered = most_remembered)

@@ -359,8 +359,7 @@ int run(const Options& options, const Build& build) {
         complain(fine.error().text);
         return 2;
     }
-    ::signal(SIGPIPE, SIG_IGN);  // a write to a reader that has disconnected then fails with an error, which is
-                                 // reported
+    ::signal(SIGPIPE, SIG_IGN);  // a write to a closed pipe then fails, which is reported
     // Before anything is started, so that a signal always ends it cleanly.
     const auto stop = Stop::watch();
     if (!stop) {

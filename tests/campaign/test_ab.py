@@ -436,3 +436,43 @@ def test_a_program_given_by_its_path_replaces_that_of_its_name_in_all_processes(
     build = find_build(str(other), read_campaign(tmp_path / "served.toml"), {}, None, tmp_path)
 
     assert build.tools == {"sockperf": other}
+
+
+SEQ = 'system = "coreutils"\ntool = "seq"\nrepetitions = 1\n[[runs]]\nname = "{name}"\ncommand = ["seq", "{last}"]\n'
+
+
+def test_two_campaigns_run_in_turns_each_with_commands_of_its_own(tmp_path: Path) -> None:
+    files = [tmp_path / "mine.toml", tmp_path / "mine-more.toml"]
+    for file, last in zip(files, "12", strict=True):
+        file.write_text(SEQ.format(name="s", last=last))
+
+    ab(*files, "--pairs", "2", cwd=tmp_path)
+
+    [folder] = (tmp_path / "build/runs").glob("ab-mine-to-mine-more-*")
+    logs = {path.relative_to(folder).parts[0]: path.read_text() for path in folder.rglob("perftest.log")}
+    assert logs == {"old": "1\n", "new": "1\n2\n"}
+    assert [{side for side, _ in runs_in_order(folder)[start : start + 2]} for start in (0, 2)] == [{"old", "new"}] * 2
+    assert (read_record(folder).old.name, read_record(folder).new.name) == ("mine", "mine-more")
+    more = ab(*files, "--pairs", "3", "--resume", cwd=tmp_path)
+    assert len(runs_in_order(folder)) == 6, more.stderr
+    files[1].write_text(SEQ.format(name="s", last=3))
+    assert "was started with different content" in ab(*files, "--pairs", "4", "--resume", cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["a.toml", "b.toml"], "the variants of both sides need the same names to make pairs; only the old side has s"),
+        (["a.toml", "b.toml", "a.toml"], "a.toml and b.toml are campaigns, so a.toml cannot be one too: leave it out"),
+        (["a.toml", "seq"], "a.toml is a campaign: compare two campaigns, or two programs with the campaign behind them"),
+    ],
+)
+def test_campaigns_that_cannot_be_compared_are_refused_before_anything_runs(tmp_path: Path, words: list[str], message: str) -> None:
+    for file, name in (("a.toml", "s"), ("b.toml", "t")):
+        (tmp_path / file).write_text(SEQ.format(name=name, last=1))
+
+    done = ab(*words, cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not list(tmp_path.rglob("run.toml"))

@@ -214,3 +214,26 @@ def test_the_time_left_is_corrected_by_the_runs_of_the_same_kind_or_else_by_all(
     assert pace.seconds([("a", 10.0), ("b", 1.0)]) == 33.0
     pace.add("b", 10.0, 10.0)
     assert pace.seconds([("a", 10.0), ("b", 1.0), ("c", 1.0)]) == 33.0  # c: 40 s for 20 expected ones
+
+
+def test_the_plan_names_the_percentiles_that_will_get_no_verdict(tmp_path: Path) -> None:
+    conditions = 'load_mode = "open", reliability = "reliable", offered_rate_per_s = 5000, planned_duration_s = 4'
+
+    done = bench("--plan", campaign(tmp_path, conditions), cwd=tmp_path)
+
+    assert (
+        "Comparisons will give p99.9 no verdict: that needs 100,000 samples in each run, and at the planned rate and duration there are 20,000 "
+        "(throughput).\n"
+    ) in done.stdout
+    assert "p99 no verdict" not in done.stdout
+
+
+def test_after_the_first_run_of_a_variant_its_percentiles_with_too_few_samples_are_named_once(tmp_path: Path) -> None:
+    done = bench(campaign(tmp_path, 'load_mode = "open", reliability = "reliable"', "sockperf/under-load.log"), cwd=tmp_path)
+
+    lines = [line for line in done.stderr.splitlines() if "no verdict" in line]
+    assert lines == [
+        f"throughput/01: comparisons will give {statistic} no verdict: that needs {needed} samples in each run, and this one has 273; "
+        "longer runs have more"
+        for statistic, needed in (("p99", "10,000"), ("p99.9", "100,000"))
+    ]

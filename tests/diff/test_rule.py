@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from tests.diff.conftest import make_pairs
 
 from tacholog.compare.diff.compare import compare, exit_code
 from tacholog.compare.policy import Bands, Override, Policy, RowFilter
-from tacholog.compare.result import Comparison, ComparisonRow, ComparisonWarning, Verdict, json_schema, to_json
+from tacholog.compare.result import Comparison, ComparisonRow, ComparisonWarning, ShortRun, Verdict, json_schema, to_json
 from tacholog.errors import TachologError
 from tacholog.render.diff import words as diff_words
 from tacholog.render.diff.words import remark
@@ -395,3 +396,43 @@ def test_a_gate_of_which_no_row_could_be_tested_is_never_green(compared: Compare
     assert report.warnings == (ComparisonWarning("gate_empty"),)
     assert report.counts["no_change"] + report.counts["inconclusive"] == 4
     assert exit_code(report, ()) == 4
+
+
+def in_short_runs(pairs: int, short: dict[int, int], statistic: str = "p99") -> Comparison:
+    """Pairs of runs; of the new side, the runs of these numbers have so few samples."""
+    values = 10_000 * np.exp(0.01 * np.random.default_rng(3).standard_normal((2, 1, pairs)))
+    old, new = make_pairs(values[0], values[1] * 1.2, statistic=statistic, samples=20_000)
+    samples = [short.get(run, 20_000) for run in range(pairs)]
+    return compare(old, msgspec.structs.replace(new, results=new.results.assign(samples=pd.array(samples, "Int64"))), Policy())
+
+
+@pytest.mark.parametrize("pairs", [7, 9, 12])
+def test_a_run_with_too_few_samples_leaves_the_row_and_is_named_and_the_rest_is_judged(pairs: int) -> None:
+    report = in_short_runs(pairs, {3: 9_070})
+
+    row = only(report)
+    assert row.verdict == "worse"
+    assert row.short_runs == (ShortRun("new", "run-3", 9_070, 10_000),)
+    assert row.new is not None
+    assert (row.new.runs, len(row.new.values), row.new.samples) == (pairs - 1, pairs - 1, 20_000)
+    assert "left out, because p99 needs 10,000 samples in a run: new run-3 (9,070)" in remark(row)
+
+
+def test_more_runs_with_too_few_samples_never_take_a_verdict_away() -> None:
+    verdicts = {count: only(in_short_runs(6 + count, {6 + run: 500 for run in range(count)})).verdict for count in range(5)}
+
+    assert set(verdicts.values()) == {"worse"}
+
+
+def test_a_row_that_keeps_too_few_runs_says_how_many_samples_each_of_them_needs() -> None:
+    row = only(in_short_runs(6, {3: 9_070}))
+
+    assert (row.verdict, row.reasons, row.short_runs) == ("insufficient", ("undersampled",), ())
+    words = "too few samples for a verdict: p99 needs 10,000 in each of 6 runs a side; the run with the fewest has 9,070"
+    assert words in remark(row)
+
+
+def test_a_run_with_few_samples_counts_for_a_median() -> None:
+    row = only(in_short_runs(7, {3: 100}, "p50"))
+
+    assert (row.verdict, row.short_runs, row.old.runs if row.old else 0) == ("worse", (), 7)

@@ -43,7 +43,7 @@ def test_rows_that_differ_without_proof_say_which_way_and_those_toward_worse_com
         ("latency p99.9, shm-zero-copy, zero-copy, 16 B", "94 % lower, toward better"),
     ]
     assert "for 208 the runs cannot prove a change (64 of them differ: 4 toward worse, 60 toward better)." in conclusion(report)
-    assert headline(report).startswith("0 worse, 7 better, 64 differ, not proven (4 toward worse, 60 toward better), 13 too noisy to tell")
+    assert headline(report).startswith("0 worse, 7 better, 64 differ, not proven (4 toward worse, 60 toward better), 15 too noisy to tell")
     page = html(report)
     assert re.search(r'<li class="worse none"><span><svg.*?</svg><b>0</b> Worse</span></li>', page)
     assert "<b>64</b> Differ, not proven: 4 toward worse, 60 toward better</a>" in page

@@ -32,12 +32,16 @@ _SUBFOLDERS = ("bin", "", "build/bench/release")  # in which a program is search
 
 
 class Build(NamedTuple):
-    """One side of a comparison. ``tools`` maps the program names in commands to files; ``revision`` is the commit that was built."""
+    """One side of a comparison. ``tools`` maps the program names in commands to files; ``revision`` is the commit that was built.
+
+    ``campaign`` is the campaign file of this side, if each side has one of its own.
+    """
 
     name: str
     tools: Mapping[str, Path]
     revision: str | None = None
     template: tuple[str, ...] = ()
+    campaign: Path | None = None
 
 
 def find_build(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from msgspec.structs import asdict
@@ -18,11 +19,13 @@ from msgspec.structs import asdict
 from tacholog.campaign.campaign_file import RESOURCES_FILE
 from tacholog.campaign.plan import Plan, PlannedRun
 from tacholog.compare import comparable
+from tacholog.compare.policy import TESTED, samples_needed
 from tacholog.formats.kit.lines import States
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import formats_of_tool, states_of
 from tacholog.formats.source import open_log_in
 from tacholog.runs.conditions import stated_conditions, with_stated_size
+from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import FLOOR, RUN_FILE, LogFile, Manifest, read_manifest
 from tacholog.schema.conditions import CONDITIONS, STATED_CONDITIONS, Conditions
 from tacholog.schema.records import Record
@@ -92,10 +95,12 @@ class FirstLogReport(NamedTuple):
     Attributes:
         gaps: conditions that neither the logs nor the campaign state.
         unknown_lines: the logs with lines that their format does not know, each with their count and the number of the first one.
+        short: the tested percentiles for which the run has too few samples, each with the fewest samples of any size.
     """
 
     gaps: tuple[Gap, ...]
     unknown_lines: Mapping[str, tuple[int, int]]
+    short: Mapping[str, int] = MappingProxyType({})
 
 
 def variant_of(run: PlannedRun) -> str:
@@ -181,15 +186,38 @@ def inspect_run(folder: Path, run: PlannedRun) -> FirstLogReport:
     manifest = read_manifest(folder / run.folder / RUN_FILE)
     gaps: dict[tuple[str, str], None] = {}
     unknown_lines: dict[str, tuple[int, int]] = {}
+    short: dict[str, int] = {}
     for log in (log for log in manifest.logs if log.results and log.file != RESOURCES_FILE):
         scan, records, first_unknown = _read(folder / run.folder, log)
         if first_unknown is not None:
             unknown_lines[log.file] = scan.account.lines["unknown"], first_unknown
         facts = scan.account.facts
         for record in records:
+            for statistic, samples in () if label_name(CONTROL) in run.labels else _short(record):
+                short[statistic] = min(samples, short.get(statistic, samples))
             gaps |= dict.fromkeys(_lacking(with_stated_size(record, stated_conditions(manifest)), facts.conditions, manifest, facts.tool_version))
     all_gaps = (Gap(condition, True, rows, (variant_of(run),)) for condition, rows in gaps)
-    return FirstLogReport(tuple(_in_order(all_gaps)), unknown_lines)
+    return FirstLogReport(tuple(_in_order(all_gaps)), unknown_lines, short)
+
+
+def planned_short(plan: Plan) -> dict[str, dict[str, int]]:
+    """The variants whose planned rate and duration give a tested percentile too few samples for a verdict: for each such percentile, how many."""
+    short: dict[str, dict[str, int]] = {}
+    for run in plan.runs:
+        rate, seconds = run.conditions.offered_rate_per_s, run.conditions.planned_duration_s
+        if run.conditions.load_mode == "open" and rate and seconds and label_name(CONTROL) not in run.labels:
+            samples = int(rate * seconds)
+            few = {statistic: samples for statistic in TESTED["latency"] if samples < (samples_needed(statistic) or 0)}
+            short |= {variant_of(run): few} if few else {}
+    return short
+
+
+def _short(record: Record) -> Iterator[tuple[str, int]]:
+    """Yield the tested percentiles for which a record has too few samples for a verdict, with the number of samples."""
+    for number in record.numbers:
+        needed = samples_needed(number.statistic) if number.statistic in TESTED.get(number.metric, ()) else None
+        if needed is not None and record.samples is not None and record.samples < needed:
+            yield number.statistic, record.samples
 
 
 def _read(folder: Path, log: LogFile) -> tuple[Scan, list[Record], int | None]:
@@ -201,7 +229,7 @@ def _read(folder: Path, log: LogFile) -> tuple[Scan, list[Record], int | None]:
         for event in scan.batches():
             what = event.what if isinstance(event, Event) else event.like
             if isinstance(what, Record) and what.scope == "summary":
-                records[what.test, what.side, what.conditions, what.payload_bytes is None] = what
+                records[what.test, what.side, what.conditions, what.payload_bytes] = what
             elif isinstance(event, Event) and event.kind == "unknown" and first_unknown is None:
                 first_unknown = event.line
     return scan, list(records.values()), first_unknown

@@ -99,9 +99,17 @@ def schedule_pairs(
     """
     cpus = default_cpus()
     unordered = [schedule_runs(campaign, seed, cpus, listed) for campaign in campaigns]
+    variants_of_sides = [list(dict.fromkeys(_variant(run) for run in runs)) for runs in unordered]
+    for side_name, variants, others in zip(SIDES, variants_of_sides, reversed(variants_of_sides), strict=True):
+        if alone := [variant for variant in variants if variant not in others]:
+            raise UnreadableInput(
+                f"the variants of both sides need the same names to make pairs; only the {side_name} side has {', '.join(alone[:3])}"
+            )
+    run_of = {run.folder: run for run in unordered[1]}
+    unordered[1] = tuple(run_of[run.folder] for run in unordered[0])
     ordered: tuple[list[PlannedRun], list[PlannedRun]] = ([], [])
     for index, pair in enumerate(zip(*unordered, strict=True)):
-        variant = pair[0].folder.rpartition("/")[0]
+        variant = _variant(pair[0])
         # Two pairs share one coin toss, and the second pair takes the opposite, so that each side is first equally often.
         toss, is_second = divmod(pair[0].repetition - 1, 2)
         new_first = (random.Random(f"{seed} {variant} {toss}").random() < 0.5) != bool(is_second)  # noqa: S311, PLR2004 - a coin, not a secret
@@ -110,34 +118,39 @@ def schedule_pairs(
     return tuple(ordered[0]), tuple(ordered[1])
 
 
+def _variant(run: PlannedRun) -> str:
+    return run.folder.rpartition("/")[0]
+
+
 def start_pairs(
     path: Path, output: Path, builds: tuple[Build, Build], pairs: int, releases: tuple[str, str] | None = None, *, asks: bool = True
 ) -> Pairs:
     """Plan a comparison and write its folder.
 
     Args:
-        path: the campaign file.
+        path: the campaign file; not used if each build has a campaign of its own.
         output: the folder of all campaigns; this comparison gets a new folder ``ab-<name>-<time>`` in it.
         builds: the two sides, old and new.
         pairs: the number of pairs of each variant.
         releases: the labels of the two sides, for publication.
         asks: whether to run the commands of the campaign that print a version and a list. They are not run for a plan that is only printed.
     """
-    campaign = read_campaign(path)
-    _check_reach(campaign, builds)
+    campaign, name = read_campaign(builds[0].campaign or path), _name(path, builds)
+    if builds[0].campaign is None:
+        _check_reach(campaign, builds)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
     with path_in_errors(path):
-        plans = _plans(path.stem, campaign, seed, builds, pairs, releases or (None, None), asks=asks)
+        plans = _plans(name, campaign, seed, builds, pairs, releases or (None, None), asks=asks)
     tools = {**builds[0].tools, **builds[1].tools}
-    folder, identity = make_campaign_folder(output, f"ab-{path.stem}", campaign.hosts, tools)
+    folder, identity = make_campaign_folder(output, f"ab-{name}", campaign.hosts, tools)
     complete = [msgspec.structs.replace(plan, session=identity.session, host=identity.host, host_ids=identity.host_ids) for plan in plans]
     for side, plan in zip(SIDES, complete, strict=True):
         (folder / side).mkdir()
         write_plan(folder / side, plan)
     old, new = (PairSide(name=label or build.name, revision=build.revision, template=build.template) for build, label in _labelled(builds, releases))
     record = PairRecord(
-        campaign=path.stem,
-        campaign_sha256=sha256(path),
+        campaign=name,
+        campaign_sha256=_checksum(path, builds),
         seed=seed,
         planned_pairs=pairs,
         pairs=pairs,
@@ -147,6 +160,15 @@ def start_pairs(
     )
     write_record(folder, record)
     return Pairs(folder, record, (complete[0], complete[1]), builds)
+
+
+def _name(path: Path, builds: tuple[Build, Build]) -> str:
+    """Return the name of a comparison: that of its campaign, or those of both."""
+    return "-to-".join(build.campaign.stem for build in builds if build.campaign) or path.stem
+
+
+def _checksum(path: Path, builds: tuple[Build, Build]) -> str:
+    return "-".join(sha256(build.campaign) for build in builds if build.campaign) or sha256(path)
 
 
 def _check_reach(campaign: Campaign, builds: tuple[Build, Build]) -> None:
@@ -173,7 +195,11 @@ def _labelled(builds: tuple[Build, Build], releases: tuple[str, str] | None) -> 
 def _plans(
     name: str, campaign: Campaign, seed: int, builds: tuple[Build, Build], pairs: int, releases: tuple[str | None, str | None], *, asks: bool = True
 ) -> tuple[Plan, Plan]:
-    old_side, new_side = (with_floor(apply_template(campaign, build, pairs), build.tools) for build in builds)
+    old_side, new_side = (
+        with_floor(apply_template(read_campaign(build.campaign) if build.campaign else campaign, build, pairs), build.tools) for build in builds
+    )
+    if old_side.hosts != new_side.hosts:
+        raise UnreadableInput("the campaigns of both sides need the same hosts")
     campaigns = (old_side, new_side) if asks else (without_commands(old_side), without_commands(new_side))
     runs_of_sides = schedule_pairs(campaigns, seed, _listed_by_both(campaigns, builds))
     plans = (
@@ -198,12 +224,13 @@ def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: i
     Raises:
         TachologError: there is no such comparison, it was started with other builds or another campaign, or no run is left to do.
     """
-    started = sorted(output.glob(f"ab-{path.stem}-*"), reverse=True)
+    name = _name(path, builds)
+    started = sorted(output.glob(f"ab-{name}-[0-9]*Z"), reverse=True)
     folder = next((candidate for candidate in started if (candidate / RECORD_FILE).is_file()), None)
     if folder is None:
-        raise TachologError(f"nothing to resume: there is no comparison ab-{path.stem} under {output}")
+        raise TachologError(f"nothing to resume: there is no comparison ab-{name} under {output}")
     record = read_record(folder)
-    if record.campaign_sha256 != sha256(path):
+    if record.campaign_sha256 != _checksum(path, builds):
         raise TachologError(f"{folder} was started with different content of {path}, so its runs would not be comparable; start a new comparison")
     plans = [resume(folder / side, build.tools) for side, build in zip(SIDES, builds, strict=True)]
     begun = Pairs(folder, record, (plans[0], plans[1]), builds)

@@ -5,6 +5,9 @@ several words, in which {arguments} is replaced by the arguments of the campaign
 
 The version and SHA-256 of a template are those of the tool itself, not of env, taskset or the like before it.
 
+OLD and NEW may also be two campaign files, whose variants have the same names: tacholog ab old.toml new.toml. So the sides can differ in anything
+that a campaign states, such as an option of the client alone.
+
 CAMPAIGN says what to measure; default: bench/campaigns/quick.toml. The number of pairs is fixed before the first run; no result stops it early.
 A build compared with itself is the calibration: its band is kept in same-build/ beside the runs, and tacholog diff uses it.
 
@@ -33,7 +36,7 @@ from tacholog.campaign.plan import Plan, PlannedRun
 from tacholog.campaign.preview import without_commands
 from tacholog.commands.diff import FAIL_ON, FORMATS, band_roots, rendered, write_report
 from tacholog.commands.shared.arguments import Folder, Percentage
-from tacholog.commands.shared.campaigns import duration, gap_words, limits_held, list_words, measure_all
+from tacholog.commands.shared.campaigns import duration, gap_words, limits_held, list_words, measure_all, short_words
 from tacholog.commands.shared.messages import counted
 from tacholog.compare.policy import MIN_RUNS, TESTED, Policy
 from tacholog.compare.result import Comparison
@@ -108,10 +111,14 @@ def ab(
         raise click.UsageError("--plan prints the plan of a new comparison; --resume continues one that has its plan")
     if detect and resume:
         raise click.UsageError("--detect chooses the pairs of a new comparison; --resume continues one that has its plan")
-    path = campaign or _default_campaign()
+    own = _own_campaigns(old, new, campaign)
+    path = own[0] if own else campaign or _default_campaign()
     planned = read_campaign(path)
     tools, work = find_programs(perftest, checkout()), (checkout() or Path.cwd()) / "build" / "ab"
-    builds = [find_build(name, planned, tools, checkout(), work, partial(click.echo, err=True)) for name in (old, new)]
+    if own:
+        builds = [Build(file.stem if own[0].stem != own[1].stem else str(file), tools, campaign=file) for file in own]
+    else:
+        builds = [find_build(name, planned, tools, checkout(), work, partial(click.echo, err=True)) for name in (old, new)]
     if releases:
         pairs_folder(data, planned.tool, releases)  # fails now, and not after hours of measuring
     floor = None if no_control and not resume else tools.get("perftest") or builds[0].tools.get("perftest")
@@ -125,7 +132,7 @@ def ab(
     gaps = _gaps(begun, across)
     lists = planned.only_if_listed if only_plan and not without_commands(planned).only_if_listed else None
     fewer = [list_words(shlex.join(lists.by))] if lists else []
-    click.echo("\n".join((_plan_words(begun, output, data, detect), *fewer, *gap_words(gaps))), err=True)
+    click.echo("\n".join((_plan_words(begun, output, data, detect), *fewer, *short_words(begun.plans[0]), *gap_words(gaps))), err=True)
     if only_plan or (detect and not suggested and not pairs):
         shutil.rmtree(begun.folder)
         sys.exit(0 if only_plan else _UNREACHABLE)
@@ -134,6 +141,22 @@ def ab(
     write_report(output_format, report, rendered(output_format, report), None)
     _warn_if_nothing_was_measured(begun, report)
     sys.exit(exit_code(report, fail_on))
+
+
+def _own_campaigns(old: str, new: str, campaign: Path | None) -> tuple[Path, Path] | None:
+    """Return the campaign files of both sides; ``None`` if the sides are programs.
+
+    Raises:
+        TachologError: only one side is a campaign, or there is a third campaign.
+    """
+    files = [Path(name) for name in (old, new) if name.endswith(".toml") and Path(name).is_file()]
+    if not files:
+        return None
+    if len(files) == 1:
+        raise TachologError(f"{files[0]} is a campaign: compare two campaigns, or two programs with the campaign behind them")
+    if campaign:
+        raise TachologError(f"{old} and {new} are campaigns, so {campaign} cannot be one too: leave it out")
+    return files[0], files[1]
 
 
 def _default_campaign() -> Path:

@@ -46,6 +46,14 @@ def percentile(statistic: str) -> float | None:
         return None
 
 
+def samples_needed(statistic: str) -> int | None:
+    """How many samples a percentile needs in each run for a verdict; ``None`` for statistics of the centre."""
+    share = percentile(statistic)
+    if share is None or band_of(statistic) == "centre":
+        return None
+    return round(TESTABLE_BEYOND * 100 / (100 - share))
+
+
 class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A percentage for each kind of statistic; these values hold where a file states none."""
 

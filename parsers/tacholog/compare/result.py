@@ -94,6 +94,15 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     samples: int | None = None
 
 
+class ShortRun(msgspec.Struct, frozen=True, gc=False):
+    """A run that is left out of a row, because it has fewer samples than the percentile needs."""
+
+    side: Literal["old", "new"]
+    run: str
+    samples: int
+    needed: int
+
+
 class Difference(msgspec.Struct, frozen=True):
     """A condition that is not the same on both sides."""
 
@@ -122,6 +131,7 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     ``needed`` the number of pairs, or sessions on each side, that makes it significant. Both are present if ``verdict`` is ``too_few_pairs``.
     ``host_change`` is how much worse (positive) or better the controls became, if they show that the host changed. If ``reasons`` has
     ``host_changed``, the row would have been called better or worse, but the change of the host may explain it.
+    ``short_runs`` were left out, because they have too few samples for this percentile; enough other runs have enough.
     """
 
     key: RowKey
@@ -151,6 +161,7 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     differences: tuple[Difference, ...] = ()
     across: tuple[Difference, ...] = ()
     unverified: tuple[str, ...] = ()
+    short_runs: tuple[ShortRun, ...] = ()
 
     @property
     def change(self) -> float | None:

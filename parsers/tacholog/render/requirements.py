@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from tacholog.compare.policy import MIN_RUNS
+from tacholog.compare.policy import MIN_RUNS, samples_needed
 from tacholog.compare.requirements.judge import FAIL_ON
 from tacholog.compare.requirements.result import VERDICTS, RequirementReport, RequirementResult, RequirementRow, RequirementVerdict
 from tacholog.render.diff.words import REASONS as DIFF_REASONS
@@ -163,8 +163,8 @@ def reason(result: RequirementResult, row: RequirementRow, code: str) -> str:
         can = f"they give {row.confidence:.1%} at most".replace("%", "\u00a0%") if row.confidence else "a single run gives no interval"
         return f"too few runs: {row.needed} are needed for {result.confidence * 100:g} %, and {can}"
     if code == "undersampled":
-        wanted = f"{row.needed:,} samples in each run" if row.needed else "more samples in each run"
-        return f"too few samples: {row.key.statistic} needs {wanted}"
+        needed = row.needed or samples_needed(row.key.statistic)
+        return f"too few samples for a verdict: {row.key.statistic} needs {f'{needed:,}' if needed else 'more'} in each run"
     if code in MARKS:
         return MARKS[code].title.lower()
     if words := _REASONS.get(code) or DIFF_REASONS.get(code):

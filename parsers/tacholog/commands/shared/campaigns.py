@@ -8,12 +8,14 @@ import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from tacholog import campaign
-from tacholog.campaign.gaps import SIZE, VERSION, ExpectedGaps, FirstLogReport, Gap, inspect_run, variant_of
+from tacholog.campaign.gaps import SIZE, VERSION, ExpectedGaps, FirstLogReport, Gap, inspect_run, planned_short, variant_of
 from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.pairs import Task
+from tacholog.campaign.plan import Plan
 from tacholog.campaign.preview import Preview, ProgramOnHost
 from tacholog.campaign.programs import how_to_get
 from tacholog.commands.shared.messages import counted
+from tacholog.compare.policy import samples_needed
 from tacholog.installation import checkout
 from tacholog.runs.disturbance import Limits, limit_words
 from tacholog.terminal import direct
@@ -52,6 +54,7 @@ def preview_words(preview: Preview) -> list[str]:
         "so the runs may use another one than is recorded."
         for option in preview.unused
     ]
+    lines += short_words(preview.plan)
     gaps = expected_gap_words(preview.gaps)
     lines += [*gaps, "docs/conditions.md explains each condition."] if gaps else ["All conditions that comparisons need will be stated."]
     return [drawn_in_line(line) for line in lines]
@@ -90,6 +93,19 @@ def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iter
         yield f"{condition}: {stated_by}; {reason}: add {alike[0].remedy}{_choice(alike[0])} {where}."
 
 
+def short_words(plan: Plan) -> list[str]:
+    """Return a line for each percentile that the planned rate and duration give too few samples for a verdict."""
+    variants_of: dict[tuple[str, int], list[str]] = {}
+    for variant, few in planned_short(plan).items():
+        for key in few.items():
+            variants_of.setdefault(key, []).append(variant)
+    return [
+        f"Comparisons will give {statistic} no verdict: that needs {samples_needed(statistic):,} samples in each run, and at the planned rate and "
+        f"duration there are {samples:,} ({_some(variants)})."
+        for (statistic, samples), variants in variants_of.items()
+    ]
+
+
 def first_log_words(label: str, report: FirstLogReport, gaps: Sequence[Gap]) -> list[str]:
     """Return the lines about the first log of a variant.
 
@@ -99,6 +115,11 @@ def first_log_words(label: str, report: FirstLogReport, gaps: Sequence[Gap]) -> 
         gaps: those of its gaps that were not printed yet.
     """
     lines = [f"{label}: {line}" for line in gap_words(gaps, "neither its log nor the campaign states it")]
+    for statistic, samples in report.short.items():
+        lines.append(
+            f"{label}: comparisons will give {statistic} no verdict: that needs {samples_needed(statistic):,} samples in each run, "
+            f"and this one has {samples:,}; longer runs have more"
+        )
     for log, (count, first) in report.unknown_lines.items():
         lines.append(
             f"{label}: {counted(count, 'line')} of {log} {'is' if count == 1 else 'are'} unknown to its format, from line {first} on "

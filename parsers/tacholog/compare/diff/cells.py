@@ -14,7 +14,7 @@ from pandas.api.types import union_categoricals
 
 from tacholog.compare import comparable
 from tacholog.compare.comparable import A_REFERENCE, BYTES, STATED, as_text
-from tacholog.compare.policy import IF_NO_PERCENTILE, Policy
+from tacholog.compare.policy import IF_NO_PERCENTILE, Policy, samples_needed
 from tacholog.compare.result import ComparisonWarning, RowKey
 from tacholog.compare.sides import stated_of
 from tacholog.compare.sizes import size_ranges
@@ -48,6 +48,14 @@ _COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS, REACH)
 LATENCY_OF = (None, BYTES, A_REFERENCE)  # what a zero-copy latency measures; None: the latency is not of zero copy
 
 
+class ShortRuns(NamedTuple):
+    """Runs that were left out of cells, one element for each: the cell, the run, and how many samples it has."""
+
+    cell: Integers
+    run: Integers
+    samples: Floats
+
+
 class CellTable(NamedTuple):
     """Both sides' numbers, one element for each cell: the numbers of one row on one side under one set of conditions.
 
@@ -70,6 +78,7 @@ class CellTable(NamedTuple):
         value: one value for each cell and run, sorted by cell and then by run.
         value_run: the run of each value.
         labels: the columns of the labels that both sides must share (``label.plugin``).
+        short: the runs that were left out of a cell because they have too few samples.
     """
 
     columns: dict[str, pd.Categorical]
@@ -90,6 +99,7 @@ class CellTable(NamedTuple):
     value: Floats
     value_run: Integers
     labels: tuple[str, ...]
+    short: ShortRuns
 
     def span(self, cell: int) -> slice:
         """Where the values of a cell are."""
@@ -125,7 +135,7 @@ def latency_of(cells: CellTable) -> Integers:
     return index
 
 
-def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> CellTable:
+def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, least_runs: int = 0) -> CellTable:
     """Arrange the summary numbers of both sides in cells.
 
     Args:
@@ -133,6 +143,7 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -
         new: the second side.
         policy: which rows are wanted, and across which fields they are compared.
         profiles: the number of each run's profile, the old side's runs first.
+        least_runs: runs with too few samples for a percentile are left out of the cells that keep at least so many others; 0: of none.
     """
     sides, frames = (old, new), [_wanted(side, policy) for side in (old, new)]
     run = _positions(old.runs, new.runs, frames)
@@ -146,6 +157,9 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -
     is_new = np.repeat([False, True], [len(frame) for frame in frames])
     cell = groups([is_new, profiles[run], *(columns[name].codes for name in (*setting, *NAME, *conditions))], len(run))
     order = np.argsort(cell * (int(run.max(initial=0)) + 1) + run, kind="stable")
+    samples = _floats(frames, "samples")
+    is_short = _short_runs(cell, run, samples, columns["statistic"], least_runs)
+    order = order[~is_short[order]]
     starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
     source = order[starts]  # for each cell, the number that states its columns
     mixed = np.zeros(len(run), bool)
@@ -168,7 +182,7 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -
         median=_medians(value, first, count, upper),
         resolution=_reduced(np.fmax, _floats(frames, "resolution")[order], starts),
         bound=by_word(_column([frame["bound"] for frame in frames])[source], BOUNDS.index, 0),
-        samples=_reduced(np.fmin, _floats(frames, "samples")[order], starts),
+        samples=_reduced(np.fmin, samples[order], starts),
         marks=_reduced(np.bitwise_or, np.concatenate([_mark_bits(frame["marks"]) for frame in frames])[order], starts),
         mixed=_reduced(np.logical_or, mixed[order], starts),
         tested=np.zeros(len(source), bool),
@@ -176,8 +190,20 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -
         value=value,
         value_run=value_run,
         labels=labels,
+        short=ShortRuns(cell[is_short], run[is_short], samples[is_short]),
     )
     return cells._replace(tested=_tested(cells, cells.groups((*setting, *labels)), policy))
+
+
+def _short_runs(cell: Integers, run: Integers, samples: Floats, statistic: pd.Categorical, least_runs: int) -> Flags:
+    """Which numbers are of runs with too few samples for their percentile, in cells that keep at least so many runs without them."""
+    needed = by_word(statistic, lambda word: samples_needed(word) or 0, 0)
+    is_short: Flags = samples < needed  # Unknown is not short.
+    if not least_runs or not is_short.any():
+        return np.zeros(len(cell), bool)
+    runs = int(run.max()) + 1
+    cell_of_run = np.unique(cell[~is_short] * runs + run[~is_short]) // runs  # once for each run, however many numbers it has
+    return is_short & (np.bincount(cell_of_run, minlength=int(cell.max()) + 1) >= least_runs)[cell]
 
 
 def reduced_values(cells: CellTable, function: np.ufunc) -> Floats:

@@ -120,7 +120,7 @@ def compare(
     profiles = [_without_machine(profile, policy) for side in (old, new) for profile in profiles_of(side, machines)]
     number_of: dict[Profile, int] = {}
     numbers = np.array([number_of.setdefault(_compared_part(profile, policy), len(number_of)) for profile in profiles], np.int64)
-    cells = cell_table(old, new, policy, numbers)
+    cells = cell_table(old, new, policy, numbers, MIN_RUNS)
     all_pairs = match(cells, policy.across)
     is_control = are_controls(cells, all_pairs.either)
     pairs = all_pairs.part(~is_control)
@@ -264,7 +264,7 @@ def _controls(cells: CellTable, pairs: CellPairs, arrays: RowArrays, runs: RunLi
     change = host_change(control_arrays, int((arrays.estimates.tested | out_of_turn(arrays)).sum()), runs.order)
     if change is not None and change.has_moved:
         within_host(arrays, change)
-    return controls_of(change, comparison_rows(control_arrays, policy), arrays)
+    return controls_of(change, comparison_rows(control_arrays, policy, runs.order), arrays)
 
 
 def _without_machine(profile: Profile, policy: Policy) -> Profile:
@@ -357,7 +357,7 @@ def _comparison(sides: tuple[Input, Input], policy: Policy, arrays: RowArrays, r
             *_label_warning(arrays),
         ),
         changed=(),
-        rows=comparison_rows(arrays, policy),
+        rows=comparison_rows(arrays, policy, runs.order),
         curves=curves(arrays, policy),
         runs=tuple(runs.order),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -26,8 +26,22 @@ from tacholog.compare.diff.cells import (
     row_keys,
 )
 from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASON, REASONS, SERIES, SOURCES, RowArrays, bounds, flags
-from tacholog.compare.policy import Policy
-from tacholog.compare.result import DIFFERS, VERDICTS, ComparisonRow, Curve, Difference, Level, RatioKind, RowKey, Side, UntestedRow, Verdict
+from tacholog.compare.policy import Policy, samples_needed
+from tacholog.compare.result import (
+    DIFFERS,
+    VERDICTS,
+    ComparisonRow,
+    Curve,
+    Difference,
+    Level,
+    RatioKind,
+    RowKey,
+    RunOrder,
+    ShortRun,
+    Side,
+    UntestedRow,
+    Verdict,
+)
 from tacholog.compare.statistics import Shift
 from tacholog.runs.labels import is_label
 from tacholog.schema.metrics import METRICS, median_run
@@ -38,7 +52,7 @@ _FAR_APART = 1_000_000  # bytes. To move so many takes 10 microseconds at 100 GB
 _BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", *DIFFERS, "unreplicated_diff", "inconclusive", "too_few_pairs")
 
 
-def comparison_rows(arrays: RowArrays, policy: Policy) -> tuple[ComparisonRow, ...]:
+def comparison_rows(arrays: RowArrays, policy: Policy, runs: Sequence[RunOrder]) -> tuple[ComparisonRow, ...]:
     """The rows, by verdict, the largest effect first, then in the order of their names. Of rows that differ without proof, the worse are first."""
     effect = _effect(arrays)
     has_effect = np.isin(arrays.verdict, [CODE[verdict] for verdict in _BY_EFFECT])
@@ -46,6 +60,7 @@ def comparison_rows(arrays: RowArrays, policy: Policy) -> tuple[ComparisonRow, .
     by_name = natural(arrays.cells, arrays.pairs.either)
     order = np.lexsort((*by_name, np.where(has_effect, -np.abs(effect), 0.0), to_better, arrays.verdict))
     columns = _words(arrays, order, policy.false_discovery_rate) | _figures(arrays, order) | _names(arrays, order, policy)
+    columns["short_runs"] = _short_runs(arrays, order, runs)
     metrics = [METRICS[key.metric] for key in columns["key"]]
     columns |= {"unit": [metric.unit for metric in metrics], "better": [metric.better or "lower" for metric in metrics]}
     names = tuple(columns)
@@ -60,6 +75,19 @@ def _names(arrays: RowArrays, order: Integers, policy: Policy) -> dict[str, list
     for index, key in zip(renamed.tolist(), keys_of(cells, pairs.new[renamed], policy), strict=True):
         new_keys[index] = key
     return {"key": row_keys(cells, pairs.either, policy), "new_key": new_keys, "across": _across(cells, pairs, policy)}
+
+
+def _short_runs(arrays: RowArrays, order: Integers, runs: Sequence[RunOrder]) -> list[tuple[ShortRun, ...]]:
+    """The runs that were left out of each row because they have too few samples."""
+    short, needed_by = arrays.cells.short, arrays.cells.columns["statistic"]
+    if not len(short.cell):
+        return [()] * len(order)
+    of_cell: dict[int, tuple[ShortRun, ...]] = {}
+    for cell, run, samples in zip(short.cell.tolist(), short.run.tolist(), short.samples.tolist(), strict=True):
+        left_out = ShortRun(runs[run].side, runs[run].run, int(samples), samples_needed(str(needed_by[cell])) or 0)
+        of_cell[cell] = (*of_cell.get(cell, ()), left_out)
+    old, new = arrays.pairs.part(order)
+    return [(*of_cell.get(before, ()), *of_cell.get(after, ())) for before, after in zip(old.tolist(), new.tolist(), strict=True)]
 
 
 def _across(cells: CellTable, pairs: CellPairs, policy: Policy) -> list[tuple[Difference, ...]]:

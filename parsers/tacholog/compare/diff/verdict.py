@@ -10,7 +10,7 @@ from tacholog.compare.bands import SameBuildBands
 from tacholog.compare.comparable import Judgement
 from tacholog.compare.diff.cells import NONE, SETTING, CellPairs, CellTable, Flags, Floats, Integers, by_word, keys_of, reduced_values
 from tacholog.compare.diff.estimate import Estimates, adjust
-from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND, Bands, Policy, RowFilter, band_of, percentile
+from tacholog.compare.policy import MIN_RUNS, Bands, Policy, RowFilter, band_of, samples_needed
 from tacholog.compare.result import OUT_OF_TURN, VERDICTS, Verdict
 from tacholog.compare.statistics import Shift
 from tacholog.schema.marks import MARK_BITS
@@ -208,11 +208,8 @@ def _ends(cells: CellTable, side: Integers) -> tuple[Floats, Floats]:
 def testable(cells: CellTable, pairs: CellPairs, statistic: pd.Categorical) -> tuple[Flags, Flags]:
     """Which pairs have enough samples beyond their percentile to be tested, and which have too few to be shown without a mark."""
     old, new = pairs
-    share = by_word(statistic, lambda word: (100 - (percentile(word) or 0.0)) / 100, np.nan)[old]
-    centre = by_word(statistic, lambda word: band_of(word) == "centre", unknown=True)[old]
-    samples = np.fmin(cells.samples[old], cells.samples[new])
-    with np.errstate(invalid="ignore"):
-        enough = centre | ~(samples * share < TESTABLE_BEYOND * (1 - 1e-9))
+    needed = by_word(statistic, lambda word: samples_needed(word) or 0, 0)[old]
+    enough = ~(np.fmin(cells.samples[old], cells.samples[new]) < needed)
     poor = (cells.marks[old] | cells.marks[new]) & MARK_BITS["undersampled"] > 0
     return enough, poor
 

@@ -16,7 +16,7 @@ import numpy as np
 from tacholog.compare.diff.cells import CellTable, mark_names
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.diff.verdict import FAILED_BITS
-from tacholog.compare.policy import TESTABLE_BEYOND, Policy, RowFilter, band_of, percentile
+from tacholog.compare.policy import Policy, RowFilter, samples_needed
 from tacholog.compare.requirements.file import CONFIDENCE, GateEntry, Requirement, RequirementEntry, RequirementFile
 from tacholog.compare.requirements.result import (
     VERDICTS,
@@ -81,7 +81,7 @@ def _absolute_row(rows: DatasetRows, cell: int, requirement: Requirement) -> Req
         marks=mark_names(int(cells.marks[cell])),
     )
     if reasons := _unfit(int(cells.marks[cell]), runs, row.samples, requirement):
-        needed = _samples_needed(requirement.statistic) if "undersampled" in reasons else None
+        needed = samples_needed(requirement.statistic) if "undersampled" in reasons else None
         return msgspec.structs.replace(row, reasons=reasons, needed=needed, value=_median([run.value for run in runs], requirement))
     return _judged(row, runs, _widths(cells, cell), requirement)
 
@@ -94,18 +94,10 @@ def _unfit(marks: int, runs: Sequence[_RunValue], samples: int | None, requireme
         return ("marked", *(name for name in mark_names(marks & FAILED_BITS)))
     if marks & MARK_BITS["loss"] and requirement.metric != "loss":
         return ("lossy",)
-    needed = _samples_needed(requirement.statistic)
+    needed = samples_needed(requirement.statistic)
     if marks & MARK_BITS["undersampled"] or (needed is not None and samples is not None and samples < needed):
         return ("undersampled",)
     return ()
-
-
-def _samples_needed(statistic: str) -> int | None:
-    """How many samples a percentile needs in each run; ``None`` for statistics of the centre."""
-    share = percentile(statistic)
-    if share is None or band_of(statistic) == "centre":
-        return None
-    return round(TESTABLE_BEYOND * 100 / (100 - share))
 
 
 def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float, float], requirement: Requirement) -> RequirementRow:

@@ -10,7 +10,7 @@ from typing import Literal
 from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.diff.design import hopeless
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.result import OUT_OF_TURN, Comparison, ComparisonWarning, Controls, Difference, InputProblem, RunOrder
+from tacholog.compare.result import DIFFERS, OUT_OF_TURN, Comparison, ComparisonWarning, Controls, Difference, InputProblem, RunOrder
 from tacholog.render.diff.words import host_label, percent
 from tacholog.runs.problems import LOST
 from tacholog.schema.marks import MARKS
@@ -125,7 +125,7 @@ def host_words(comparison: Comparison) -> list[str]:
     candidates = [difference for difference in comparison.changed if difference.field.startswith(_ENVIRONMENT) or difference.field in _OF_EACH_RUN]
     named = "; ".join(f"{difference.field} {difference.old or NOT_STATED} -> {difference.new or NOT_STATED}" for difference in candidates)
     controls = comparison.controls
-    called = comparison.counts["worse"] + comparison.counts["better"]
+    called = sum(comparison.counts[verdict] for verdict in ("worse", "better", *DIFFERS))
     if controls is None or controls.moved is None or controls.change is None or controls.p is None:
         why = "no control was measured" if controls is None else _not_judged(controls)
         return [f"The environments differ, and {why}: release or host? Candidates: {named}."] if named and called else []

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND
+from tacholog.compare.policy import MIN_RUNS, samples_needed
 from tacholog.compare.result import DIFFERS, OPEN, OUT_OF_TURN, ComparisonRow, Difference, Loss, LossSide, Side, Verdict, worse_by
 from tacholog.compare.statistics import modes
 from tacholog.schema.marks import MARKS
@@ -53,9 +53,8 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
             "needed.",
         ),
         "insufficient": Meaning(
-            "Not enough runs",
-            f"A verdict needs at least {MIN_RUNS} runs on each side that take turns, and enough samples beyond the percentile. "
-            "`tacholog ab` makes 12 pairs.",
+            "Not enough runs or samples",
+            f"A verdict needs at least {MIN_RUNS} runs on each side, each with enough samples for the percentile. `tacholog ab` makes 12 pairs.",
         ),
         "unreplicated_diff": Meaning("Differ, not proven", "The values differ by more than the band, but no test was possible: each row says why."),
         "unreplicated_same": Meaning("Alike, not proven", "The values differ by no more than the band. No test was possible: each row says why."),
@@ -104,6 +103,7 @@ def verdict_named(word: str) -> Verdict | None:
     return next((verdict for verdict, meaning in MEANINGS.items() if words in (verdict, meaning.title.casefold())), None)
 
 
+_NAMED_RUNS = 3  # of those that were left out
 _ONE_VALUE = "one_value"  # one value on each side: the only reason that is not in `REASONS`
 
 
@@ -193,7 +193,7 @@ def remarks(row: ComparisonRow) -> tuple[str, ...]:
     """The parts of the remark beside a row's numbers: the size of the change, the evidence, or why there is no verdict."""
     machines = [different(row.verdict, difference) for difference in row.differences if difference.field == "host" and row.old and row.new]
     reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_limits` states it
-    parts = [change(row), evidence(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row)]
+    parts = [change(row), evidence(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row), _left_out(row)]
     alone = row.old is None or row.new is None
     return tuple(part for part in [*parts, *(other_conditions(row.old, row.differences) if alone else ())] if part)
 
@@ -288,6 +288,8 @@ def reason(row: ComparisonRow, code: str) -> str:
     """Why a row has the verdict that it has."""
     if code == "unverified" and row.unverified:
         return not_stated(row.unverified)
+    if code == "undersampled":
+        return _few_samples(row)
     if code in MARKS:
         return MARKS[code].title.lower()
     difference = next((d for d in row.differences if d.field == code), None)
@@ -297,7 +299,7 @@ def reason(row: ComparisonRow, code: str) -> str:
         return "the same runs on both sides"
     if code == "few_runs":
         return f"{_runs(row.old)} and {_runs(row.new)} runs, {MIN_RUNS} a side are needed"
-    return _few_samples(row) if code == "undersampled" else REASONS.get(code, code)
+    return REASONS.get(code, code)
 
 
 def _runs(side: Side | LossSide | None) -> int:
@@ -305,9 +307,21 @@ def _runs(side: Side | LossSide | None) -> int:
 
 
 def _few_samples(row: ComparisonRow) -> str:
+    if row.level == "a":
+        return MARKS["undersampled"].title.lower()
     samples = [side.samples for side in (row.old, row.new) if side and side.samples is not None]
-    count = f"{min(samples)} samples a run" if samples else "too few samples"
-    return f"{count} for this percentile" if row.level == "a" else f"{count}, {TESTABLE_BEYOND} beyond the percentile are needed"
+    needed = samples_needed(row.key.statistic)
+    wanted = f"too few samples for a verdict: {row.key.statistic} needs {f'{needed:,}' if needed else 'more'} in each of {MIN_RUNS} runs a side"
+    return f"{wanted}; the run with the fewest has {min(samples):,}" if samples else wanted
+
+
+def _left_out(row: ComparisonRow) -> str:
+    """The runs that were left out because they have too few samples."""
+    if not row.short_runs:
+        return ""
+    named = ", ".join(f"{run.side} {run.run} ({run.samples:,})" for run in row.short_runs[:_NAMED_RUNS])
+    more = f" and {len(row.short_runs) - _NAMED_RUNS} more" if len(row.short_runs) > _NAMED_RUNS else ""
+    return f"left out, because {row.key.statistic} needs {row.short_runs[0].needed:,} samples in a run: {named}{more}"
 
 
 def value_of(row: ComparisonRow, which: str, write: Callable[[float, str], str] = quantity) -> str:

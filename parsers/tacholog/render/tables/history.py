@@ -39,7 +39,7 @@ _SHORT: Mapping[Verdict, str] = {
     "no_change": "no change",
     "inconclusive": "too noisy to tell",
     "too_few_pairs": "too few pairs for so many rows",
-    "insufficient": "not enough runs",
+    "insufficient": "not enough runs or samples",
     "unreplicated_diff": "differs, not proven",
     "unreplicated_same": "alike, not proven",
     "invalid": "failed",
