@@ -94,7 +94,7 @@ public:
           assembly_(token, topic.max_bytes, fragment_bytes_) {}
 
     std::string endpoint() const override { return XdpEndpoint{port_.address(), token_}.text(); }
-    Result<Done> match(Patience) override { return Done::yes; }  // the filter is active, which is enough
+    Result<Done> match(Patience) override { return Done::yes; }  // the filter is active, so it is ready
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {

@@ -237,7 +237,7 @@ Result<std::string> address_of_name(std::string_view scheme, std::string_view en
     return Error{"advertise to '" + std::string{endpoint} + "': not a ZeroMQ endpoint of this host"};
 }
 
-constexpr std::string_view ipc = "ipc://@";  // abstract: no file is created or left behind
+constexpr std::string_view ipc = "ipc://@";  // an abstract Unix socket, which leaves no file behind
 constexpr std::string_view inproc = "inproc://";
 
 Result<std::string> ipc_address(std::string_view endpoint, const Topic&) {
