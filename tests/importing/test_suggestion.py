@@ -60,6 +60,21 @@ MakeTree = Callable[..., Path]
         ),
         ([f"{plugin}_{security}_r{n}/a.json" for plugin in ("flannel", "calico") for security in ("none", "ipsec") for n in (1, 2)],
          "{label.folder1}_{label.folder1_2}_r{repetition}/a.json"),
+        (
+            [f"proxy-{proxy}_gcp/time-{time}/bw_{route}_{n}.res"
+             for proxy, time in (("europe-west2", "27-07-2021_14-54"), ("northamerica-northeast1", "02-08-2021_15-17"))
+             for route in ("target", "proxy") for n in range(3)],
+            "proxy-{label.folder1}_gcp/time-{start_time:%d-%m-%Y_%H-%M}/bw_{label.name}_{repetition}.res",
+        ),
+        (["27.07.2021/a.log", "02.08.2021/a.log"], "{start_time:%d.%m.%Y}/a.log"),
+        (["x 27-07-2021_14-54-01.log", "x 05-08-2021_15-54-01.log"], "x {start_time:%d-%m-%Y_%H-%M-%S}.log"),
+        (["02-07-2021.log", "02-08-2021.log"], "02-{label.number1}-2021.log"),  # The day and the month may stand in either order.
+        (["27-07-2021.log", "31-06-2021.log"], "{label.number1}-{label.number2}-2021.log"),  # There is no such day.
+        (["27-07-2021/28-07-2021/a.log", "28-07-2021/29-07-2021/a.log"], "{start_time:%d-%m-%Y}/{*}/a.log"),
+        (["loss_0.log", "loss_1.log", "loss_2.log"], "loss_{network_loss_percent}.log"),
+        (["keyed_0.log", "keyed_1.log"], "keyed_{label.keyed}.log"),
+        (["nodelay0.log", "nodelay1.log"], "nodelay{label.nodelay}.log"),
+        (["udp-fast_0.log", "tcp-slow_1.log"], "{transport}-{label.name}_{repetition}.log"),
         ([f"depth-{depth}/{subs}subs.log" for depth in (10, 100) for subs in (1, 4)], "depth-{label.depth}/{subscribers}subs.log"),
     ],
 )  # fmt: skip

@@ -1,11 +1,12 @@
 """Suggest patterns for the logs of a folder, from their paths, and from the sizes that some of the logs state.
 
-The common part of the names of all folders or files of one depth stays as it is. What differs between the same separators in all names is taken
-apart there, as in ``Array1k@30_54bw_20loss``. Words for roles become ``{role}``. Days become ``{start_time}``: as a label, each day would be a row
-of its own. Numbers that differ become ``{repetition}``, ``{participant}``, ``{payload_bytes}`` or another condition, by the words next to them, and
-``{repetition}`` also if they count from 1 without gaps. The ending of a compressed log is ignored: a pattern fits it with and without. Other numbers
-become labels that are called like the word beside them (``{label.bw}bw``), and other text becomes labels that the user should name. Last, a number
-becomes ``{payload_bytes}`` if it is the size that the logs state, or a power of two such as 64 and 1024 in all names that no log contradicts.
+The common part of the names of all folders or files of one depth stays as it is. What differs between the same separators in all names is taken apart
+there, as in ``Array1k@30_54bw_20loss``, unless two texts vary together, as the words of ``europe-west2`` and ``asia-east1`` do. Words for roles
+become ``{role}``. Days become ``{start_time}``: as a label, each day would be a row of its own. Numbers that differ become ``{repetition}``,
+``{participant}``, ``{payload_bytes}`` or another condition, by the words next to them, and ``{repetition}`` also if they count from 0 or 1 without
+gaps. The ending of a compressed log is ignored: a pattern fits it with and without. Other numbers become labels that are called like the word beside
+them (``{label.bw}bw``), and other text becomes labels that the user should name. Last, a number becomes ``{payload_bytes}`` if it is the size that
+the logs state, or a power of two such as 64 and 1024 in all names that no log contradicts.
 """
 
 from __future__ import annotations
@@ -19,13 +20,19 @@ from typing import Literal, NamedTuple
 from tacholog.errors import UnreadableInput
 from tacholog.runs.importing.fields import LABEL
 from tacholog.runs.importing.patterns import START, UNIT, Disagreement, read_pattern, uncompressed
-from tacholog.runs.moments import is_moment
+from tacholog.runs.moments import in_form, is_moment
 
 _TOKEN = re.compile(
     r"(?P<role>(?<![A-Za-z])(?:publisher|pub|client|subscriber|server|sub)(?![A-Za-z]))"
     r"|(?P<day>(?<![0-9])(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:?[0-9]{2}(?::?[0-9]{2})?Z?)?(?![0-9]))"
     r"|(?P<version>v?[0-9]{1,9}(?:\.[0-9]{1,9}){1,4}(?![0-9]))|(?P<number>[0-9]{1,18})|(?P<word>[A-Za-z]+)|(?P<other>[^A-Za-z0-9])"
 )
+# A day as 27-07-2021, and perhaps a time behind it.
+_DATE = re.compile(
+    r"(?<![0-9])(?P<day>[0-3][0-9])(?P<point>[-._])(?P<month>[01][0-9])(?P=point)(?:19|20)[0-9]{2}"
+    r"(?:(?P<before_time>[-_T ])[0-2][0-9](?P<colon>[-._:]?)[0-5][0-9](?P<seconds>(?P=colon)[0-5][0-9])?)?(?![0-9])"
+)
+_MONTHS = 12
 _VERSION = re.compile(r"v?[0-9]{1,9}(?:\.[0-9]{1,9}){1,4}(?:[-.]?(?:alpha|beta|dev|pre|rc)[-.]?[0-9]{0,9})?", re.IGNORECASE)
 _TRANSPORTS = re.compile(r"(?:udp|tcp|tls|shm|shmem|uds|rdma|quic|multicast|ipc)(?:v[46])?", re.IGNORECASE)
 _SIZE_WORDS = ("size", "len", "length", "bytes", "payload", "datalen", "b")
@@ -103,7 +110,7 @@ def suggest(paths: Iterable[str], stated_sizes: StatedSizes = _states_none) -> l
 def _suggestion(paths: Sequence[str], stated_sizes: StatedSizes) -> Suggestion:
     """Return the pattern for paths of one depth and one ending."""
     columns = [*zip(*(_plain(path).split("/") for path in paths), strict=True)]
-    drafts = _with_one_role([_draft([_pieces(name) for name in dict.fromkeys(names)]) for names in columns])
+    drafts = _with_one_role([_draft(_pieces_of_column([*dict.fromkeys(names)])) for names in columns])
     pattern = "/".join(_named(drafts))
     try:
         read_pattern(pattern, "")
@@ -179,6 +186,36 @@ def _literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
+def _pieces_of_column(names: Sequence[str]) -> list[list[Piece]]:
+    """Return the pieces of the names of one column.
+
+    Dates such as ``27-07-2021`` are pieces if all names have one, and it is clear which number is the day.
+    """
+    dates = [[*_DATE.finditer(name)] for name in names]
+    are_clear = all(dates) and any(int(date["day"]) > _MONTHS for dates_of_name in dates for date in dates_of_name)
+    forms = {_form(date) for dates_of_name in dates for date in dates_of_name}
+    if not are_clear or len(forms) > 1 or not all(in_form(date[0], _form(date)) for dates_of_name in dates for date in dates_of_name):
+        return [_pieces(name) for name in names]
+    return [_pieces_with_dates(name, dates_of_name) for name, dates_of_name in zip(names, dates, strict=True)]
+
+
+def _pieces_with_dates(name: str, dates: Sequence[re.Match[str]]) -> list[Piece]:
+    pieces: list[Piece] = []
+    end = 0
+    for date in dates:
+        pieces += [*_pieces(name[end : date.start()]), Piece("day", date[0])]
+        end = date.end()
+    return pieces + _pieces(name[end:])
+
+
+def _form(date: re.Match[str]) -> str:
+    """Return the form of a date of `_DATE`, as a pattern states it."""
+    day = date["point"].join(("%d", "%m", "%Y"))
+    if date["before_time"] is None:
+        return day
+    return f"{day}{date['before_time']}{date['colon'].join(('%H', '%M', '%S') if date['seconds'] else ('%H', '%M'))}"
+
+
 def _pieces(name: str) -> list[Piece]:
     return [Piece(_kind(match), match[0]) for match in _TOKEN.finditer(name)]
 
@@ -224,13 +261,40 @@ def _between(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...
         split = [_segments(name, separators) for name in names]
         (_, between), *others = split
         if between and all(each[1] == between for each in others) and all(segment for segments, _ in split for segment in segments):
-            columns = [*zip(*(segments for segments, _ in split), strict=True)]
-            parts = [_segment(column) for column in columns]
-            return [
-                *parts[0],
-                *(part for separator, segment in zip(between, parts[1:], strict=True) for part in (("literal", (separator,)), *segment)),
-            ]
-    return [("text", tuple("".join(piece.text for piece in name) for name in names))]
+            columns = zip(*(segments for segments, _ in split), strict=True)
+            return _joined([_Column(separator, _texts(names), _segment(names)) for separator, names in zip(("", *between), columns, strict=True)])
+    return [("text", _texts(names))]
+
+
+def _texts(names: Sequence[Sequence[Piece]]) -> tuple[str, ...]:
+    return tuple("".join(piece.text for piece in name) for name in names)
+
+
+class _Column(NamedTuple):
+    """A segment of all names: the separator before it, its text in each name, and its structure."""
+
+    separator: str
+    texts: tuple[str, ...]
+    parts: list[tuple[str, tuple[str, ...]]]
+
+    @property
+    def is_label(self) -> bool:
+        """Whether the segment is one text that does not show which field it is."""
+        return [kind for kind, _ in self.parts] == ["text"] and _text_name(self.texts, 0, is_file=True) == "label.name"
+
+
+def _joined(columns: Sequence[_Column]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the structure of all columns. Neighbours whose texts vary together are one text, as in europe-west2 and asia-east1."""
+    joined = [columns[0]]
+    for column in columns[1:]:
+        before = joined[-1]
+        pairs = {*zip(before.texts, column.texts, strict=True)}
+        if before.is_label and column.is_label and len({*before.texts}) == len({*column.texts}) == len(pairs):
+            texts = tuple(f"{first}{column.separator}{second}" for first, second in zip(before.texts, column.texts, strict=True))
+            joined[-1] = _Column(before.separator, texts, [("text", tuple(dict.fromkeys(texts)))])
+        else:
+            joined.append(column)
+    return [part for column in joined for part in ([("literal", (column.separator,))] if column.separator else []) + column.parts]
 
 
 def _segments(name: Sequence[Piece], separators: str) -> tuple[list[list[Piece]], list[str]]:
@@ -285,7 +349,11 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
                     number += 1
                     name = f"label.number{number}"
             elif kind == "day":
-                name = START if START not in used else "*"
+                date = _DATE.fullmatch(texts[0])
+                name = "*" if START in used else START
+                used.add(START)
+                text += f"{{{name}:{_form(date)}}}" if date and name == START else f"{{{name}}}"
+                continue
             else:
                 name = "role" if kind == "role" else _text_name(texts, depth, is_file=depth + 1 == len(drafts))
                 name = f"label.folder{depth + 1}" if kind == "text" and name in used else name
@@ -301,20 +369,34 @@ def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
 
     Otherwise return ``None``: a size or a number of streams taken for a repetition would mix different measurements.
     """
-    numbers = [
-        (depth, index)
-        for depth, draft in enumerate(drafts)
-        for index, (kind, _) in enumerate(draft.parts)
-        if kind == "number" and _number_name(draft, index, is_repetition=False) is None
-    ]
+    all_numbers = [(depth, index) for depth, draft in enumerate(drafts) for index, (kind, _) in enumerate(draft.parts) if kind == "number"]
+    numbers = [(depth, index) for depth, index in all_numbers if _number_name(drafts[depth], index, is_repetition=False) is None]
     behind_word = [(depth, index) for depth, index in numbers if _word_before(drafts[depth], index) in _REPETITION_WORDS]
-    counted = [(depth, index) for depth, index in numbers if _is_count(drafts[depth].parts[index][1]) and not _has_unit(drafts[depth], index)]
+    counted = [
+        (depth, index)
+        for depth, index in numbers
+        if not _has_unit(drafts[depth], index)
+        and (_is_count(drafts[depth].parts[index][1], 1) or ((depth, index) == all_numbers[-1] and _is_count_from_0(drafts[depth], index)))
+    ]
     return next(iter([*behind_word[-1:], *counted[-1:]]), None)
 
 
-def _is_count(texts: Sequence[str]) -> bool:
-    """Return whether numbers are 1 to n without gaps. Other numbers may be sizes, rates or streams."""
-    return sorted(map(int, texts)) == list(range(1, len(texts) + 1))
+def _is_count(texts: Sequence[str], first: int) -> bool:
+    """Return whether numbers go up from the first one without gaps. Other numbers may be sizes, rates or streams."""
+    return sorted(map(int, texts)) == list(range(first, len(texts) + first))
+
+
+def _is_count_from_0(draft: _Draft, index: int) -> bool:
+    """Return whether a number counts from 0 behind a separator and stands last in its name.
+
+    Other numbers may be settings: those of ``loss_0``, ``nodelay0``, and the only 0 and 1 behind a word, as in ``keyed_0`` and ``keyed_1``.
+    """
+    texts = draft.parts[index][1]
+    before = draft.parts[index - 1][1][0] if index else "_"
+    after = draft.parts[index + 1][1][0] if index + 1 < len(draft.parts) else "."
+    name = _named_by_word(draft, index)
+    is_setting = name is not None and (len(texts) == len("01") or not name.startswith("label."))
+    return _is_count(texts, 0) and not before[-1].isalnum() and after.startswith(".") and not is_setting
 
 
 def _has_unit(draft: _Draft, index: int) -> bool:
