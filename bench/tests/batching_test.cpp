@@ -215,7 +215,8 @@ TEST(BatchedUdp, LosesAndRepeatsSingleMessages) {
     for (const std::uint64_t number : {0U, 1U, 2U, 4U, 5U, 5U, 6U, 7U, 8U, 9U}) expect(**subscriber, number, 64);
 }
 
-/// A path with a small MTU, on which neither network card nor kernel can be told to split larger datagrams.
+/// A path with a small MTU, on which neither a network card nor the kernel can split datagrams that are larger than a
+/// packet.
 class NarrowPath : public Network {
 public:
     NarrowPath() : Network({"narrow"}, {"ip"}) {

@@ -56,7 +56,8 @@ class EveryTransportOnce : public EveryTransport {};
 TEST(Transports, ReachNoFurtherThanTheirSidesAreApart) {
     for (const Transport* transport : all_transports()) {
         EXPECT_EQ(transport->reach == Reach::process, transport->parties == Parties::threads) << transport->name;
-        // Except for middleware, which may find its peers on other hosts by a name alone.
+        // Only checked in this direction: middleware may find its peers on other hosts by a name alone, without
+        // endpoint_at.
         if (transport->endpoint_at != nullptr) {
             EXPECT_EQ(transport->reach, Reach::network)
                 << transport->name << ": endpoints name hosts where there are several";

@@ -487,7 +487,7 @@ TEST(WithoutDescriptors, ALocalSubscriberWaitsForItsPublisher) {
     ASSERT_TRUE(endpoint);
     rlimit usual{};
     ::getrlimit(RLIMIT_NOFILE, &usual);
-    auto stranger = connect_locally(endpoint->name);  // it may be accepted at once, or wait
+    auto stranger = connect_locally(endpoint->name);  // the connection may be accepted at once, or wait
     ASSERT_TRUE(stranger);
     const Fd next{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     const rlimit none{static_cast<rlim_t>(next.get()), usual.rlim_max};

@@ -108,8 +108,7 @@ TEST(HelperProgram, ThatIsNeverReadyIsAnError) {
 TEST(HelperProgram, ThatDiesLaterIsTold) {
     const auto folder = PrivateFolder::make();
     ASSERT_TRUE(folder);
-    const auto program = HelperProgram::start({{"/bin/cat", "-"}}, *folder, at_once);  // its input is already at its
-                                                                                       // end
+    const auto program = HelperProgram::start({{"/bin/cat", "-"}}, *folder, at_once);  // its input has ended
     ASSERT_TRUE(program) << program.error().text;
     const Deadline deadline{plenty};
     std::optional<std::string> trouble;

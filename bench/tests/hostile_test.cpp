@@ -484,8 +484,7 @@ TEST(ControlPort, HearsStrangersBesideEachOtherAndNoneOfThemEndsTheRun) {
     for (int count = 0; count < 6; ++count) strangers.push_back(stranger_at(std::stoi(port), ""));
     strangers.push_back(stranger_at(std::stoi(port), hello.substr(0, hello.size() / 2)));  // sends half a frame
     strangers.push_back(stranger_at(std::stoi(port), hello));                              // has other options
-    strangers.push_back(stranger_at(std::stoi(port), wire({FrameKind::hello, {1}, ""})));  // has another protocol
-                                                                                           // version
+    strangers.push_back(stranger_at(std::stoi(port), wire({FrameKind::hello, {1}, ""})));  // other protocol version
     strangers.push_back(stranger_at(std::stoi(port), wire({FrameKind::bye})));
     strangers.push_back(stranger_at(std::stoi(port), random_bytes(random, 100'000)));
     for (const Fd& stranger : strangers) ASSERT_TRUE(stranger);

@@ -200,7 +200,7 @@ inline std::string value(const std::string& log, const std::string& kind, const 
     return "";
 }
 
-/// The same for a value that must exist and be a number.
+/// The value of `key` in the first line of this kind, which must exist and be a number.
 inline std::uint64_t number(const std::string& log, const std::string& kind, const std::string& key) {
     const auto text = value(log, kind, key);
     EXPECT_NE(text, "") << kind << " " << key << "\n" << log;

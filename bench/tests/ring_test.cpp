@@ -15,7 +15,8 @@
 namespace tacholog {
 namespace {
 
-// Otherwise the second cache line of a small message would be fetched later than the first, not together with it.
+// Slots must begin with a pair of cache lines: otherwise the second cache line of a small message would be fetched
+// later than the first.
 TEST(Ring, SlotsBeginWithAPairOfCacheLinesForAnyNumberOfReaders) {
     EXPECT_EQ(sizeof(MemoryHead) % line_pair, 0U);
     for (const std::size_t readers : {1, 2, 3, 16}) {

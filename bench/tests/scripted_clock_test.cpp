@@ -184,7 +184,7 @@ TEST(ScriptedClock, AnswersThatComeLateAreSamplesAndNotLoss) {
     EXPECT_EQ(latency(log, "late"), 5U) << log;
     EXPECT_EQ(latency(log, "lost") + latency(log, "duplicated"), 0U) << log;
     EXPECT_GE(latency(log, "min_ns"), 250'000'000U) << log;
-    EXPECT_LE(latency(log, "max_ns"), 261'000'000U) << log;  // it looks every 10 ms
+    EXPECT_LE(latency(log, "max_ns"), 261'000'000U) << log;  // the publisher looks every 10 ms
 }
 
 TEST(ScriptedClock, WhatNeverComesIsLost) {

@@ -17,7 +17,8 @@ protected:
         if (!cable_.missing().empty()) LEAVE_OUT << "needs " << cable_.missing();
     }
 
-    /// Starts both sides. `aside` changes the subscriber's process so that it seems to be on another host.
+    /// Starts both sides. `aside` runs before the subscriber is started, and makes the subscriber's host look like
+    /// another one.
     template <typename Aside>
     void start(const std::string& options, Aside&& aside) {
         cable_.within("pub", [&] { publisher_.emplace(options + to_publisher() + " --role pub"); });
@@ -67,7 +68,7 @@ bool another_boot() {
     return done;
 }
 
-/// Gives them another clock, as in a container that was moved to this host.
+/// Gives programs that this thread starts another clock, as in a container that was moved to this host.
 bool another_clock() {
     constexpr int new_time_space = 0x80;  // CLONE_NEWTIME
     return ::unshare(new_time_space) == 0;

@@ -39,7 +39,7 @@ protected:
     Fd greeted() const {
         Fd socket = connected();
         say(socket, StreamHello{hello_magic, endpoint_.token, largest});
-        say(socket, char{});  // the byte that ends the hello
+        say(socket, char{});  // the padding between the hello and the first frame
         return socket;
     }
 

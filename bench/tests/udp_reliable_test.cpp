@@ -132,7 +132,7 @@ TEST_F(ToAGroupOverABadNetwork, OneThatIsLeftBehindStillGetsWhatItTakesInOrderAn
         send(*publisher_, number, 1024);
         if (publisher_->dropped(slow) > 0) is_left_behind = true;
     }
-    is_left_behind = true;  // otherwise it would wait for ever
+    is_left_behind = true;  // otherwise this subscriber would wait for ever
     const auto all_are_accounted_for = [&] {
         for (std::size_t at = 0; at < taken.size(); ++at)
             if (taken[at] + publisher_->dropped(at) < count) return false;

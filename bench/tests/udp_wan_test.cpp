@@ -1,4 +1,4 @@
-// Tests of UDP through a real NAT: nobody can reach the inside before it has sent a datagram.
+// Tests of UDP through a real NAT: a host inside cannot be reached before it has sent a datagram.
 #include "tests/messages.hpp"
 #include "tests/nat.hpp"
 
