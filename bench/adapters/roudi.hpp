@@ -66,7 +66,7 @@ public:
         // The monitoring of RouDi considers a process dead if it got no CPU time for 1.5 s. Only a publisher that waits
         // needs monitoring.
         const std::string watch = needs.watches ? "on" : "off";
-        constexpr Patience to_clear_its_memory{30'000};  // it takes long for half a gigabyte, for messages of some MiB
+        constexpr Patience to_clear_its_memory{30'000};  // half a gigabyte for messages of some MiB
         const HelperProgram::Order order{.words = {*path, "--config-file", *file, "--monitoring-mode", watch},
                                          .patience = to_clear_its_memory};
         const auto is_ready = [](const HelperProgram& program) {
@@ -97,7 +97,7 @@ public:
         return socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
     }
 
-    /// Must be called after the library has connected. At process exit, the library would say goodbye to RouDi, and
+    /// Must be called after the library has connected. At process exit, the library would deregister from RouDi, and
     /// would retry for ever if RouDi has died or dies at that time. Therefore the process exits without this step.
     static void end_without_farewell() {
         tacholog::end_without_farewell([] {

@@ -32,7 +32,7 @@ inline void add_fact(Facts& facts, std::string_view key, std::string value) {
     if (!value.empty()) facts.push_back({std::string{key}, std::move(value)});
 }
 
-/// Adds those facts whose keys do not exist yet.
+/// Adds the facts in `more` whose keys are not yet in `facts`.
 void add_missing(Facts& facts, const Facts& more);
 
 /// Convert facts to text for the control channel, and back. Text that is not a list of facts is an error, because a

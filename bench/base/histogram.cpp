@@ -62,8 +62,8 @@ bool Histogram::agrees(const Exact& exact) const {
     if (most_squares >= most || !is_within(exact.sum, least_sum, most_sum) ||
         !is_within(exact.squares, least_squares, most_squares))
         return false;
-    // The variance must not be negative. Checked with the integer part of the mean and with the next integer; then it
-    // holds for every integer in between (see std_ns).
+    // The sum of squared deviations must not be negative, whatever number they are measured from. It is enough to check
+    // the integer part of the mean and the next integer (see std_ns).
     const Wide whole = exact.sum / exact.count;
     const Wide rest = exact.sum % exact.count;
     const Wide least = whole * exact.sum + whole * rest;

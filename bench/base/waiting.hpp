@@ -31,7 +31,7 @@ enum class Yield { yes, no };
 
 class BusyPoll {
 public:
-    /// Longer than the answer of a peer takes that has its own core, and shorter than a time slice.
+    /// Longer than a peer with its own core takes to answer, and shorter than a time slice.
     static constexpr Nanoseconds spin_ns = 50'000;
 
     explicit BusyPoll(Patience patience, Waiting waiting = Waiting::busy_poll, Yield yield = Yield::yes)
@@ -77,7 +77,7 @@ private:
     bool sleeps_;
     Yield yield_;
     int turns_ = 0;
-    Nanoseconds start_ns_ = 0;  ///< approximate start of polling; 0: polling has not been timed yet
+    Nanoseconds start_ns_ = 0;  ///< approximate start of polling; 0: it has just begun
     Nanoseconds deadline_ns_ = 0;
 };
 

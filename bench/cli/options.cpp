@@ -96,7 +96,7 @@ Result<Options> parse_options(int argc, char* argv[]) {
     const auto table = getopt_table(rows);
     optind = 0;  // start again: tests call this function more than once
     while (true) {
-        const int at = std::max(optind, 1);  // of the word that is read now
+        const int at = std::max(optind, 1);  // index of the current word
         const int answer = ::getopt_long(argc, argv, "+:", table.data(), nullptr);
         if (answer == -1) break;
         if (answer < 1 || answer > static_cast<int>(rows.size())) return refusal(answer, argv);

@@ -43,7 +43,7 @@ struct Options {
     std::vector<Nanoseconds> recovery_ns = {5'000'000};
     DemandTable demand_table;  ///< only for the demand test: the table of a file, or every size with every demand
     double duration_s = 5;
-    double interval_s = 1;           ///< length of the interval lines
+    double interval_s = 1;           ///< period of the interval lines
     std::optional<double> warmup_s;  ///< nothing: until the rate is steady
     std::optional<double> rate_per_s;
     SustainPlan sustain;

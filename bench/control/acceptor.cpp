@@ -103,8 +103,8 @@ Result<void> SubscriberAcceptor::accept_new() {
         auto connection = listener_.accept_now(stop_);
         if (!connection) return connection.error();
         if (!*connection) {
-            // Without free descriptors or memory no connection can be accepted, so one may still be waiting. It is
-            // accepted later.
+            // Without free descriptors or memory, no connection can be accepted although one is waiting. It is accepted
+            // later.
             pollfd waiting{listener_.descriptor(), POLLIN, 0};
             has_room_ = ::poll(&waiting, 1, 0) <= 0;
             return {};

@@ -210,7 +210,7 @@ Result<Listener> Listener::open(const std::string& address, int port) {
     const std::string name = to_text(*where);
     Fd socket{::socket(where->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     if (!socket) return of_control_port(os_error("listen on " + name));
-    // Otherwise the port would stay in use for a minute after every run.
+    // Without this option, the port would stay in use for a minute after every run.
     const int yes = 1;
     ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (::bind(socket.get(), where->get(), where->length()) != 0) return of_control_port(os_error("listen on " + name));

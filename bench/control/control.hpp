@@ -163,8 +163,8 @@ Result<Control> connect_control(const std::string& address, int port, Patience l
 /// free number. A wish of 0 means any number.
 Result<std::size_t> greet_subscriber(Control& control, const std::string& agreement, Patience limit,
                                      const std::vector<std::size_t>& free_numbers = {1});
-/// The same, after the hello frame was received. `secret` is known to the subscribers that this run has started; 0: any
-/// subscriber may join.
+/// The publisher's handshake if the hello frame was already received. `secret` is known to the subscribers that this
+/// run has started; 0: any subscriber may join.
 Result<std::size_t> answer_hello(Control& control, const Frame& hello, const std::string& agreement,
                                  const std::vector<std::size_t>& free_numbers, std::uint64_t secret = 0);
 Result<std::size_t> greet_publisher(Control& control, const std::string& agreement, Patience limit,

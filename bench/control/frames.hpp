@@ -33,7 +33,7 @@ inline constexpr std::uint64_t most_counted = std::uint64_t{1} << 50;
 struct HelloFrame {
     static constexpr FrameKind kind = FrameKind::hello;
     std::uint64_t version = protocol_version;
-    std::uint64_t place = 0;   ///< of the subscriber, from 1: first the number it wishes for (0: any), then its number
+    std::uint64_t place = 0;   ///< number of the subscriber, from 1: first the one it wishes for (0: any), then its own
     std::uint64_t secret = 0;  ///< the secret of the run; 0: none
     std::string agreement;     ///< the options that must be the same on both sides
 

@@ -19,9 +19,9 @@ struct SideCpus {
 
 /// Where and when one side does the rig's own work.
 struct Placement {
-    bool live = false;           ///< whether it is done while a phase is measured; otherwise what can wait is done
-                                 ///< after the phase
-    bool shared = false;         ///< whether measuring threads share a CPU; if so, a waiting thread yields it
+    bool live = false;           ///< whether the work is done during a phase; otherwise it is done after the phase, if
+                                 ///< it can wait
+    bool shared = false;         ///< whether measuring threads share CPUs; if so, a waiting thread yields its CPU
     std::vector<int> reporting;  ///< the CPUs for this work; empty: any CPU
 };
 

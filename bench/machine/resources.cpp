@@ -66,7 +66,8 @@ void add(PathCounters& found, std::string_view protocol, std::string_view name, 
     if (wanted != counters.end() && count) found.push_back({wanted->key, *count});
 }
 
-/// Adds the counters of IPv4, and of UDP and TCP: pairs of lines, "Udp: InDatagrams NoPorts ..." and "Udp: 17 3 ...".
+/// Adds the counters of IPv4 (IP and UDP), and of TCP over both IPv4 and IPv6. The file has pairs of lines: "Udp:
+/// InDatagrams NoPorts ..." and "Udp: 17 3 ...".
 void add_pairs_of_lines(PathCounters& found, const char* path) {
     std::ifstream file{path};
     std::string names_line;

@@ -101,7 +101,8 @@ inline Batches batches_of(const Options& options, std::size_t payload_bytes) {
     return {options.batch_bytes > 0 ? messages_a_batch(options, payload_bytes) : 0};
 }
 
-/// For keyed data: how many instances the publisher writes, and from how many messages arrived.
+/// For keyed data: the number of instances that the publisher writes, and the number of those from which messages
+/// arrived.
 struct Instances {
     std::uint64_t written = 0;
     std::uint64_t heard = 0;
@@ -114,7 +115,7 @@ struct Faults {
     std::uint64_t reordered = 0;
     std::optional<std::uint64_t> corrupted;  ///< see known_corrupted
     std::optional<std::uint64_t> dropped =
-        {};  ///< lost messages that were dropped for a slow subscriber; nothing if none are dropped
+        {};  ///< lost messages that were dropped for a slow subscriber; nothing if the policy is not `drop`
 };
 
 /// The number of corrupted messages. If payloads were verified, it counts all of them; otherwise only those with a

@@ -38,8 +38,8 @@ public:
             const auto sample = subscriber_->take(patience);
             if (!sample) return sample.error();
             if (!*sample) {
-                // No further message is there. This is the last moment at which the time of the previous message can be
-                // taken.
+                // No further message has arrived. The clock is read now, because a later reading would no longer be the
+                // time of the previous message.
                 if (any_counts) last_ns = now_ns();
                 return done_if(count > 0);
             }

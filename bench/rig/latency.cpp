@@ -205,7 +205,7 @@ private:
 
     Result<Outcome> wait_out(std::uint64_t number, Result<std::optional<Answer>> answer, Patience waited) {
         const Deadline deadline{lossy_ ? answer_limit_ - waited : side_.limit()};
-        bool is_last_look = false;  // a last look at what has arrived, without waiting
+        bool is_last_look = false;  // the last look takes only answers that have already arrived
         while (true) {
             if (!answer) return answer.error();
             if (*answer && (*answer)->number == number) return came(number);

@@ -1,4 +1,4 @@
-// Shared by the tests that send on a schedule (an open loop).
+// Code shared by the tests that send on a schedule (an open loop).
 #pragma once
 
 #include "base/clock.hpp"

@@ -22,7 +22,8 @@ public:
 
     bool includes(std::uint64_t index) const { return index % every_ == shift_at(index); }
 
-    /// The number of the probe with this index, counted from 0. The index must be that of a probe.
+    /// The number of the group of `every` messages that contains this index, counted from 0. Each group has one probe,
+    /// so this is also the number of the probe.
     std::uint64_t probe_at(std::uint64_t index) const { return index / every_; }
 
     /// The first probe at this index or later.

@@ -19,7 +19,8 @@ namespace tacholog {
 /// time.
 inline constexpr Patience drain_silence{200};
 
-/// The same for a transport that drops messages for slow subscribers, but repeats those that it still has.
+/// After the publisher has ended, a transport that drops messages for slow subscribers, but repeats those that it still
+/// has, is not expected to deliver more once nothing has arrived for this time.
 inline constexpr Patience repair_silence{1000};
 
 /// The counts of the messages from one publisher at the end of a phase.
@@ -71,7 +72,7 @@ private:
         record_.begin(measured);
         const auto taken = take_all();
         side_.monitor->end();
-        // Even a run that failed reports its results so far, if it has a log of its own.
+        // The intervals are reported even if the phase failed, so that the log of this side shows them.
         if (auto collected = record_.collect(); taken && !collected) return collected;
         if (!taken) return taken;
         for (auto& intake : intakes_) intake.end_phase();

@@ -133,7 +133,7 @@ private:
         return sum;
     }
 
-    /// The name of the publisher or subscriber with this index, whichever there are several of.
+    /// The name of a publisher if there are several publishers, otherwise that of a subscriber.
     std::string participant(std::size_t at) const {
         return writers_.size() > 1 ? name_of_publisher(at) : side_.participant(at);
     }

@@ -29,7 +29,7 @@ public:
         if (found == sent_.end() || found->index != index) return std::nullopt;
         const Nanoseconds sent_ns = found->sent_ns;
         sent_.erase(found);
-        --lost_;  // it was counted when it was added to the list, so the count never falls below 0
+        --lost_;  // add() has counted the message, so `lost_` never falls below 0
         return sent_ns;
     }
 

@@ -1,4 +1,4 @@
-// Addresses of both families, host names, and runs over the loopback of IPv6.
+// Tests of addresses of both families, of host names, and of runs over the loopback of IPv6.
 #include "base/address.hpp"
 
 #include <net/if.h>

@@ -1,4 +1,4 @@
-// The agreement that a peer of a run needs, for tests that play one side.
+// The agreement that a peer must send, for tests that play one side of a run.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace tacholog {
 
-/// What both sides of a run with these options agree on.
+/// The agreement of both sides of a run with these options.
 inline std::string agreement_of(const std::string& line) {
     std::istringstream words{"perftest " + line};
     std::vector<std::string> list{std::istream_iterator<std::string>{words}, {}};

@@ -1,4 +1,4 @@
-// One direction of a bad network, for tests: it loses, doubles and reorders datagrams, from a fixed seed.
+// One direction of a bad network, for tests: it loses, duplicates and reorders datagrams, controlled by a fixed seed.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace tacholog {
 
 using Datagram = std::vector<char>;
 
-/// Shares of the datagrams.
+/// The shares of datagrams that are lost, duplicated or reordered.
 struct LineFaults {
     double lost;
     double doubled;
@@ -22,7 +22,7 @@ class BadLine {
 public:
     BadLine(LineFaults faults, std::uint32_t seed) : faults_(faults), random_(seed) {}
 
-    /// Hands to `deliver` what becomes of this datagram: nothing, it, it twice, or it and one that it has overtaken.
+    /// Passes this datagram to `deliver`: not at all, once, twice, or held back until the next one has overtaken it.
     template <typename Deliver>
     void carry(Datagram datagram, Deliver&& deliver) {
         if (chance(faults_.lost)) {
@@ -38,7 +38,7 @@ public:
         flush(deliver);
     }
 
-    /// What is held back is overtaken by the next that comes, or goes once nothing does.
+    /// Delivers the datagram that is held back: after the next datagram, or if no other arrives.
     template <typename Deliver>
     void flush(Deliver&& deliver) {
         if (!held_.empty()) deliver(std::exchange(held_, {}));

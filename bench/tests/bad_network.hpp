@@ -1,4 +1,4 @@
-// Reliable UDP over a network that loses, doubles and reorders: what its tests of any length have in common.
+// Reliable UDP over a network that loses, duplicates and reorders datagrams: shared by the short and the long tests.
 #pragma once
 
 #include "tests/lossy_group.hpp"
@@ -16,10 +16,10 @@ class BadNetwork : public testing::Test {
 protected:
     static constexpr LineFaults bad{0.10, 0.02, 0.05};
 
-    // A publisher that is told does not wait for what nobody will take.
+    // Subscribers leave first, so that the publisher does not wait for answers that will never come.
     void TearDown() override { subscribers_.clear(); }
 
-    /// One subscriber of udp-reliable.
+    /// Connects one subscriber of udp-reliable.
     void join_one(std::size_t max_bytes, LineFaults faults = bad) {
         const Topic topic{"test-lossy", max_bytes, "127.0.0.1"};
         const auto endpoint = subscribe(transports::udp_reliable, topic);
@@ -28,7 +28,7 @@ protected:
         keep(transports::udp_reliable.advertise(topic, {detour.text()}));
     }
 
-    /// Three subscribers of udp-multicast, each behind a bad line of its own.
+    /// Connects three subscribers of udp-multicast, each behind a bad network of its own.
     void join_three(std::size_t max_bytes, LineFaults faults = bad, SlowSubscriber slow = SlowSubscriber::block) {
         constexpr std::uint32_t count = 3;
         Topic topic{"test-lossy", max_bytes, "127.0.0.1"};
@@ -42,7 +42,7 @@ protected:
         keep(transports::udp_multicast.advertise(topic, detours));
     }
 
-    /// All of them at everybody, then nothing; and the network was as bad as it should be.
+    /// Checks that every subscriber gets every message exactly once, and that the network has lost datagrams.
     void carry(std::uint64_t count, std::size_t bytes) {
         tacholog::carry(*publisher_, subscribers_, count, bytes);
         for (const auto& subscriber : subscribers_) expect_nothing_more(*subscriber);
@@ -55,7 +55,7 @@ protected:
         return count;
     }
 
-    // The network outlives both ends: it is what they say goodbye through.
+    // The network must live longer than both ends, because they disconnect through it.
     std::unique_ptr<LossyRelay> relay_;
     std::vector<std::unique_ptr<LossyGroup>> groups_;
     std::vector<std::unique_ptr<Subscriber>> subscribers_;

@@ -1,4 +1,4 @@
-// Messages that travel together: when they go, that they stay messages, and what is left of them on a bad way.
+// Tests of batches: when they are sent, that their messages stay separate, and what arrives over a bad network.
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -97,7 +97,7 @@ TEST_P(EveryTransportWithBatches, DeliversAStreamFromAnotherThreadInOrder) {
         flush();
         all_sent = true;
     }};
-    // Of best effort, what has not come for so long is lost.
+    // With a best-effort transport, a message that has not arrived within this time is lost.
     const Patience silence = transport().reliability == Reliability::reliable ? plenty : Patience{200};
     const auto received = count_in_order(*subscriber_, all_sent, silence, [](std::uint64_t) {}, count);
     sender.join();
@@ -130,7 +130,7 @@ TEST_P(EveryTransportWithBatches, AFullTransportSaysSoAndLosesNothingOfItsBatche
 INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportWithBatches,
                          testing::ValuesIn(in_ways(transports_with_batches(), every_way)), transport_and_waiting_name);
 
-/// The groups that are not sent, as offset+bytes/segment.
+/// The groups that are not sent yet, each as offset+bytes/segment.
 std::string text_of(const SegmentGroups& groups) {
     std::ostringstream text;
     for (const auto& group : groups.unsent()) {
@@ -192,7 +192,7 @@ TEST(WholeMessage, OfAnotherStreamOrOfPartOfAMessageIsNotOurs) {
     EXPECT_EQ(whole_message(datagram, 7, 31).size(), 0U) << "longer than agreed";
 }
 
-/// A socket in place of the subscriber's, which takes one datagram at a time.
+/// The datagrams go to a socket in place of the subscriber's, which receives them one by one.
 TEST(BatchedUdp, LosesAndRepeatsSingleMessages) {
     const Fd between = open_relay_socket();
     const Topic topic = topic_of(64, 10);
@@ -215,7 +215,8 @@ TEST(BatchedUdp, LosesAndRepeatsSingleMessages) {
     for (const std::uint64_t number : {0U, 1U, 2U, 4U, 5U, 5U, 6U, 7U, 8U, 9U}) expect(**subscriber, number, 64);
 }
 
-/// A path on which no card or kernel can be told to cut datagrams that are longer than its packets.
+/// A path with a small MTU, on which neither a network card nor the kernel can split datagrams that are larger than a
+/// packet.
 class NarrowPath : public Network {
 public:
     NarrowPath() : Network({"narrow"}, {"ip"}) {
@@ -252,7 +253,7 @@ TEST(Batching, TheLogSaysWhatWasAskedForAndWhatTravelledTogether) {
     EXPECT_NE(log.find("throughput payload_bytes=64 "), std::string::npos);
     EXPECT_EQ(value(log, "throughput", "batch_messages"), "64");
     const std::string by = value(log, "throughput", "batched_by");
-    EXPECT_TRUE(by == "udp-segment" || by == "sendmmsg") << by;  // as the kernel has it
+    EXPECT_TRUE(by == "udp-segment" || by == "sendmmsg") << by;  // depends on the kernel
     EXPECT_EQ(value(log.substr(log.find("throughput payload_bytes=3000")), "throughput", "batch_messages"), "1");
 }
 

@@ -1,4 +1,4 @@
-// What stands between the sides takes its time: a message that waits in a broker is late, not lost.
+// Tests with a program between the two sides: a message that waits in a broker is late, not lost.
 #include <csignal>
 
 #include "tests/program.hpp"
@@ -15,8 +15,8 @@ Transports transports_with_a_broker() {
 
 class WithABroker : public testing::TestWithParam<const Transport*> {};
 
-// It sleeps beyond the end of the phase, for longer than a subscriber waits in silence. A subscriber that then says
-// what it got would count all that the broker still has as lost.
+// The broker is stopped beyond the end of the phase, for longer than a subscriber waits in silence. If the subscriber
+// then sent its counts, all messages that the broker still holds would count as lost.
 TEST_P(WithABroker, WhatItHasNotPassedOnYetIsNotLost) {
     for (const std::string test : {"throughput", "latency --basis one-way"}) {
         SCOPED_TRACE(test);

@@ -1,4 +1,4 @@
-// Two hosts and an Ethernet cable between them, for tests: a veth pair between two namespaces.
+// Two hosts with an Ethernet cable between them, for tests: a veth pair between two namespaces.
 #pragma once
 
 #include "tests/network.hpp"
@@ -18,7 +18,7 @@ public:
         step("ip link add one netns " + space("pub") + " type veth peer name two netns " + space("sub"));
         step("ip -n " + space("pub") + " addr add " + publishers_address + "/24 dev one");
         step("ip -n " + space("sub") + " addr add " + subscribers_address + "/24 dev two");
-        // Without looking for duplicates, which takes a second.
+        // Without detection of duplicate addresses, because that takes a second.
         step("ip -n " + space("pub") + " -6 addr add " + publishers_v6_address + "/64 dev one nodad");
         step("ip -n " + space("sub") + " -6 addr add fd00:99::2/64 dev two nodad");
         step("ip -n " + space("pub") + " -6 addr add " + publishers_link_address + "/64 dev one nodad");
@@ -27,7 +27,7 @@ public:
         step("ip -n " + space("sub") + " link set two up");
     }
 
-    /// Whether a program of somebody's still looks at what comes through the cable.
+    /// Whether an XDP program is still attached to an end of the cable.
     static bool watched() {
         return run("ip -n " + space("pub") + " -d link show one | grep -q prog/xdp") ||
                run("ip -n " + space("sub") + " -d link show two | grep -q prog/xdp");

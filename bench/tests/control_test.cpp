@@ -17,7 +17,7 @@ namespace {
 
 constexpr Patience brief{50};
 
-/// A control channel whose other end is a bare socket, to say whatever a peer might.
+/// A control channel whose other end is a plain socket, so that a test can send anything.
 class ControlTest : public testing::Test {
 protected:
     ControlTest() : stop_(Stop::watch()) {
@@ -31,7 +31,7 @@ protected:
         ASSERT_EQ(::send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
     }
 
-    /// What `frame` is on the wire.
+    /// The bytes of a frame as they are sent.
     std::string wire(const Frame& frame) {
         EXPECT_TRUE(control_->send(frame));
         std::string bytes(65536, '\0');
@@ -117,7 +117,7 @@ TEST_F(ControlTest, RandomBytesNeverCrashOrHang) {
 
 TEST_F(ControlTest, AnOversizedLengthIsRefusedBeforeAnythingIsAllocated) {
     std::string bytes = wire({FrameKind::hello});
-    bytes[8] = bytes[9] = bytes[10] = static_cast<char>(0xFF);  // the text's length
+    bytes[8] = bytes[9] = bytes[10] = static_cast<char>(0xFF);  // the length of the text
     peer_says(bytes);
     const auto frame = control_->receive(plenty);
 
@@ -168,9 +168,9 @@ TEST_F(ControlTest, AnAgreementOfAHundredKilobytesIsCarriedWhole) {
     EXPECT_TRUE(greeted) << greeted.error().text;
 }
 
-// Each write had the whole time limit again, so that a peer could keep a side for hours.
+// Regression: each write started the time limit again, so that a peer could block a side for hours.
 TEST_F(ControlTest, APeerThatReadsALittleNowAndThenDoesNotKeepASenderForLong) {
-    const int little = 1;  // the kernel makes it the least that it allows
+    const int little = 1;  // the kernel raises this to its minimum
     ::setsockopt(control_->descriptor(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
     std::atomic<bool> is_over{false};
     std::size_t read = 0;
@@ -207,9 +207,9 @@ TEST_F(ControlTest, DifferentOptionsAreRefusedByName) {
     EXPECT_NE(greeted.error().text.find("--sizes=16 here, --sizes=64 there"), std::string::npos);
 }
 
-// ---- why a run with several subscribers has failed ----
+// ---- the reason why a run with several subscribers has failed ----
 
-/// A publisher's channels to three, whose other ends do what a test says.
+/// The channels of a publisher to three subscribers, whose other ends are controlled by the test.
 class ExplainedTest : public testing::Test {
 protected:
     ExplainedTest() : stop_(Stop::watch()) {
@@ -244,7 +244,7 @@ TEST_F(ExplainedTest, WhoDiedIsNamedWhereTheTransportOnlySawThatSomebodyIsGone) 
     EXPECT_EQ(theirs_[0].reason(brief)->text.substr(0, 36), "the peer gave up: control channel: s");
 }
 
-// The publisher's end of the transport is closed before the others are told why.
+// The publisher closes its end of the transport before it tells the other subscribers why.
 TEST_F(ExplainedTest, WhoGaveUpBecauseAnotherDiedIsNotToBlame) {
     gives_up(0, "take from ring: the publisher is gone");
     dies(1);
@@ -261,7 +261,7 @@ TEST_F(ExplainedTest, WhoGaveUpSaysWhyWhereNobodyDied) {
 }
 
 TEST_F(ExplainedTest, WhoIsDoneIsNotTakenForDead) {
-    dies(0);  // it had said goodbye
+    dies(0);  // this subscriber has said goodbye before
 
     EXPECT_EQ(explanation(channels_[2].error("no answer from sub3 within the time limit")),
               "control channel: no answer from sub3 within the time limit");

@@ -1,4 +1,4 @@
-// The demand test's pace, and the table that says what it measures.
+// Tests of the pace of the demand test, and of the table of its cases.
 #include <fstream>
 
 #include "cli/lists.hpp"
@@ -101,7 +101,7 @@ TEST(DemandTable, OfAThousandPairsAtMost) {
     EXPECT_EQ(table.error().text, "1: more than 1000 demands");
 }
 
-/// A demands file with this text, gone at the end.
+/// A file of demands with this text. It is removed by the destructor.
 class TableFile {
 public:
     explicit TableFile(const std::string& text) { std::ofstream{path_} << text; }
@@ -161,7 +161,7 @@ TEST(Demand, BurstsAreWholeAndNoCloserThanTheRecoveryTime) {
     const auto sent = std::stoull(value(perftest.out(), "demand", "sent"));
     const auto duration_ns = std::stoull(value(perftest.out(), "demand", "send_duration_ns"));
     EXPECT_EQ(sent % 7, 0U);
-    // However late a burst began, the next one kept its distance; 25 fit into half a second.
+    // However late a burst began, the next one kept its distance. So at most 25 bursts fit into half a second.
     EXPECT_LE(sent / 7, 25U);
     EXPECT_GE(duration_ns, (sent / 7 - 1) * 20'000'000);
 }
@@ -175,7 +175,7 @@ TEST(Demand, ASignalDuringARestEndsTheRunInOrder) {
     EXPECT_EQ(value(perftest.out(), "end", "status"), "failed");
 }
 
-// It was said to be delivered at 33 Gbit/s: one message over the time that it took to read it.
+// Regression: one message was reported as 33 Gbit/s, its size divided by the time that it took to read it.
 TEST(Demand, OneMessageHasNoRate) {
     Program both{"--test demand --transport shm --sizes 1MiB --demands 1 --recovery 60000 --duration 0.05 --warmup 0"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
@@ -185,7 +185,8 @@ TEST(Demand, OneMessageHasNoRate) {
         EXPECT_EQ(value(both.out(), "demand", key), "") << key;
 }
 
-// Bursts of one, each begun 20 ms after the one before it or later: over all of the time, n of them would seem faster.
+// Bursts of one message, each at least 20 ms after the previous one. If the rate were the number of messages divided by
+// the whole time, it would be too high.
 TEST(Demand, RatesAreOfThePeriodsBetweenMessages) {
     Program both{"--test demand --transport inter-thread --sizes 64 --demands 1 --recovery 20 --duration 1 --warmup 0"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();

@@ -1,4 +1,4 @@
-// How much the tests try, and what they leave out: as tests/depth.py and tests/left_out.py do for Python.
+// How many cases the tests try, and which tests are left out; like tests/depth.py and tests/left_out.py for Python.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,8 @@ inline bool is_set_to(const char* variable, std::string_view wanted) {
     return value != nullptr && value == wanted;
 }
 
-/// The gate's amount for each change, or the nightly's (TACHOLOG_TESTS=nightly), which finds what is rare.
+/// Whether the larger number of cases is tried that runs at night (TACHOLOG_TESTS=nightly) to find rare errors.
+/// Otherwise the tests use the smaller number of the gate, which runs for each change.
 inline bool nightly() {
     return is_set_to("TACHOLOG_TESTS", "nightly");
 }
@@ -30,6 +31,6 @@ inline testing::TestPartResult::Type left_out() {
 
 }  // namespace tacholog
 
-/// Leaves a test out because this machine lacks something: LEAVE_OUT << "needs nft". Where nothing may be left out
-/// (TACHOLOG_NOTHING_LEFT_OUT=1), it fails. Cases that a transport cannot have are no such: GTEST_SKIP.
+/// Leaves a test out because this machine lacks something: LEAVE_OUT << "needs nft". If nothing may be left out
+/// (TACHOLOG_NOTHING_LEFT_OUT=1), the test fails instead. For cases that a transport cannot have, use GTEST_SKIP.
 #define LEAVE_OUT return GTEST_MESSAGE_AT_(__FILE__, __LINE__, "left out", ::tacholog::left_out())

@@ -1,4 +1,4 @@
-// Ends of a run that a program can catch: its log says how it ended, and nothing stays behind.
+// Tests of ends of a run that the program can catch: the log says how the run ended, and nothing is left behind.
 #include <sys/resource.h>
 
 #include <atomic>
@@ -29,7 +29,7 @@ TEST_P(EndsBySignal, InOrder) {
 INSTANTIATE_TEST_SUITE_P(Each, EndsBySignal, testing::Values(SIGINT, SIGTERM, SIGHUP, SIGQUIT),
                          [](const auto& tested) { return "signal_" + std::to_string(tested.param); });
 
-// nohup has a program ignore it.
+// A program that is started by nohup ignores SIGHUP.
 TEST(SignalsThatAreIgnored, EndNothing) {
     const auto ignore = [] { return ::signal(SIGHUP, SIG_IGN) != SIG_ERR; };
     Program perftest{"--test throughput --transport shm --sizes 64 --duration 1.5 --warmup 0", PERFTEST, ignore};
@@ -39,7 +39,7 @@ TEST(SignalsThatAreIgnored, EndNothing) {
     EXPECT_EQ(perftest.wait(), 0) << perftest.err();
 }
 
-// The sanitizers need more address space than the limit leaves.
+// The sanitizers need more address space than the limit allows.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(WithoutMemory, ALogSaysSo) {
     const auto little = [] {
@@ -86,7 +86,7 @@ TEST(MemoryOfAControlGroup, IsWhatItsLimitLeavesBesidesPageCache) {
     EXPECT_TRUE(available_memory_bytes());
 }
 
-/// /proc and /sys of a machine that a test makes up.
+/// Files in place of /proc and /sys, with contents that the test chooses.
 class FilesOfTheKernel {
 public:
     FilesOfTheKernel() { EXPECT_NE(::mkdtemp(root_.data()), nullptr); }
@@ -118,7 +118,8 @@ TEST(MemoryOfThisProcess, IsTheLeastThatItsGroupOrOneAboveLeaves) {
     EXPECT_EQ(available_memory_bytes(files.root()), 1000U);
 }
 
-// What the kernel 5.10 shows in a container with `docker run -m`: the path is the host's, and is not there.
+// The files of kernel 5.10 in a container started with `docker run -m`: the path is that of the host, and does not
+// exist in the container.
 TEST(MemoryOfThisProcess, IsReadFromGroupsOfVersion1) {
     const FilesOfTheKernel files;
     files.write("/proc/meminfo", "MemAvailable:       4 kB\n");
@@ -138,7 +139,7 @@ TEST(MemoryOfThisProcess, IsReadFromGroupsOfVersion1) {
     EXPECT_EQ(available_memory_bytes(files.root()), 400U) << "of a host, whose groups are all there";
 }
 
-/// A handler that has calls of the system end early.
+/// Sends signals to this thread, so that system calls return early.
 class InterruptedBySignals {
 public:
     InterruptedBySignals() : thread_(::pthread_self()) {
@@ -167,7 +168,7 @@ private:
     std::thread sender_;
 };
 
-// A message that was sent early had a lateness of 1.8e19 ns.
+// Regression: a message that was sent too early had a lateness of 1.8e19 ns.
 TEST(ASleep, LastsToItsEndWhateverSignalsCome) {
     const InterruptedBySignals signals;
     const Nanoseconds end_ns = now_ns() + 50'000'000;
@@ -176,7 +177,7 @@ TEST(ASleep, LastsToItsEndWhateverSignalsCome) {
     EXPECT_GE(now_ns(), end_ns);
 }
 
-// It was started to its end first, for up to a minute.
+// Regression: the run first waited for the program to start, for up to a minute.
 TEST(AProgramThatTheRunNeeds, IsNotWaitedForOnceASignalHasCome) {
     sigset_t ending;
     ::sigemptyset(&ending);
@@ -193,7 +194,7 @@ TEST(AProgramThatTheRunNeeds, IsNotWaitedForOnceASignalHasCome) {
     EXPECT_EQ(program.error().text, "stopped by a signal");
 }
 
-// An answer that could not be read was taken off twice: lost=18446744073709551566.
+// Regression: an unreadable answer was subtracted twice, so that the log said lost=18446744073709551566.
 TEST(LostMessages, AreNeverFewerThanNone) {
     for (const char* faults : {"hold=100ms,duplicate=1,corrupt-answer=2:0", "hold=100ms,duplicate=2,corrupt-answer=1:0",
                                "hold=50ms,lose=3,duplicate=2,reorder=4,corrupt=5,corrupt-answer=2:0",

@@ -1,4 +1,4 @@
-// What every transport is held to in each way of waiting, by being in the registry.
+// Tests that run for every transport in the registry, in each way of waiting.
 #include <algorithm>
 #include <csignal>
 #include <optional>
@@ -15,13 +15,13 @@ protected:
     static const Transport& transport() { return *std::get<0>(GetParam()); }
     static Waiting waiting() { return std::get<1>(GetParam()); }
 
-    // As perftest does: a write to a pipe that nobody reads is a failed write.
+    // As in perftest: a write to a pipe without a reader then fails with an error.
     void SetUp() override { ::signal(SIGPIPE, SIG_IGN); }
 
-    // A publisher that is told does not wait for what nobody will take.
+    // Subscribers leave first, so that the publisher does not wait for answers that will never come.
     void TearDown() override { subscriber_.reset(); }
 
-    /// Both ends of a new topic.
+    /// Opens both ends of a new topic.
     void join(std::size_t max_bytes) {
         Topic topic = topic_for(transport(), "test-" + std::to_string(now_ns()), max_bytes);
         topic.waiting = waiting();
@@ -37,7 +37,7 @@ protected:
     void send(std::size_t bytes, std::uint64_t number) { tacholog::send(*publisher_, number, bytes); }
     void expect(std::size_t bytes, std::uint64_t number) { tacholog::expect(*subscriber_, number, bytes); }
 
-    /// Sends and takes at once: a large message may be more than a transport holds without its reader.
+    /// Sends and takes at the same time, because a large message may not fit into the transport.
     void pass(std::size_t bytes, std::uint64_t number) {
         std::thread sender{[this, bytes, number] { send(bytes, number); }};
         expect(bytes, number);
@@ -48,14 +48,16 @@ protected:
     std::unique_ptr<Publisher> publisher_;
 };
 
-/// What does not depend on how a side waits.
+/// Tests that do not depend on how a side waits.
 class EveryTransportOnce : public EveryTransport {};
 
-// The log states it, and comparisons rest on it: which facts of a machine a figure depends on.
+// The log states how far a transport reaches, and comparisons use it to decide on which facts of a machine a figure
+// depends.
 TEST(Transports, ReachNoFurtherThanTheirSidesAreApart) {
     for (const Transport* transport : all_transports()) {
         EXPECT_EQ(transport->reach == Reach::process, transport->parties == Parties::threads) << transport->name;
-        // Middleware may find its peers on other hosts by a name alone.
+        // Only checked in this direction: middleware may find its peers on other hosts by a name alone, without
+        // endpoint_at.
         if (transport->endpoint_at != nullptr) {
             EXPECT_EQ(transport->reach, Reach::network)
                 << transport->name << ": endpoints name hosts where there are several";
@@ -85,7 +87,7 @@ TEST_P(EveryTransport, DeliversAStreamFromAnotherThreadInOrder) {
     std::thread sender{[this] {
         for (std::uint64_t number = 0; number < count; ++number) send(256, number);
     }};
-    // Of best effort, what has not come for so long is lost.
+    // With a best-effort transport, a message that has not arrived within this time is lost.
     const bool loses = transport().reliability == Reliability::best_effort;
     std::uint64_t received = 0;
     std::uint64_t next = 0;
@@ -141,8 +143,8 @@ TEST_P(EveryTransport, PatienceEnds) {
     EXPECT_GE(now_ns() - start, 45'000'000);
 }
 
-// An open loop waits for what is left until its next message is due, which may be next to nothing. To a library that
-// counts in larger units that can be 0, which may mean: for ever.
+// An open loop waits only for the time until its next message is due, which may be nearly nothing. A library that
+// counts in larger units may round this to 0, and 0 may mean: for ever.
 TEST_P(EveryTransport, PatienceOfLessThanAMicrosecondEnds) {
     join(64);
     for (const double nanoseconds : {1.0, 400.0, 999.0}) {
@@ -169,9 +171,9 @@ TEST_P(EveryTransport, APublisherThatLeftIsNoticedOrPatienceEnds) {
     join(64);
     send(64, 1);
     publisher_.reset();
-    expect(64, 1);  // what was published before it left still arrives
+    expect(64, 1);  // a message published before the publisher left still arrives
     std::string said;
-    // A library may hear of it late on a busy machine, in a thread of its own.
+    // On a busy machine, a library may notice that the publisher has left only later, in a thread of its own.
     const bool is_told = transport().reliability == Reliability::reliable;
     for (const Deadline deadline{is_told ? plenty : Patience{0}}; said.empty();) {
         const auto sample = subscriber_->take(Patience{50});
@@ -206,7 +208,8 @@ TEST_P(EveryTransport, ASubscriberThatLeftNeverMakesThePublisherHang) {
     join(4096);
     subscriber_.reset();
     bool failed = false;
-    // Where messages are dropped without a word, it takes a moment until the news is there.
+    // If the transport drops messages silently, it takes a moment until the publisher notices that the subscriber has
+    // left.
     const Deadline deadline{plenty};
     for (int count = 0; (count < 3000 || !deadline.passed()) && !failed; ++count) {
         auto loan = publisher_->loan(4096);
@@ -236,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportOnce,
                          testing::ValuesIn(in_ways(transports_with_settings(), {Waiting::block})),
                          transport_and_waiting_name);
 
-/// What all transports have from their common base: shown over one.
+/// The common base of all transports, tested over one of them.
 class AnyTransport : public EveryTransport {};
 
 TEST_P(AnyTransport, RefusesALoanAboveTheTopicsLargest) {

@@ -1,5 +1,5 @@
-// Peers that shake hands as they should and then do what no side does: they never stop, or say what cannot be true. The
-// run ends in order all the same.
+// Tests of peers that complete the handshake and then break the protocol: they never stop sending, or send impossible
+// values. The run must end cleanly nevertheless.
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -27,7 +27,7 @@
 namespace tacholog {
 namespace {
 
-// ---- numbers that cannot be true ----
+// ---- impossible numbers ----
 
 TEST(PossibleFrames, HaveNoMoreNumbersThanTheirKind) {
     EXPECT_TRUE(is_possible({FrameKind::ready}));
@@ -79,7 +79,7 @@ TEST(AnAgreement, HasItsNumbersInFull) {
     EXPECT_NE(agreement_of(latency + "0.10000001"), agreement_of(latency + "0.1"));
 }
 
-// ---- foreign text ----
+// ---- text of other programs ----
 
 TEST(ForeignText, IsShownWithoutWhatCouldChangeTheTerminal) {
     EXPECT_EQ(shown("plain, \xC3\xA4, \xE2\x82\xAC, \xF0\x9F\x98\x80"),
@@ -117,7 +117,7 @@ TEST(ForeignText, OfAPeerThatGivesUpIsShownSoAndCut) {
     }
 }
 
-// ---- peers that never stop ----
+// ---- peers that never stop sending ----
 
 /// Sends the same frame again and again, until the other side closes the connection.
 class Flood {
@@ -193,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {FrameKind::histogram, {0}, "5:1,"}}),
     name_of);
 
-/// Greets a subscriber as its publisher does, and opens the first case if it is asked to.
+/// Does the publisher's part of the handshake, and opens the first case if `into_a_phase`.
 void lead(Control& control, bool into_a_phase) {
     const auto hello = control.expect(FrameKind::hello, plenty);
     ASSERT_TRUE(hello);
@@ -233,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Flooded{"ends_of_a_phase", "--test throughput --duration 600", {FrameKind::phase_end, {0}}}),
     name_of);
 
-// Each sign of life began the time limit anew. (What the subscriber says depends on how busy the machine is.)
+// Regression: each sign of life restarted the time limit. (The text of the error depends on how busy the machine is.)
 TEST(SignsOfLife, WithoutAnythingElseEndTheRunInOrder) {
     const auto stop = Stop::watch();
     const auto listener = Listener::open("127.0.0.1", 0);
@@ -250,7 +250,7 @@ TEST(SignsOfLife, WithoutAnythingElseEndTheRunInOrder) {
     EXPECT_NE(subscriber.out().find("end status=failed"), std::string::npos) << subscriber.out();
 }
 
-// ---- datagrams and descriptors that are none of ours ----
+// ---- datagrams and descriptors of other programs ----
 
 const Transport& transport_called(std::string_view name) {
     const auto all = all_transports();
@@ -269,7 +269,7 @@ std::string words_of(const testing::TestParamInfo<const char*>& tested) {
     return text;
 }
 
-/// Sends as many as fit into the smallest buffer of a socket.
+/// Sends as many datagrams as fit into the smallest buffer of a socket.
 void send_junk(const Subscriber& subscriber) {
     const std::string endpoint = subscriber.endpoint();
     const auto wan = parse_wan_endpoint(endpoint);
@@ -282,7 +282,7 @@ void send_junk(const Subscriber& subscriber) {
 
 class DatagramsOfOthers : public testing::TestWithParam<const char*> {};
 
-// They were all taken before the time limit was looked at: as long as some came, nobody heard of it.
+// Regression: the time limit was not checked as long as foreign datagrams arrived.
 TEST_P(DatagramsOfOthers, DoNotKeepTheTimeLimitFromBeingLookedAt) {
     const Topic topic = small_topic();
     auto subscriber = transport_called(GetParam()).subscribe(topic);
@@ -323,9 +323,9 @@ TEST_P(DatagramsBeforeAPublisher, DoNotKeepTheTimeLimitFromBeingLookedAt) {
 
 INSTANTIATE_TEST_SUITE_P(Each, DatagramsBeforeAPublisher, testing::Values("udp-reliable", "udp-wan"), words_of);
 
-// ---- streams that never bring a whole message ----
+// ---- streams that never deliver a complete message ----
 
-/// A publisher of the stream transports that does what a test says.
+/// A publisher of the stream transports that is controlled by the test.
 Fd false_publisher(const Subscriber& subscriber, std::size_t max_bytes, bool knows_token) {
     Fd socket;
     StreamHello hello{hello_magic, 0, max_bytes};
@@ -344,7 +344,7 @@ Fd false_publisher(const Subscriber& subscriber, std::size_t max_bytes, bool kno
 
 class StreamsOfLittle : public testing::TestWithParam<const char*> {};
 
-// The time limit began anew with each byte.
+// Regression: each byte restarted the time limit.
 TEST_P(StreamsOfLittle, DoNotKeepTheTimeLimitFromBeingLookedAt) {
     Topic topic = small_topic(Waiting::block);
     topic.max_bytes = 4096;
@@ -374,13 +374,13 @@ TEST_P(StreamsOfLittle, DoNotKeepTheTimeLimitFromBeingLookedAt) {
 
 INSTANTIATE_TEST_SUITE_P(Each, StreamsOfLittle, testing::Values("tcp", "uds"), words_of);
 
-// Each was let go in turn, and the limit was not looked at while another waited.
+// Regression: foreign connections were rejected one after another, and the time limit was not checked between them.
 TEST(StrangersAtAStream, DoNotKeepTheTimeLimitFromBeingLookedAt) {
     const Topic topic = small_topic();
     auto subscriber = transport_called("tcp").subscribe(topic);
     ASSERT_TRUE(subscriber);
     std::vector<Fd> strangers;
-    for (int count = 0; count < 2; ++count)  // more than a few would find the queue full
+    for (int count = 0; count < 2; ++count)  // with more of them, the queue would be full
         strangers.push_back(false_publisher(**subscriber, topic.max_bytes, false));
     auto publisher = transport_called("tcp").advertise(topic, {(*subscriber)->endpoint()});
     ASSERT_TRUE(publisher);
@@ -404,7 +404,8 @@ TEST(SocketWaitForOthers, ComesToAnEndThoughSomethingAlwaysComes) {
     }
 }
 
-// A datagram just before the end of each sleep: the 64 after which the clock is looked at can take a minute.
+// Regression: the clock was read only after 64 datagrams. If one arrives just before the end of each sleep, this can
+// take a minute.
 TEST(SocketWaitForOthers, LooksAtTheClockAfterEachSleep) {
     const Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     SocketWait wait{Waiting::block, SocketWait::For::receiving};
@@ -444,7 +445,7 @@ TEST(Descriptors, OfWhichThereAreTwoAreNotTakenAndNotKept) {
     EXPECT_TRUE(readable(reader, Deadline{Patience{0}})) << "a copy of the pipe's end is still open";
 }
 
-/// The processor time of this process so far, in seconds.
+/// The processor time so far, in seconds: of this process or of its children.
 double seconds_of(int whose) {
     rusage usage{};
     ::getrusage(whose, &usage);
@@ -452,7 +453,7 @@ double seconds_of(int whose) {
            static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-// Whoever waits for a descriptor must not use the CPU meanwhile.
+// A process that waits for a free descriptor must not use the CPU in the meantime.
 TEST(WithoutDescriptors, APublisherWaitsForSubscribers) {
     const int port = free_port();
     const auto few = [] {
@@ -486,7 +487,7 @@ TEST(WithoutDescriptors, ALocalSubscriberWaitsForItsPublisher) {
     ASSERT_TRUE(endpoint);
     rlimit usual{};
     ::getrlimit(RLIMIT_NOFILE, &usual);
-    auto stranger = connect_locally(endpoint->name);  // it is let in, or waits, as it comes
+    auto stranger = connect_locally(endpoint->name);  // the connection may be accepted at once, or wait
     ASSERT_TRUE(stranger);
     const Fd next{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     const rlimit none{static_cast<rlim_t>(next.get()), usual.rlim_max};

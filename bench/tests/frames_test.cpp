@@ -1,4 +1,4 @@
-// What the frames of the control channel say comes back as it was said, number by number.
+// Tests that the frames of the control channel are read exactly as they were written.
 #include "control/frames.hpp"
 
 #include <gtest/gtest.h>

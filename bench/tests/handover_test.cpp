@@ -1,5 +1,5 @@
-// How intervals go from the thread that measures to the one that reports: nothing is lost, doubled or torn, however
-// slow the one that reports is.
+// Tests of how intervals are passed from the measuring thread to the reporting thread: nothing is lost, duplicated or
+// mixed, however slow the reporting thread is.
 #include "rig/handover.hpp"
 
 #include <gtest/gtest.h>
@@ -34,8 +34,8 @@ TEST(HandOver, GoesRoundInOrder) {
     EXPECT_EQ(records.oldest(), nullptr);
 }
 
-// A million samples in intervals of a few, with a reporting thread that is sometimes behind: what it could not take is
-// in a later interval.
+// A million samples in short intervals. The reporting thread is sometimes late; samples that it could not take then
+// must be in a later interval.
 TEST(HandOver, LosesNoSampleBetweenTwoThreads) {
     constexpr std::uint64_t samples = 1'000'000;
     HandOver<LatencyRecord> records{2};
@@ -96,7 +96,7 @@ TEST(IntervalPlan, MakesIntervalsLongerWhereTooManyWouldBeKept) {
 
 class EveryLatencyTest : public testing::TestWithParam<const char*> {};
 
-// Every sample is in one interval, and so no edge between two of them keeps or loses any, however long they are.
+// Each sample must be in exactly one interval, however long the intervals are.
 TEST_P(EveryLatencyTest, HasEachSampleInOneInterval) {
     for (const std::string seconds : {"0.01", "0.1", "10"}) {
         Program both{"--transport mock --set faults=lose=50 --sizes 64 --warmup 0 --duration 0.2 --interval-length " +
@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(Load, EveryLatencyTest,
 
 class EveryCountingTest : public testing::TestWithParam<const char*> {};
 
-// So is every message, and every one that was lost: also those behind the last whole interval.
+// Each message and each lost message must be in exactly one interval, also after the last complete interval.
 TEST_P(EveryCountingTest, HasEachMessageInOneInterval) {
     for (const std::string seconds : {"0.01", "0.1", "10"}) {
         Program both{"--transport mock --set faults=lose=50 --sizes 64 --warmup 0 --duration 0.2 --interval-length " +
@@ -131,11 +131,11 @@ INSTANTIATE_TEST_SUITE_P(Load, EveryCountingTest,
                          testing::Values("--test throughput --rate 2000", "--test throughput --rate 2000 --instances 7",
                                          "--test demand --demands 40 --recovery 20"));
 
-// ---- what a subscriber counts, interval by interval ----
+// ---- the counts of a subscriber in each interval ----
 
 constexpr Nanoseconds second = nanoseconds_per_second;
 
-/// The messages, or what was lost, of each interval.
+/// The messages, or the lost messages, of each interval.
 std::vector<std::uint64_t> taken(CountIntervals& intervals, std::uint64_t CountRecord::* what) {
     std::vector<std::uint64_t> all;
     while (const CountRecord* record = intervals.oldest()) {
@@ -145,7 +145,7 @@ std::vector<std::uint64_t> taken(CountIntervals& intervals, std::uint64_t CountR
     return all;
 }
 
-/// Of a phase whose first message has come.
+/// The intervals of a phase whose first message has arrived.
 struct Begun : CountIntervals {
     Begun() : CountIntervals{{second, 8}} {
         begin();
@@ -153,8 +153,9 @@ struct Begun : CountIntervals {
     }
 };
 
-// At the edge of an interval, a message is missing that comes a little later. What is lost later on was then counted,
-// and a stream that is out of order at every edge, and loses nothing, lost one message in each second interval.
+// Regression: a message that was missing at the edge of an interval arrived a little later, but a later loss was then
+// counted as well. So a stream that lost nothing, but was out of order at every edge, seemed to lose one message in
+// every second interval.
 TEST(CountIntervals, AMessageThatWasOnlyLateIsNotCountedAsLostAgain) {
     Begun intervals;
     intervals.hand_over(2 * second, {99, 1});
@@ -196,7 +197,7 @@ TEST(CountIntervals, WhereNothingCameThereIsNone) {
     EXPECT_FALSE(intervals.rest(0, second, {0, 100}));
 }
 
-/// As by taskset: all that is started while this lives has one CPU.
+/// Restricts all programs that are started while this object exists to one CPU, like taskset.
 class OneCpu {
 public:
     OneCpu() {

@@ -1,4 +1,4 @@
-// Programs that a run needs beside its two sides: how they start, become ready, and end.
+// Tests of programs that a run needs beside its two sides: how they start, become ready and end.
 #include "machine/helper_program.hpp"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,8 @@ TEST(HelperProgram, ThatIgnoresSigtermIsKilled) {
     EXPECT_FALSE(exists(pid));
 }
 
-// The rig blocks SIGTERM, as it watches for it on a descriptor: a program that inherited that would never end in order.
+// The rig blocks SIGTERM, because it watches for it on a descriptor. A program that inherited this would never end
+// cleanly.
 TEST(HelperProgram, BlocksNoSignalThoughThisProcessDoes) {
     sigset_t both;
     ::sigemptyset(&both);
@@ -107,7 +108,7 @@ TEST(HelperProgram, ThatIsNeverReadyIsAnError) {
 TEST(HelperProgram, ThatDiesLaterIsTold) {
     const auto folder = PrivateFolder::make();
     ASSERT_TRUE(folder);
-    const auto program = HelperProgram::start({{"/bin/cat", "-"}}, *folder, at_once);  // its input is at an end
+    const auto program = HelperProgram::start({{"/bin/cat", "-"}}, *folder, at_once);  // its input has ended
     ASSERT_TRUE(program) << program.error().text;
     const Deadline deadline{plenty};
     std::optional<std::string> trouble;

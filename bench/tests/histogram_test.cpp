@@ -135,7 +135,7 @@ TEST(Histogram, TravelsInFramesAndArrivesWhole) {
     for (std::uint64_t value = 1; value < 3'000'000; value = value * 101 / 100 + 1) sent.record(value);
     sent.record(Histogram::top_ns + 1);
     HistogramReader reader;
-    reader.histogram.record(7);  // of an earlier one
+    reader.histogram.record(7);  // must be removed: it belongs to an earlier histogram
     const auto frames = frames_of(sent, 42);
     ASSERT_GT(frames.size(), 1U);
     for (std::size_t at = 0; at < frames.size(); ++at) {
@@ -176,7 +176,8 @@ TEST(Histogram, BinsThatThereAreNotAreRefused) {
     }
 }
 
-/// What frames say of 5, 7, 7 and 61 s, with one number of it changed. The numbers are those of HistogramFrame.
+/// The frame of a histogram of 5 ns, 7 ns, 7 ns and 61 s, with one number changed. The numbers are those of
+/// HistogramFrame.
 Frame one_number_changed(std::size_t place, std::uint64_t number) {
     Histogram histogram;
     for (const std::uint64_t value : {5ULL, 7ULL, 7ULL, 61'000'000'000ULL}) histogram.record(value);
@@ -205,7 +206,8 @@ TEST(Histogram, NumbersThatDoNotFitItsBinsAreRefused) {
     }
 }
 
-// The next frame cleared from the bin of the smallest to that of the largest, and wrote far behind the last.
+// Regression: clearing went from the bin of the smallest to that of the largest value, so the next frame wrote far
+// beyond the last bin.
 TEST(Histogram, ASmallestAboveTheLargestHarmsNothing) {
     HistogramReader reader;
     EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, ""}).has_value());
@@ -222,7 +224,7 @@ TEST(Histogram, PartsWithoutEndAreRefused) {
     EXPECT_FALSE(reader.add({FrameKind::histogram, {0}, "5:1,"}).has_value());
 }
 
-/// So many of the same value, by doubling.
+/// A histogram with 2^doublings equal values.
 Histogram many(std::uint64_t value_ns, unsigned doublings) {
     Histogram histogram;
     histogram.record(value_ns);
@@ -230,7 +232,7 @@ Histogram many(std::uint64_t value_ns, unsigned doublings) {
     return histogram;
 }
 
-// Their sum is 2^65.1 ns, whose square wraps in 128 bits.
+// Their sum is 2^65.1 ns; the square of it does not fit into 128 bits.
 TEST(Histogram, TheDeviationOfASumBeyond64BitsIsRight) {
     Histogram histogram = many(10'000'000'000, 31);
     histogram.merge(many(10'000'002'000, 31));
@@ -241,7 +243,7 @@ TEST(Histogram, TheDeviationOfASumBeyond64BitsIsRight) {
     EXPECT_EQ(many(59'999'999'999, 40).std_ns(), 0.0);
 }
 
-// The count times the deviation is beyond 64 bits: what was computed from it wrapped to nonsense.
+// Regression: the count times the deviation exceeds 64 bits, so the result overflowed.
 TEST(Histogram, ALargeDeviationOfManyValuesIsRight) {
     Histogram histogram = many(1, 31);
     histogram.merge(many(20'000'000'001, 31));
@@ -256,8 +258,8 @@ TEST(Histogram, TheDeviationAroundAMeanThatIsNoWholeNumberIsRight) {
     EXPECT_NEAR(histogram.std_ns(), 1.2472191, 1e-7);
 }
 
-// All of them share one bin, which holds p99.9 and the maximum: it was taken for the tail as a whole, and that for all
-// of the time.
+// Regression: all values share one bin, which holds both p99.9 and the maximum. The whole bin was counted as the tail,
+// so the tail seemed to take all of the time.
 TEST(Histogram, TheLargestThousandthOfEqualValuesIsAThousandthOfTheTime) {
     EXPECT_NEAR(many(250'000'000, 12).share_of_largest(), 0.001, 0.0001);
 }

@@ -1,4 +1,5 @@
-// Peers that are none of ours, or mean harm: refused with a message, or not heard at all; never a crash, never a hang.
+// Tests of foreign or malicious peers: each must be refused with a message, or ignored. There must never be a crash or
+// a hang.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -46,7 +47,7 @@ std::string random_bytes(std::mt19937& random, std::size_t most) {
     return bytes;
 }
 
-// ---- a publisher that hands over memory which is not what was agreed ----
+// ---- a publisher that sends a memory descriptor which differs from the agreement ----
 
 class HostileMemory : public testing::TestWithParam<const char*> {
 protected:
@@ -56,7 +57,7 @@ protected:
         return {.bytes = shape.bytes()};
     }
 
-    /// What a subscriber says to a descriptor of so many bytes, sealed or not.
+    /// The subscriber's answer to a descriptor of this many bytes, with these seals.
     static std::string answer_to(off_t bytes, unsigned seals, const MemoryHead& head) {
         const Topic topic{"test-" + std::to_string(now_ns()), agreed_bytes, "127.0.0.1"};
         auto subscriber = transport(GetParam()).subscribe(topic);
@@ -116,9 +117,10 @@ std::string test_name(const testing::TestParamInfo<const char*>& tested) {
 
 INSTANTIATE_TEST_SUITE_P(Shared, HostileMemory, testing::Values("shm", "shm-zero-copy"), test_name);
 
-// ---- others on this host, who can all read the names of local sockets ----
+// ---- other processes on this host, which can all read the names of local sockets ----
 
-/// Another process, which does this and says how it went: 0 is well. As another user, if this one may become one.
+/// Another process that does some work and reports the outcome as its exit status (0: success). It runs as this user or
+/// as `nobody`.
 class Neighbour {
 public:
     enum class User { own, nobody };
@@ -147,7 +149,7 @@ private:
     pid_t pid_ = -1;
 };
 
-/// What anybody on this host can read.
+/// Whether other processes on this host can read this name.
 bool is_seen(const std::string& name) {
     std::ifstream names{"/proc/net/unix"};
     for (std::string line; std::getline(names, line);) {
@@ -161,7 +163,7 @@ struct Password {
     std::uint64_t token = 0;
 };
 
-/// Whether the other side closes the connection, and says nothing before.
+/// Whether the other side closes the connection without sending anything.
 bool is_turned_away(const Fd& socket) {
     std::array<char, 64> said{};
     return readable(socket, Deadline{plenty}) && ::recv(socket.get(), said.data(), said.size(), 0) <= 0;
@@ -261,11 +263,12 @@ TEST_P(LocalNeighbours, WhoListenAndDoNotKnowTheAnswerGetTheKnockAndNothingElse)
 
 INSTANTIATE_TEST_SUITE_P(OfThisHost, LocalNeighbours, testing::Values("shm", "shm-zero-copy", "uds"), test_name);
 
-// ---- random bytes at the ports where messages are expected ----
+// ---- random bytes at the ports of the transports ----
 
 class HostileBytes : public testing::TestWithParam<const char*> {
 protected:
-    /// Random bytes to where this subscriber is, over a socket of its kind; what cannot be sent is not heard either.
+    /// Sends random bytes to the port of this subscriber, over a socket of the same kind. Errors of sending are
+    /// ignored.
     static void harass(const std::string& endpoint, std::mt19937& random) {
         const auto where = parse_endpoint(endpoint.substr(0, endpoint.find('/', endpoint.find('/') + 1)));
         ASSERT_TRUE(where) << endpoint;
@@ -278,7 +281,7 @@ protected:
 };
 
 TEST_P(HostileBytes, AreNotHeardAndTheMessagesOfTheTruePublisherArrive) {
-    constexpr int strangers = 3;  // as many as wait in a listener's queue at once
+    constexpr int strangers = 3;  // as many as fit into a listener's queue
     std::mt19937 random{7};
     const Topic topic{"test-" + std::to_string(now_ns()), agreed_bytes, "127.0.0.1"};
     auto subscriber = transport(GetParam()).subscribe(topic);
@@ -297,16 +300,16 @@ TEST_P(HostileBytes, AreNotHeardAndTheMessagesOfTheTruePublisherArrive) {
         ASSERT_TRUE(sample && *sample);
         EXPECT_EQ(read_message((*sample)->bytes(), {}).number, 5U);
     }
-    subscriber->reset();  // or the publisher would wait for its answers
+    subscriber->reset();  // otherwise the publisher would wait for its answers
 }
 
 INSTANTIATE_TEST_SUITE_P(Ports, HostileBytes, testing::Values("tcp", "udp", "udp-reliable", "udp-wan"), test_name);
 
-// ---- a peer that speaks our control protocol and means harm ----
+// ---- a malicious peer that speaks the control protocol ----
 
 const std::string common = "--test throughput --transport shm --sizes 64 --duration 0.05 --warmup 0";
 
-/// A publisher that shakes hands as it should, and then says this.
+/// Completes the handshake as a publisher, and then sends this frame. Returns the subscriber's error output.
 std::string answer_of_subscriber_to(const Frame& frame, const Frame& placement = {FrameKind::affinity, {0, 0}},
                                     const Frame& run = {FrameKind::run, {1}}) {
     const auto stop = Stop::watch();
@@ -361,7 +364,8 @@ TEST(HostilePublisher, ThatSaysNothingOfTheRunOrTooMuchIsRefused) {
 
 class HostileSubscriber : public testing::TestWithParam<const char*> {
 protected:
-    /// Shakes hands as it should, and then names an address that is not its own. True if anything was sent there.
+    /// Completes the handshake, and then names an address that belongs to another host. Returns whether anything was
+    /// sent to that address.
     static bool has_them_send(const std::string& more, std::string& complaint) {
         const auto somewhere_else = parse_address("127.74.21.9", 0);
         const bool stream = std::string_view{GetParam()} == "tcp";
@@ -388,7 +392,7 @@ protected:
         bool sent = allowed && readable(target, Deadline{plenty});
         if (allowed) control = Error{"gone"};
         EXPECT_EQ(publisher.wait(), 1);
-        if (!allowed) sent = readable(target, Deadline{Patience{0}});  // all that it sent has come
+        if (!allowed) sent = readable(target, Deadline{Patience{0}});  // everything that the publisher sent has arrived
         complaint = publisher.err();
         return sent;
     }
@@ -417,7 +421,7 @@ TEST(EndpointAt, EveryTransportWhoseEndpointsNameAHostSaysWhetherItIsThePeers) {
         const Topic topic = topic_for(*one, "test-" + std::to_string(now_ns()), agreed_bytes);
         auto subscriber = one->subscribe(topic);
         ASSERT_TRUE(subscriber) << one->name << ": " << subscriber.error().text;
-        // Over a broker, the endpoint is a name, and the broker has the address.
+        // With a broker, the endpoint is only a name; the broker has the address.
         const std::string endpoint = topic.companion.empty() ? (*subscriber)->endpoint() : topic.companion;
         const bool names_host = endpoint.find("127.0.0.1") != std::string::npos;
         ASSERT_EQ(one->endpoint_at != nullptr, names_host) << one->name << " " << endpoint;
@@ -429,7 +433,7 @@ TEST(EndpointAt, EveryTransportWhoseEndpointsNameAHostSaysWhetherItIsThePeers) {
     }
 }
 
-/// Connects to a publisher that has just been started, and sends this.
+/// Connects to a publisher that has just been started, and sends these bytes.
 Fd stranger_at(int port, const std::string& bytes, Patience patience = plenty) {
     const auto where = parse_address("127.0.0.1", port);
     for (const Deadline deadline{patience}; !deadline.passed(); Program::pause()) {
@@ -458,7 +462,7 @@ TEST(ControlPort, LetsStrangersGoWithANoteAndTheTrueSubscriberIn) {
         << publisher.out();
 }
 
-/// What a frame is on the wire.
+/// The bytes of a frame as they are sent.
 std::string wire(const Frame& frame) {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
@@ -478,9 +482,9 @@ TEST(ControlPort, HearsStrangersBesideEachOtherAndNoneOfThemEndsTheRun) {
     Program publisher{common + " --role pub --port " + port};
     std::vector<Fd> strangers;
     for (int count = 0; count < 6; ++count) strangers.push_back(stranger_at(std::stoi(port), ""));
-    strangers.push_back(stranger_at(std::stoi(port), hello.substr(0, hello.size() / 2)));  // half-open
-    strangers.push_back(stranger_at(std::stoi(port), hello));                              // other options
-    strangers.push_back(stranger_at(std::stoi(port), wire({FrameKind::hello, {1}, ""})));  // another version
+    strangers.push_back(stranger_at(std::stoi(port), hello.substr(0, hello.size() / 2)));  // sends half a frame
+    strangers.push_back(stranger_at(std::stoi(port), hello));                              // has other options
+    strangers.push_back(stranger_at(std::stoi(port), wire({FrameKind::hello, {1}, ""})));  // other protocol version
     strangers.push_back(stranger_at(std::stoi(port), wire({FrameKind::bye})));
     strangers.push_back(stranger_at(std::stoi(port), random_bytes(random, 100'000)));
     for (const Fd& stranger : strangers) ASSERT_TRUE(stranger);
@@ -538,7 +542,7 @@ TEST(ControlPort, OfARunThatWasToldASecretHearsOnlyWhoKnowsIt) {
     EXPECT_EQ(publisher.wait(), 0) << publisher.err();
 }
 
-// An endpoint is the peer's word: it could name the socket of any program of the same user.
+// The peer chooses the endpoint, so it could name the socket of any program of the same user.
 TEST(LocalEndpoint, OfAnotherProgramIsNeverKnockedAt) {
     const std::string name = "another-program-" + std::to_string(::getpid());
     sockaddr_un address{};
@@ -590,7 +594,7 @@ TEST(ControlPort, ListensOnLoopbackUnlessToldOtherwise) {
     EXPECT_EQ(address, "0100007F");
 }
 
-// ---- over TCP: another program gets the port of a peer that has left ----
+// ---- over TCP: another program gets the port of a peer that has disconnected ----
 
 class OverTcp : public testing::TestWithParam<const Transport*> {
 protected:
@@ -617,7 +621,7 @@ protected:
     std::unique_ptr<Publisher> publisher_;
 };
 
-// It may belong to another run by then.
+// By then, the port may belong to another run.
 TEST_P(OverTcp, WhoeverListensWhereTheSubscriberWasIsNotDialled) {
     join();
     const auto endpoint = parse_endpoint(subscriber_->endpoint());
@@ -635,7 +639,7 @@ TEST_P(OverTcp, WhoeverListensWhereTheSubscriberWasIsNotDialled) {
     EXPECT_EQ(::poll(&watched, 1, 500), 0) << "somebody dials " << to_text(endpoint->address);
 }
 
-// It is refused after both have said what they are.
+// The connection is refused after both sides have sent their protocol numbers.
 TEST_P(OverTcp, AStrangerWithNngSocketsOfAnotherKindIsNotTakenForAPublisherThatLeaves) {
     if (!GetParam()->name.starts_with("nng-tcp")) GTEST_SKIP() << "another protocol";
     join();
@@ -666,14 +670,14 @@ std::vector<const Transport*> transports_over_tcp() {
     return found;
 }
 
-// Only adapters have such transports, and a build may have none of them.
+// Only adapters have such transports, and a build may have no adapters.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OverTcp);
 INSTANTIATE_TEST_SUITE_P(Registry, OverTcp, testing::ValuesIn(transports_over_tcp()), transport_name);
 
-// ---- What a library of a middleware says to itself ----
+// ---- messages that a middleware library sends to itself ----
 
-// When it starts, LCM sends itself test messages until it hears one. If it hears two, it reports the second as handled
-// after the subscriber has joined. Anybody in the group can send such messages.
+// When LCM starts, it sends itself test messages until it receives one. If it receives two, it delivers the second one
+// after the subscriber has joined. Any program in the multicast group can send such messages.
 TEST(Lcm, TestMessagesOfTheLibraryAreNoMessages) {
     const auto all = all_transports();
     const auto lcm = std::find_if(all.begin(), all.end(), [](const Transport* one) { return one->name == "lcm"; });
@@ -706,7 +710,7 @@ TEST(Lcm, TestMessagesOfTheLibraryAreNoMessages) {
     const auto publisher = (*lcm)->advertise(topic, {subscriber.endpoint()});
     ASSERT_TRUE(publisher) << publisher.error().text;
     bool came = false;
-    for (const Deadline deadline{plenty}; !came && !deadline.passed();) {  // the buffer may still be full of tests
+    for (const Deadline deadline{plenty}; !came && !deadline.passed();) {  // the buffer may be full of test messages
         send(**publisher, 7, agreed_bytes);
         const auto sample = subscriber.take(Patience{100});
         ASSERT_TRUE(sample) << sample.error().text;

@@ -1,4 +1,4 @@
-// Keyed data: messages of several instances, written in turn, each instance checked by itself.
+// Tests of keyed data: messages of several instances, written in turn. Each instance is checked separately.
 #include "base/instances.hpp"
 
 #include "tests/program.hpp"
@@ -8,7 +8,7 @@
 namespace tacholog {
 namespace {
 
-/// What the first messages of so many instances are numbered with.
+/// The numbers of the first `count` messages of a publisher with this many instances.
 std::vector<std::uint64_t> numbers(std::uint64_t instances, std::size_t count) {
     InTurn turn{instances};
     std::vector<std::uint64_t> found;
@@ -34,7 +34,7 @@ TEST(Instances, MessagesAreCountedOverAllOfThem) {
     }
 }
 
-/// Counts the messages at these places among all that three instances write.
+/// Counts the messages at these indexes among all messages that three instances write.
 KeyedSequence those_at(const std::vector<std::size_t>& places, std::uint64_t first = 0) {
     const auto written = numbers(3, 20);
     KeyedSequence sequence{3};
@@ -82,7 +82,7 @@ TEST(KeyedSequence, ADuplicateIsNotReceivedTwice) {
 }
 
 TEST(KeyedSequence, WhatBelongsToTheWarmUpIsStaleInEachInstance) {
-    // 0 to 4 came before: two of the first and the second instance, one of the third.
+    // The messages 0 to 4 came before: two of the first, two of the second and one of the third instance.
     const auto sequence = those_at({3, 4, 5, 6, 7}, 5);
 
     EXPECT_EQ(sequence.received(), 3U);
@@ -145,8 +145,8 @@ protected:
     std::string transport() const { return " --transport " + std::string{GetParam()->name}; }
 };
 
-/// Seven instances are written in turn, so each is written at least a seventh of all times. One is not heard only if
-/// all of its messages were lost: a transport that loses on a busy machine may lose those.
+/// Seven instances are written in turn, so each gets at least a seventh of the messages. An instance is missing only if
+/// all of its messages were lost, which can happen on a busy machine with a transport that loses messages.
 void expect_heard(const std::string& log, const std::string& kind, const std::string& received_as) {
     const auto received = number(log, kind, received_as);
     const auto lost = number(log, kind, "lost");
@@ -221,7 +221,7 @@ TEST(Keyed, MessagesAreOutOfOrderOnlyWithinTheirInstance) {
     const auto alone = run_mock("--instances 1 --set faults=reorder=5");
 
     EXPECT_EQ(number(apart, "throughput", "reordered"), 0U) << apart;
-    // The first may belong to the warm-up, and the last may wait for ever for one that overtakes it.
+    // The first one may belong to the warm-up. The last one may never be overtaken, because no message follows it.
     EXPECT_GE(number(alone, "throughput", "reordered") + 2, number(alone, "throughput", "sent") / 5) << alone;
 }
 

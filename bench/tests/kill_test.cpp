@@ -1,6 +1,7 @@
-// kill -9 of either role at any moment: the other side ends by itself and says why, and nothing is left behind. In the
-// gate always at the same few moments, over our own transports; at night at random ones. TACHOLOG_KILLS=100 tries a
-// hundred a transport, and TACHOLOG_SEED those of a seed that a failure has named.
+// Tests that kill either role with SIGKILL at any time: the other side must end by itself and give a reason, and
+// nothing must be left behind. The gate always uses the same few times, over our own transports; the nightly run uses
+// random times. TACHOLOG_KILLS=100 tries a hundred kills per transport. TACHOLOG_SEED repeats the seed that a failure
+// has printed.
 #include <sched.h>
 #include <sys/mount.h>
 
@@ -27,16 +28,18 @@ unsigned long kills() {
     return number_from("TACHOLOG_KILLS", tries(2, 20));
 }
 
-/// Of middleware that keeps them by name: a process of theirs that is killed leaves them behind in any program. Fast
-/// DDS has `fastdds shm clean`, and the C library the semaphores of both; the next RouDi takes over what iceoryx left.
-/// iceoryx2's stay if both sides are killed at once, and Aeron's until the next run with it.
+/// Files of middleware libraries that keep shared memory by name: a process of theirs that is killed leaves these files
+/// behind in any program. `fastdds shm clean` removes those of Fast DDS. The C library names semaphores "sem.". The
+/// next RouDi takes over the files of iceoryx. Those of iceoryx2 stay if both sides are killed at the same time, and
+/// those of Aeron stay until its next run.
 bool is_of_library(const std::string& file) {
     constexpr std::array<std::string_view, 7> begins{"fastrtps_", "fast_datasharing_", "sem.", "iceoryx_mgmt", "root",
                                                      "iox2_",     "tacholog-aeron-"};
     return std::ranges::any_of(begins, [&file](std::string_view begin) { return file.starts_with(begin); });
 }
 
-/// A folder that the programs of a test see as /dev/shm, so that what others on this machine leave there is not theirs.
+/// A folder that the programs of a test see as /dev/shm, so that files of other programs on this machine are not
+/// counted.
 class OwnSharedMemory {
 public:
     OwnSharedMemory() { EXPECT_NE(::mkdtemp(folder_.data()), nullptr) << folder_; }
@@ -44,7 +47,7 @@ public:
     OwnSharedMemory& operator=(const OwnSharedMemory&) = delete;
     ~OwnSharedMemory() { std::filesystem::remove_all(folder_); }
 
-    /// In the process of a program, before it is one. False where that is not allowed.
+    /// Called in a new process before it runs the program. Returns false if this is not permitted.
     bool enter() const {
         const uid_t user = ::geteuid();
         const gid_t group = ::getegid();
@@ -58,7 +61,7 @@ public:
                ::mount(folder_.c_str(), "/dev/shm", nullptr, MS_BIND, nullptr) == 0;
     }
 
-    /// Whether programs may have it.
+    /// Whether new processes may call enter().
     bool allowed() const {
         const pid_t child = ::fork();
         if (child == 0) ::_exit(enter() ? 0 : 1);
@@ -78,7 +81,7 @@ private:
     std::string folder_ = "/dev/shm/tacholog-tests-XXXXXX";
 };
 
-/// Whether the process has an address space: a zombie that nobody has reaped yet is dead enough.
+/// Whether the process has an address space. A zombie does not have one, and counts as dead.
 bool alive(pid_t pid) {
     std::ifstream maps{"/proc/" + std::to_string(pid) + "/maps"};
     return maps.peek() != std::ifstream::traits_type::eof();
@@ -104,7 +107,7 @@ protected:
     void TearDown() override {
         if (IsSkipped()) return;
         for (const Deadline deadline{plenty}; !shared_memory_.files().empty() && !deadline.passed(); Program::pause())
-            continue;  // a side may still be dying
+            continue;  // a side may not have ended yet
         EXPECT_EQ(shared_memory_.files(), std::set<std::string>{});
     }
 
@@ -123,7 +126,7 @@ protected:
         program.emplace(words, PERFTEST, [this] { return shared_memory_.enter(); });
     }
 
-    /// Starts one side, on a host of its own where the transport asks for that.
+    /// Starts one side, on a host of its own if the transport needs that.
     void start_side(std::optional<Program>& side, const std::string& role, const std::string& common) const {
         if (!cable_) return start(side, common + " --role " + role);
         cable_->within(role.c_str(),
@@ -132,15 +135,15 @@ protected:
 
     bool takes_two_commands() const { return GetParam()->parties == Parties::hosts; }
 
-    /// Half of the moments lie in the first 40 ms, where the sides meet and join.
+    /// Half of the times lie in the first 40 ms, in which the sides connect.
     void wait_a_moment() {
         const long microseconds = static_cast<long>(random_() % (random_() % 2 == 0 ? 40'000 : 500'000));
         const timespec time{0, microseconds * 1000};
         ::nanosleep(&time, nullptr);
     }
 
-    /// Either ends by itself, or has been killed with the other: both are said. A library may print lines of its own
-    /// before.
+    /// The survivor has either ended by itself or was killed with the other side; in both cases its output must have an
+    /// error line. A library may print lines of its own before that.
     static void expect_report(Program& survivor) {
         EXPECT_EQ(survivor.wait(), 1) << survivor.err() << survivor.out();
         EXPECT_NE(("\n" + survivor.err()).find("\nperftest: "), std::string::npos) << survivor.err();
@@ -149,13 +152,13 @@ protected:
     const unsigned seed_ = static_cast<unsigned>(number_from("TACHOLOG_SEED", nightly() ? std::random_device{}() : 1));
     std::mt19937 random_{seed_};
     OwnSharedMemory shared_memory_;
-    std::optional<Cable> cable_;  ///< between hosts
+    std::optional<Cable> cable_;  ///< only for transports between hosts
 };
 
 TEST_P(AtAnyMoment, AKilledRoleEndsTheOtherWhichSaysSo) {
     for (unsigned long round = 0; round < kills(); ++round) {
         const bool publisher_dies = random_() % 2 == 0;
-        // Where one is killed before both have met, the other one ends with its limit.
+        // If a side is killed before both have connected, the other one ends at its time limit.
         const std::string common = line() + "--timeout 2 --port " + std::to_string(free_port());
         SCOPED_TRACE(common + (publisher_dies ? ", publisher killed" : ", subscriber killed"));
         std::optional<Program> publisher;
@@ -179,7 +182,7 @@ TEST_P(AtAnyMoment, AKilledParentTakesItsSubscriberAlong) {
         std::optional<Program> perftest;
         start(perftest, both);
         wait_a_moment();
-        const auto children = perftest->children();  // none yet, or the subscriber and what the run needs
+        const auto children = perftest->children();  // none yet, or the subscriber and the programs that the run needs
         ::kill(perftest->pid(), SIGKILL);
         perftest->wait();
 

@@ -1,6 +1,6 @@
-// A bad network between a multicast publisher and one of its subscribers, for tests. It stands where the subscriber is
-// said to be, hears the group to which it is invited in its place, and sends what it heard on to a group of its own, to
-// which it invites the subscriber.
+// A relay that simulates a bad network between a multicast publisher and one of its subscribers, for tests. The
+// publisher is given the address of the relay instead of that of the subscriber. The relay joins the group of the
+// publisher, and forwards the messages to a second group, which the subscriber is invited to join.
 #pragma once
 
 #include <cstring>
@@ -12,7 +12,7 @@ namespace tacholog {
 
 class LossyGroup {
 public:
-    /// `number` tells the paths of one test apart.
+    /// `number` distinguishes the relays of one test.
     LossyGroup(const Address& subscriber, LineFaults faults, std::uint32_t number)
         : subscriber_(subscriber), to_subscriber_(faults, 100 + number), to_publisher_(faults, 200 + number) {
         const in_addr loopback{htonl(INADDR_LOOPBACK)};
@@ -29,7 +29,7 @@ public:
         thread_.join();
     }
 
-    /// Where the publisher is to think that the subscriber is.
+    /// The address that the publisher uses as that of the subscriber.
     Address address() const { return local_address(front_); }
     std::uint64_t lost() const { return to_subscriber_.lost() + to_publisher_.lost(); }
 
@@ -50,7 +50,7 @@ private:
         }
     }
 
-    // Without faults: one that is lost is sent again, and there are no others to overtake it.
+    // Invitations are passed without faults: a lost one would be sent again, and no other one can overtake it.
     void pass_invitations() {
         for (auto datagram = receive_datagram(front_, publisher_); !datagram.empty();
              datagram = receive_datagram(front_, publisher_)) {
@@ -105,9 +105,9 @@ private:
     Address subscriber_;
     Address publisher_;
     sockaddr_in own_group_{};
-    Fd front_ = open_relay_socket();  ///< to the publisher
-    Fd back_ = open_relay_socket();   ///< to the subscriber
-    Fd heard_;                        ///< the publisher's group
+    Fd front_ = open_relay_socket();  ///< socket towards the publisher
+    Fd back_ = open_relay_socket();   ///< socket towards the subscriber
+    Fd heard_;                        ///< socket in the publisher's group
     BadLine to_subscriber_;
     BadLine to_publisher_;
     std::atomic<bool> stopping_ = false;

@@ -1,4 +1,4 @@
-// A bad network between two UDP sockets, for tests: both ways pass through here.
+// A bad network between two UDP sockets, for tests: datagrams in both directions pass through it.
 #pragma once
 
 #include <poll.h>
@@ -23,8 +23,9 @@ inline Fd open_relay_socket() {
     return socket;
 }
 
-/// The next datagram and where it came from; an empty one if there is none.
-// Into one buffer a thread: a fresh one for each datagram costs a sanitizer more than all else that a relay does.
+/// The next datagram and its sender; empty if there is none.
+/// Uses one buffer per thread, because under a sanitizer a new buffer for each datagram takes more time than the rest
+/// of the relay.
 inline Datagram receive_datagram(const Fd& socket, Address& source) {
     thread_local std::array<char, 65536> buffer;
     socklen_t length = Address::room_bytes;
@@ -51,7 +52,7 @@ public:
         thread_.join();
     }
 
-    /// Where the publisher is to send to.
+    /// The address to which the publisher sends.
     Address address() const { return local_address(front_); }
     std::uint64_t lost() const { return to_subscriber_.lost() + to_publisher_.lost(); }
     void cut() { cut_ = true; }
@@ -81,8 +82,8 @@ private:
 
     Address subscriber_;
     Address publisher_;
-    Fd front_ = open_relay_socket();  ///< to the publisher
-    Fd back_ = open_relay_socket();   ///< to the subscriber
+    Fd front_ = open_relay_socket();  ///< socket towards the publisher
+    Fd back_ = open_relay_socket();   ///< socket towards the subscriber
     BadLine to_subscriber_;
     BadLine to_publisher_;
     std::atomic<bool> stopping_ = false;

@@ -1,5 +1,5 @@
-// Runs tests, many in a process. The last lines name what failed, with the command that runs it alone, or what was left
-// out.
+// Runs the tests, many in one process. The last lines name the tests that failed, each with the command that runs it
+// alone, or the tests that were left out.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -23,8 +23,8 @@
 namespace tacholog {
 namespace {
 
-std::string command;  ///< that runs one test: its name follows
-std::string running;  ///< the command for the test that runs now
+std::string command;  ///< the command that runs one test; the name of the test is appended
+std::string running;  ///< the command for the current test
 
 void say_which_was_running() {
     if (running.empty()) return;
@@ -39,8 +39,8 @@ class Running : public testing::EmptyTestEventListener {
     void OnTestEnd(const testing::TestInfo&) override { running.clear(); }
 };
 
-/// A host has one RouDi, and what these transports have on it belongs to all their runs: tests over them wait for those
-/// of another ctest on this machine. Held until this process ends.
+/// A host can have only one RouDi, and the transports over it share its resources among all runs. So tests of these
+/// transports wait for those of another ctest on this machine. The lock is held until this process ends.
 class OneRouDi : public testing::EmptyTestEventListener {
     void OnTestStart(const testing::TestInfo& test) override {
         const std::string name = std::string{test.test_suite_name()} + "." + test.name();
@@ -48,7 +48,7 @@ class OneRouDi : public testing::EmptyTestEventListener {
         if (lock_ || std::ranges::none_of(needs_it, [&](const char* word) { return name.find(word) != name.npos; }))
             return;
         const std::string path = std::filesystem::temp_directory_path() / "tacholog-tests-roudi.lock";
-        lock_ = Fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};  // it may be another user's
+        lock_ = Fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};  // the file may belong to another user
         if (!lock_) lock_ = Fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_CREAT, 0644)};
         if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return;
         std::cout << "waits for the tests of another process over RouDi (" << path << ")" << std::endl;
@@ -58,7 +58,7 @@ class OneRouDi : public testing::EmptyTestEventListener {
     Fd lock_;
 };
 
-/// Prints the tests of one kind, if there are any.
+/// Prints the tests for which `wanted` is true, below a heading. Prints nothing if there are none.
 template <typename Predicate>
 void list(const char* heading, const std::string& before, Predicate&& wanted) {
     const auto& all = *testing::UnitTest::GetInstance();
@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
     }
 #endif
     const int failed = RUN_ALL_TESTS();
-    if (failed == 0) list("Left out:", "", is_left_out);  // ctest then shows the group as skipped
+    if (failed == 0) list("Left out:", "", is_left_out);  // ctest shows the group as skipped if it finds this line
     list("To run alone what failed:", command, [](const testing::TestResult& result) { return result.Failed(); });
     return failed;
 }

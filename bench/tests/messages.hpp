@@ -1,4 +1,4 @@
-// Messages whose number and checksum say which they are: how tests send them, and what they expect at the other end.
+// Messages that are identified by number and checksum: functions that send them, and that check them at the other end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ inline void expect_match(Subscriber& subscriber) {
     ASSERT_EQ(*matched, Done::yes) << "no publisher joined";
 }
 
-/// By turns: each may wait for the others.
+/// Matches both ends in turn, because each may wait for the others.
 inline void expect_match(Publisher& publisher, const std::vector<Subscriber*>& subscribers) {
     const Deadline deadline{plenty};
     std::vector<bool> met(subscribers.size(), false);
@@ -89,8 +89,8 @@ inline void expect_all(Subscriber& subscriber, std::uint64_t count, std::size_t 
         expect(subscriber, number, bytes);
 }
 
-/// Sends until there is no room, which loses nothing: all that was sent is taken, then the message that found no room.
-/// Of batches, only full ones are on the way.
+/// Sends until the transport is full, and checks that nothing is lost: all sent messages are taken, and then the
+/// message that found no space. With batches, only full batches have been sent so far.
 inline void expect_full_without_loss(Publisher& publisher, Subscriber& subscriber, std::size_t bytes,
                                      std::uint64_t batch_messages = 1) {
     std::uint64_t sent_count = 0;
@@ -112,7 +112,8 @@ inline void expect_full_without_loss(Publisher& publisher, Subscriber& subscribe
     expect_all(subscriber, sent_count + 1 - on_the_way, bytes, on_the_way);
 }
 
-/// Sends and takes at once, as a message may be more than a transport holds: all, once, in order, intact, at everybody.
+/// Sends and takes at the same time, because a message may not fit into the transport. Checks that every subscriber
+/// gets every message exactly once, in order and intact.
 inline void carry(Publisher& publisher, const std::vector<std::unique_ptr<Subscriber>>& subscribers,
                   std::uint64_t count, std::size_t bytes, std::uint64_t first = 0) {
     std::vector<std::thread> takers;
@@ -123,7 +124,8 @@ inline void carry(Publisher& publisher, const std::vector<std::unique_ptr<Subscr
     for (auto& taker : takers) taker.join();
 }
 
-/// What comes until all is sent and nothing has come for so long since: in order, intact, maybe with gaps.
+/// Counts messages until all were sent and nothing has arrived for `silence`. Checks that they are in order and intact;
+/// some may be missing.
 template <typename AfterEach>
 std::uint64_t count_in_order(Subscriber& subscriber, const std::atomic<bool>& all_sent, Patience silence,
                              AfterEach after_each, std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {

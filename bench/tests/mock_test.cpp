@@ -1,5 +1,6 @@
-// The rig's figures against what the mock transport was told to do. Suites that count are in the gate; those of the
-// suite Mock compare figures with a clock, and run at night alone (scripted_clock_test.cpp has their logic).
+// Compares the figures of the rig with the instructions of the mock transport. The suites that only count run in the
+// gate. The suite Mock compares figures with a clock, and runs only at night (scripted_clock_test.cpp tests the same
+// logic).
 #include <sched.h>
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 namespace tacholog {
 namespace {
 
-/// A core for each side where there are two: two that spin on one core measure its time slices.
+/// Gives each side a core of its own if there are two cores, because two sides that spin on one core measure its time
+/// slices.
 std::string pins() {
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
@@ -24,12 +26,13 @@ std::string run_mock(const std::string& options) {
     return perftest.out();
 }
 
-/// A run that counts: its sides may share a core, and sleep.
+/// The log of a run in which only counts matter: its sides may share a core, and sleep.
 std::string count_of(const std::string& options, std::uint64_t messages = 200) {
     return log_of_run("--transport mock --sizes 64 --wait block " + options, messages);
 }
 
-/// How many of the measured messages, which come after those of the warm-up, are the n-th of something.
+/// The number of measured messages that are hit by a fault of every n-th message. Messages of the warm-up are counted
+/// first.
 std::uint64_t every(std::uint64_t n, const std::string& log) {
     const auto before = number(log, "warmup", "messages");
     return (before + number(log, "throughput", "sent")) / n - before / n;
@@ -42,7 +45,7 @@ struct RoundTrip {
     double p50_ns = 1e18;
 };
 
-/// The smallest of a few short runs: other work on the host makes round trips longer, nothing makes them shorter.
+/// The smallest figures of a few short runs, because other work on the host can only make round trips longer.
 RoundTrip smallest(const std::string& options) {
     RoundTrip found;
     for (int run = 0; run < 3; ++run) {
@@ -100,7 +103,7 @@ TEST(MockCounts, EveryChangedMessageIsCounted) {
 TEST(MockCounts, EveryOvertakenMessageIsCounted) {
     const auto log = count_of(stream + std::string{"--set faults=reorder=5"});
 
-    // The last one may wait for ever for a message that overtakes it; that one is lost, then.
+    // The last message that is held back may never be overtaken, because no message follows it; then it is lost.
     const auto reordered = number(log, "throughput", "reordered");
     EXPECT_EQ(reordered + number(log, "throughput", "lost"), every(5, log)) << log;
     EXPECT_LE(number(log, "throughput", "lost"), 1U);
@@ -146,7 +149,7 @@ TEST(Mock, AClosedLoopSaysThatItOmitsWhatAStallDelays) {
 
     if (number(log, "latency", "samples") < 5000) GTEST_SKIP() << "overloaded host: too few round trips for a tail";
     EXPECT_NE(log.find("coordinated omission: 64 bytes: "), std::string::npos) << log;
-    // The stall takes a tenth of the time, and one round trip in thousands.
+    // The stall takes a tenth of the time, but it is only one round trip of thousands.
     EXPECT_GE(number(log, "latency", "max_ns"), 90'000'000U) << log;
 }
 
@@ -161,10 +164,10 @@ TEST(Mock, OneWayLatencyIsFromTheScheduleToTheSubscriber) {
     EXPECT_EQ(value(log, "interval", "basis"), "one-way");
     EXPECT_GE(number(log, "latency", "min_ns"), 5'000'000U) << log;
     if (number(log, "sending", "lateness_p50_ns") > 100'000) GTEST_SKIP() << "overloaded host";
-    EXPECT_LE(number(log, "latency", "min_ns"), 6'000'000U) << log;  // of 500, one is not held up by the host
+    EXPECT_LE(number(log, "latency", "min_ns"), 6'000'000U) << log;  // at least one of 500 is not delayed by the host
 }
 
-/// When the second copy of the very last message comes, nobody may listen any more.
+/// The second copy of the very last message may arrive when the subscriber no longer reads.
 void expect_all_but_the_last_doubled(const std::string& log) {
     const auto sent = number(log, "sending", "sent");
     EXPECT_LE(number(log, "latency", "duplicated"), sent / 10) << log;
@@ -195,7 +198,7 @@ TEST(MockCounts, AnOpenLoopCountsWhatGoesWrong) {
         << swapped;
 }
 
-// Without an answer to it, a second copy on the way to the subscriber would never have been.
+// Only its answer shows the publisher that the subscriber received a second copy.
 TEST(MockCounts, AClosedLoopCountsSecondCopies) {
     for (const std::string keys : {"", " --instances 7"}) {
         const auto log = count_of("--test latency --warmup 0 --set faults=duplicate=10" + keys, 20);
@@ -208,22 +211,24 @@ TEST(MockCounts, AClosedLoopCountsSecondCopies) {
     }
 }
 
-// ---- a byte of the header or of the payload, each in turn, is changed ----
+// ---- one byte of the header or of the payload is changed, each in turn ----
 
 constexpr std::uint64_t size = 64;
 constexpr std::uint64_t header = 16;
 
-/// Of so many changed messages, each at the next byte: those of which one of the first bytes was hit.
+/// Of this many changed messages, each at the next byte: the number whose change is in the first `first_bytes` bytes.
 std::uint64_t among(std::uint64_t changed, std::uint64_t first_bytes) {
     return changed / size * first_bytes + std::min(changed % size, first_bytes);
 }
 
-/// Those that cannot be told from others: with --verify, the last four bytes of the header are the payload's checksum.
+/// The number of messages that can no longer be identified. With --verify, the last four bytes of the header are the
+/// checksum of the payload.
 std::uint64_t unreadable_of(std::uint64_t changed, const std::string& verify) {
     return among(changed, verify.empty() ? header : header - 4);
 }
 
-/// What must be known of messages with a changed byte: all of them with --verify, else those whose header it was.
+/// The number of changed messages that must be noticed: all of them with --verify, otherwise those with a change in the
+/// header.
 std::uint64_t known_of(std::uint64_t changed, const std::string& verify) {
     return verify.empty() ? among(changed, header) : changed;
 }
@@ -266,7 +271,7 @@ TEST_P(MockCorrupts, AnyByteOfARoundTripAndNothingIsLost) {
         const auto log =
             count_of("--test latency --warmup 0 --answer-limit 9 --set faults=" + way + GetParam(), 2 * size);
 
-        // Answers that cannot be told from others are no samples.
+        // Answers that cannot be identified are not samples.
         const auto corrupted = number(log, "latency", "corrupted");
         const auto unreadable = std::string{GetParam()}.empty() ? corrupted : unreadable_of(corrupted, GetParam());
         const auto lost = number(log, "latency", "lost");
@@ -297,7 +302,7 @@ TEST_P(MockCorrupts, AnyByteOfTheAnswersToProbes) {
                                           "--set faults=corrupt-answer=9:each"} +
                               GetParam());
 
-    // An answer may come when the publisher has stopped to wait for it: on a busy machine it is lost.
+    // On a busy machine, an answer may arrive after the publisher has stopped waiting for it. It then counts as lost.
     const auto probes = (number(log, "throughput", "sent") + 1) / 2;
     const auto lost = number(log, "latency", "lost");
     EXPECT_LE(number(log, "latency", "corrupted"), known_of(probes / 9, GetParam())) << log;
@@ -318,7 +323,7 @@ TEST(MockCounts, CorruptsAnyByteOfAOneWayHeaderWhichHoldsItsTime) {
 }
 
 TEST(MockCounts, AChangedNumberOfAMessageIsOneCorruptedMessage) {
-    // The one flipped bit that made 16,777,216 lost messages of one, and half the rate.
+    // Regression: one flipped bit turned one message into 16,777,216 lost messages, and halved the rate.
     const auto log = count_of("--test throughput --rate 5000 --warmup 0 --set faults=corrupt=100:3:1");
 
     EXPECT_EQ(number(log, "throughput", "corrupted"), number(log, "throughput", "sent") / 100) << log;
@@ -348,8 +353,8 @@ TEST(MockCounts, AStallIsInTheMiddleOfItsPeriod) {
     EXPECT_FALSE(Stall{}.covers(0));
 }
 
-// Each answer comes 250 ms after its message, and each message 200 ms after the one before it: at the end the last of
-// them are still on their way.
+// Each answer arrives 250 ms after its message, and messages are sent 200 ms apart. At the end, the last answers are
+// still on their way.
 TEST(Mock, AnswersThatComeLateAreSamplesAndNotLoss) {
     const auto log = run_mock("--test latency --duration 1 --warmup 0 --set faults=hold=250ms");
 
@@ -361,7 +366,8 @@ TEST(Mock, AnswersThatComeLateAreSamplesAndNotLoss) {
     EXPECT_GE(number(log, "latency", "min_ns"), 250'000'000U) << log;
 }
 
-// The first look at the transport, of 10 ms, came on top of the limit: an answer after 205 ms was in time.
+// Regression: the first look at the transport, of 10 ms, was added to the limit, so that an answer after 205 ms counted
+// as in time.
 TEST(Mock, TheLimitForAnAnswerBeginsWithItsMessage) {
     const auto log = run_mock("--test latency --duration 0.5 --warmup 0 --set faults=hold=205ms");
 
@@ -398,8 +404,8 @@ TEST(MockCounts, ATransportThatLosesNothingHasNoLimitForAnswers) {
     EXPECT_EQ(value(perftest.out(), "latency", "late"), "");
 }
 
-// A message that the next one overtakes comes when the publisher has given it up. It was lost before: the subscriber
-// did not answer it, though it answered what its own answers were late for.
+// A message that the next one overtakes arrives when the publisher no longer waits for its answer. Regression: it
+// counted as lost, because the subscriber did not answer it.
 TEST(MockCounts, AMessageThatIsOvertakenIsLateAndNotLost) {
     const auto log = count_of("--test latency --warmup 0 --answer-limit 0.02 --set faults=reorder=5", 20);
 
@@ -411,7 +417,7 @@ TEST(MockCounts, AMessageThatIsOvertakenIsLateAndNotLost) {
     EXPECT_EQ(number(log, "latency", "duplicated"), 0U) << log;
 }
 
-// The transport takes nothing any more from three quarters of the time on, until it is too late.
+// From three quarters of the time on, the transport accepts nothing until the schedule is over.
 TEST(Mock, AScheduleThatWasNotSentToItsEndIsNoted) {
     const auto log =
         run_mock("--test latency --rate 100 --duration 2 --warmup 0 --set faults=send-stall=3s/6s --wait block");
@@ -422,9 +428,9 @@ TEST(Mock, AScheduleThatWasNotSentToItsEndIsNoted) {
         << log;
 }
 
-// The sanitizers need memory of their own for what is freed, and for what each thread does.
+// The sanitizers use extra memory for freed objects and for each thread.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The first loss kept every message behind it in memory, 8 B each.
+// Regression: the first loss kept all later messages in memory, 8 bytes each.
 TEST(Mock, ALossInAnOpenLoopTakesNoMemory) {
     const auto peak = [](const std::string& seconds) {
         return number(
@@ -435,7 +441,7 @@ TEST(Mock, ALossInAnOpenLoopTakesNoMemory) {
     const auto brief = peak("0.2");
     const auto longer = peak("8");
 
-    // Some 780,000 messages more, 6.2 MB. Where the host holds up one side for 100 ms, those that wait take 1 MB.
+    // 780,000 more messages would take 6.2 MB. If the host stops one side for 100 ms, waiting messages take 1 MB.
     EXPECT_LE(longer, brief + 3'000'000);
 }
 #endif

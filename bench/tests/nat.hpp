@@ -1,4 +1,4 @@
-// A home and the world with a NAT between them, for tests.
+// A home network and an outside network with a NAT between them, for tests.
 #pragma once
 
 #include "tests/network.hpp"
@@ -43,7 +43,7 @@ public:
         within("out", work);
     }
 
-    /// As when a home router starts again: every connection gets another port.
+    /// Acts like a home router that restarts: every connection gets another port.
     bool rebind() const {
         return run("ip -n " + space("nat") + " link set wan down") && run("ip -n " + space("nat") + " link set wan up");
     }

@@ -1,4 +1,4 @@
-// The exact text of the native log.
+// Tests of the exact text of the native log.
 #include "tests/reported.hpp"
 
 namespace tacholog {

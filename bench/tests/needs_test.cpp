@@ -1,4 +1,4 @@
-// What a middleware needs of the rig, with a transport that has all these needs (needy/needy.cpp): whole runs.
+// Tests of the needs that a middleware may have, by whole runs over a transport that has all of them (needy/needy.cpp).
 #include <sys/wait.h>
 
 #include "tests/program.hpp"

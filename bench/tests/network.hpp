@@ -1,4 +1,4 @@
-// Network namespaces that a test makes and removes. Nothing outside is touched.
+// Network namespaces that a test creates and removes. Nothing outside of them is changed.
 #pragma once
 
 #include <fcntl.h>
@@ -24,10 +24,10 @@ public:
         for (const auto& space : spaces_) run("ip netns del " + space);
     }
 
-    /// What this machine lacks for it; empty if it stands.
+    /// What this machine lacks to build the network; empty if the network exists.
     const std::string& missing() const { return missing_; }
 
-    /// Runs `work` there. The sockets that it opens live there for good, whoever uses them; so do programs it starts.
+    /// Runs `work` in this namespace. Sockets that it opens and programs that it starts stay in this namespace.
     template <typename Work>
     void within(const char* name, Work&& work) const {
         std::thread{[&] {
@@ -39,7 +39,7 @@ public:
     static bool run(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
 
 protected:
-    /// The namespaces, empty, if there are the rights and these programs.
+    /// Creates the namespaces, if this process has the rights and these programs are installed.
     Network(std::initializer_list<const char*> names, std::initializer_list<const char*> programs) {
         if (::geteuid() != 0) missing_ = "root";
         for (const char* program : programs) {
@@ -54,7 +54,7 @@ protected:
 
     static std::string space(const char* name) { return "tacholog-" + std::to_string(::getpid()) + "-" + name; }
 
-    /// A step of building it; after one that fails, none is taken.
+    /// Runs a command that builds the network. After a command has failed, no further command is run.
     void step(const std::string& command) {
         if (missing_.empty() && !run(command)) missing_ = "the right to make network namespaces (" + command + ")";
     }

@@ -1,4 +1,4 @@
-// What is known of messages until their answers come, in memory of a fixed size.
+// Tests of the memory for outstanding messages, which has a fixed size.
 #include "rig/outstanding.hpp"
 
 #include <gtest/gtest.h>

@@ -1,12 +1,11 @@
-// How long tests wait for what must come.
+// How long tests wait for an event that must happen.
 #pragma once
 
 #include "base/clock.hpp"
 
 namespace tacholog {
 
-/// So long that a busy machine under a sanitizer is forgiven: a guard against hanging, which only a test that fails
-/// waits out.
+/// Long enough for a busy machine under a sanitizer. It only prevents a hang: only a failing test waits this long.
 inline constexpr Patience plenty{300'000};
 
 }  // namespace tacholog

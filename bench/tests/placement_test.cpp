@@ -1,4 +1,4 @@
-// Whether a CPU is left for reporting, and which.
+// Tests whether a CPU is left for reporting, and which one.
 #include "machine/placement.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Latency under load: messages of a stream that are answered, over every transport.
+// Tests of latency under load over every transport: messages of a stream that are answered.
 #include "rig/probes.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace tacholog {
 namespace {
 
-/// The probes of the first size that were answered or not. On a busy machine none may have been due.
+/// The number of probes of the first payload size, answered or not. On a busy machine, none may have been due.
 std::uint64_t probes(const std::string& log) {
     if (log.find("too few messages for one") != std::string::npos) return 0;
     return number(log, "latency", "samples") + number(log, "latency", "lost");
@@ -26,10 +26,10 @@ protected:
     }
 };
 
-/// What the rig does, whatever carries its messages.
+/// Tests of the rig that do not depend on the transport.
 class RepresentativeProbed : public EveryTransportProbed {};
 
-// The hardest case for two sides that each may wait for the other's room.
+// The hardest case, because both sides may wait for the other to make space.
 TEST_P(EveryTransportProbed, AnswersEveryMessageIfItIsToldTo) {
     const std::string larger = carries(*std::get<0>(GetParam()), 300 * 1024) ? "300KiB" : "100KiB";
     Program both{stream() + "--probe-every 1 --verify --sizes 64," + larger};
@@ -56,7 +56,7 @@ TEST_P(RepresentativeProbed, AnswersWhatIsSentAtARate) {
     EXPECT_EQ(value(log, "latency", "from"), "") << "a probe is timed from when it is handed over";
 }
 
-// Six is a multiple of three: without moving on, the same instance would be probed each time.
+// Six is a multiple of three: with a fixed offset, the same instance would be probed each time.
 TEST_P(RepresentativeProbed, AnswersForEveryInstanceInTurn) {
     Program both{stream() + "--probe-every 6 --instances 3 --sizes 64 --rate 2000"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
@@ -67,7 +67,7 @@ TEST_P(RepresentativeProbed, AnswersForEveryInstanceInTurn) {
     EXPECT_LE(probes(log), sent / 6 + 2) << "of the sixes in which the phase begins and ends, each may have its probe";
     if (probes(log) == 0) return;
     EXPECT_EQ(number(log, "latency", "instances"), 3U);
-    if (std::get<0>(GetParam())->reliability == Reliability::reliable) {  // else an instance's few probes may be lost
+    if (std::get<0>(GetParam())->reliability == Reliability::reliable) {  // otherwise all of these may be lost
         EXPECT_EQ(number(log, "latency", "instances_heard"),
                   std::min<std::uint64_t>(3, number(log, "latency", "samples")))
             << log;
@@ -129,7 +129,7 @@ TEST(Probes, SeeWhatHoldsMessagesUp) {
     EXPECT_GE(number(both.out(), "latency", "min_ns"), 3'000'000U);
 }
 
-// As of a queue that is so short that few messages get through, none of them a probe.
+// Happens with a queue that is so short that few messages pass, and none of them is a probe.
 TEST(Probes, ThatAreAllLostAreAResultWhereMessagesMayBe) {
     Program both{
         "--test throughput --transport mock --set faults=corrupt-answer=1:0 --probe-every 5 --sizes 64 --rate 1000 "
@@ -167,8 +167,8 @@ TEST(Probes, ASubscriberThatIsKilledEndsTheRun) {
     }
 }
 
-// It takes what it missed, and answers it, when the publisher has sent everything and has waited for half a second:
-// that was lost, and the stall was in no round trip.
+// The subscriber takes and answers the messages that it missed when the publisher has already sent everything and has
+// waited for half a second. Regression: these counted as lost, and the stall was in no round trip.
 TEST(Probes, OfASubscriberThatWasStoppedAtTheEndAreLateAndNotLost) {
     Program both{
         "--test throughput --transport udp --sizes 64 --probe-every 1 --rate 50 --warmup 0 --duration 1 --wait block"};

@@ -1,4 +1,4 @@
-// Starts the real perftest as a user would, and collects what it says.
+// Starts the real perftest as a user would, and collects its output.
 #pragma once
 
 #include <fcntl.h>
@@ -23,19 +23,20 @@
 
 namespace tacholog {
 
-/// How long a run lasts whose length no test asks about.
+/// The duration of a run if a test does not depend on it.
 inline const std::string briefly = tries(" --duration 0.05 --warmup 0.01 ", " --duration 0.3 --warmup 0.05 ");
-/// One that only ends because something happens.
+/// The duration of a run that must be ended by the test.
 inline const std::string endlessly = " --duration 600 --warmup 0.01 ";
 
 class Program {
 public:
     explicit Program(const std::string& line, const char* program = PERFTEST,
                      const std::function<bool()>& before = nullptr) {
-        folder_ = std::filesystem::temp_directory_path() / "perftest-test-XXXXXX";  // as TMPDIR says
+        folder_ = std::filesystem::temp_directory_path() / "perftest-test-XXXXXX";  // the folder that TMPDIR names
         EXPECT_NE(::mkdtemp(folder_.data()), nullptr) << folder_;
         line_ = line;
-        // A run's own limit is long, too, where no test is about it: a busy machine must not reach it.
+        // The time limit of a run is long too, except in tests of that limit, so that no run exceeds it on a busy
+        // machine.
         if (line.find("--test ") != line.npos && line.find("--timeout ") == line.npos) line_ += " --timeout 120";
         std::istringstream words{line_};
         std::vector<std::string> arguments{program};
@@ -66,7 +67,7 @@ public:
     std::string out() const { return text("out"); }
     std::string err() const { return text("err"); }
 
-    /// The exit status; 128 + signal if it was killed.
+    /// Waits for the end of the program. Returns its exit status, or 128 + signal if it was killed.
     int wait() {
         const Deadline deadline{plenty};
         int status = 0;
@@ -81,7 +82,7 @@ public:
         return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     }
 
-    /// Waits until the log says this. False if it has ended without saying so.
+    /// Waits until the log contains this text. Returns false if the program has ended without it.
     bool says(const std::string& wanted) const {
         const Deadline deadline{plenty};
         for (bool over = false; out().find(wanted) == std::string::npos; over = has_ended()) {
@@ -94,7 +95,7 @@ public:
         return true;
     }
 
-    /// All processes that it has started and that have not ended: sides of the run, and programs that those need.
+    /// All processes that it has started and that are still running: sides of the run, and programs that the run needs.
     std::vector<pid_t> children() const {
         const std::string pid = std::to_string(pid_);
         std::ifstream file{"/proc/" + pid + "/task/" + pid + "/children"};
@@ -103,8 +104,8 @@ public:
         return found;
     }
 
-    /// The side that it started, or 0. A side runs the same program; so does, for a moment, each other process that was
-    /// forked, but those are started before the log begins.
+    /// The side that it has started, or 0. A side runs the same program. Other forked processes also do, for a short
+    /// time, but they are started before the log begins.
     pid_t child() const {
         if (out().empty()) return 0;
         for (const pid_t child : children()) {
@@ -113,7 +114,7 @@ public:
         return 0;
     }
 
-    /// A program that the run needs, such as a broker, or 0.
+    /// A program that the run needs, such as a broker; 0 if there is none.
     pid_t companion() const {
         for (const pid_t child : children()) {
             if (program_of(child) != program_of(pid_)) return child;
@@ -126,7 +127,7 @@ public:
         ::nanosleep(&time, nullptr);
     }
 
-    /// It can still be waited for.
+    /// Whether the program has ended. wait() can still be called.
     bool has_ended() const {
         siginfo_t who{};
         return ::waitid(P_PID, static_cast<id_t>(pid_), &who, WEXITED | WNOHANG | WNOWAIT) != 0 || who.si_pid != 0;
@@ -156,8 +157,9 @@ private:
     std::string folder_;
 };
 
-/// A port for the publisher of two programs that meet. The system gave it to a socket of this process, which keeps it:
-/// nobody else on this machine gets it, but who asks for it with SO_REUSEADDR, as a publisher does, may listen there.
+/// A port for a publisher and a subscriber that are started separately. The system has assigned it to a socket of this
+/// process, which stays open, so nobody else on this machine gets the port. A program that sets SO_REUSEADDR, like a
+/// publisher, may still listen there.
 inline int free_port() {
     static std::vector<Fd> kept;
     const int yes = 1;
@@ -168,15 +170,15 @@ inline int free_port() {
     return local_address(kept.back()).port();
 }
 
-/// An address of this host that is this process' alone: for tests of a port that is the same everywhere.
+/// A loopback address that only this process uses, for tests of a port with a fixed number.
 inline std::string own_loopback_address(unsigned which) {
     const auto pid = static_cast<unsigned>(::getpid());  // below 2^22
     return "127." + std::to_string(128 + which % 2 * 64 + (pid >> 16 & 63)) + "." + std::to_string(pid >> 8 & 255) +
            "." + std::to_string(pid & 255);
 }
 
-/// For what a run does when its time limit is over: `attempt` is given a limit, and returns false where a busy machine
-/// reached it before the test had done its part. It is then given a longer one.
+/// For tests of what a run does at its time limit. `attempt` gets a limit; it returns false if a busy machine reached
+/// the limit before the test had done its part. It is then called with a longer limit.
 template <typename Attempt>
 bool within_some_limit(Attempt&& attempt) {
     for (const std::string limit : {" --timeout 0.5 ", " --timeout 2 ", " --timeout 10 ", " --timeout 60 "}) {
@@ -185,7 +187,7 @@ bool within_some_limit(Attempt&& attempt) {
     return false;
 }
 
-/// The value of `key` in the first line of this kind, "" if there is none.
+/// The value of `key` in the first line of this kind; "" if there is none.
 inline std::string value(const std::string& log, const std::string& kind, const std::string& key) {
     std::istringstream lines{log};
     for (std::string line; std::getline(lines, line);) {
@@ -198,7 +200,7 @@ inline std::string value(const std::string& log, const std::string& kind, const 
     return "";
 }
 
-/// The same where it must be there and is a number.
+/// The value of `key` in the first line of this kind, which must exist and be a number.
 inline std::uint64_t number(const std::string& log, const std::string& kind, const std::string& key) {
     const auto text = value(log, kind, key);
     EXPECT_NE(text, "") << kind << " " << key << "\n" << log;
@@ -215,7 +217,7 @@ inline std::uint64_t sum_of(const std::string& log, const std::string& kind, con
     return sum;
 }
 
-/// How many messages a run has sent, of the test that it was.
+/// The number of messages that a run has sent, whichever test it was.
 inline std::uint64_t messages_of(const std::string& log) {
     const std::string sent =
         value(log, "sending", "sent") + value(log, "throughput", "sent") + value(log, "demand", "sent");
@@ -223,9 +225,9 @@ inline std::uint64_t messages_of(const std::string& log) {
     return number(log, "latency", "samples") + number(log, "latency", "lost");
 }
 
-/// The log of a run that is as short as it may be, but has sent so many messages: a busy machine takes longer for them.
+/// The log of the shortest run that has sent at least this many messages. On a busy machine, the run must be longer.
 inline std::string log_of_run(const std::string& options, std::uint64_t messages) {
-    // No whole number of tens: faults of each tenth message leave the last one alone.
+    // Not a multiple of ten messages, so that faults of every tenth message do not hit the last one.
     for (const std::string duration : {"0.1025", "1.0025", "10.0025", "100.0025"}) {
         Program perftest{options + " --duration " + duration};
         EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
@@ -236,8 +238,8 @@ inline std::string log_of_run(const std::string& options, std::uint64_t messages
     return "";
 }
 
-/// Both sides of a run that do not agree: the subscriber ends, and the publisher, which waits on for one that does,
-/// notes why it let this one go. Returns the note.
+/// Runs two sides that do not agree. The subscriber ends. The publisher waits for another subscriber, and notes why it
+/// rejected this one. Returns the note.
 inline std::string expect_refusal(const std::string& common, const std::string& of_publisher,
                                   const std::string& of_subscriber, const std::string& reason) {
     const std::string port = " --port " + std::to_string(free_port());

@@ -1,4 +1,4 @@
-// The program as a whole: what it writes, and how it ends when something goes wrong.
+// Tests of the whole program: its output, and how it ends after an error.
 #include <sched.h>
 
 #include <algorithm>
@@ -17,13 +17,13 @@ protected:
     static std::string transport() { return " --transport " + std::string{GetParam()->name}; }
 };
 
-/// At night over each transport, in the gate over ours.
+/// Runs over every transport at night, and over our own transports in the gate.
 class OwnTransportRuns : public EveryTransportRuns {};
 
-/// Held against a clock: at night alone.
+/// Compared with a clock, so it runs only at night.
 class MeasuredRuns : public EveryTransportRuns {};
 
-/// What the rig does, whatever carries its messages.
+/// Tests of the rig that do not depend on the transport.
 class RepresentativeRuns : public EveryTransportRuns {};
 
 TEST_P(EveryTransportRuns, LatencyIsLoggedFromHeadToEnd) {
@@ -75,7 +75,8 @@ TEST_P(MeasuredRuns, KeepTheirSchedule) {
     Program perftest{"--test throughput --rate 200 --sizes 64 --duration 1 --warmup 0.05" + transport()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
-    // However late a message was, the schedule does not shift: the count is exact unless the end came during a stall.
+    // The schedule does not shift, however late a message was. So the count is exact, unless the end came during a
+    // stall.
     const auto sent = std::stoull(value(perftest.out(), "throughput", "sent"));
     EXPECT_LE(sent, 200U);
     EXPECT_GE(sent, 150U);
@@ -105,7 +106,7 @@ TEST_P(RepresentativeRuns, EachSizeSaysWhatBothSidesUsed) {
             ASSERT_NE(log.find("\n" + line + " "), std::string::npos) << log;
             const auto used = std::stoll(value(log, line, "user_ns")) + std::stoll(value(log, line, "system_ns"));
             EXPECT_GT(used, 0) << line;
-            // No more time than all cores have; the kernel counts in ticks, of which the largest is 10 ms.
+            // Not more time than all cores have. The kernel counts in ticks of at most 10 ms.
             const auto cores = static_cast<long long>(std::thread::hardware_concurrency());
             EXPECT_LE(used, cores * (std::stoll(value(log, line, "duration_ns")) + 20'000'000)) << line;
             EXPECT_GT(std::stoll(value(log, line, "peak_memory_bytes")), 1'000'000) << line;
@@ -177,10 +178,10 @@ TEST(Perftest, TheKernelsCountersWitnessThePath) {
     EXPECT_NE(value(shm.out(), "path", "tcp_out_segs"), "");  // the control channel
 }
 
-// The sanitizers need memory of their own.
+// The sanitizers use extra memory.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The kernel's ru_maxrss is at least what the program had that started it: runs of a campaign seemed to take what
-// Python takes.
+// The kernel's ru_maxrss is at least that of the program that started this one. So runs of a campaign seemed to use as
+// much memory as Python.
 TEST(Perftest, PeakMemoryIsItsOwnAndNotThatOfTheProgramThatStartedIt) {
     const std::vector<char> large(std::size_t{128} * 1024 * 1024, 1);
     Program both{"--test latency --transport udp --sizes 64" + briefly};
@@ -258,7 +259,7 @@ TEST(Perftest, SidesWithDifferentOptionsRefuseEachOther) {
                    "--sizes=128 here, --sizes=64 there");
 }
 
-/// Some 40 KB of them, each once.
+/// A list of different sizes, about 40 KB long.
 std::string many_sizes(std::size_t last) {
     std::string list;
     for (std::size_t size = 10'000; size < 17'000; ++size) list += std::to_string(size) + ",";

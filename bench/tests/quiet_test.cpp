@@ -1,4 +1,4 @@
-// While a phase is measured, the measuring threads make no system call of the rig: shown by a trace of all of them.
+// Tests that the measuring threads make no system call of the rig during a phase, by tracing all threads.
 #include <sched.h>
 
 #include "tests/program.hpp"
@@ -7,11 +7,11 @@
 namespace tacholog {
 namespace {
 
-const double duration_s = tries(0.15, 0.4);  // the rig's own calls came every 50 ms
+const double duration_s = tries(0.15, 0.4);  // longer than 50 ms, the former period of the rig's calls
 const Nanoseconds duration_ns = to_nanoseconds(duration_s);
 
-/// Both sides on a CPU of their own, so that nothing but what they measure takes turns; or on one, which leaves the
-/// other for reporting where there are two.
+/// Either each side has a CPU of its own, so that only the measurement uses it; or both share one CPU, so that another
+/// one is left for reporting if the machine has two.
 enum class Cpus { each_its_own, one };
 
 bool can_run_on(int cpu) {
@@ -28,11 +28,11 @@ std::string pins(Cpus cpus) {
 struct Kind {
     const char* name;
     const char* options;
-    std::size_t measuring;  ///< threads of both sides
-    Nanoseconds least_ns;   ///< how long each of them measures at least, whatever the host does
+    std::size_t measuring;  ///< number of measuring threads on both sides
+    Nanoseconds least_ns;   ///< shortest measuring time of each of them, however busy the host is
 };
 
-// Behind its schedule's last message, a subscriber's phase may be over before the duration is.
+// A subscriber's phase may end before the duration is over, because no message follows the last one of the schedule.
 const Nanoseconds all_but_a_period = duration_ns * 9 / 10;
 
 const std::vector<Kind> kinds{
@@ -49,8 +49,8 @@ const std::vector<Kind> kinds{
 
 class MeasuringThreads : public testing::TestWithParam<std::tuple<Kind, Cpus>> {};
 
-// Were there a call within the phase, it would cut the time without any in two: the rig's own came every 50 ms and at
-// each interval's edge. Nothing here depends on how fast the host is.
+// A system call within the phase would divide the time without calls. The rig's own calls came every 50 ms and at the
+// edge of each interval. The result does not depend on the speed of the host.
 TEST_P(MeasuringThreads, MakeNoSystemCallOfTheRig) {
     const auto& [kind, cpus] = GetParam();
     const TracedProgram both{std::string{kind.options} +

@@ -1,5 +1,5 @@
-// Reliable means reliable: what udp_reliable_test.cpp shows of thousands of messages, of a million and of gigabytes.
-// Takes minutes, so that ctest knows these by the label "long".
+// Tests of reliability like udp_reliable_test.cpp, but with a million messages and with gigabytes. They take minutes,
+// so they have the label "long" in ctest.
 #include "tests/bad_network.hpp"
 
 namespace tacholog {

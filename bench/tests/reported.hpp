@@ -1,4 +1,4 @@
-// Results with round numbers, and what the native log has of them.
+// Results with round numbers, and their text in the native log.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ inline Config config_of(Test test) {
     return {options, "copy", "reliable"};
 }
 
-/// What the native log has of these events.
+/// The text of these events in the native log.
 template <typename... Events>
 std::string written(const Events&... events) {
     std::ostringstream text;

@@ -1,5 +1,5 @@
-// The ring of slots by itself, in one thread: what is written comes out once, in order and unchanged, in whichever slot
-// it lies, however far its readers are apart.
+// Tests of the ring of slots alone, in one thread: each message is read once, in order and unchanged, whichever slot
+// holds it and however far its readers are apart.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 namespace tacholog {
 namespace {
 
-// Else the second line of a small message comes after the first, not with it.
+// Slots must begin with a pair of cache lines: otherwise the second cache line of a small message would be fetched
+// later than the first.
 TEST(Ring, SlotsBeginWithAPairOfCacheLinesForAnyNumberOfReaders) {
     EXPECT_EQ(sizeof(MemoryHead) % line_pair, 0U);
     for (const std::size_t readers : {1, 2, 3, 16}) {
@@ -30,7 +31,7 @@ TEST(Ring, SlotsBeginWithAPairOfCacheLinesForAnyNumberOfReaders) {
 constexpr std::size_t in_turn_bytes = 2000;
 constexpr std::size_t not_in_turn_bytes = std::size_t{3} * 1024 * 1024;
 
-/// A ring, its writer, and a reader at each place. Each message holds its number at both of its ends.
+/// A ring, its writer, and one reader for each index. Each message holds its number at its beginning and at its end.
 class RingOfSlots : public testing::TestWithParam<std::tuple<std::size_t, Written, std::size_t>> {
 protected:
     void SetUp() override {
@@ -77,19 +78,19 @@ protected:
     RingWriter writer_;
     std::vector<RingReader> readers_;
     std::uint64_t written_ = 0;
-    std::vector<std::uint64_t> read_;  ///< by each reader
+    std::vector<std::uint64_t> read_;  ///< number of messages read by each reader
 };
 
 TEST_P(RingOfSlots, GivesEveryReaderEveryMessageInOrderWhateverTheirPaces) {
     std::mt19937 random{1};
-    std::uniform_int_distribution<std::size_t> who{0, shape_.readers + 1};  // the writer twice as often
+    std::uniform_int_distribution<std::size_t> who{0, shape_.readers + 1};  // the writer is chosen twice as often
     for (int step = 0; step < 5000; ++step) {
         const std::size_t chosen = who(random);
         if (chosen >= shape_.readers) {
             const bool wrote = write();
             const std::uint64_t behind = written_ - *std::min_element(read_.begin(), read_.end());
             EXPECT_LT(behind, shape_.slots);
-            // A reader says now and then how far it is, not each time.
+            // A reader reports its position only from time to time.
             EXPECT_TRUE(wrote || behind + 1 + shape_.slots / 8 >= shape_.slots) << behind;
         } else {
             EXPECT_EQ(read(chosen), read_[chosen] < written_);
@@ -121,7 +122,7 @@ TEST_P(RingOfSlots, LeavesAMessageAsItIsUntilItIsGivenBack) {
     }
 }
 
-// While slots are used by turns, no index is written, and one of the last time that the marks were the same lies there.
+// As long as slots are used in turn, no index is written. So an old index with the same mark may still be stored there.
 TEST(RingOfSlotsNotInTurn, DoesNotTakeAnIndexOfMarksAgoForItsOwn) {
     constexpr std::uint64_t ago = 1ULL << 31;
     constexpr std::uint64_t old_slot = 3;

@@ -1,5 +1,5 @@
-// Both ends of a transport that do what a test tells them to, and a side of a run to measure over them: what a network
-// or a host does once in a while then happens each time.
+// Both ends of a transport that are controlled by the test, and a side of a run for measurements over them. An event
+// that a network or a host causes only rarely then happens every time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace tacholog {
 
 using Bytes = std::vector<std::byte>;
 
-/// Hands each message to `taken`, which says whether there was room for it.
+/// Passes each message to `taken`, which returns whether there was space for it.
 class ScriptedPublisher final : public Publisher {
 public:
     explicit ScriptedPublisher(std::function<bool(const Bytes&)> taken, std::function<void()> flushed = nullptr)
@@ -41,7 +41,7 @@ private:
     Bytes buffer_;
 };
 
-/// Gives out what `next` gives it; an empty message: nothing has come.
+/// Delivers the messages that `next` returns; an empty message means that nothing has arrived.
 class ScriptedSubscriber final : public Subscriber {
 public:
     explicit ScriptedSubscriber(std::function<Bytes()> next) : next_(std::move(next)) {}
@@ -60,7 +60,7 @@ private:
     Bytes buffer_;
 };
 
-/// The first of these, and nothing if there is none.
+/// Removes and returns the first message; an empty one if there is none.
 inline Bytes pop(std::deque<Bytes>& messages) {
     if (messages.empty()) return {};
     Bytes first = std::move(messages.front());
@@ -68,7 +68,7 @@ inline Bytes pop(std::deque<Bytes>& messages) {
     return first;
 }
 
-/// A publisher's side of a run that has no peer.
+/// The publisher's side of a run without a peer.
 class ScriptedSide {
 public:
     explicit ScriptedSide(Options given = {}) : options(std::move(given)) {}

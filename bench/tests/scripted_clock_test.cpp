@@ -1,5 +1,5 @@
-// The figures of the latency tests against what a transport was told to do, by a clock that the test moves: what
-// mock_test.cpp shows of the whole program on a quiet machine, shown without any machine's own time.
+// Compares the figures of the latency tests with the behaviour that the test gives to the transport, by a clock that
+// the test moves. mock_test.cpp tests the same with the whole program, but needs a quiet machine.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -21,13 +21,13 @@ namespace {
 constexpr Nanoseconds microsecond = 1000;
 constexpr Nanoseconds millisecond = 1'000'000;
 
-/// The time of this thread, while it has one of its own. It moves on a little with each look.
+/// The time of this thread, if the test controls it. It advances a little with each reading.
 thread_local Nanoseconds scripted_ns = 0;
 
 }  // namespace
 }  // namespace tacholog
 
-// In place of the C library's.
+// Replaces the function of the C library.
 extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
     using namespace tacholog;
     if (clock == CLOCK_MONOTONIC && scripted_ns > 0) {
@@ -43,11 +43,11 @@ extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
 namespace tacholog {
 namespace {
 
-/// What happens to messages between the publisher and the one who answers each of them at once.
+/// The faults of messages on their way from the publisher to the subscriber, which answers each message at once.
 struct Road {
     Nanoseconds hold_ns = 0;
-    Stall stall{};       ///< nothing comes back meanwhile
-    Stall send_stall{};  ///< nothing is taken meanwhile
+    Stall stall{};       ///< no answers arrive during this time
+    Stall send_stall{};  ///< no messages are accepted during this time
     std::uint64_t lose = 0;
 
     Nanoseconds start_ns = scripted_ns;
@@ -95,7 +95,8 @@ bool take(const Bytes& message) {
     return true;
 }
 
-/// The publisher of a latency test of so many seconds; a lossy transport whose messages go this road. Returns its log.
+/// Runs the publisher of a latency test of this many seconds, over a lossy transport with these faults. Returns its
+/// log.
 std::string log_of(Road&& given, double duration_s, std::optional<double> rate_per_s = std::nullopt) {
     const OwnClock clock;
     given.start_ns = scripted_ns;
@@ -173,7 +174,8 @@ TEST(ScriptedClock, AClosedLoopSaysThatItOmitsWhatAStallDelays) {
     EXPECT_LE(latency(log, "p99_ns"), 100'000U) << log;
 }
 
-// The limit is 200 ms: each message is given up, and its answer comes before the one to the next.
+// The limit is 200 ms: the publisher stops waiting for each message, and the answer arrives before that to the next
+// message.
 TEST(ScriptedClock, AnswersThatComeLateAreSamplesAndNotLoss) {
     const auto log = log_of({.hold_ns = 250 * millisecond}, 1);
 
@@ -182,7 +184,7 @@ TEST(ScriptedClock, AnswersThatComeLateAreSamplesAndNotLoss) {
     EXPECT_EQ(latency(log, "late"), 5U) << log;
     EXPECT_EQ(latency(log, "lost") + latency(log, "duplicated"), 0U) << log;
     EXPECT_GE(latency(log, "min_ns"), 250'000'000U) << log;
-    EXPECT_LE(latency(log, "max_ns"), 261'000'000U) << log;  // looked for every 10 ms
+    EXPECT_LE(latency(log, "max_ns"), 261'000'000U) << log;  // the publisher looks every 10 ms
 }
 
 TEST(ScriptedClock, WhatNeverComesIsLost) {
@@ -203,7 +205,7 @@ TEST(ScriptedClock, AnOpenLoopSeesTheWholeStall) {
 
     EXPECT_EQ(sending(log, "sent"), 2000U) << log;
     EXPECT_EQ(latency(log, "samples"), 2000U) << log;
-    // A tenth of the messages wait for what is left of the stall: between nothing and all of it.
+    // A tenth of the messages wait for the remaining part of the stall: between 0 and 100 ms.
     EXPECT_GE(latency(log, "p99_ns"), 89'000'000U) << log;
     EXPECT_LE(latency(log, "p99_ns"), 91'000'000U) << log;
     EXPECT_LE(latency(log, "p90_ns"), 1'000'000U) << log;
@@ -223,7 +225,7 @@ TEST(ScriptedClock, AStallOfTheSenderIsLatenessAndLatencyButNotFromTheActualSend
     EXPECT_NE(log.find("generator limited: 64 bytes: the 99th percentile of lateness"), std::string::npos) << log;
 }
 
-// The transport takes nothing any more from three quarters of the time on, until it is too late.
+// From three quarters of the time on, the transport accepts nothing until the schedule is over.
 TEST(ScriptedClock, AScheduleThatWasNotSentToItsEndIsNoted) {
     const auto log = log_of({.send_stall = {3 * nanoseconds_per_second, 6 * nanoseconds_per_second}}, 2, 1000);
 

@@ -1,4 +1,4 @@
-// Counts and moments that the rig states, where a network or a host does what it does once in a while.
+// Tests of the counts and times that the rig reports in events which a network or a host causes only rarely.
 #include <ctime>
 #include <future>
 #include <thread>
@@ -27,7 +27,7 @@ void stand_still(Nanoseconds time_ns) {
     ::nanosleep(&time, nullptr);
 }
 
-/// A thousand messages a second: as many as milliseconds are asked for.
+/// A thousand messages a second, so that each millisecond has one message.
 constexpr double rate_per_s = 1000;
 
 bool goes_on(const LatencyRecord&) {
@@ -49,7 +49,7 @@ TEST(ScriptedPacer, AnAnswerOfThePhaseBeforeIsNoDuplicateOfThisOne) {
     Pacer pacer{scripted.side, {std::move(publisher), std::move(subscriber)}, bytes_each, rate_per_s};
 
     ASSERT_TRUE(pacer.phase(rate_per_s, 5 * millisecond, nanoseconds_per_second, false, goes_on));
-    answers.assign(sent.begin(), sent.end());  // once more, when the phase is over
+    answers.assign(sent.begin(), sent.end());  // all of them again, after the phase
     ASSERT_TRUE(pacer.phase(rate_per_s, 5 * millisecond, nanoseconds_per_second, false, goes_on));
 
     EXPECT_GT(pacer.sent(), 0U);
@@ -57,7 +57,7 @@ TEST(ScriptedPacer, AnAnswerOfThePhaseBeforeIsNoDuplicateOfThisOne) {
     EXPECT_EQ(pacer.faults().duplicated, 0U);
 }
 
-// The publisher's process was stopped for longer than it waits for answers: those had come meanwhile.
+// The publisher's process was stopped for longer than it waits for answers. The answers have arrived in the meantime.
 TEST(ScriptedPacer, WhatCameWhileItStoodStillIsNotLost) {
     ScriptedSide scripted;
     std::deque<Bytes> answers;
@@ -92,8 +92,8 @@ TEST(ScriptedPacer, OnlyWhatWasSentWasHeldBack) {
     EXPECT_FALSE(pacer.took_all_at_once());
 }
 
-// A broker's word on a message may come behind the answer to it. Such an answer was taken for one to nothing, and the
-// message for lost.
+// A broker may confirm a message after its answer has arrived. Regression: such an answer was ignored, and the message
+// counted as lost.
 TEST(ScriptedPacer, AnAnswerThatIsFasterThanTheTransportsWordCounts) {
     ScriptedSide scripted;
     std::deque<Bytes> answers;
@@ -114,7 +114,7 @@ TEST(ScriptedPacer, AnAnswerThatIsFasterThanTheTransportsWordCounts) {
     EXPECT_EQ(pacer.faults().lost + pacer.faults().duplicated, 0U);
 }
 
-// What a transport did not take within the phase may go out in the next one all the same.
+// A message that the transport did not accept within the phase may still be sent in the next phase.
 TEST(ScriptedPacer, AMessageThatWasNeverTakenIsNotMistakenForOneOfTheNextPhase) {
     ScriptedSide scripted;
     std::deque<Bytes> answers;
@@ -140,7 +140,7 @@ TEST(ScriptedPacer, AMessageThatWasNeverTakenIsNotMistakenForOneOfTheNextPhase) 
     EXPECT_EQ(pacer.faults().duplicated, 0U);
 }
 
-// ---- what a subscriber takes ----
+// ---- the messages that a subscriber takes ----
 
 Result<void> to_nobody(std::uint64_t) {
     return {};
@@ -158,7 +158,7 @@ TEST(ScriptedIntake, LastsFromTheFirstMessageThatCountsToTheLast) {
         ASSERT_TRUE(is_done(intake.take(64, Patience{0}, read, to_nobody)));
     };
 
-    take(9);  // of the phase before
+    take(9);  // belongs to the previous phase
     EXPECT_EQ(intake.first_ns, 0);
     take(10);
     const Nanoseconds first_ns = intake.first_ns;
@@ -167,7 +167,7 @@ TEST(ScriptedIntake, LastsFromTheFirstMessageThatCountsToTheLast) {
     take(11);  // late, but it counts
     const Nanoseconds last_ns = intake.last_ns;
     EXPECT_GE(last_ns, first_ns + 2 * millisecond);
-    take(12);  // once more
+    take(12);  // a duplicate
     take(9);
 
     EXPECT_EQ(intake.sequence.received(), 3U);
@@ -176,9 +176,9 @@ TEST(ScriptedIntake, LastsFromTheFirstMessageThatCountsToTheLast) {
     EXPECT_EQ(intake.last_ns, last_ns);
 }
 
-// ---- what a publisher writes ----
+// ---- the messages that a publisher sends ----
 
-/// Sends one burst of ten, in batches of so many, then rests for the remaining time.
+/// Sends one burst of ten messages, in batches of `batch_messages`, and then pauses for the remaining time.
 void send_burst_and_rest(std::size_t batch_messages, Nanoseconds& first_pulse_ns, Nanoseconds& second_pulse_ns,
                          Sent& sent) {
     Options options;
@@ -202,7 +202,7 @@ void send_burst_and_rest(std::size_t batch_messages, Nanoseconds& first_pulse_ns
     sent = *done;
 }
 
-// With batches, the rest behind the last burst was part of the time that the publisher took: it said half its rate.
+// Regression: with batches, the pause after the last burst counted as sending time, so that the rate was halved.
 TEST(ScriptedWriter, TheRestBehindTheLastBurstIsNoPartOfItsTime) {
     for (const std::size_t batch_messages : {1, 5, 64}) {
         Nanoseconds first_pulse_ns = 0;
@@ -240,8 +240,8 @@ TEST(ScriptedWriter, HoldsNoMessageOfABatchBackUntilTheEnd) {
     EXPECT_GT(flushed, 0U);
 }
 
-// A publisher that stands still from the middle of its time to behind its end leaves out what was due in between. Its
-// rate, until its last message, is the one that was asked for.
+// A publisher that stops in the middle of a phase until after its end leaves out the messages that were due in this
+// time. Its rate up to its last message still is the requested one.
 TEST(ScriptedWriter, FallsShortWhereMessagesAtTheEndWereNeverSent) {
     constexpr double duration_s = 5;
     const auto sent_for = [](Nanoseconds time_ns) {
@@ -259,9 +259,9 @@ TEST(ScriptedWriter, FallsShortWhereMessagesAtTheEndWereNeverSent) {
     EXPECT_TRUE(sent_for(4'999 * millisecond).falls_short_of(1.002 * rate_per_s, duration_s));
 }
 
-// ---- one of several subscribers that takes long ----
+// ---- one of several subscribers takes longer than the others ----
 
-/// The channels between a publisher and two subscribers, whose other ends a test speaks for.
+/// The channels between a publisher and two subscribers; the test controls the subscribers' ends.
 struct TwoSubscribers {
     TwoSubscribers() {
         for (const char* name : {"sub1", "sub2"}) {
@@ -277,7 +277,7 @@ struct TwoSubscribers {
     std::vector<Control> theirs;
 };
 
-/// Says what a subscriber says of each phase. Before the last one's counts, `before_counts` happens.
+/// Sends the frames of a subscriber in each phase. Calls `before_counts` before the counts of the last phase.
 template <typename Before>
 void play_subscriber(Control& control, const Case& measured, Before&& before_counts) {
     ASSERT_TRUE(control.expect(FrameKind::open, plenty));
@@ -294,7 +294,8 @@ void play_subscriber(Control& control, const Case& measured, Before&& before_cou
     }
 }
 
-// It stood still, or has much to take; the others had given up by then, and their run failed.
+// The second subscriber was stopped, or has many messages to take. Regression: the first one then reached its time
+// limit, and the run failed.
 TEST(ScriptedSeveral, WhoIsDoneHearsThatThePublisherWaitsForAnother) {
     Options options;
     options.test = tacholog::Test::throughput;

@@ -1,4 +1,5 @@
-// Settings that transports declare: what they take, what is in effect, and what the log calls them.
+// Tests of the settings that transports declare: their allowed values, the values in effect, and their names in the
+// log.
 #include "base/settings.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Runs whose sides are on hosts of their own: whose clocks differ, and who hears a group over a switch.
+// Tests of runs whose sides are on different hosts: they may have different clocks, and a switch distributes multicast.
 #include <sys/mount.h>
 
 #include <array>
@@ -17,7 +17,8 @@ protected:
         if (!cable_.missing().empty()) LEAVE_OUT << "needs " << cable_.missing();
     }
 
-    /// Starts both sides; `aside` makes the subscriber's host another one than the publisher's.
+    /// Starts both sides. `aside` runs before the subscriber is started, and makes the subscriber's host look like
+    /// another one.
     template <typename Aside>
     void start(const std::string& options, Aside&& aside) {
         cable_.within("pub", [&] { publisher_.emplace(options + to_publisher() + " --role pub"); });
@@ -27,7 +28,7 @@ protected:
         });
     }
 
-    /// Both sides meet at the publisher's address, which each may call by a name of its own.
+    /// Both sides use the publisher's address. Each side may add its own name of the interface.
     void expect_round_trips(const std::string& transport, const std::string& address, const std::string& here,
                             const std::string& there) {
         const std::string common =
@@ -57,7 +58,7 @@ constexpr std::array over_sockets{"tcp", "udp", "udp-reliable", "udp-multicast",
 const std::string one_way =
     "--test latency --basis one-way --rate 500 --transport udp --sizes 64 --duration 0.2 --warmup 0.05";
 
-/// What this thread starts from now on has another boot's identity, as on another machine.
+/// Gives programs that this thread starts another boot identity, as if they ran on another machine.
 bool another_boot() {
     const std::filesystem::path fake = std::filesystem::temp_directory_path() / ("boot-" + std::to_string(::getpid()));
     std::ofstream{fake} << "00000000-1111-2222-3333-444444444444\n";
@@ -67,7 +68,7 @@ bool another_boot() {
     return done;
 }
 
-/// Another clock, as in a container that was moved here.
+/// Gives programs that this thread starts another clock, as in a container that was moved to this host.
 bool another_clock() {
     constexpr int new_time_space = 0x80;  // CLONE_NEWTIME
     return ::unshare(new_time_space) == 0;
@@ -124,7 +125,7 @@ TEST_F(TwoHosts, EverythingOverSocketsMeetsAtALinkLocalAddressByEachSidesOwnInte
 
 constexpr std::array hearers{"one", "two", "three"};
 
-/// A publisher and three hearers, each with a cable to one switch.
+/// A publisher and three subscribers, each connected by a cable to one switch.
 class Switch : public Network {
 public:
     static constexpr const char* publishers_address = "10.88.0.1";
@@ -144,7 +145,7 @@ public:
         }
     }
 
-    /// From here on one datagram in ten does not reach this host.
+    /// From now on, one in ten datagrams does not reach this host.
     static bool lose_at(const char* name) {
         return run("ip netns exec " + space(name) +
                    " nft 'table netdev loss { chain in { type filter hook ingress device eth priority 0; "
@@ -156,7 +157,7 @@ public:
     }
 };
 
-/// The publisher's address, of IPv4 or of IPv6.
+/// Parameter: the publisher's address, IPv4 or IPv6.
 class OverASwitch : public testing::TestWithParam<const char*> {
 protected:
     void SetUp() override {
@@ -188,7 +189,8 @@ TEST_P(OverASwitch, OneStreamReachesAllWhoJoinedTheGroup) {
     run_and_expect_everything(" --test throughput --sizes 20000 --rate 500");
     const auto log = programs_.front()->out();
 
-    // Each datagram left the publisher's host once, however many heard it: three streams would be three times as many.
+    // Each datagram left the publisher's host only once, for all subscribers. Three separate streams would need three
+    // times as many.
     constexpr std::uint64_t pieces = 14;  // of 20000 bytes, at an MTU of 1500
     const auto messages = number(log, "warmup", "messages") + number(log, "throughput", "sent");
     const std::string counter =

@@ -1,4 +1,4 @@
-// Several publishers and one subscriber, which takes from all of them in turn.
+// Tests of several publishers and one subscriber, which takes from all of them in turn.
 #include <algorithm>
 #include <csignal>
 
@@ -17,7 +17,7 @@ protected:
     static bool loses_nothing() { return GetParam()->reliability == Reliability::reliable; }
 };
 
-/// At night over each transport, in the gate over ours.
+/// Runs over every transport at night, and over our own transports in the gate.
 class FromSeveralOfOurs : public FromSeveral {};
 
 TEST_P(FromSeveral, EachHasItsOwnLinesAndTheAggregateAddsThemUp) {
@@ -53,7 +53,7 @@ TEST_P(FromSeveralOfOurs, BurstsOfKeyedMessagesComeFromEachInOrder) {
     for (const auto& name : names) {
         const std::string line = "demand payload_bytes=64 demand=20 recovery_time_ns=2000000 participant=" + name;
         EXPECT_EQ(number(perftest.out(), line, "reordered"), 0U) << perftest.out();
-        if (loses_nothing()) {  // a queue of two, as iceoryx2 has it, may lose all messages of an instance
+        if (loses_nothing()) {  // a queue of two messages, as in iceoryx2, may lose all messages of an instance
             EXPECT_EQ(number(perftest.out(), line, "instances_heard"), 4U) << perftest.out();
             EXPECT_EQ(number(perftest.out(), line, "lost"), 0U) << perftest.out();
         }
@@ -125,7 +125,7 @@ TEST(Publishers, WhatOneLosesIsNotTheOthersLoss) {
     EXPECT_EQ(number(log, "aggregate", "lost"), lost) << log;
 }
 
-// As of a broker with one queue for all of them, which has room for the fastest alone.
+// Happens with a broker that has one queue for all publishers, with space only for the fastest one.
 TEST(Publishers, OneThatIsCrowdedOutIsAResult) {
     const std::string line = "--transport mock --set faults=silence=2 --publishers 2 --sizes 64 --warmup 0 --test ";
     Program stream{line + "throughput --rate 2000 --duration 0.1"};

@@ -1,4 +1,5 @@
-// One publisher, several subscribers: what every transport is held to that reaches more than one, and the runs over it.
+// Tests of one publisher with several subscribers: requirements on every transport that reaches several subscribers,
+// and runs over it.
 #include <algorithm>
 #include <thread>
 
@@ -18,7 +19,7 @@ bool reaches_several(const Transport& transport) {
     return transport.reaches_several;
 }
 
-/// Best effort may drop at once what these tests wait for.
+/// Whether these tests apply: a best-effort transport may drop the messages for which they wait.
 bool delivers_to_several(const Transport& transport) {
     return reaches_several(transport) && transport.reliability == Reliability::reliable;
 }
@@ -29,7 +30,7 @@ bool drops_for_slow(const Transport& transport) {
 
 class ToSeveral : public testing::TestWithParam<const Transport*> {
 protected:
-    // A publisher that is told does not wait for what nobody will take.
+    // Subscribers leave first, so that the publisher does not wait for answers that will never come.
     void TearDown() override { subscribers_.clear(); }
 
     void join(std::size_t max_bytes, SlowSubscriber slow = SlowSubscriber::block) {
@@ -107,7 +108,7 @@ TEST_P(ToSeveral, OneThatLeftNeverMakesThePublisherHang) {
     join(4096);
     subscribers_[1].reset();
     bool failed = false;
-    const Deadline deadline{plenty};  // as in every_transport_test.cpp
+    const Deadline deadline{plenty};  // see every_transport_test.cpp
     for (int count = 0; (count < 3000 || !deadline.passed()) && !failed; ++count) {
         const auto sent = try_to_send(*publisher_, 0, 4096, Patience{10});
         failed = !is_done(sent);
@@ -120,8 +121,8 @@ class DroppingForSlow : public ToSeveral {};
 
 TEST_P(DroppingForSlow, OneThatTakesNothingIsNotWaitedForAndWhatItMissesIsCounted) {
     constexpr std::uint64_t most = 20'000;
-    // Less than it holds: who takes these in time misses none. As many as that, because over a network one that says
-    // nothing for seconds is taken for gone.
+    // Fewer messages than the transport holds, so that a subscriber that takes them in time misses none. Not fewer than
+    // this, because over a network a subscriber that sends nothing for seconds counts as disconnected.
     const std::uint64_t at_once = GetParam()->reach == Reach::network ? 128 : 32;
     join(4096, SlowSubscriber::drop);
     std::atomic<std::uint64_t> sent = 0;

@@ -1,4 +1,5 @@
-// What only the transports over stream sockets have: bytes of strangers, lengths that lie, and control of congestion.
+// Tests that only apply to transports over stream sockets: bytes of foreign programs, wrong lengths, and congestion
+// control.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::size_t largest = 64;
 
-/// A subscriber over TCP, and connections to it whose bytes the test chooses.
+/// A subscriber over TCP, and connections to it over which the test sends any bytes.
 class StreamOfStrangeBytes : public testing::Test {
 protected:
     void SetUp() override {
@@ -38,7 +39,7 @@ protected:
     Fd greeted() const {
         Fd socket = connected();
         say(socket, StreamHello{hello_magic, endpoint_.token, largest});
-        say(socket, char{});  // what ends it
+        say(socket, char{});  // the padding between the hello and the first frame
         return socket;
     }
 

@@ -1,5 +1,5 @@
-// The search for the highest rate that keeps a goal, against a transport whose capacity is known: computed, so that no
-// clock has a say; and the mock transport, for what a clock cannot spoil.
+// Tests of the search for the highest rate that keeps a goal. The transport has a known capacity: it is computed, so
+// that no clock is involved, or it is the mock transport, for results that do not depend on a clock.
 #include "rig/sustain.hpp"
 
 #include <sched.h>
@@ -18,7 +18,7 @@ SustainPlan plan_for(double width_ratio = 0.01) {
     return plan;
 }
 
-/// Carries out a search. `passes` tells of a trial, and of its place among all, whether it keeps the goal.
+/// Runs a search. `passes` returns whether a trial, given with its index, keeps the goal.
 template <typename Passes>
 Sustained search(const SustainPlan& plan, Passes&& passes) {
     SustainSearch search{plan};
@@ -53,14 +53,14 @@ TEST(Sustain, TheSearchAsksForTheTrialsThatTheOneForOtherToolsAsksFor) {
         search.add(*order, order->rate_per_s <= 50'000);
     }
 
-    // The same list stands in tests/campaign/test_sustain.py.
+    // The same list is in tests/campaign/test_sustain.py.
     EXPECT_EQ(trials.str(),
               "1000s 4000s 16000s 64000s 32000s 45255s 53817s 49351s 51536s 50432s 49889s 50160s 49889F 49889F 50160F "
               "50160F ");
 }
 
 TEST(Sustain, AQueueThatGrowsHidesNoMoreThanGoalByTrialLength) {
-    // Above the capacity the 99th percentile is 99 % of what the queue has grown to by the end of the trial.
+    // Above the capacity, the 99th percentile is 99 % of the delay that the queue has reached at the end of the trial.
     constexpr double goal_s = 0.01;
     for (const double capacity : {2000.0, 34'567.0, 1'234'567.0}) {
         const auto found = search(plan_for(), [&](const TrialOrder& trial, auto) {
@@ -74,7 +74,7 @@ TEST(Sustain, AQueueThatGrowsHidesNoMoreThanGoalByTrialLength) {
 }
 
 TEST(Sustain, AChanceMissDoesNotMoveTheResult) {
-    // Every seventh trial is spoilt by something else on the host.
+    // Every seventh trial is disturbed by other work on the host.
     const auto found = search(plan_for(), [](const TrialOrder& trial, std::uint64_t at) {
         return trial.rate_per_s <= 50'000 && at % 7 != 4;
     });
@@ -99,7 +99,7 @@ TEST(Sustain, AResultIsConfirmedByTrialsOfFullLength) {
     const auto plan = plan_for();
     const auto found = search(plan, [](const TrialOrder& trial, auto) { return trial.rate_per_s <= 50'000; });
 
-    EXPECT_EQ(found.at_rate.full_passed_s, 2 * plan.full_s);  // the third of three could not change it
+    EXPECT_EQ(found.at_rate.full_passed_s, 2 * plan.full_s);  // a third trial could not change the result
 }
 
 TEST(Sustain, ARateThatOnlyShortTrialsKeepIsNotTheResult) {
@@ -136,7 +136,7 @@ TEST(Sustain, WhateverTheOutcomeOfTrialsTheSearchEnds) {
     for (int run = 0; run < 500; ++run) {
         const auto found = search(plan_for(), [&](const auto&, auto) {
             state = state * 6364136223846793005U + 1442695040888963407U;
-            return (state >> 62U) != 0;  // three of four pass
+            return (state >> 62U) != 0;  // three of four trials pass
         });
         if (found.rate_per_s && found.upper_per_s) {
             EXPECT_LT(*found.rate_per_s, *found.upper_per_s);
@@ -145,16 +145,16 @@ TEST(Sustain, WhateverTheOutcomeOfTrialsTheSearchEnds) {
 }
 
 TEST(Sustain, LoadsAreClassifiedAsInRfc9971) {
-    // Full-length trials of 60 s that have to add up to 120 s, of which half may miss the goal.
+    // Full-length trials of 60 s that must add up to 120 s, of which half may miss the goal.
     EXPECT_EQ(classify({60, 0, 0, 0}, 120, 0.5), Bound::lower);
     EXPECT_EQ(classify({0, 60, 0, 0}, 120, 0.5), Bound::undecided);
     EXPECT_EQ(classify({0, 120, 0, 0}, 120, 0.5), Bound::upper);
     EXPECT_EQ(classify({60, 60, 0, 0}, 120, 0.5), Bound::lower);
-    // Short trials that keep it are no proof; those that miss it count where they are not outweighed.
+    // Short trials that keep the goal prove nothing. Short trials that miss it count unless they are outweighed.
     EXPECT_EQ(classify({0, 0, 500, 0}, 120, 0.5), Bound::undecided);
     EXPECT_EQ(classify({0, 0, 0, 61}, 120, 0.5), Bound::upper);
     EXPECT_EQ(classify({0, 0, 61, 61}, 120, 0.5), Bound::undecided);
-    // RFC 2544: one trial, nothing may miss it.
+    // RFC 2544: a single trial, and nothing may miss the goal.
     EXPECT_EQ(classify({60, 0, 0, 0}, 60, 0), Bound::lower);
     EXPECT_EQ(classify({0, 0, 0, 1}, 60, 0), Bound::upper);
 }
@@ -170,7 +170,8 @@ TEST(Sustain, GoalsAndRangesAreReadOrRefused) {
         EXPECT_FALSE(parse_rate_range(wrong)) << wrong;
 }
 
-/// A core for each side where there are two: two that spin on one core measure its time slices.
+/// Gives each side a core of its own if there are two cores, because two sides that spin on one core measure its time
+/// slices.
 std::string pins() {
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
@@ -184,8 +185,8 @@ std::string run_mock(const std::string& options) {
     return perftest.out();
 }
 
-// Other work on the host makes a transport slower, nothing makes it faster: what is found is never above the capacity
-// by more than the goal width and what a queue can hide. Below it, the search has no limit that holds on a busy host.
+// Other work on the host can only make a transport slower. So the result is never above the capacity by more than the
+// goal width and the rate that a queue can hide. On a busy host, there is no reliable lower limit.
 TEST(SustainOverMock, MoreThanItsCapacityIsNotFound) {
     const auto log = run_mock(
         "--set capacity=2000 --latency-goal p99=5ms --duration 0.5 --trial-duration 0.25 --trials 1 "
@@ -204,7 +205,7 @@ TEST(SustainOverMock, ItsCapacityIsFoundWithinTwoPercent) {
     if (p99_ns > 5'000'000)
         GTEST_SKIP() << "overloaded host: " << p99_ns << " ns at the 99th percentile without a limit";
 
-    // A queue hides up to 1 % here, and the goal width is 0.5 %.
+    // A queue can hide up to 1 % here, and the goal width is 0.5 %.
     const auto log =
         run_mock(pins() +
                  "--set capacity=2000 --latency-goal p99=20ms --duration 2 --trial-duration 0.5 --rate-range 500,8000 "
@@ -234,7 +235,8 @@ TEST(SustainOverMock, LossWithinTheGoalIsKept) {
     EXPECT_NE(log.find(" outcome=above_range "), std::string::npos) << log;
 }
 
-// A hundred messages are just enough for a 99th percentile; with one of them lost, the lowest rate missed its goal.
+// A hundred messages are just enough for a 99th percentile. Regression: with one of them lost, the lowest rate missed
+// its goal.
 TEST(SustainOverMock, LossWithinTheGoalDoesNotMissThatOfLatency) {
     const auto log = run_mock(
         "--set faults=lose=50 --latency-goal p99=10s --loss-goal 0.25 --duration 0.1 --trial-duration 0.1 --trials 1 "

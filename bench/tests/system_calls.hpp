@@ -1,4 +1,4 @@
-// Runs the real perftest under ptrace, and keeps the moments at which each of its threads made a system call.
+// Runs the real perftest under ptrace, and records the times of the system calls of each of its threads.
 #pragma once
 
 #include <elf.h>
@@ -25,28 +25,28 @@
 
 namespace tacholog {
 
-/// One thread's system calls, from the tracer's side: it notes the time while the thread stands still, so that what a
-/// thread does between two calls lies between their moments.
+/// The system calls of one thread, as seen by the tracer. The tracer takes the time while the thread is stopped, so
+/// that the work of the thread between two calls lies between their times.
 struct ThreadCalls {
     struct Call {
         long number = 0;
         Nanoseconds time_ns = 0;
-        bool returned = false;  ///< else it was entered
+        bool returned = false;  ///< true at the return of a call, false at its entry
     };
     std::string name;
     std::vector<Call> calls;
 
-    /// The longest time from the return of one to the next.
+    /// The longest time between the return of one call and the entry of the next.
     Nanoseconds longest_quiet_ns() const {
         Nanoseconds longest = 0;
         for (std::size_t at = 1; at < calls.size(); ++at) {
-            if (!calls[at - 1].returned || calls[at].returned) continue;  // it is in a call, maybe asleep
+            if (!calls[at - 1].returned || calls[at].returned) continue;  // the thread is in a call, perhaps asleep
             longest = std::max(longest, calls[at].time_ns - calls[at - 1].time_ns);
         }
         return longest;
     }
 
-    /// What it called, and how often, for messages.
+    /// The calls of the thread with their counts, for messages.
     std::string list() const {
         std::map<long, int> counts;
         for (const Call& call : calls) counts[call.number] += call.returned ? 0 : 1;
@@ -76,7 +76,7 @@ public:
         return content.str();
     }
 
-    /// All threads of all its processes, by their ids.
+    /// All threads of all processes of the program, by their ids.
     const std::map<pid_t, ThreadCalls>& threads() const { return threads_; }
 
 private:
@@ -107,8 +107,9 @@ private:
     void trace() {
         constexpr int system_call = SIGTRAP | 0x80;
         std::set<pid_t> met{pid_};
-        // Programs that other tests of this process have started are its children, too, and stay: it is over when
-        // all that was traced is gone. A new thread or process is known before the one that made it goes on.
+        // Programs that other tests of this process have started are also its children, and continue to run. So the
+        // loop ends when all traced threads have ended. A new thread or process is known before the thread that created
+        // it continues.
         std::set<pid_t> alive{pid_}, gone;
         while (!alive.empty()) {
             int stopped = 0;
@@ -130,7 +131,7 @@ private:
                 note(thread);
                 signal = 0;
             } else if (signal == SIGTRAP || (signal == SIGSTOP && met.insert(thread).second)) {
-                signal = 0;  // ptrace's own
+                signal = 0;  // sent by ptrace itself
             }
             ::ptrace(PTRACE_SYSCALL, thread, nullptr, signal);
         }
@@ -142,8 +143,8 @@ private:
         ThreadCalls& of = threads_[thread];
         if (call.op == PTRACE_SYSCALL_INFO_ENTRY) numbers_[thread] = static_cast<long>(call.entry.nr);
         const long number = numbers_[thread];
-        // Transports give the CPU away while they poll; and where the kernel has no clock that can be read without a
-        // system call, the clock is one.
+        // Ignores two calls: transports yield the CPU while they poll, and on some kernels the clock can be read only
+        // by a system call.
         if (number == SYS_sched_yield || number == SYS_clock_gettime) return;
         if (of.name.empty() || number == SYS_prctl) of.name = name_of(thread);
         of.calls.push_back({number, now_ns(), call.op == PTRACE_SYSCALL_INFO_EXIT});
@@ -160,7 +161,7 @@ private:
     int status_ = -1;
     std::string folder_;
     std::map<pid_t, ThreadCalls> threads_;
-    std::map<pid_t, long> numbers_;  ///< of the call that each is in
+    std::map<pid_t, long> numbers_;  ///< the number of the call in which each thread is
 };
 
 }  // namespace tacholog

@@ -1,4 +1,4 @@
-// The registry's transports as parameters of tests.
+// The transports of the registry as parameters of tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@
 
 namespace tacholog {
 
-/// Whether it is of a middleware: CMake knows (ADAPTERS), as a transport itself does not.
+/// Whether the transport belongs to a middleware. CMake passes the names (ADAPTERS), because the transport itself does
+/// not know this.
 inline bool is_adapter(const Transport& transport) {
     static constexpr std::string_view adapters = " " ADAPTERS " ";
     return adapters.find(" " + std::string{transport.name} + " ") != adapters.npos;
@@ -33,31 +34,32 @@ Transports those_that(Predicate&& can, Transports of_all) {
     return of_all;
 }
 
-/// Those whose two sides meet on one host as it is: all but those that need an interface each.
+/// Transports whose two sides can run on one host as it is, so not those that need an interface for each side.
 inline Transports transports_of_one_host() {
     return those_that([](const Transport& one) { return one.parties != Parties::hosts; },
                       {all_transports().begin(), all_transports().end()});
 }
 
-/// For all that is not the first thing to break: in the gate, our own transports show it.
+/// For less critical tests: in the gate, they run only over our own transports.
 inline Transports own_in_the_gate(Transports all) {
     return those_that([](const Transport& one) { return nightly() || !is_adapter(one); }, std::move(all));
 }
 
-/// For what the rig does alike over any transport: one of shared memory, one that loses, and the one that is told to.
+/// For tests of the rig that do not depend on the transport: shared memory, a transport that loses messages, and the
+/// mock.
 inline Transports representatives() {
     return those_that([](const Transport& one) { return one.name == "shm" || one.name == "udp" || one.name == "mock"; },
                       transports_of_one_host());
 }
 
-/// A transport with settings other than its defaults, which may promise something else.
+/// A transport with a setting that differs from its default, because it may then promise something else.
 struct Variant {
     std::string name;
     Settings settings;
     Transport transport;
 };
 
-/// One for each word that a setting takes besides its default.
+/// One variant for each value of a setting besides its default.
 inline const std::deque<Variant>& variants() {
     static const std::deque<Variant> all = [] {
         std::deque<Variant> made;
@@ -79,7 +81,8 @@ inline const std::deque<Variant>& variants() {
     return all;
 }
 
-/// For tests of what a transport promises: those of one host, with their defaults and with other settings.
+/// For tests of what a transport promises: transports that run on one host, with their defaults and with other
+/// settings.
 inline Transports transports_with_settings() {
     Transports found = transports_of_one_host();
     for (const Variant& variant : variants()) {
@@ -95,21 +98,22 @@ inline Settings settings_of(const Transport& transport) {
     return in_effect(transport.settings);
 }
 
-/// The companions that the tests of this process have started, by transport.
+/// The companion programs that the tests of this process have started, by transport.
 inline std::map<std::string_view, std::unique_ptr<Companion>>& companions() {
     static std::map<std::string_view, std::unique_ptr<Companion>> started;
     return started;
 }
 
-/// Ends them after the last test: the process may end without the destructors of static objects, and their folders
-/// would stay.
+/// Ends them after the last test. Otherwise the process might end without the destructors of static objects, and the
+/// folders of the programs would be left behind.
 class CompanionsEnd : public ::testing::Environment {
 public:
     void TearDown() override { companions().clear(); }
 };
 inline ::testing::Environment* const companions_end = ::testing::AddGlobalTestEnvironment(new CompanionsEnd);
 
-/// The program that a transport needs beside it: started when it is first needed, ended after the last test.
+/// The address of the companion program of a transport. It is started when it is first needed, and ended after the last
+/// test.
 inline std::string companion_of(const Transport& transport) {
     if (transport.start_companion == nullptr) return "";
     auto& companion = companions()[transport.name];
@@ -125,12 +129,12 @@ inline std::string companion_of(const Transport& transport) {
     return companion == nullptr ? "" : companion->address();
 }
 
-/// Whether a message of this size is one that it carries.
+/// Whether the transport can send a message of this size.
 inline bool carries(const Transport& transport, std::size_t bytes) {
     return transport.most_bytes == 0 || bytes <= transport.most_bytes;
 }
 
-/// What the rig adds to a topic of this transport.
+/// Adds the settings and the companion program to a topic of this transport.
 inline void add_needs(const Transport& transport, Topic& topic) {
     topic.settings = settings_of(transport);
     topic.companion = companion_of(transport);
@@ -148,11 +152,12 @@ inline std::string transport_name(const testing::TestParamInfo<const Transport*>
     return name;
 }
 
-/// Every way of waiting, or one where all of them do the same.
+/// Every way of waiting; for transports on which it has no effect, tests use only one.
 using Ways = std::vector<Waiting>;
 inline const Ways every_way{Waiting::busy_poll, Waiting::block, Waiting::spin_then_block};
 
-/// Our own transports in all of these ways. Those of a middleware in the first one, and in the others at night.
+/// Combines our own transports with all of these ways. Transports of a middleware use the first way, and the others
+/// only at night.
 inline std::vector<std::tuple<const Transport*, Waiting>> in_ways(const Transports& all, const Ways& ways) {
     std::vector<std::tuple<const Transport*, Waiting>> found;
     for (const Transport* one : all) {

@@ -1,4 +1,5 @@
-// What a user may ask of the kernel for both sides: a real-time priority, locked memory, memory of one NUMA node.
+// Tests of the kernel features that a user may request for both sides: a real-time priority, locked memory, memory of
+// one NUMA node.
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -16,7 +17,8 @@
 namespace tacholog {
 namespace {
 
-/// What `work` returns in a process of its own, which has no privileges if it is to have none.
+/// Runs `work` in a process of its own and returns its exit status. Without `privileged`, this process has no
+/// privileges.
 int status_of(bool privileged, const std::function<int()>& work) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -100,7 +102,7 @@ TEST(Tuning, IsInTheLog) {
 
 TEST(Tuning, MeasuresWithARealTimePriority) {
     if (!is_permitted({1, false, {}})) LEAVE_OUT << "needs the permission to tune";
-    // Asleep while they wait, the sides take the CPUs from nobody.
+    // The sides sleep while they wait, so that they do not take the CPUs away from other programs.
     Program tuned{std::string{short_run} + "--wait block --realtime 1"};
     ASSERT_EQ(tuned.wait(), 0) << tuned.err();
     EXPECT_NE(tuned.out().find(" tuning=\"real-time priority 1\" "), std::string::npos) << tuned.out();

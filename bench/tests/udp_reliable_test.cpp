@@ -1,4 +1,5 @@
-// Reliable UDP, to one and to a group, over a network that loses, doubles and reorders.
+// Tests of reliable UDP, to one subscriber and to a group, over a network that loses, duplicates and reorders
+// datagrams.
 #include "tests/bad_network.hpp"
 
 namespace tacholog {
@@ -8,7 +9,7 @@ constexpr std::size_t large = std::size_t{8} * 1024 * 1024;
 
 class OverABadNetwork : public BadNetwork {
 protected:
-    /// A new pair: the old one says goodbye first.
+    /// Opens a new pair, after the old one has disconnected.
     void join_again(std::size_t max_bytes, LineFaults faults) {
         subscribers_.clear();
         publisher_.reset();
@@ -99,7 +100,8 @@ TEST_F(ToAGroupOverABadNetwork, TheLastMessageArrivesThoughNothingFollowsIt) {
 
 TEST_F(ToAGroupOverABadNetwork, WhatWasPublishedBeforeThePublisherLeftArrivesThoughOneLeftSooner) {
     join_three(1024, {0.2, 0.0, 0.0});
-    // All take at once: who takes nothing answers nothing, and is not waited for by a publisher that leaves.
+    // All subscribers take messages at the same time. A subscriber that takes nothing does not answer, and a publisher
+    // that leaves does not wait for it.
     std::vector<std::thread> takers;
     for (auto& subscriber : subscribers_) {
         takers.emplace_back([&subscriber, sooner = &subscriber == &subscribers_.front()] {
@@ -130,7 +132,7 @@ TEST_F(ToAGroupOverABadNetwork, OneThatIsLeftBehindStillGetsWhatItTakesInOrderAn
         send(*publisher_, number, 1024);
         if (publisher_->dropped(slow) > 0) is_left_behind = true;
     }
-    is_left_behind = true;  // or it waits for ever
+    is_left_behind = true;  // otherwise this subscriber would wait for ever
     const auto all_are_accounted_for = [&] {
         for (std::size_t at = 0; at < taken.size(); ++at)
             if (taken[at] + publisher_->dropped(at) < count) return false;

@@ -1,4 +1,4 @@
-// UDP through a real NAT: nobody reaches the inside before it has spoken.
+// Tests of UDP through a real NAT: a host inside cannot be reached before it has sent a datagram.
 #include "tests/messages.hpp"
 #include "tests/nat.hpp"
 
@@ -75,7 +75,7 @@ TEST_F(ThroughANat, ANewPortOfTheNatIsFollowed) {
     carry(100, 1000, 1000);
 }
 
-// Without this, the tests above could pass on a network that is open.
+// Without this test, those above could pass on a network without a NAT.
 TEST_F(ThroughANat, WhoDoesNotSpeakFirstIsNotReached) {
     nat_.inside([&] {
         auto subscribed = transports::udp_reliable.subscribe({"nat", 64, Nat::inside_address});
@@ -83,7 +83,7 @@ TEST_F(ThroughANat, WhoDoesNotSpeakFirstIsNotReached) {
         subscriber_ = std::move(*subscribed);
     });
     nat_.outside([&] {
-        // No route leads to an address behind a NAT.
+        // There is no route to an address behind a NAT.
         const auto advertised =
             transports::udp_reliable.advertise({"nat", 64, Nat::outside_address}, {subscriber_->endpoint()});
         EXPECT_FALSE(advertised);

@@ -1,4 +1,4 @@
-// AF_XDP over a real Ethernet between two hosts.
+// Tests of AF_XDP over an Ethernet between two hosts.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -18,7 +18,7 @@ protected:
         if (!cable_.missing().empty()) LEAVE_OUT << "needs " << cable_.missing();
     }
 
-    /// Starts both sides, each on its own host, which may have names of their own for the interface.
+    /// Starts both sides, each on its own host. Each side may use its own name of the interface.
     void start(const std::string& options, const std::string& address = Cable::publishers_address,
                const std::string& here = "", const std::string& there = "") {
         const std::string common = options + " --transport udp-xdp --address " + address;
@@ -33,7 +33,7 @@ protected:
             EXPECT_GT(number(log(), line, "samples"), 0U) << log();
             EXPECT_EQ(number(log(), line, "corrupted"), 0U) << log();
         }
-        // The kernel of the publisher's host counts no datagram: they went another way.
+        // The kernel of the publisher's host has counted no datagrams, because they did not pass through its UDP.
         EXPECT_EQ(value(log(), "path", "udp_out_datagrams"), "0") << log();
         EXPECT_EQ(value(log(), "path", "udp6_out_datagrams"), "0") << log();
     }
@@ -133,7 +133,7 @@ TEST(XdpEndpoint, AnythingElseIsRefused) {
     }
 }
 
-/// From one host to another, both of the family of these addresses.
+/// Writes the headers of a frame from one host to another; both addresses must be of the same family.
 void write_between(const char* from, const char* to, std::byte* frame, std::size_t bytes) {
     write_headers(frame, {{}, *parse_address(from, 1000)}, {{}, *parse_address(to, 2000)}, bytes);
 }

@@ -1,4 +1,5 @@
-// How a side waits: asleep until it is woken, or polling, with a limit and an eye on the other side either way.
+// Tests of how a side waits, asleep or polling. In both cases it keeps its time limit and notices if the other side
+// ends.
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ namespace {
 thread_local int yields = 0;
 }  // namespace
 
-// In place of the C library's: what this thread calls is counted.
+// Replaces the function of the C library, and counts the calls of this thread.
 extern "C" int sched_yield() noexcept {
     ++yields;
     return static_cast<int>(::syscall(SYS_sched_yield));
@@ -36,7 +37,7 @@ TEST(Parking, WhoSleepsIsWoken) {
         there = true;
         parking.wake();
     }};
-    // The nap is longer than the patience: without being woken it sleeps through.
+    // The sleep is as long as the time limit, so without a wake the test would take all of it.
     const auto is_there = [&] { return there.load(); };
     const Nanoseconds start = now_ns();
     EXPECT_TRUE(parking.park(is_there, plenty, [] { return false; }, to_nanoseconds(plenty)));
@@ -52,7 +53,7 @@ TEST(Parking, NoWakeIsLostBetweenTwoThatTakeTurns) {
     const auto play = [&turn](Parking& own, Parking& other, int first) {
         for (int next = first; next < turns; next += 2) {
             const auto is_mine = [&] { return turn.load(std::memory_order_acquire) == next; };
-            // A nap as long as the patience: one lost wake and it fails.
+            // The sleep is as long as the time limit, so the test fails if a single wake is lost.
             if (!own.park(is_mine, plenty, [] { return false; }, to_nanoseconds(plenty))) return false;
             turn.store(next + 1, std::memory_order_release);
             other.wake();
@@ -118,7 +119,7 @@ TEST(Waiting, AMomentIsNotOverBeforeItsTime) {
     }
 }
 
-// A thousand turns took 28 us on an AMD EPYC, and take 5 or 50 elsewhere.
+// A thousand turns took 28 us on an AMD EPYC. They take 5 or 50 us on other machines.
 TEST(Waiting, PollingGivesTheCpuAwayBehindATimeAndNotBehindSoManyTurns) {
     const int before = yields;
     const Nanoseconds start = now_ns();
@@ -155,7 +156,7 @@ protected:
         return " --sizes 64 --transport " + std::string{transport().name} + " --wait " + name();
     }
 
-    /// The processor time that a role used, over the time that passed.
+    /// The processor time of a role, divided by the elapsed time.
     static double busy(const std::string& log, const std::string& role) {
         const std::string line = "resources payload_bytes=64 test=" + value(log, "config", "test") + " role=" + role;
         const auto ns = [&](const char* key) { return std::stod(value(log, line, key)); };
@@ -183,7 +184,7 @@ TEST_P(EveryTransportSleeps, AStreamArrivesWhole) {
     }
 }
 
-/// Held against a clock: at night alone.
+/// Compared with a clock, so it runs only at night.
 class MeasuredSleep : public EveryTransportSleeps {};
 
 TEST_P(MeasuredSleep, NobodyIsBusyInALull) {
@@ -198,7 +199,8 @@ TEST_P(MeasuredSleep, NobodyIsBusyInALull) {
     }
 }
 
-// As by Ctrl-Z, a debugger or a frozen container. The kernel then interrupts some calls that wait with a limit.
+// The process is stopped, for example by Ctrl-Z, a debugger or a frozen container. The kernel then interrupts some
+// system calls that wait with a timeout.
 TEST_P(EveryTransportSleeps, ASideThatWasStoppedInItsSleepWaitsOn) {
     Program perftest{"--test throughput --rate 50 --duration 0.2 --warmup 0.01" + options()};
     ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
@@ -213,7 +215,8 @@ TEST_P(EveryTransportSleeps, ASideThatWasStoppedInItsSleepWaitsOn) {
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
 }
 
-/// Of a side that is woken by nobody, and of one that polls first: kill_test.cpp has those that only poll.
+/// For a side that sleeps without being woken, and for a side that polls first. kill_test.cpp tests sides that only
+/// poll.
 class EveryTransportMissesASide : public EveryTransportSleeps {};
 
 TEST_P(EveryTransportMissesASide, ASubscriberThatIsKilledWakesThePublisherAndEndsTheRun) {

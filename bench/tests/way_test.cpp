@@ -1,4 +1,4 @@
-// The witness for the way of the data: what the kernel counted beside what was carried.
+// Tests of the check of the network path: the counters of the kernel are compared with the bytes that were carried.
 #include "rig/way.hpp"
 
 #include <gtest/gtest.h>

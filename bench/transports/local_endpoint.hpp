@@ -2,7 +2,7 @@
 // and connect to it, because /proc/net/unix lists all names in the abstract namespace. Therefore each side checks the
 // other before it sends anything else: its user, which the kernel knows (SO_PEERCRED), and a token that is sent over
 // the control channel only. There are two tokens: the publisher sends the first one, and the subscriber answers with
-// the second one. So neither side can learn from the other the token that it must send itself.
+// the second one. So a process that pretends to be one side never receives the token that this side must send.
 #pragma once
 
 #include <condition_variable>

@@ -153,7 +153,7 @@ private:
     std::mutex mutex_;
     std::deque<Held> queue_;
     std::optional<Held> swapped_;  // waits for the next message, which overtakes it
-    double served_ns_ = 0;  // end of the last message's service, since the start; a double, as fractions of ns add up
+    double served_ns_ = 0;  // end of the last message, since the start; a double, because fractions of a ns add up
     std::uint64_t count_ = 0;
     std::uint64_t corrupted_ = 0;
 };

@@ -20,8 +20,8 @@ struct Receiver {
     std::uint64_t token = 0;         ///< the first field of its answers
     Address address;                 ///< the address where it can be invited
     std::string name;                ///< for error messages
-    std::uint64_t window = 0;        ///< in packets, as the subscriber announces it
-    std::uint64_t acknowledged = 0;  ///< the number of packets
+    std::uint64_t window = 0;        ///< the number of packets that the subscriber accepts, as it announces
+    std::uint64_t acknowledged = 0;  ///< the number of packets that it has received or skipped, without a gap
     std::uint64_t released = 0;      ///< the number of messages
     std::uint64_t skipped = 0;       ///< the number of messages
     Nanoseconds round_trip_ns = millisecond_ns;

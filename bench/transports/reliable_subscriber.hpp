@@ -106,10 +106,10 @@ private:
     std::vector<Slot> slots_;
     Present present_;
 
-    std::uint64_t next_packet_ = 0;       ///< all packets before this one have been received
+    std::uint64_t next_packet_ = 0;       ///< all packets before this one have been received or skipped
     std::uint64_t known_packets_ = 0;     ///< the number of packets that the publisher is known to have sent
     std::uint64_t released_ = 0;          ///< the number of messages, released or skipped
-    std::uint64_t skip_before_ = 0;       ///< a message's sequence number
+    std::uint64_t skip_before_ = 0;       ///< messages with a smaller sequence number are skipped
     std::uint64_t skipped_ = 0;           ///< the number of messages
     std::uint64_t expected_packet_ = 0;   ///< the sequence number after the last received packet
     std::uint64_t expected_message_ = 0;  ///< the message of the expected packet

@@ -64,7 +64,7 @@ struct Answer {
     std::uint32_t stamp_us;     ///< the stamp of the last received packet
     std::uint32_t held_us;      ///< the time since that packet was received
     std::uint32_t window;       ///< the number of packets that the subscriber's socket can hold
-    std::uint64_t next_packet;  ///< all packets before this one have been received
+    std::uint64_t next_packet;  ///< all packets before this one have been received or skipped
     std::uint64_t released;     ///< the number of messages released or skipped
     std::uint64_t skipped;      ///< the number of messages that were skipped and not complete
     std::uint64_t range_count;  ///< the number of ranges in `missing`, oldest first; only these are sent

@@ -93,7 +93,7 @@ public:
           assembly_(stream, topic.max_bytes) {}
 
     std::string endpoint() const override { return IpEndpoint{local_address(socket_), stream_}.text(); }
-    Result<Done> match(Patience) override { return Done::yes; }  // being bound is enough
+    Result<Done> match(Patience) override { return Done::yes; }  // a bound socket is ready
 
     Facts facts() const override { return socket_facts(socket_); }
 

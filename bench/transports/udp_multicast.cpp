@@ -11,7 +11,6 @@
 // Datagrams do not leave the local network (their TTL is 1, and IPv6 groups are link-local, ff12::/16). Linux supports
 // IPv6 multicast on all interfaces except the loopback. The window is that of the smallest socket buffer, and it does
 // not shrink on loss.
-// but the loopback. The window is that of the smallest socket buffer and does not shrink on loss.
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>

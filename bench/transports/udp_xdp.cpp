@@ -3,7 +3,7 @@
 // with an MTU of 1500 or more. The first queue of the interface must receive the datagrams. The interface is the one
 // with the address of the control channel. A message that is larger than one frame is cut as in `udp`, into fragments
 // of 1448 bytes (1428 over IPv6). Needs root. The filter runs in the driver if the driver supports it, and otherwise
-// after it. There is always one copy between driver and process (XDP_COPY).
+// in the generic hook after it. There is always one copy between driver and process (XDP_COPY).
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -94,7 +94,7 @@ public:
           assembly_(token, topic.max_bytes, fragment_bytes_) {}
 
     std::string endpoint() const override { return XdpEndpoint{port_.address(), token_}.text(); }
-    Result<Done> match(Patience) override { return Done::yes; }  // the filter is active, which is enough
+    Result<Done> match(Patience) override { return Done::yes; }  // the filter is active, so it is ready
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {

@@ -191,7 +191,8 @@ Result<void> XdpPort::open_socket() {
     return {};
 }
 
-/// Installs the filter that redirects the frames of this port: in the driver if it supports this, otherwise after it.
+/// Installs the filter that redirects the frames of this port: in the driver if it supports this, otherwise in
+/// the generic hook after it.
 Result<void> XdpPort::filter() {
     map_ = Fd{bpf_map_create(BPF_MAP_TYPE_XSKMAP, "tacholog", sizeof(int), sizeof(int), queue + 1, nullptr)};
     if (!map_) return os_error("make a map of sockets");

@@ -225,7 +225,7 @@ private:
         return ended;
     }
 
-    /// Called when a message is complete. A message of one fragment is still in the ring, and will be overwritten after
+    /// Called when a message is complete. A message of one fragment is still in the ring, and may be overwritten after
     /// this call, so it is copied. A message of several fragments is in the assembler's buffer until the next poll.
     static aeron_controlled_fragment_handler_action_t keep(void* self, const std::uint8_t* bytes, std::size_t length,
                                                            aeron_header_t*) {

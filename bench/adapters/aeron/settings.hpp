@@ -16,7 +16,8 @@ inline bool is_one_of(std::string_view value, std::initializer_list<std::string_
     return std::ranges::find(words, value) != words.end();
 }
 
-// These words are not declared as a list of values, because the tests over all transports would run with each of them.
+// These words are not declared as a list of values, because the tests over all transports would then run once
+// for each word.
 inline Result<void> threading_word(std::string_view value) {
     if (is_one_of(value, {"library", "dedicated", "shared-network", "shared"})) return {};
     return Error{"not one of library, dedicated, shared-network, shared"};

@@ -50,8 +50,8 @@ constexpr std::array settings{
             .meaning = "how many messages a KEEP_ALL reader holds that were not taken, of large ones as many as fit "
                        "into 32 MiB, at least 4; the library itself sets no limit",
             .check = whole_number<1, 100'000>},
-    // Source: https://github.com/eclipse-cyclonedds/cyclonedds/blob/0.10.2/README.md, "Configuration", has 65500B, and
-    // WhcHigh 500kB.
+    // The authors advise 65500B, and 500kB for WhcHigh:
+    // https://github.com/eclipse-cyclonedds/cyclonedds/blob/0.10.2/README.md, "Configuration".
     Setting{.name = "datagram-bytes",
             .values = "N",
             .default_value = "14720",
@@ -113,7 +113,7 @@ constexpr dds_topic_descriptor_t keyed_type{.m_size = sizeof(Octets),
 Qos qos_of(const Topic& topic, bool writes) {
     constexpr std::size_t most_bytes = std::size_t{32} * 1024 * 1024;
     constexpr std::size_t least = 4;
-    constexpr dds_duration_t longest_block = DDS_MSECS(1);  // the granularity of our patience
+    constexpr dds_duration_t longest_block = DDS_MSECS(1);  // a longer patience is a loop of such waits
     Qos qos{::dds_create_qos(), &::dds_delete_qos};
     if (!is_reliable(topic.settings)) {
         ::dds_qset_reliability(qos.get(), DDS_RELIABILITY_BEST_EFFORT, 0);

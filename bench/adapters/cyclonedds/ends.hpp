@@ -117,7 +117,7 @@ public:
         return status.current_count < expected_;
     }
 
-    /// The same, but checked only at every 64th call, because the check takes time.
+    /// The same as left(), but checked only at every 64th call, because the check takes time.
     bool left_now_and_then() {
         constexpr int sends_a_look = 64;
         return ++sends_ % sends_a_look == 0 && left();
@@ -205,7 +205,7 @@ private:
         dds_sample_info_t info{};
         const dds_return_t code = ::dds_take(reader_, &sample, &info, 1, 1);
         if (code < 0) return failed("take from " + channel_, code);
-        return done_if(code == 1 && info.valid_data);  // without valid data, it only tells that the writer has left
+        return done_if(code == 1 && info.valid_data);  // an invalid sample only tells that the writer has left
     }
 
     void release() noexcept override {}

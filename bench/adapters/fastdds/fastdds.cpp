@@ -197,7 +197,7 @@ private:
         if (code == ReturnCode_t::RETCODE_NO_DATA) return Done::not_yet;
         if (code != ReturnCode_t::RETCODE_OK) return failed("take from " + channel_, code);
         const bool is_valid = loans_ ? infos_[0].valid_data : info_.valid_data;
-        if (!is_valid) {  // it only tells that the writer has left
+        if (!is_valid) {  // an invalid sample only tells that the writer has left
             release();
             return Done::not_yet;
         }

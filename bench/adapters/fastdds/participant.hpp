@@ -269,7 +269,7 @@ void set_history(Qos& qos, const Topic& topic) {
     qos.resource_limits().max_samples = whole(each * instances);
     qos.resource_limits().allocated_samples = whole(each * instances);
     if (shares_data(topic.settings)) {
-        qos.data_sharing().on("");  // if it is impossible, this fails, while auto mode would silently use the transport
+        qos.data_sharing().on("");  // fails if it is impossible; auto mode would silently use the transport
     } else {
         qos.data_sharing().off();
     }

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::string_view library_version = TACHOLOG_ICEORYX2_VERSION;  // exactly the version in Cargo.toml
 
-/// These words are not declared as a list of values, because the tests over all transports would run twice.
+/// These words are not declared as a list of values, because the tests over all transports would then run twice.
 Result<void> queue_full_word(std::string_view value) {
     return value == "discard" || value == "wait" ? Result<void>{} : Error{"neither discard nor wait"};
 }

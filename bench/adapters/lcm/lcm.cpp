@@ -54,7 +54,7 @@ bool is_set(const Settings& given, std::string_view name) {
     return value_of(given, name) != "library";
 }
 
-/// A multicast group in the organisation-local range (239.255/16) and its port.
+/// A multicast group of the local scope (239.255/16) and its port.
 struct Group {
     std::string address;
     std::uint16_t port;

@@ -172,7 +172,7 @@ private:
         const auto alone = [this] { return left_ || (matched_ && socket_->peers() == 0); };
         auto came = socket_->wait(NNG_OPT_RECVTIMEO, patience, attempt, alone);
         if (is_not_yet_done(came) && alone()) {
-            came = attempt(NNG_FLAG_NONBLOCK);  // messages that arrived just before the publisher left
+            came = attempt(NNG_FLAG_NONBLOCK);  // receives a message that arrived just before the publisher left
             if (is_not_yet_done(came)) return Error{"take from " + channel_ + ": the publisher is gone"};
         }
         if (!came.has_value()) return came.error();
@@ -197,7 +197,7 @@ Result<std::unique_ptr<NngSubscriber>> new_subscriber(const Topic& topic) {
     auto socket =
         open_socket(topic, pulls ? Open{::nng_pull0_open} : Open{::nng_sub0_open}, "receive-queue", NNG_OPT_RECVBUF);
     if (!socket) return socket.error();
-    if (!pulls) ::nng_socket_set((*socket)->get(), NNG_OPT_SUB_SUBSCRIBE, "", 0);  // every message
+    if (!pulls) ::nng_socket_set((*socket)->get(), NNG_OPT_SUB_SUBSCRIBE, "", 0);  // subscribes to every message
     return std::make_unique<NngSubscriber>(topic, std::move(*socket));
 }
 
@@ -222,7 +222,7 @@ Result<std::unique_ptr<Publisher>> dialled(const Topic& topic, const Endpoints& 
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 
-constexpr std::string_view ipc = "abstract://";  // no file is created or left behind
+constexpr std::string_view ipc = "abstract://";  // an abstract Unix socket, which leaves no file behind
 
 /// An endpoint on this host is the name of a subscriber's end, as perftest creates it. If nobody listens there,
 /// dialling fails immediately, because connecting on one host takes no time.

@@ -130,7 +130,7 @@ private:
 
     void abandon() noexcept override { message_.clear(); }
 
-    /// Reads the notifications about subscribers: 1 if one has connected, 0 if one has left.
+    /// Reads the notifications about subscribers: 1 means that one has connected, 0 that one has left.
     void hear() {
         char word = 0;
         while (::zmq_recv(socket_.get(), &word, sizeof word, ZMQ_DONTWAIT) >= 0) joined_ += word == 1 ? 1 : -1;
@@ -237,7 +237,7 @@ Result<std::string> address_of_name(std::string_view scheme, std::string_view en
     return Error{"advertise to '" + std::string{endpoint} + "': not a ZeroMQ endpoint of this host"};
 }
 
-constexpr std::string_view ipc = "ipc://@";  // abstract: no file is created or left behind
+constexpr std::string_view ipc = "ipc://@";  // an abstract Unix socket, which leaves no file behind
 constexpr std::string_view inproc = "inproc://";
 
 Result<std::string> ipc_address(std::string_view endpoint, const Topic&) {

@@ -1,5 +1,5 @@
-// Unix sockets with all the needs that a middleware may have: for tests of how the rig meets them. `needy` has what its
-// settings ask for; `needy-once` can be started only once in a process.
+// Unix sockets with all the needs that a middleware may have, for tests of how the rig meets them. The settings of
+// `needy` choose its needs; `needy-once` can be started only once in a process.
 #include <unistd.h>
 
 #include <filesystem>
@@ -31,7 +31,7 @@ constexpr std::array settings{
             .meaning = "whether something that must be there before is there"},
 };
 
-/// A mark that one side leaves for the other.
+/// The path of a file that one side leaves for the other.
 std::filesystem::path mark_of(const Topic& topic, const char* side) {
     return std::filesystem::temp_directory_path() / (topic.channel + side);
 }
@@ -164,7 +164,7 @@ Result<void> ready(const RunPlan& plan) {
     return Error{"needyd is not running: start it with needyd --now"};
 }
 
-/// The case that a channel is of: a library that can be started only once serves no second one in this process.
+/// Returns an error if a second case begins in this process, like a library that can be started only once.
 Result<void> start_once(const Topic& topic) {
     static std::string started;
     const std::string of_case = topic.channel.substr(0, topic.channel.rfind('-'));
