@@ -124,3 +124,29 @@ def test_runs_are_numbered_in_the_order_of_the_times_of_their_files(tree: MakeTr
 
     runs = [(run.repetition, run.logs[0].path) for run in manifests(tmp_path / "data").values()]
     assert runs == [(1, "b/sub.log"), (2, "c/sub.log"), (3, "a/sub.log")]
+
+
+def test_the_same_repetitions_at_several_start_times_are_runs_of_their_own(tree: MakeTree, tmp_path: Path) -> None:
+    days = ("27-07-2021", "02-08-2021")
+    logs = tree({f"{day}/{side}_{n}.log": log_of(side, 10 * d + n) for d, day in enumerate(days) for n in (0, 1) for side in ("pub", "sub")})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{start_time:%d-%m-%Y}/{role}_{repetition}.log")
+
+    assert "the paths state the same repetitions at several start times: all runs were numbered in the order of both" in said
+    runs = [(run.repetition, run.start_time, [log.path for log in run.logs]) for run in manifests(tmp_path / "data").values()]
+    assert runs == [
+        (1, "2021-07-27", ["27-07-2021/pub_0.log", "27-07-2021/sub_0.log"]),
+        (2, "2021-07-27", ["27-07-2021/pub_1.log", "27-07-2021/sub_1.log"]),
+        (3, "2021-08-02", ["02-08-2021/pub_0.log", "02-08-2021/sub_0.log"]),
+        (4, "2021-08-02", ["02-08-2021/pub_1.log", "02-08-2021/sub_1.log"]),
+    ]
+
+
+def test_both_sides_of_a_repetition_may_start_at_different_times(tree: MakeTree, tmp_path: Path) -> None:
+    starts = {"pub_0": "1606550262", "sub_0": "1606550261", "pub_1": "1606550272", "sub_1": "1606550271"}
+    logs = tree({f"{start}-{name}.log": log_of(name[:3], int(name[-1])) for name, start in starts.items()})
+
+    import_logs(logs, "--to", tmp_path / "data", "--map", "{start_time:%s}-{role}_{repetition}.log")
+
+    runs = [(run.repetition, [log.path for log in run.logs]) for run in manifests(tmp_path / "data").values()]
+    assert runs == [(n, [f"{starts[f'{side}_{n}']}-{side}_{n}.log" for side in ("pub", "sub")]) for n in (0, 1)]

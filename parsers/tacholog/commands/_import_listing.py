@@ -221,11 +221,16 @@ def _size_words(sizes: Sequence[int]) -> str:
 
 def _show_order(plan: ImportPlan) -> None:
     """Print how repetitions were numbered whose paths do not state their numbers."""
-    for order, words in (("start time", "the start times in the logs"), ("name", "the names of the logs, as not all logs state when they started")):
+    none_stated = "no path states a repetition: {} were numbered in the order of "
+    for order, words in (
+        ("start time", f"{none_stated}the start times in the logs"),
+        ("name", f"{none_stated}the names of the logs, as not all logs state when they started"),
+        ("start time and repetition", "the paths state the same repetitions at several start times: {} were numbered in the order of both"),
+    ):
         folders = [folder for folder, order_of_folder in plan.order.items() if order_of_folder == order]
         if folders:
             where = "all runs" if len(folders) == len({run.folder for run in plan.runs}) else f"the runs of {_some(folders, verbose=False)}"
-            terminal.line(f"no path states a repetition: {where} were numbered in the order of {words}")
+            terminal.line(words.format(where))
     stated = {run.folder for run in plan.runs if not run.is_counted}
     if beside := [run for run in plan.runs if run.is_counted and run.folder in stated]:
         names = _some([f"{run.logs[0].path} ({run.repetition})" for run in beside], verbose=False)

@@ -2,7 +2,8 @@
 
 Logs with the same fields are one run if each has another role or participant. If the pattern states no repetition, several logs may have the same
 fields and the same role: then each folder is a run, or, if that is not enough, each log. Such runs are numbered as repetitions in the order of the
-start times in their logs, or else in the order of their paths. If the paths of other runs with these fields state numbers, they get the next ones.
+start times in their logs, or else in the order of their paths. So are runs whose paths state the same repetitions at several start times. If the
+paths of other runs with these fields state numbers, they get the next ones.
 
 The folder of a run is ``PART/PART/.../NN``: a part for each field that distinguishes runs, and the number of the repetition. The same fields always
 give the same parts. A short hash is added if different fields would give the same parts.
@@ -88,7 +89,8 @@ class Grouping(NamedTuple):
     Attributes:
         runs: sorted by folder and repetition.
         problems: logs that belong to no run, with the reason.
-        order: by which order the runs of each folder were numbered, if none of their paths states the number: ``start time`` or ``name``.
+        order: by which order the runs of each folder were numbered: ``start time`` or ``name`` if none of their paths states the number,
+            ``start time and repetition`` if their paths state the same repetitions at several start times.
     """
 
     runs: list[ImportedRun]
@@ -125,6 +127,11 @@ def _add_variant(key: str, logs: Sequence[ImportedLog], grouping: Grouping) -> N
     for log in logs:
         numbers[log.fields.values.get(REPETITION)].append(log)
     several = _several(logs)
+    is_clear = all(number is None or _is_one_run(members) for number, members in numbers.items())
+    if not is_clear and (parts := _by_start_and_number(logs)):
+        made = [_run(key, part, several, count, is_counted=True) for count, part in enumerate(parts, start=1)]
+        _add_runs(made, "start time and repetition", grouping)
+        return
     highest = max((number for number in numbers if number is not None), default=0)
     for number, members in numbers.items():
         parts = _runs_by_start(members) if number is None else [members] if _is_one_run(members) else None
@@ -134,11 +141,26 @@ def _add_variant(key: str, logs: Sequence[ImportedLog], grouping: Grouping) -> N
         ordered, order = _ordered(parts)
         first = highest + 1 if number is None else number
         made = [_run(key, part, several, count, is_counted=number is None) for count, part in enumerate(ordered, start=first)]
-        grouping.problems.extend(run for run in made if isinstance(run, Problem))
-        runs = [run for run in made if isinstance(run, ImportedRun)]
-        grouping.runs.extend(runs)
-        if number is None and len(runs) > 1 and len(numbers) == 1:
-            grouping.order[runs[0].folder] = order
+        _add_runs(made, order if number is None and len(numbers) == 1 else None, grouping)
+
+
+def _add_runs(made: Sequence[ImportedRun | Problem], order: str | None, grouping: Grouping) -> None:
+    grouping.problems.extend(run for run in made if isinstance(run, Problem))
+    runs = [run for run in made if isinstance(run, ImportedRun)]
+    grouping.runs.extend(runs)
+    if order and len(runs) > 1:
+        grouping.order[runs[0].folder] = order
+
+
+def _by_start_and_number(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
+    """Return the logs of each run in the order of both, if start time and number together show which logs are one run; ``None`` if they do not."""
+    parts: dict[tuple[datetime, int], list[ImportedLog]] = defaultdict(list)
+    for log in logs:
+        start, number = _moment(log.fields.values.get(START)), log.fields.values.get(REPETITION)
+        if start is None or number is None:
+            return None
+        parts[start, number].append(log)
+    return [parts[key] for key in sorted(parts)] if all(map(_is_one_run, parts.values())) else None
 
 
 def _is_one_run(logs: Sequence[ImportedLog]) -> bool:
