@@ -157,7 +157,6 @@ struct TrialOrder {
     bool full_length = false;
 };
 
-/// One trial of the sustain test.
 struct Trial {
     std::size_t payload_bytes = 0;
     std::uint64_t index = 0;
@@ -255,8 +254,7 @@ struct Aggregate {
     std::uint64_t sent = 0;      ///< each message counts once, even if it was sent to several subscribers
     std::uint64_t received = 0;  ///< sum over all subscribers or publishers, like the faults
     Faults faults;
-    std::optional<double> slowest_rate_per_s;  ///< the lowest rate of a subscriber or publisher; nothing if one of them
-                                               ///< has no rate
+    std::optional<double> slowest_rate_per_s;  ///< the lowest rate of any of them; nothing if one has no rate
     std::optional<double> total_rate_per_s;    ///< the sum of the rates of all subscribers or publishers
     std::optional<double> offered_rate_per_s;
     std::optional<Instances> instances = {};  ///< `heard` is the lowest count of any of them

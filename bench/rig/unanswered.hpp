@@ -33,7 +33,6 @@ public:
         return sent_ns;
     }
 
-    /// An answer with an unreadable number has arrived.
     void answered_unreadably() { ++unreadable_; }
 
     /// The messages whose answers never arrived. An answer with an unreadable number counts as one of the missing
