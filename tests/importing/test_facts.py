@@ -23,7 +23,7 @@ def experiment(tree: MakeTree, *configurations: dict[str, object]) -> Path:
 def test_known_keys_are_conditions_what_differs_is_a_label_and_what_does_not_an_option(tree: MakeTree, tmp_path: Path) -> None:
     folder = experiment(
         tree,
-        {"network_loss_percent": 5, "release": "1.0", "qos": {"depth": 10}, "comment": "a", "hosts": ["x", "y"], "rosbag": True},
+        {"network_loss_percent": "5%", "release": "1.0", "qos": {"depth": 10}, "comment": "a", "hosts": ["x", "y"], "rosbag": True},
         {"network_loss_percent": 20, "release": "1.0", "qos": {"depth": 100}, "comment": "a", "hosts": ["x", "y"], "rosbag": True},
     )
 

@@ -12,6 +12,7 @@ import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.runs.importing.patterns import DIGITS, ROLE, START
+from tacholog.runs.importing.units import FORMS, without_unit
 from tacholog.runs.manifest import LabelName, LabelValue, Manifest, in_words
 from tacholog.runs.moments import is_moment
 from tacholog.schema.conditions import STATED_CONDITIONS, StatedConditions
@@ -127,9 +128,11 @@ def _without_zeros(value: object) -> object:
 
 def _condition(name: str, value: object) -> Any:  # noqa: ANN401
     """Return a condition in the type of the schema. Words of the schema are accepted in upper case too."""
-    column = STATED_CONDITIONS[name]
+    column, text = STATED_CONDITIONS[name], value
     if isinstance(value, str) and name == "payload_bytes":
         value = _size(value)
+    elif isinstance(value, str):
+        value = without_unit(name, value)
     if column.kind in ("integer", "number"):
         value = _without_zeros(value)
     if isinstance(value, str) and column.allowed:
@@ -137,7 +140,7 @@ def _condition(name: str, value: object) -> Any:  # noqa: ANN401
     try:
         condition = getattr(msgspec.convert({name: value}, StatedConditions, strict=not isinstance(value, str)), name)
     except msgspec.ValidationError:
-        raise ValueError(f"{name} = {value!r} is not {_wanted(name)}") from None
+        raise ValueError(f"{name} = {text!r} is not {_wanted(name)}") from None
     if isinstance(condition, str) and (is_blank(condition) or len(condition) > _LONGEST_TEXT):
         raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters")
     return condition
@@ -170,7 +173,7 @@ def _wanted(name: str) -> str:
         return "a size in bytes, such as 65536, 64KiB or 1MiB"
     kinds = {"integer": "a whole number", "number": "a number", "true or false": "true or false"}
     limit = " that is not negative" if column.at_least == 0 else f" above {column.above:g}" if column.above is not None else ""
-    return kinds.get(column.kind, "a text") + limit
+    return kinds.get(column.kind, "a text") + limit + (f", such as {FORMS[name]}" if name in FORMS else "")
 
 
 def _option(name: str, value: object) -> object:

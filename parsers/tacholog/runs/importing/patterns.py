@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tacholog.errors import UnreadableInput
+from tacholog.runs.importing.units import unit_at_start
 from tacholog.runs.moments import form_pattern, in_form
 from tacholog.schema.records import Side
 
@@ -241,6 +242,8 @@ def _unclear(first: Token, second: Token) -> str | None:
         return f"a digit follows {{{first.name}}}, which takes all digits that stand there"
     if isinstance(first, PatternField) and first.name in _SIZES and isinstance(second, str) and (unit := UNIT.match(second)):
         return _unit_behind(first.name, unit[0])
+    if isinstance(first, PatternField) and isinstance(second, str) and (unit_word := unit_at_start(first.name, second)):
+        return f"{unit_word} follows {{{first.name}}}, which would be read without it; leave out {unit_word}: the field takes it with the number"
     return None
 
 
