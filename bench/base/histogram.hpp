@@ -47,7 +47,6 @@ public:
         }
     }
 
-    /// Adds the values of another histogram.
     void merge(const Histogram& other);
 
     /// Rebuilds a histogram of another process: first add its bins, then call restore().

@@ -97,7 +97,6 @@ inline std::size_t messages_a_batch(const Options& options, std::size_t payload_
 /// The cases that a run with these options measures, in order.
 std::vector<Case> cases(const Options& options);
 
-/// The output of --help.
 std::string help_text();
 
 }  // namespace tacholog

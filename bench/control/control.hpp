@@ -94,7 +94,6 @@ public:
     /// An error of this channel. `text` must name the peer.
     Error error(const std::string& text) const { return {"control channel: " + text, Code::peer, descriptor()}; }
 
-    /// Whether the error is about this channel.
     bool concerns(const Error& error) const { return error.channel == descriptor(); }
 
     /// Whether the error holds the reason why this peer gave up or refused.

@@ -78,7 +78,6 @@ struct PhaseEndFrame {
     static auto fields(auto& self) { return std::tie(self.ends); }
 };
 
-/// The messages that arrived in one interval.
 struct IntervalFrame {
     static constexpr FrameKind kind = FrameKind::interval;
     std::uint64_t index = 0;
@@ -89,7 +88,6 @@ struct IntervalFrame {
     static auto fields(auto& self) { return std::tie(self.index, self.duration_ns, self.received, self.lost); }
 };
 
-/// The messages that arrived in one phase.
 struct PhaseDoneFrame {
     static constexpr FrameKind kind = FrameKind::phase_done;
     std::uint64_t received = 0;

@@ -1,5 +1,5 @@
-// For libraries that wait for ever if the other side has died while it held a lock in shared memory. This process then
-// ends nevertheless, and reports why.
+// Ends this process if a call of a library does not return because the other side has died, for example while it held a
+// lock in shared memory. The error output states the reason.
 #pragma once
 
 #include <atomic>

@@ -157,7 +157,6 @@ struct TrialOrder {
     bool full_length = false;
 };
 
-/// One trial of the sustain test.
 struct Trial {
     std::size_t payload_bytes = 0;
     std::uint64_t index = 0;
@@ -177,7 +176,7 @@ struct Trial {
     bool passed() const { return keeps_latency && keeps_loss; }
 };
 
-/// How long a rate was tried, in seconds, because RFC 9971 adds up durations.
+/// The total durations of the trials at one rate. In seconds, because RFC 9971 adds up durations.
 struct Tried {
     double full_passed_s = 0;
     double full_missed_s = 0;
@@ -255,8 +254,8 @@ struct Aggregate {
     std::uint64_t sent = 0;      ///< each message counts once, even if it was sent to several subscribers
     std::uint64_t received = 0;  ///< sum over all subscribers or publishers, like the faults
     Faults faults;
-    std::optional<double> slowest_rate_per_s;  ///< the lowest of their rates; nothing if one of them has no rate
-    std::optional<double> total_rate_per_s;    ///< the sum of their rates
+    std::optional<double> slowest_rate_per_s;  ///< the lowest rate of any of them; nothing if one has no rate
+    std::optional<double> total_rate_per_s;    ///< the sum of the rates of all subscribers or publishers
     std::optional<double> offered_rate_per_s;
     std::optional<Instances> instances = {};  ///< `heard` is the lowest count of any of them
     Batches batches = {};

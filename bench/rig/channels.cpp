@@ -116,8 +116,9 @@ Result<void> for_each_publisher(const Channels& channels, Function&& function) {
     return {};
 }
 
-/// Waits until every publisher of this side is matched. In between, the subscriber of this side is matched too, because
-/// the publisher of the peer may be waiting for it while this side waits for the peer's subscriber.
+/// Waits until every publisher of this side is matched, and tries in turn to match the subscriber of this side.
+/// Otherwise both sides could wait for ever: the peer's publisher waits for this subscriber, as this publisher waits
+/// for the peer's.
 Result<void> match_publishers(const Side& side, const Channels& channels) {
     constexpr Patience turn{10};
     const Deadline deadline{side.limit()};

@@ -40,8 +40,9 @@ public:
         phase_.start_ns = now;
     }
 
-    /// The last interval of a phase, once all counts are final; nothing if it has no received and no lost messages. It
-    /// ends with the last message, because nothing could arrive while the subscriber waited after it.
+    /// The last interval of a phase, once all counts are final. It ends with the last message: the time in which the
+    /// subscriber then waited in vain does not belong to it. Returns nothing if the interval has neither received nor
+    /// lost messages.
     std::optional<CountRecord> rest(Nanoseconds last_message_ns, Nanoseconds now, const SoFar& total) const {
         if (!begun()) return std::nullopt;
         const CountRecord left = since_last(std::max(last_message_ns, phase_.start_ns), total);

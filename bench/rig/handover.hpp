@@ -46,14 +46,12 @@ private:
     alignas(line) std::atomic<std::uint64_t> taken_{0};
 };
 
-/// The latencies of an interval.
 struct LatencyRecord {
     Histogram histogram;
     Nanoseconds duration_ns = 0;
     Nanoseconds elapsed_ns = 0;  ///< since the start of the phase
 };
 
-/// The messages of an interval.
 struct CountRecord {
     Nanoseconds duration_ns = 0;
     Nanoseconds elapsed_ns = 0;

@@ -82,7 +82,7 @@ public:
 
 private:
     struct Added {
-        std::optional<std::uint64_t> number;  ///< if it can be read, and has arrived for the first time
+        std::optional<std::uint64_t> number;  ///< if it can be read, and the message has arrived for the first time
         bool counts = false;                  ///< whether the message counts as received
     };
 

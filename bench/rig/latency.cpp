@@ -176,8 +176,8 @@ private:
         }
         if (has_short_limit_) [[unlikely]]
             return wait_shortly(number);
-        // Nearly always the answer is there at once and intact. This path uses only the comparison of the answer, so
-        // that the processor need not wait for the check of the header.
+        // In nearly all round trips, the answer is already there and intact. This path only compares the answer with
+        // the expected one, so that the processor need not wait for the check of the header.
         std::optional<ReadMessage> other;
         {
             const auto sample = channels_.subscriber->take(slice);

@@ -24,7 +24,6 @@ public:
     /// Whether the reported intervals are enough to end the phase.
     bool enough() const { return enough_.load(std::memory_order_relaxed); }
 
-    /// Ends the current interval.
     void close(Nanoseconds now) {
         current_->duration_ns = now - start_ns_;
         current_->elapsed_ns = now - phase_start_ns_;

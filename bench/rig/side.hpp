@@ -116,7 +116,8 @@ struct Channels {
     std::vector<std::unique_ptr<Subscriber>> more_subscribers = {};
 };
 
-/// Several messages, because reading the clock takes as long as copying a small message.
+/// The number of messages between two readings of the clock. It is above 1 for small messages, because a reading takes
+/// as long as copying a small message.
 inline std::size_t messages_between_looks(std::size_t payload_bytes) {
     constexpr std::size_t bytes_a_look = 16384;
     constexpr std::size_t most_messages_a_look = 64;

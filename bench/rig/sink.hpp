@@ -167,7 +167,6 @@ private:
     std::uint64_t frames_ = 0;               ///< the number of frames at the last check of the monitor
 };
 
-/// Runs a subscriber for one case.
 template <template <typename> typename Record>
 Result<void> run_sink(const Side& side, const Frame& open) {
     auto channels = open_channels_as_subscriber(side, open);

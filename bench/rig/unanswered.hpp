@@ -22,7 +22,8 @@ public:
         ++lost_;
     }
 
-    /// Returns when this message was sent, if its answer is still missing, and removes the message.
+    /// Returns the time at which this message was sent, and removes the message. Returns nothing if its answer is not
+    /// missing.
     std::optional<Nanoseconds> answered(std::uint64_t index) {
         const auto found = std::lower_bound(sent_.begin(), sent_.end(), index,
                                             [](const Sent& one, std::uint64_t wanted) { return one.index < wanted; });
@@ -33,7 +34,6 @@ public:
         return sent_ns;
     }
 
-    /// An answer with an unreadable number has arrived.
     void answered_unreadably() { ++unreadable_; }
 
     /// The messages whose answers never arrived. An answer with an unreadable number counts as one of the missing

@@ -28,10 +28,10 @@ unsigned long kills() {
     return number_from("TACHOLOG_KILLS", tries(2, 20));
 }
 
-/// Files of middleware libraries that keep shared memory by name: a process of theirs that is killed leaves these files
-/// behind in any program. `fastdds shm clean` removes those of Fast DDS. The C library names semaphores "sem.". The
-/// next RouDi takes over the files of iceoryx. Those of iceoryx2 stay if both sides are killed at the same time, and
-/// those of Aeron stay until its next run.
+/// Files of middleware libraries that keep shared memory by name: a process that is killed leaves them behind,
+/// whichever program uses the library. `fastdds shm clean` removes those of Fast DDS. The C library names semaphores
+/// "sem.". The next RouDi takes over the files of iceoryx. Those of iceoryx2 stay if both sides are killed at the same
+/// time, and those of Aeron stay until its next run.
 bool is_of_library(const std::string& file) {
     constexpr std::array<std::string_view, 7> begins{"fastrtps_", "fast_datasharing_", "sem.", "iceoryx_mgmt", "root",
                                                      "iox2_",     "tacholog-aeron-"};

@@ -10,8 +10,8 @@ namespace {
 const double duration_s = tries(0.15, 0.4);  // longer than 50 ms, the former period of the rig's calls
 const Nanoseconds duration_ns = to_nanoseconds(duration_s);
 
-/// Either each side has a CPU of its own, so that only the measurement uses it; or both share one CPU, so that another
-/// one is left for reporting if the machine has two.
+/// each_its_own: each side has a CPU that nothing but the measurement uses. one: both sides share a CPU, so that a
+/// second CPU, if there is one, is left for reporting.
 enum class Cpus { each_its_own, one };
 
 bool can_run_on(int cpu) {

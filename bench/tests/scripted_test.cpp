@@ -1,4 +1,4 @@
-// Tests of the counts and times that the rig reports in events which a network or a host causes only rarely.
+// Tests of the counts and times that the rig reports for events that a network or a host causes only rarely.
 #include <ctime>
 #include <future>
 #include <thread>

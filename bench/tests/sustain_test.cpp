@@ -150,7 +150,8 @@ TEST(Sustain, LoadsAreClassifiedAsInRfc9971) {
     EXPECT_EQ(classify({0, 60, 0, 0}, 120, 0.5), Bound::undecided);
     EXPECT_EQ(classify({0, 120, 0, 0}, 120, 0.5), Bound::upper);
     EXPECT_EQ(classify({60, 60, 0, 0}, 120, 0.5), Bound::lower);
-    // Short trials that keep the goal prove nothing. Short trials that miss it count unless they are outweighed.
+    // Short trials that keep the goal never make a lower bound. Short trials that miss it count, unless short trials
+    // that keep it outweigh them.
     EXPECT_EQ(classify({0, 0, 500, 0}, 120, 0.5), Bound::undecided);
     EXPECT_EQ(classify({0, 0, 0, 61}, 120, 0.5), Bound::upper);
     EXPECT_EQ(classify({0, 0, 61, 61}, 120, 0.5), Bound::undecided);

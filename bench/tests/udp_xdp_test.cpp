@@ -133,7 +133,7 @@ TEST(XdpEndpoint, AnythingElseIsRefused) {
     }
 }
 
-/// Writes the headers of a frame from one host to another; both addresses must be of the same family.
+/// Writes the headers of a frame that goes from one address to another; both must be of the same family.
 void write_between(const char* from, const char* to, std::byte* frame, std::size_t bytes) {
     write_headers(frame, {{}, *parse_address(from, 1000)}, {{}, *parse_address(to, 2000)}, bytes);
 }

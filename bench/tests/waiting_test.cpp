@@ -215,8 +215,7 @@ TEST_P(EveryTransportSleeps, ASideThatWasStoppedInItsSleepWaitsOn) {
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
 }
 
-/// For a side that sleeps without being woken, and for a side that polls first. kill_test.cpp tests sides that only
-/// poll.
+/// Tests with a side that sleeps without being woken, or that polls first. kill_test.cpp tests sides that only poll.
 class EveryTransportMissesASide : public EveryTransportSleeps {};
 
 TEST_P(EveryTransportMissesASide, ASubscriberThatIsKilledWakesThePublisherAndEndsTheRun) {

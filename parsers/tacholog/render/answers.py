@@ -109,7 +109,9 @@ def _winners(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value])
     if stretches is not None:
         return f"{_joined_stretches(stretches, best)}."
     parts = [f"{answer.subject.named(subject)} in {count}" for subject, count in counts.most_common()]
-    return f"Of {len(wins)} cases, {best} is that of {_listed(parts)}."
+    ties = sum(answer.is_tie(*case) for case in _cases(answer) if len(answer.ranked(*case)) >= _SEVERAL)
+    equal = f"; in {ties} the best two are equal" if ties else ""
+    return f"Of {len(wins) + ties} cases, {best} is that of {_listed(parts)}{equal}."
 
 
 def _everywhere(answer: Answer, cases: int) -> str:
