@@ -231,10 +231,10 @@ def _show_order(plan: ImportPlan) -> None:
         if folders:
             where = "all runs" if len(folders) == len({run.folder for run in plan.runs}) else f"the runs of {_some(folders, verbose=False)}"
             terminal.line(words.format(where))
-    stated = {run.folder for run in plan.runs if not run.is_counted}
-    if beside := [run for run in plan.runs if run.is_counted and run.folder in stated]:
-        names = _some([f"{run.logs[0].path} ({run.repetition})" for run in beside], verbose=False)
-        terminal.line(f"{counted(len(beside), 'run')} whose path states no repetition got a number that no other run has: {names}")
+    numbered_folders = {run.folder for run in plan.runs if not run.is_counted}
+    if counted_runs := [run for run in plan.runs if run.is_counted and run.folder in numbered_folders]:
+        names = _some([f"{run.logs[0].path} ({run.repetition})" for run in counted_runs], verbose=False)
+        terminal.line(f"{counted(len(counted_runs), 'run')} whose path states no repetition got a number that no other run has: {names}")
 
 
 def _show_present(plan: ImportPlan) -> None:

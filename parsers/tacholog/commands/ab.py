@@ -111,12 +111,14 @@ def ab(
         raise click.UsageError("--plan prints the plan of a new comparison; --resume continues one that has its plan")
     if detect and resume:
         raise click.UsageError("--detect chooses the pairs of a new comparison; --resume continues one that has its plan")
-    own = _own_campaigns(old, new, campaign)
-    path = own[0] if own else campaign or _default_campaign()
+    compared_files = _own_campaigns(old, new, campaign)
+    path = compared_files[0] if compared_files else campaign or _default_campaign()
     planned = read_campaign(path)
     tools, work = find_programs(perftest, checkout()), (checkout() or Path.cwd()) / "build" / "ab"
-    if own:
-        builds = [Build(file.stem if own[0].stem != own[1].stem else str(file), tools, campaign=file) for file in own]
+    if compared_files:
+        builds = [
+            Build(file.stem if compared_files[0].stem != compared_files[1].stem else str(file), tools, campaign=file) for file in compared_files
+        ]
     else:
         builds = [find_build(name, planned, tools, checkout(), work, partial(click.echo, err=True)) for name in (old, new)]
     if releases:

@@ -262,7 +262,7 @@ def _between(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...
         (_, between), *others = split
         if between and all(each[1] == between for each in others) and all(segment for segments, _ in split for segment in segments):
             columns = zip(*(segments for segments, _ in split), strict=True)
-            return _joined([_Column(separator, _texts(names), _segment(names)) for separator, names in zip(("", *between), columns, strict=True)])
+            return _joined([_NameColumn(separator, _texts(names), _segment(names)) for separator, names in zip(("", *between), columns, strict=True)])
     return [("text", _texts(names))]
 
 
@@ -270,7 +270,7 @@ def _texts(names: Sequence[Sequence[Piece]]) -> tuple[str, ...]:
     return tuple("".join(piece.text for piece in name) for name in names)
 
 
-class _Column(NamedTuple):
+class _NameColumn(NamedTuple):
     """A segment of all names: the separator before it, its text in each name, and its structure."""
 
     separator: str
@@ -283,7 +283,7 @@ class _Column(NamedTuple):
         return [kind for kind, _ in self.parts] == ["text"] and _text_name(self.texts, 0, is_file=True) == "label.name"
 
 
-def _joined(columns: Sequence[_Column]) -> list[tuple[str, tuple[str, ...]]]:
+def _joined(columns: Sequence[_NameColumn]) -> list[tuple[str, tuple[str, ...]]]:
     """Return the structure of all columns. Neighbours whose texts vary together are one text, as in europe-west2 and asia-east1."""
     joined = [columns[0]]
     for column in columns[1:]:
@@ -291,7 +291,7 @@ def _joined(columns: Sequence[_Column]) -> list[tuple[str, tuple[str, ...]]]:
         pairs = {*zip(before.texts, column.texts, strict=True)}
         if before.is_label and column.is_label and len({*before.texts}) == len({*column.texts}) == len(pairs):
             texts = tuple(f"{first}{column.separator}{second}" for first, second in zip(before.texts, column.texts, strict=True))
-            joined[-1] = _Column(before.separator, texts, [("text", tuple(dict.fromkeys(texts)))])
+            joined[-1] = _NameColumn(before.separator, texts, [("text", tuple(dict.fromkeys(texts)))])
         else:
             joined.append(column)
     return [part for column in joined for part in ([("literal", (column.separator,))] if column.separator else []) + column.parts]
