@@ -35,10 +35,8 @@ _METRIC = re.compile(r"(?P<metric>[a-z_]+)(?::(?P<statistic>[A-Za-z0-9.-]+))?")
 _PREFERRED = ("p50", "mean", "typical", "lower-bound", "total", "p99")  # the statistic of a metric that no question names
 # What a question asks for first, if nobody says which metric: the first of these that most cases have.
 _METRICS = ("latency", "goodput", "message_rate", "sustained_rate", "transfer_rate", "loss")
-# Fields that say who measured, not how: values of several of them may stand behind one median.
-NEVER_CHOSEN = frozenset(
-    {"published", "side", "system_version", "tool_version", "tool", "options", "build", "warmup", "planned_duration_s", "settings"}
-)
+# Fields of which values may differ behind one median: they say who measured and for how long, not how.
+NEVER_CHOSEN = frozenset({"published", "side", "tool_version", "warmup", "planned_duration_s"})
 # The order in which one value of a field is chosen, where a question leaves it open.
 _CHOSEN_FIRST = ("test", "host", "campaign", "participant", "definition", "basis", "load_mode", "release")
 
