@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from tests.browser.conftest import ROOT, open_everything, open_folds, unfold
-from tests.browser.patience import patient
+from tests.browser.patience import draw, patient
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
@@ -166,7 +166,7 @@ def test_a_copy_holds_plain_numbers_with_their_units_in_the_heads(opened: Opener
 
 def test_the_points_of_a_figure_are_offered_as_a_file_in_the_units_of_the_data(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
-        page.locator(".tl-figure .tl-is-live").first.wait_for()
+        draw(page.locator(".tl-figure").first)
         with page.expect_download() as download:
             page.locator(".tl-figure").first.get_by_role("link", name="CSV").click()
 
@@ -188,7 +188,7 @@ def test_a_figure_is_offered_as_a_picture_that_can_be_read_on_any_page(opened: O
     }"""
     with opened("rti-connext-dds/shmem.html", "dark") as page:
         figure = page.locator(".tl-figure").first
-        figure.locator(".tl-is-live").wait_for()
+        draw(figure)
         figure.hover()
         with page.expect_download() as download:
             figure.locator(".modebar-btn").first.click()
@@ -423,8 +423,9 @@ def test_the_page_of_an_older_release_draws_its_figures_from_its_script(opened: 
     with opened(OLDER.replace(".html", "--release-0.1.0.html")) as page:
         assert page.locator("script.tl-spec").count() == 0
 
-        page.locator("figure.tl-figure").first.scroll_into_view_if_needed()
-        page.locator("figure.tl-figure .tl-is-live .js-plotly-plot").first.wait_for()
+        draw(page.locator("figure.tl-figure").first)
+
+        assert page.locator("figure.tl-figure .tl-is-live .js-plotly-plot").first.is_visible()
 
 
 def test_no_page_grows_without_bound(site: Path, browser: Browser) -> None:

@@ -87,7 +87,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "word, or another program used the network meanwhile. The log has both figures.",
         ),
         "clock_coarse": Mark(
-            "c",
+            "\u25f7",
             "Near the clock's own cost",
             "The median is less than 20 times the cost of one reading of the clock in its run.",
         ),

@@ -245,20 +245,6 @@ def sizes_of(group: Group, members: Sequence[SystemSeries], most: int) -> list[i
     return [sizes[round(index * (len(sizes) - 1) / (most - 1))] for index in range(most)]
 
 
-def sizes_of_few(group: Group, members: Sequence[SystemSeries]) -> dict[tuple[int, ...], list[int]]:
-    """Return the sizes that `sizes_of` leaves out because fewer series have them, by the indices of the series that do."""
-    having: dict[int, tuple[int, ...]] = {}
-    for index, member in enumerate(members):
-        for size_bytes in group.cells(member):
-            having[size_bytes] = (*having.get(size_bytes, ()), index)
-    most = max(map(len, having.values()))
-    few: dict[tuple[int, ...], list[int]] = {}
-    for size_bytes in sorted(having):
-        if len(having[size_bytes]) < most:
-            few.setdefault(having[size_bytes], []).append(size_bytes)
-    return few
-
-
 def best_of(cells: Mapping[int, Cell]) -> set[int]:
     """Return the keys of the best cells; an empty set if one of them has too few runs."""
     leading = leaders(cells)
@@ -285,9 +271,14 @@ def eligible(cells: Mapping[int, Cell]) -> dict[int, Cell]:
 
 
 def ordered(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> list[SystemSeries]:
-    """Return the series, the best first: by the geometric mean of their ratios to the best of each size."""
-    cells = [{size_bytes: standing(cell).value for size_bytes, cell in group.cells(member).items()} for member in members]
+    """Return the series, the best first."""
     lower = METRICS[group.metric].better == "lower"
+    return [members[index] for index in ordered_cells([group.cells(member) for member in members], sizes, lower=lower)]
+
+
+def ordered_cells(rows: Sequence[Mapping[int, Cell]], sizes: Sequence[int], *, lower: bool) -> list[int]:
+    """Return the indices of rows, the best first: by the geometric mean of their ratios to the best of each size. ``lower`` values are better."""
+    cells = [{size_bytes: standing(cell).value for size_bytes, cell in row.items()} for row in rows]
     choose = min if lower else max
     best = {size_bytes: choose((values[size_bytes] for values in cells if size_bytes in values), default=0.0) for size_bytes in sizes}
 
@@ -299,8 +290,7 @@ def ordered(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int])
                 ratios.append(math.log(mine / best[size_bytes]) * (1 if lower else -1))
         return sum(ratios) / len(ratios) if ratios else math.inf
 
-    order = sorted(range(len(members)), key=lambda index: (worth(cells[index]), index))
-    return [members[index] for index in order]
+    return sorted(range(len(rows)), key=lambda index: (worth(cells[index]), index))
 
 
 def column_of(cells: Sequence[Mapping[int, Cell]], size_bytes: int) -> dict[int, Cell]:
