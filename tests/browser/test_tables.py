@@ -406,17 +406,39 @@ def test_an_older_release_is_a_page_of_its_own_without_scripts(site: Path, brows
     context.close()
 
 
-def test_a_folded_size_of_systems_side_by_side_is_loaded_when_it_is_opened(opened: Opener) -> None:
+def test_side_by_side_a_choice_hides_rows_and_goes_with_the_links_and_the_address(opened: Opener) -> None:
+    visible = "[...document.querySelectorAll('.tl-bars tbody tr:not(.tl-heading)')].filter((row) => row.checkVisibility())"
+    waiting = f"{visible}.map((row) => row.cells[1].innerText)"
     with opened("side-by-side.html") as page:
-        fold = page.locator("details.tl-fold").first
-        assert fold.locator("table").count() == 0
+        assert len(set(page.evaluate(waiting))) > 2
+        page.get_by_label("waiting").select_option("polls")
+        assert set(page.evaluate(waiting)) == {"polls"}
+        assert page.locator(".tl-bars .tl-heading", has_text="Sleeps").first.is_hidden()
 
-        fold.locator("summary").first.click()
-        fold.locator("table").wait_for()
+        page.get_by_role("link", name="latency, median").click()
+        page.wait_for_url("**/rankings.html?waiting=polls")
+        assert set(page.evaluate(waiting)) == {"polls"}
 
-        assert fold.locator("tbody tr").count() > 20
-        assert page.evaluate("document.getElementsByTagName('*').length") < 3500
-        assert page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id).filter((id, at, all) => all.indexOf(id) !== at)") == []
+        page.reload()
+        assert page.get_by_label("waiting").input_value() == "polls"
+        page.get_by_label("waiting").select_option("all")
+        assert "waiting" not in page.url
+        assert len(set(page.evaluate(waiting))) > 2
+
+
+def test_side_by_side_rows_are_sorted_below_their_heading_and_by_the_worse_of_two_groups(opened: Opener) -> None:
+    values = "[...document.querySelectorAll('.tl-bars')][0].tBodies"
+    script = (
+        f"[...{values}].map((body) => [...body.rows].map((row) => row.matches('.tl-heading') ? null : Number(row.cells[4]?.dataset.v ?? Infinity)))"
+    )
+    with opened("side-by-side.html") as page:
+        page.locator(".tl-bars").first.get_by_role("button", name="latency, median").click()
+        found = page.evaluate(script)
+
+        assert len(found) > 1
+        for body in found:
+            assert body[0] is None
+            assert body[1:] == sorted(body[1:])
 
 
 def test_the_page_of_an_older_release_draws_its_figures_from_its_script(opened: Opener) -> None:

@@ -28,7 +28,7 @@ from tacholog.site.settings import SiteSettings, read_settings
 from tacholog.store.load import load
 from tacholog.view.page_index import PageIndex, page_index
 from tacholog.view.ranking_groups import group_of, system_series
-from tacholog.view.rankings import rankings_of
+from tacholog.view.side_by_side import side_by_side_of
 from tacholog.view.views import Selection, View, view_of
 from tacholog.visible import drawn
 
@@ -115,21 +115,16 @@ def test_a_label_that_differs_elsewhere_stands_in_the_names_of_a_transport_that_
     }
 
 
-def test_the_home_page_ranks_no_two_labels_and_says_which_each_table_is_of(view: View) -> None:
-    tables = [table for host in rankings_of(view, PageIndex()).hosts for table in host.tables]
+def test_rows_of_several_labels_stand_side_by_side_and_each_says_its_labels(view: View) -> None:
+    (table,) = side_by_side_of(view, PageIndex()).tables
 
-    assert {table.group.words_of(table.members).partition(", round trip, ")[2] for table in tables} == {
-        "kernel 6.1, plugin calico",
-        "kernel 6.1, plugin flannel",
+    assert table.labels == ("label.kernel", "label.plugin")
+    assert {(row.name, *row.labels) for row in table.rows} == {
+        *(("S, udp", "6.1", plugin) for plugin in ("calico", "flannel", "not stated")),
+        *(("S, tcp", "6.1", plugin) for plugin in ("calico", "flannel")),
+        ("S, udp", "6.10", "flannel"),
     }
-    assert [sorted(member.transport for member in table.members) for table in tables] == [["tcp", "udp"]] * len(tables)
     assert len({group_of(one) for one in system_series(view, PageIndex())}) == 4
-
-
-def test_what_labels_keep_out_of_all_rankings_is_listed_with_them(view: View) -> None:
-    names = [one.names for one in rankings_of(view, PageIndex()).unranked]
-
-    assert sorted(names) == ["S 0.1.0 (udp with kernel 6.1)", "S 0.1.0 (udp with kernel 6.10, plugin flannel)"]
 
 
 def test_pages_are_for_each_system_and_transport_by_default(view: View) -> None:

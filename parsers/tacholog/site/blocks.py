@@ -303,13 +303,13 @@ def systems_side_by_side(page: Page, pages: PageIndex = NO_PAGES, wanted: Select
         compared, anchor = side_by_side_of(part, pages), page.anchor("", wanted) or "beside"
         alike = [each for each in compared.slices if (each.size is None) == (document != SIDE_BY_SIDE)] or compared.slices
         has_pages = {each.document for each in compared.slices} <= {*page.documents}
-        shown = [each for each in compared.slices if each.document == page.document] if has_pages else alike
+        slices = [each for each in compared.slices if each.document == page.document] if has_pages else alike
         overflow, documents = page.overflow("more-rows"), page.documents if has_pages else ()
         first, *others = [
             side_by_side_page(compared, each, part.hosts, page.links, f"{anchor}-{number}" if number else anchor, documents, overflow)
-            for number, each in enumerate(shown)
+            for number, each in enumerate(slices)
         ]
-        return join([first, *(folded(tag("span", each.words), html) for each, html in zip(shown[1:], others, strict=True))])
+        return join([first, *(folded(tag("span", each.words), html) for each, html in zip(slices[1:], others, strict=True))])
 
     return _or_none(page, wanted, make)
 

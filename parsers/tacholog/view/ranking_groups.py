@@ -22,7 +22,7 @@ from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.cost import spinning_among, way_of_measuring
 from tacholog.view.names import joined, participant_title, with_system, words
-from tacholog.view.numerals import NOT_STATED, size
+from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_words
 from tacholog.view.views import Selection, View, differing_labels
@@ -311,26 +311,6 @@ def runs_words(member: SystemSeries, cell: Cell) -> str:
         return ""
     count, duration = cell.run_count, dict(member.series.key)["planned_duration_s"]
     return f"{count}\u202f\u00d7\u202f{duration:g}\u00a0s" if duration is not None else f"{count}\u00a0run{'s' if count > 1 else ''}"
-
-
-def no_best_words(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> str:
-    """Return at which sizes no best number is highlighted, and why; an empty text if each size has one."""
-    cells = [group.cells(member) for member in members]
-    columns = {size_bytes: column_of(cells, size_bytes) for size_bytes in sizes}
-    too_few = [size_bytes for size_bytes in sizes if eligible(columns[size_bytes]) and not leaders(columns[size_bytes])]
-    bare = [size_bytes for size_bytes in sizes if leaders(columns[size_bytes]) and not best_of(columns[size_bytes])]
-    by_few_runs = (
-        f"single published figures cannot show a winner, which takes {MIN_RUNS} runs"
-        if all(member.series.published for member in members)
-        else f"the leader, or a transport whose range overlaps with its own, rests on fewer than {MIN_RUNS} runs"
-    )
-    reasons = ((bare, by_few_runs), (too_few, "no transport has enough samples"))
-    return " ".join(f"No best is highlighted{_at_sizes(sizes_without, sizes)}: {reason}." for sizes_without, reason in reasons if sizes_without)
-
-
-def _at_sizes(some: Sequence[int], sizes: Sequence[int]) -> str:
-    """Return the words " at SIZES"; an empty text if these are all sizes of the table."""
-    return "" if len(some) == len(sizes) else f" at {', '.join(map(size, some))}"
 
 
 def common_conditions(members: Sequence[SystemSeries]) -> str:

@@ -169,10 +169,13 @@ class Slice(msgspec.Struct, frozen=True):
 
     def columns(self, table: MachineTable) -> list[tuple[Statistic, int]]:
         """Return the columns of a table; an empty list if it has no such number."""
-        statistics = [statistic for statistic in table.statistics() if self.statistic in (None, statistic)]
-        sizes = table.sizes() if self.size is None else [self.size]
-        columns = [(statistic, size) for statistic in statistics for size in sizes]
-        return [(statistic, size) for statistic, size in columns if any(size in row.cells(statistic) for row in table.rows)]
+        if self.size is None:
+            statistics = [statistic for statistic in table.statistics() if statistic == self.statistic]
+            return [
+                (statistic, size) for statistic in statistics for size in table.sizes() if any(size in row.cells(statistic) for row in table.rows)
+            ]
+        is_measured = any(self.size in row.cells(statistic) for row in table.rows for statistic in table.statistics())
+        return [(statistic, self.size) for statistic in table.statistics()] if is_measured else []
 
 
 class SideBySide(msgspec.Struct, frozen=True):
@@ -267,7 +270,7 @@ def _pairs(of_host: Mapping[Group, Sequence[SystemSeries]], labels: Sequence[str
     firsts = [dict(groups[0].conditions) for groups in pairs.values()]
     fields = dict.fromkeys(name for first in firsts for name in first if name not in _OF_A_TEST - {"basis"})
     differing = told_apart([{name: first.get(name) for name in fields} for first in firsts])
-    names = [joined(part for part in parts if part != ("batched", "one by one")) for parts in differing]
+    names = [joined([part for part in parts if part != ("batched", "one by one")]) for parts in differing]
     for groups, name in zip(pairs.values(), names, strict=True):
         yield name, _rows([of_host[group] for group in groups], labels)
 
@@ -276,12 +279,12 @@ def _rows(series: Sequence[Sequence[SystemSeries]], labels: Sequence[str]) -> li
     """Join the latencies and the rates of each transport. Where several may belong together, none are joined: nobody knows which."""
     by_way = [_by_way(members) for members in series]
     joined_members: list[tuple[SystemSeries, ...]] = []
-    for way in dict.fromkeys(way for ways in by_way for way in ways):
-        of_way = [ways[way] for ways in by_way if way in ways]
-        if all(len(members) == 1 for members in of_way):
-            joined_members.append(tuple(member for members in of_way for member in members))
+    for key in dict.fromkeys(key for by_key in by_way for key in by_key):
+        alike_series = [by_key[key] for by_key in by_way if key in by_key]
+        if all(len(members) == 1 for members in alike_series):
+            joined_members.append(tuple(member for members in alike_series for member in members))
         else:
-            joined_members += [(member,) for members in of_way for member in members]
+            joined_members += [(member,) for members in alike_series for member in members]
     rows = [ComparedRow(members, tuple(dict(members[0].labels).get(name) or NOT_STATED for name in labels)) for members in joined_members]
     alike: dict[object, list[int]] = {}
     for index, row in enumerate(rows):

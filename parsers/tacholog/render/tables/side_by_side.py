@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from tacholog.compare.policy import MIN_RUNS
@@ -11,9 +12,9 @@ from tacholog.render.evidence import remarks
 from tacholog.render.html import NOTHING, Html, folded, join, tag
 from tacholog.render.links import Links
 from tacholog.render.marks import UsedMarks, mark_notes, shared_marks_note
-from tacholog.render.table import Table, TableCell, TableColumn, TableRow, head, scroller
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, exact, head, scroller
 from tacholog.render.tables.rankings import link_to_each_run, machine_heading, unranked_list
-from tacholog.render.tables.results import CellWriter, ResultNumber, column_decimals, lost_words, marks_of_cells
+from tacholog.render.tables.results import CellWriter, ResultNumber, lost_words, marks_of_cells
 from tacholog.runs.labels import label_name
 from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
@@ -46,7 +47,7 @@ class _Piece(NamedTuple):
 
 def side_by_side(
     compared: SideBySide,
-    shown: Slice,
+    current: Slice,
     hosts: Mapping[str, Host],
     links: Links,
     anchor: str,
@@ -57,49 +58,49 @@ def side_by_side(
 
     Args:
         compared: the tables of all machines.
-        shown: what the page shows of them.
+        current: what the page shows of them.
         hosts: the machines by their ids.
         links: the addresses of the logs.
         anchor: the start of every id.
         documents: the pages that exist.
         overflow: where the rows go that are too many for the page; without it, they stay on the page.
     """
-    pages = [*_pages(compared.tables, shown, _MOST_CELLS if overflow else None)]
+    pages = [*_pages(compared.tables, current, _MOST_CELLS if overflow else None)]
     first, *others = [_page(pieces, hosts, links, anchor, documents) for pieces in pages] or [NOTHING]
     why_none = [] if compared.tables and not compared.is_alone else [tag("p", _ONE_TRANSPORT if compared.tables else _NOT_ALIKE, class_="tl-null")]
     folds = []
     for pieces, content in zip(pages[1:], others, strict=True):
         count = sum(len(group.rows) for piece in pieces for group in piece.groups)
         folds.append(overflow(f"{count} more rows", content) if overflow else content)
-    links_to_others = switches(compared.slices, shown, anchor, documents) if compared.tables else NOTHING
+    links_to_others = switches(compared.slices, current, anchor, documents) if compared.tables else NOTHING
     return join([links_to_others, *why_none, first, *folds, unranked_list(compared.unranked)])
 
 
-def switches(slices: Sequence[Slice], shown: Slice, anchor: str, documents: Collection[str]) -> Html:
+def switches(slices: Sequence[Slice], current: Slice, anchor: str, documents: Collection[str]) -> Html:
     """Return the links to the pages of the other sizes and statistics; nothing if there is only this one."""
     of_sizes = [each for each in slices if each.size is not None]
     of_statistics = [each for each in slices if each.statistic is not None]
     lists = [("One size:", of_sizes), ("All sizes:", of_statistics)]
     items = [
-        tag("p", tag("span", title, class_="tl-muted"), *(tag("span", _switch(each, shown, anchor), " ") for each in some))
+        tag("p", tag("span", title, class_="tl-muted"), *(tag("span", _switch(each, current, anchor), " ") for each in some))
         for title, some in lists
         if some
     ]
     return tag("nav", *items, class_="tl-switches", aria_label="Sizes and statistics") if len(slices) > 1 and documents else NOTHING
 
 
-def _switch(other: Slice, shown: Slice, anchor: str) -> Html:
+def _switch(other: Slice, current: Slice, anchor: str) -> Html:
     # Before version 0.5, all sizes were on one page, under these ids.
     former = f"{anchor}-{other.size}" if other.size is not None else None
-    return tag("a", other.words, href=f"doc:{other.document}", id=former, aria_current="page" if other == shown else None)
+    return tag("a", other.words, href=f"doc:{other.document}", id=former, aria_current="page" if other == current else None)
 
 
-def _pages(tables: Sequence[MachineTable], shown: Slice, most: int | None) -> Iterator[list[_Piece]]:
+def _pages(tables: Sequence[MachineTable], current: Slice, most: int | None) -> Iterator[list[_Piece]]:
     """Yield the pieces of each page, so that none has more than ``most`` numbers."""
     pieces: list[_Piece] = []
     left = most
     for table in tables:
-        columns = shown.columns(table)
+        columns = current.columns(table)
         groups: list[RowGroup] = []
         for group in table.groups if columns else ():
             rows = in_order([row for row in group.rows if any(size in row.cells(statistic) for statistic, size in columns)], columns)
@@ -161,64 +162,54 @@ def _conditions(table: MachineTable) -> Html:
 
 def _table(piece: _Piece, links: Links, anchor: str, used_marks: UsedMarks) -> tuple[Html, bool]:
     """Return a table, and whether it highlights a number."""
-    table, columns = piece.table, piece.columns
-    units = [_unit(statistic) for statistic, _ in columns]
     rows = [row for group in piece.groups for row in group.rows]
-    cells = [[row.cells(statistic).get(size) for row in rows] for statistic, size in columns]
+    cells = [[cell for row in rows if (cell := row.cells(statistic).get(size))] for statistic, size in piece.columns]
     # Processor time never has a mark, so it is left out of the search for common marks.
-    marked = [cell for (statistic, _), column in zip(columns, cells, strict=True) if statistic.metric != _COST for cell in column if cell]
+    marked = [cell for (statistic, _), of_column in zip(piece.columns, cells, strict=True) if statistic.metric != _COST for cell in of_column]
     shared = marks_of_cells(marked)
     write = CellWriter(links, anchor, used_marks, shared)
-    digits = [column_decimals([cell for cell in column if cell], unit) for column, unit in zip(cells, units, strict=True)]
-    bars = [_Scale(column) for column in cells]
-    words = [_words_of(row, table) for row in rows]
-    kept = [index for index in range(len(words[0])) if any(texts[index] for texts in words)]
-    word_heads = [name for index, name in enumerate(("waiting", "guarantee", *map(label_name, table.labels))) if index in kept]
-    heads = [TableColumn("transport", class_="tl-text"), *(TableColumn(name, class_="tl-text tl-choice") for name in word_heads)]
-    by_size = len({statistic for statistic, _ in columns}) == 1
-    heads += [
-        TableColumn(size_words(size) if by_size else statistic.words, unit.sign) for (statistic, size), unit in zip(columns, units, strict=True)
-    ]
-    bodies = []
-    has_best = False
+    units = [_unit(statistic) for statistic, _ in piece.columns]
+    numbers = [_NumberColumn(*column, unit, _BarScale(of_column)) for column, unit, of_column in zip(piece.columns, units, cells, strict=True)]
+    texts = [column for column in _text_columns(piece.table) if any(map(column.text, rows))]
+    is_by_size = len({statistic for statistic, _ in piece.columns}) == 1
+    heads = [TableColumn("transport", class_="tl-text"), *(TableColumn(column.heading, class_="tl-text tl-choice") for column in texts)]
+    heads += [TableColumn(size_words(column.size) if is_by_size else column.statistic.words, column.unit.sign) for column in numbers]
+    bodies, has_best = [], False
     for group in piece.groups:
-        rivals = next(whole.rows for whole in table.groups if whole.words == group.words)  # those on other pages, too
-        best = [_best(rivals, column) for column in columns]
+        rivals = next(other.rows for other in piece.table.groups if other.words == group.words)  # those on other pages, too
+        best = [_best(rivals, column) for column in piece.columns]
         has_best = has_best or any(best)
         body = [TableRow([TableCell(group.words, scope="rowgroup", span=len(heads), class_="tl-text")], "tl-heading")] if group.words else []
         for row in group.rows:
-            texts = _words_of(row, table)
-            numbers = [
-                _number(row, column, write, unit, places, scale, best=row in leading, links=links)
-                for column, unit, places, scale, leading in zip(columns, units, digits, bars, best, strict=True)
-            ]
-            words_of_row = [TableCell(texts[index], class_="tl-text stat-label", head=name) for index, name in zip(kept, word_heads, strict=True)]
-            body.append(TableRow([_row_head(row, links), *words_of_row, *numbers]))
+            words = [TableCell(column.text(row), class_="tl-text stat-label", head=column.heading) for column in texts]
+            figures = [_number(row, column, write, links, best=row in leading) for column, leading in zip(numbers, best, strict=True)]
+            body.append(TableRow([_row_head(row, links), *words, *figures]))
         bodies.append(body)
-    label = f"Side by side on {table.host}, {columns[0][0].words if by_size else size_words(columns[0][1])}"
-    made = Table(label, heads, bodies, "tl-table tl-rows tl-bars", anchor)
-    return join([shared_marks_note(shared, anchor), scroller(made)]), has_best
+    label = f"Side by side on {piece.table.host}, {numbers[0].statistic.words if is_by_size else size_words(numbers[0].size)}"
+    table = Table(label, heads, bodies, "tl-table tl-rows tl-bars", anchor)
+    return join([shared_marks_note(shared, anchor), scroller(table)]), has_best
 
 
-def _unit(statistic: Statistic) -> Unit:
-    return _UNITS.get(METRICS[statistic.metric].unit) or unit_shown(METRICS[statistic.metric].unit)
+class _TextColumn(NamedTuple):
+    """A column of words that says how a row was measured. A script offers a choice among them."""
+
+    heading: str
+    text: Callable[[ComparedRow], str]
 
 
-def _words_of(row: ComparedRow, table: MachineTable) -> tuple[str, ...]:
-    return (row.waits, row.guarantee, *row.labels[: len(table.labels)])
+def _text_columns(table: MachineTable) -> list[_TextColumn]:
+    def label(index: int, row: ComparedRow) -> str:
+        return row.labels[index]
+
+    labels = [_TextColumn(label_name(name), partial(label, index)) for index, name in enumerate(table.labels)]
+    return [_TextColumn("waiting", lambda row: row.waits), _TextColumn("guarantee", lambda row: row.guarantee), *labels]
 
 
-def _best(rows: Sequence[ComparedRow], column: _Column) -> list[ComparedRow]:
-    statistic, size = column
-    indices = best_of(column_of([row.cells(statistic) for row in rows], size)) if len(rows) > 1 and statistic.metric != _COST else ()
-    return [rows[index] for index in indices]
-
-
-class _Scale:
+class _BarScale:
     """The logarithmic scale of the bars of one column."""
 
-    def __init__(self, cells: Sequence[Cell | None]) -> None:
-        values = [value for cell in cells if cell and (value := standing(cell).value) > 0]
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        values = [value for cell in cells if (value := standing(cell).value) > 0]
         self._low, self._high = (min(values), max(values)) if values else (1.0, 1.0)
 
     def class_of(self, cell: Cell) -> str:
@@ -230,16 +221,41 @@ class _Scale:
         return f"tl-bar{1 + round(share * (_BARS - 1))}"
 
 
-def _number(row: ComparedRow, column: _Column, write: CellWriter, unit: Unit, digits: int, scale: _Scale, *, best: bool, links: Links) -> TableCell:
-    statistic, size = column
-    cell, member = row.cells(statistic).get(size), row.member(statistic)
-    lost = row.lost(size) if statistic.pair == RATE else None
-    below = lost_words(lost, links) if lost is not None else NOTHING
-    made = write.cell(ResultNumber(cell, row.absent(statistic, size), link_to_each_run(member) if member else None, best, below), unit, digits)
+class _NumberColumn(NamedTuple):
+    """A column of numbers."""
+
+    statistic: Statistic
+    size: int
+    unit: Unit
+    scale: _BarScale
+
+
+def _number(row: ComparedRow, column: _NumberColumn, write: CellWriter, links: Links, *, best: bool) -> TableCell:
+    cell, member = row.cells(column.statistic).get(column.size), row.member(column.statistic)
+    lost = row.lost(column.size) if column.statistic.pair == RATE else None
+    number = ResultNumber(
+        cell,
+        row.absent(column.statistic, column.size),
+        link_to_each_run(member) if member else None,
+        best,
+        lost_words(lost, links) if lost is not None else NOTHING,
+    )
+    written = write.cell(number, column.unit)
     if cell is None:
-        return made
+        return written
     # A script sorts by the value that decides about the order here: that of the worse group.
-    return made._replace(class_=scale.class_of(cell), value=f"{standing(cell).value:.12g}", pad="")
+    return written._replace(class_=column.scale.class_of(cell), value=exact(standing(cell).value))
+
+
+def _best(rows: Sequence[ComparedRow], column: _Column) -> list[ComparedRow]:
+    statistic, size = column
+    indices = best_of(column_of([row.cells(statistic) for row in rows], size)) if len(rows) > 1 and statistic.metric != _COST else ()
+    return [rows[index] for index in indices]
+
+
+def _unit(statistic: Statistic) -> Unit:
+    unit = METRICS[statistic.metric].unit
+    return _UNITS.get(unit) or unit_shown(unit)
 
 
 def _row_head(row: ComparedRow, links: Links) -> TableCell:
