@@ -51,4 +51,5 @@ def scaffold(name: str, output: Path | None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(source.read_text(encoding="utf-8").replace(EXAMPLE, name), encoding="utf-8")
         click.echo(target)
+    terminal.remark("")
     terminal.remark(f"Next: pip install --editable {folder} pytest hypothesis && pytest {folder} && tacholog formats")
