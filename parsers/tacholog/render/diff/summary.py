@@ -284,14 +284,14 @@ def short_conclusion(comparison: Comparison) -> str:
     counts, total = comparison.counts, len(comparison.rows)
     if not has_tests(counts) or comparison.warns("same_runs"):
         return conclusion(comparison, with_reasons=False)
-    named = [(counts["better"], "better"), (counts["worse"], "worse"), (counts["no_change"], "unchanged")]
-    named.append((_without_partner(counts), "not comparable"))
-    named.insert(3, (total - sum(count for count, _ in named), "unproven"))
-    parts = ", ".join(f"{count or 'none'} {word}" for count, word in named if count or word in ("better", "worse"))
+    numbers = [(counts["better"], "better"), (counts["worse"], "worse"), (counts["no_change"], "unchanged")]
+    numbers.append((_without_partner(counts), "not comparable"))
+    numbers.insert(3, (total - sum(count for count, _ in numbers), "unproven"))
+    parts = ", ".join(f"{count or 'none'} {word}" for count, word in numbers if count or word in ("better", "worse"))
     unproven = [row for row in comparison.rows if row.verdict in (*UNTESTED[:1], *DIFFERS) and toward(row)]
-    moved = [row for row in unproven if any(difference.field == "host" for difference in row.differences)]
-    directions_of_moved = [f"{count} {word}" for word in ("better", "worse") if (count := sum(toward(row) == f"toward {word}" for row in moved))]
-    machine = f"{' and '.join(directions_of_moved)} only look so: they were measured on another machine" if moved else ""
+    elsewhere = [row for row in unproven if any(difference.field == "host" for difference in row.differences)]
+    apparent = [f"{count} {word}" for word in ("better", "worse") if (count := sum(toward(row) == f"toward {word}" for row in elsewhere))]
+    machine = f"{' and '.join(apparent)} only look so: they were measured on another machine" if elsewhere else ""
     sentences = [f"of {total} results: {parts}", machine, loss_words(comparison) if comparison.losses else ""]
     return " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences if sentence)
 
