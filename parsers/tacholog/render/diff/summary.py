@@ -289,9 +289,9 @@ def short_conclusion(comparison: Comparison) -> str:
     numbers.insert(3, (total - sum(count for count, _ in numbers), "unproven"))
     parts = ", ".join(f"{count or 'none'} {word}" for count, word in numbers if count or word in ("better", "worse"))
     unproven = [row for row in comparison.rows if row.verdict in (*UNTESTED[:1], *DIFFERS) and toward(row)]
-    elsewhere = [row for row in unproven if any(difference.field == "host" for difference in row.differences)]
-    apparent = [f"{count} {word}" for word in ("better", "worse") if (count := sum(toward(row) == f"toward {word}" for row in elsewhere))]
-    machine = f"{' and '.join(apparent)} only look so: they were measured on another machine" if elsewhere else ""
+    on_two_machines = [row for row in unproven if any(difference.field == "host" for difference in row.differences)]
+    apparent = [f"{count} {word}" for word in ("better", "worse") if (count := sum(toward(row) == f"toward {word}" for row in on_two_machines))]
+    machine = f"{' and '.join(apparent)} only look so: they were measured on another machine" if on_two_machines else ""
     sentences = [f"of {total} results: {parts}", machine, loss_words(comparison) if comparison.losses else ""]
     return " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences if sentence)
 
