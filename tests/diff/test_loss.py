@@ -141,7 +141,7 @@ NOTHING, BURSTS = [0.0] * 6, [0.0, 0.0, 0.0, 0.001, 0.02, 0.33]
 def test_each_output_states_the_size_of_an_unproven_increase_of_loss(side: Callable[..., object]) -> None:
     report = in_blocks(side, np.array([NOTHING, [0.0] * 5 + [0.006]]), np.array([BURSTS, NOTHING]))
 
-    said = "Loss was higher in 1 of 2 rows (up to 33\u00a0% in a run, was 0\u00a0%), lower in 1, not proven."
+    said = "More loss in 1 of 2 rows (up to 33\u00a0% in a run, was 0\u00a0%), less in 1; the runs do not prove it."
     assert conclusion(report) == said
     assert headline(report) == "loss: 1 higher, 1 lower, not proven"
     assert all(said.replace("\u00a0", " ") in show(report).replace("\u00a0", " ") for show in (text, html, comment, markdown))
@@ -153,8 +153,8 @@ def test_each_output_states_the_size_of_an_unproven_increase_of_loss(side: Calla
 def test_increase_of_the_median_loss_is_distinguished_from_an_increase_of_the_largest_loss(side: Callable[..., object]) -> None:
     report = in_blocks(side, np.array([[0.0, 0.0, 0.00699]]), np.array([[0.000875, 0.00175, 0.0]]))
 
-    said = "Loss was higher in 1 of 1 row (0.0875\u00a0% in the median run, was 0\u00a0%; up to 0.175\u00a0% in a run, was 0.699\u00a0%), not proven."
-    assert conclusion(report).endswith(said)
+    said = "More loss in 1 of 1 row (0.0875 % in the median run, was 0 %; up to 0.175 % in a run, was 0.699 %); the runs do not prove it."
+    assert conclusion(report).endswith(said.replace(" %", "\u00a0%"))
 
 
 def test_larger_loss_with_equal_medians_is_not_called_alike_and_comes_first(side: Callable[..., object]) -> None:
@@ -189,7 +189,7 @@ def test_comparison_of_perftest_releases_states_the_larger_loss(checkout: Path) 
 
     report = compare(of_release(data, "0.3.0"), of_release(data, "0.4.0"), Policy())
 
-    assert conclusion(report).endswith(" Loss was higher in 6 of 7 rows (up to 33.1\u00a0% in a run, was 0\u00a0%), lower in 1, not proven.")
+    assert conclusion(report).endswith(" More loss in 6 of 7 rows (up to 33.1\u00a0% in a run, was 0\u00a0%), less in 1; the runs do not prove it.")
 
 
 def test_each_output_states_the_verdict_and_worse_rows_come_first(lost: Callable[..., Comparison]) -> None:

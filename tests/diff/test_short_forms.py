@@ -106,7 +106,7 @@ def test_comment_has_the_largest_changes_also_without_a_verdict(side: Side) -> N
         ("16 B", "10 µs", "11 µs", "x1.100"),
     ]
     assert len(rows) == 10
-    assert rows[0][-1].startswith("not enough runs; ")
+    assert rows[0][-1].startswith("not enough runs or samples; ")
 
 
 def test_title_has_the_names_of_the_sides_if_both_are_one_release(side: Side) -> None:
