@@ -26,7 +26,7 @@ from tests.waiting import LIMIT_S, until
 from tacholog.errors import TachologError
 from tacholog.store.cache import Cache
 from tacholog.store.load import load
-from tacholog.store.pool import Cluster, CurrentProcess, PoolLost, Processes, Work
+from tacholog.store.pool import Cluster, PoolLost, Processes, Work
 
 
 def runs(root: Path, count: int) -> None:
@@ -113,12 +113,13 @@ class Impatient:
 
     processes, is_remote = 2, False
 
-    def submit(self, task: Any, timeout_s: float) -> Future[Any]:  # noqa: ANN401 - a task of any kind
+    def submit(self, task: Any, _timeout_s: float) -> Future[Any]:  # noqa: ANN401 - a task of any kind
+        answer: Future[Any] = Future()
         if all((Path(run.folder) / "sub.log").read_text() != "poison: hang\n" or 0 in run.lost for run in task.args[0]):
-            return CurrentProcess().submit(task, timeout_s)
-        lost: Future[Any] = Future()
-        lost.set_exception(TimeoutError())
-        return lost
+            answer.set_result(task())
+        else:
+            answer.set_exception(TimeoutError())
+        return answer
 
     def close(self) -> None:
         pass
