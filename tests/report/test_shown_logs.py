@@ -43,12 +43,3 @@ def test_what_a_build_left_that_was_stopped_is_deleted(tmp_path: Path) -> None:
 
     assert [Path(path).name for path in files(tmp_path / "shown") if path.endswith(".log")] == ["sub.log"]
     assert len(files(tmp_path / "shown")) == 2
-
-
-def test_a_note_that_is_damaged_says_nothing(tmp_path: Path) -> None:
-    build(tmp_path / "shown", {"a": ["pub.log", "sub.log"]})
-    (tmp_path / "shown.json").write_text('{"a": 1}')
-
-    build(tmp_path / "shown", {"a": ["sub.log"]})
-
-    assert [Path(path).name for path in files(tmp_path / "shown") if path.endswith(".log")] == ["sub.log"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from itertools import combinations
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -209,7 +210,6 @@ def samples_at_most(table: _RuleTable) -> Floats:
 
 
 def _undersampled(table: _RuleTable) -> None:
-
     percentiles = [statistic for metric, statistic in table.codes if metric == "latency" and statistic.startswith("p")]
     if not percentiles:
         return
@@ -275,7 +275,6 @@ def _losses(table: _RuleTable) -> None:
 
 
 def _overload(table: _RuleTable) -> None:
-
     lost = table.value("messages_lost", "total")
     link = table.of_shapes([conditions.link_bit_per_s for conditions in table.conditions], "float64")
     limit = np.fmin(link, np.where(table.best_goodput == 0, np.nan, table.best_goodput))
@@ -296,16 +295,9 @@ def _warmup(table: _RuleTable) -> None:
         table.mark_metrics(mark, table.of_shapes(summaries, "bool"), _MAIN_METRICS)
 
 
-def _busy(table: _RuleTable) -> None:
-    table.mark_metrics("busy_machine", table.of_contexts(lambda context: context.is_busy, "bool"), _MAIN_METRICS)
-
-
-def _disturbed(table: _RuleTable) -> None:
-    table.mark_metrics("disturbed", table.of_contexts(lambda context: context.is_disturbed, "bool"), _MAIN_METRICS)
-
-
-def _contradicted_way(table: _RuleTable) -> None:
-    table.mark_metrics("other_way", table.of_contexts(lambda context: context.took_other_way, "bool"), _MAIN_METRICS)
+def _circumstances(table: _RuleTable) -> None:
+    for fact, mark in (("is_busy", "busy_machine"), ("is_disturbed", "disturbed"), ("took_other_way", "other_way")):
+        table.mark_metrics(mark, table.of_contexts(attrgetter(fact), "bool"), _MAIN_METRICS)
 
 
 def _failed(table: _RuleTable) -> None:
@@ -348,5 +340,5 @@ def _grows(table: _RuleTable, positions: Integers) -> bool:
 
 _RULES = (
     *(_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload),
-    *(_warmup, _busy, _disturbed, _contradicted_way, _failed, _growing),
+    *(_warmup, _circumstances, _failed, _growing),
 )
