@@ -135,7 +135,6 @@ class _Assembly:
         self._runs = 0
 
     def add(self, task: RunTask, progress: Callable[[str, int], object]) -> RunRecord:
-        """Read a run."""
         manifest = msgspec.json.decode(task.manifest, type=Manifest)
         logs = [_read(task, manifest, index, progress) for index in range(len(manifest.logs))]
         sizes = [(log.head.text_bytes, log.columns.number_count) for log in logs]
@@ -211,7 +210,6 @@ _RECORD, _NAME = (NumberArrays._fields.index(name) for name in ("record", "name"
 
 
 def _read(task: RunTask, manifest: Manifest, index: int, progress: Callable[[str, int], object]) -> LogEntry:
-    """Read a log of a run."""
     entry = manifest.logs[index]
     if index in task.lost:
         return lost_log(entry, UNREADABLE, task.lost[index])

@@ -55,15 +55,11 @@ class StoredRun(NamedTuple):
 
 
 class _IndexEntry(msgspec.Struct, array_like=True):
-    """A run in the index."""
-
     part: str
     record: RunRecord
 
 
 class _PendingRun(msgspec.Struct, eq=False):
-    """A run that is being fetched."""
-
     listed: ListedRun
     logs: list[str | None]  # the SHA-256 of each; None if it cannot be read
     size_bytes: int = 0
@@ -128,7 +124,6 @@ class RunFetcher:
         return [run.stored for run in runs if run.stored is not None]
 
     def _looked_up(self, listed: Sequence[ListedRun]) -> list[_PendingRun]:
-        """Look these runs up in the index."""
         stamps = iter(self._digests.look_up([f"{run.folder}/{log.file}" for run in listed if not run.named_by_user for log in run.manifest.logs]))
         runs = [_PendingRun(run, []) for run in listed]
         for run in runs:
@@ -223,7 +218,6 @@ class _RunReader:
         self._waiting: dict[Future[_Answer], tuple[list[_PendingRun], Pool]] = {}
 
     def do(self) -> None:
-        """Read them all."""
         pool = self._fetching.pool_for(self._runs, is_local=False)
         if pool and pool.is_remote:
             large = [run for run in self._runs if run.size_bytes > SENT_BYTES]
@@ -348,7 +342,6 @@ def _patience_s(runs: Sequence[_PendingRun]) -> float:
 
 
 def _why(error: BaseException) -> str:
-    """Return why a log could not be read, in words."""
     if isinstance(error, TimeoutError):
         return f"reading it took too long: it was not done after {_PATIENCE_S:g} s"
     code: int | None = getattr(error, "exitcode", None)

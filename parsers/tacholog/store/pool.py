@@ -148,7 +148,6 @@ class Cluster:
         return answer
 
     def _answer(self, answer: Future[Any], sent_future: Any) -> None:  # noqa: ANN401 - a future of Dask
-        """Pass the result of a worker on."""
         with self._lock:
             if self._waiting.pop(answer, None) is None:
                 return

@@ -125,7 +125,6 @@ class _RuleTable:
         return result
 
     def positions(self, metric: str, statistic: str) -> Integers:
-        """Where all numbers of this name are."""
         code = self.codes.get((metric, statistic))
         if code is None:
             return np.zeros(0, dtype=np.int64)
@@ -134,12 +133,10 @@ class _RuleTable:
         return self._positions[code]
 
     def of_shapes(self, values: Sequence[object], dtype: str) -> Any:  # noqa: ANN401 - an array of that dtype
-        """Return for each record the value of its shape."""
         return np.array(values, dtype=dtype)[self.records.shape]
 
     @property
     def conditions(self) -> list[Conditions]:
-        """The conditions of each shape."""
         return [shape.conditions for shape in self.columns.shapes]
 
     def of_contexts(self, choose: Callable[[RunContext], Any], dtype: str) -> Any:  # noqa: ANN401 - an array of that dtype
@@ -166,26 +163,21 @@ class _RuleTable:
         return most[group]
 
     def numbers_where(self, wanted: Callable[[str, str], bool]) -> Flags:
-        """Return which numbers have a name like this."""
         return np.array([wanted(*name) for name in self.columns.names], dtype=bool)[self.numbers.name]
 
     def mark(self, mark: str, records: Flags, names: Collection[tuple[str, str]]) -> None:
-        """Mark the numbers of these names in these records."""
         if records.any():
             self.mark_numbers(mark, records[self.numbers.record] & self.numbers_where(lambda metric, statistic: (metric, statistic) in names))
 
     def mark_metrics(self, mark: str, records: Flags, metrics: Collection[str]) -> None:
-        """Mark all numbers of these metrics in these records."""
         if records.any():
             self.mark_numbers(mark, records[self.numbers.record] & self.numbers_where(lambda metric, _: metric in metrics))
 
     def mark_numbers(self, mark: str, numbers: Flags) -> None:
-        """Mark these numbers."""
         if numbers.any():
             self.columns.add_marks(numbers, (mark,))
 
     def mark_positions(self, mark: str, positions: Integers) -> None:
-        """Mark the numbers at these positions."""
         if len(positions):
             self.columns.add_marks(positions, (mark,))
 
