@@ -160,7 +160,7 @@ def test_resuming_does_what_is_left_and_leaves_what_is_done(tmp_path: Path) -> N
     assert {path: path.stat().st_mtime_ns for path in before} == before
     runs = manifests(folder)
     assert [run.order_index for run in sorted(runs.values(), key=lambda run: run.order_index or 0)] == [1, 2, 3, 4, 5, 6]
-    repeated = "An earlier try was interrupted or above its limits; this run was measured again from the start."
+    repeated = "Measured again from the start: the first try was interrupted, or others used too much of the machine."
     assert [repeated in run.notes for run in runs.values()].count(True) == 1
 
 

@@ -141,7 +141,7 @@ NOTHING, BURSTS = [0.0] * 6, [0.0, 0.0, 0.0, 0.001, 0.02, 0.33]
 def test_more_loss_that_nothing_proves_is_said_with_how_much_in_every_output(side: Callable[..., object]) -> None:
     report = in_blocks(side, np.array([NOTHING, [0.0] * 5 + [0.006]]), np.array([BURSTS, NOTHING]))
 
-    said = "Loss was higher in 1 of 2 rows (up to 33\u00a0% in a run, was 0\u00a0%), lower in 1, not proven."
+    said = "More loss in 1 of 2 rows (up to 33\u00a0% in a run, was 0\u00a0%), less in 1; the runs do not prove it."
     assert conclusion(report) == said
     assert headline(report) == "loss: 1 higher, 1 lower, not proven"
     assert all(said.replace("\u00a0", " ") in show(report).replace("\u00a0", " ") for show in (text, html, comment, markdown))
@@ -153,8 +153,8 @@ def test_more_loss_that_nothing_proves_is_said_with_how_much_in_every_output(sid
 def test_more_loss_by_the_medians_is_told_from_less_by_the_worst_runs(side: Callable[..., object]) -> None:
     report = in_blocks(side, np.array([[0.0, 0.0, 0.00699]]), np.array([[0.000875, 0.00175, 0.0]]))
 
-    said = "Loss was higher in 1 of 1 row (0.0875\u00a0% in the median run, was 0\u00a0%; up to 0.175\u00a0% in a run, was 0.699\u00a0%), not proven."
-    assert conclusion(report).endswith(said)
+    said = "More loss in 1 of 1 row (0.0875 % in the median run, was 0 %; up to 0.175 % in a run, was 0.699 %); the runs do not prove it."
+    assert conclusion(report).endswith(said.replace(" %", "\u00a0%"))
 
 
 def test_more_loss_is_not_called_alike_although_the_medians_are_and_comes_first(side: Callable[..., object]) -> None:
@@ -189,7 +189,7 @@ def test_releases_of_perftest_that_lost_more_say_so(checkout: Path) -> None:
 
     report = compare(of_release(data, "0.3.0"), of_release(data, "0.4.0"), Policy())
 
-    assert conclusion(report).endswith(" Loss was higher in 6 of 7 rows (up to 33.1\u00a0% in a run, was 0\u00a0%), lower in 1, not proven.")
+    assert conclusion(report).endswith(" More loss in 6 of 7 rows (up to 33.1\u00a0% in a run, was 0\u00a0%), less in 1; the runs do not prove it.")
 
 
 def test_every_output_says_the_verdict_and_worse_comes_first(lost: Callable[..., Comparison]) -> None:

@@ -18,7 +18,7 @@ from tacholog.compare.sides import of_release
 from tacholog.render.diff.document import line_of, sections
 from tacholog.render.diff.notes import changed_words
 from tacholog.render.diff.page import html
-from tacholog.render.diff.summary import by_transport, conclusion, headline
+from tacholog.render.diff.summary import by_transport, conclusion, headline, short_conclusion
 from tacholog.runs.manifest import Host
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
@@ -44,6 +44,8 @@ def test_rows_that_differ_without_proof_say_which_way_and_those_toward_worse_com
     ]
     assert "for 208 the runs cannot prove a change (64 of them differ: 4 toward worse, 60 toward better)." in conclusion(report)
     assert headline(report).startswith("0 worse, 7 better, 64 differ, not proven (4 toward worse, 60 toward better), 15 too noisy to tell")
+    short = "Of 405 results: 7 better, none worse, 208 unproven, 190 not comparable. "
+    assert short_conclusion(report).startswith(f"{short}60 better and 4 worse only look so: they were measured on another machine. ")
     page = html(report)
     assert re.search(r'<li class="worse none"><span><svg.*?</svg><b>0</b> Worse</span></li>', page)
     assert "<b>64</b> Differ, not proven: 4 toward worse, 60 toward better</a>" in page

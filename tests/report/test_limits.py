@@ -90,15 +90,15 @@ def test_the_limits_of_a_site_are_in_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.site
-def test_report_names_what_it_left_out_and_tells_how_far_it_is(data: Path, tmp_path: Path) -> None:
+def test_report_names_what_it_left_out_and_if_asked_what_it_reads(data: Path, tmp_path: Path) -> None:
     add(data, "large", grown(b'note text="%b"\n' % (b"more " * 2000), 18_000_000))  # long lines, because each costs time
     (tmp_path / "site.toml").write_text("[limits]\nlog_text_mb = 17\n")
     words = ["report", "--data", str(data), "--site", str(tmp_path / "site.toml"), "--output", str(tmp_path / "site")]
 
-    done = run_tacholog_text(*words, environment={"TACHOLOG_PLOTLY": "full"})
+    done = run_tacholog_text(*words, "--verbose", environment={"TACHOLOG_PLOTLY": "full"})
 
     assert done.returncode == 2
-    assert "16 MB of text read, the last of it from 'large/some.log'\n" in done.stderr
+    assert "reading large/some.log\n" in done.stderr
     assert f"tacholog: {data}/large/some.log: unreadable: its text is longer than 17 MB, the limit (log_text_mb), so it was not read" in done.stderr
     quality = (tmp_path / "site/quality.html").read_text()
     assert "its text is longer than 17 MB, the limit (log_text_mb), so it was not read" in quality

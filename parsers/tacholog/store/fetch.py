@@ -96,7 +96,7 @@ class RunFetcher:
             progress: called with the log that is being read, and the number of bytes that are read next.
         """
         self.used = [work.parts]  # Folders with parts. New parts are written to the last one.
-        self._work, self._cache, self._limits, self._progress = work, work.cache, limits, progress
+        self._work, self._cache, self._limits, self._progress = work, work.cache, limits, progress or work.text_read
         self._digests = digests_in(work.cache)
         self._is_alone = False
 

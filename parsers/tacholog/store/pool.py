@@ -221,6 +221,7 @@ class Work:
         *,
         cache: Cache | None = None,
         progress: Callable[[int, int], object] | None = None,
+        text_read: Callable[[str, int], object] | None = None,
         warned: Callable[[str], object] = lambda _text: None,
     ) -> None:
         """Prepare to read. Pools are started when they are needed.
@@ -230,11 +231,13 @@ class Work:
             cluster: the address of the scheduler of a Dask cluster, if its workers read the logs.
             cache: the cache; ``None`` for that of the user.
             progress: called with the number of runs that are done, and the number of all.
+            text_read: called with the log that is being read, and the number of bytes that are read next.
             warned: called with a warning if something cannot be done as the user asked for.
         """
         self.tally = LogCount()
         self.cache = open_cache() if cache is None else cache
         self.parts = Parts(self.cache.parts)
+        self.text_read = text_read
         self.tell: Callable[[int, int], object] = progress or (lambda _done, _total: None)
         self._jobs, self._cluster, self._warned = jobs, cluster, warned
         self._pools: dict[str, Pool] = {}
