@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,11 +79,13 @@ class Measured(NamedTuple):
 
 @functools.cache
 def measured(folder: Path) -> Measured:
-    """Read the pairs of a campaign of this repository."""
+    """Read the pairs of a campaign of this repository, without the rows that a pair left because its run was too short."""
     report = compare(find(str(folder / "old"), []), find(str(folder / "new"), []), Policy(), everything=False)
     rows = [row for row in report.rows if row.p_adjusted is not None and row.old and row.new]
-    differences = np.array([np.log(np.array(row.new.values) / np.array(row.old.values)) for row in rows if row.old and row.new])
-    return Measured(differences, np.log1p(np.array([row.threshold or 0.0 for row in rows])))
+    differences = [np.log(np.array(row.new.values) / np.array(row.old.values)) for row in rows if row.old and row.new]
+    pairs = max(map(len, differences))
+    complete = [len(row) == pairs for row in differences]
+    return Measured(np.array(list(compress(differences, complete))), np.log1p(np.array([row.threshold or 0.0 for row in compress(rows, complete)])))
 
 
 def resampled(campaign: Measured, pairs: int, percent: float, reports: int, seed: int) -> Found:

@@ -106,7 +106,7 @@ def test_a_comment_has_the_rows_that_moved_most_also_where_there_is_no_verdict(s
         ("16 B", "10 µs", "11 µs", "x1.100"),
     ]
     assert len(rows) == 10
-    assert rows[0][-1].startswith("not enough runs; ")
+    assert rows[0][-1].startswith("not enough runs or samples; ")
 
 
 def test_a_title_has_the_names_of_the_sides_where_both_are_one_release(side: Side) -> None:
