@@ -43,12 +43,3 @@ def test_files_of_a_stopped_build_are_deleted(tmp_path: Path) -> None:
 
     assert [Path(path).name for path in files(tmp_path / "shown") if path.endswith(".log")] == ["sub.log"]
     assert len(files(tmp_path / "shown")) == 2
-
-
-def test_damaged_list_of_files_is_ignored(tmp_path: Path) -> None:
-    build(tmp_path / "shown", {"a": ["pub.log", "sub.log"]})
-    (tmp_path / "shown.json").write_text('{"a": 1}')
-
-    build(tmp_path / "shown", {"a": ["sub.log"]})
-
-    assert [Path(path).name for path in files(tmp_path / "shown") if path.endswith(".log")] == ["sub.log"]
