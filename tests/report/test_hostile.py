@@ -124,9 +124,9 @@ def test_policy_allows_only_scripts_in_files(sites: tuple[Path, Path]) -> None:
     assert policies == {"script-src 'self'"}
 
 
-# : Types of scripts that browsers do not run.
+#: Types of scripts that browsers do not run.
 DATA = ("application/json", "application/ld+json")
-# : Names of systems and releases, among them names that once failed the build or lost a page.
+#: Names of systems and releases, among them names that once failed the build or lost a page.
 FAIRNESS = (Path(__file__).resolve().parent.parent.parent / "docs/fairness.md").read_text(encoding="utf-8")
 NAMES = (
     *(

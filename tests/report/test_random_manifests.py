@@ -23,7 +23,7 @@ from tacholog.runs.manifest import Manifest, read_manifest
 LOG = Path(__file__).parent.parent / "formats" / "iperf3" / "tcp.log"
 SHA256 = hashlib.sha256(LOG.read_bytes()).hexdigest()
 UNSEEN = ("\x1b]x\x07", "\x1b]0;x", "\x1b[31m", "\u200b", "\u0301\u0301", "\u202e \ufeff", "\x00", " \t\u00ad")
-# : Texts with a meaning in one of the steps from a manifest to a page.
+#: Texts with a meaning in one of the steps from a manifest to a page.
 PIECES = (
     *UNSEEN,
     *("a", "x" * 80, "node1", "publisher", "ok", "10.9.8.7", "aa:bb:cc:dd:ee:ff", "/home/bob/x", "bob@acme.com", "ssh -l bob h", "--password=p"),

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.site,
 ]
 MIB = 1 << 20
-# : One file of each kind that a site offers.
+#: One file of each kind that a site offers.
 KINDS = (
     *("raw/*/*.gz", "raw/**/run.toml.txt", "data/results.parquet", "data/*.csv.gz", "data/releases/*.jsonl.gz"),
     *("results/latest.json", "rti-connext-dds/*.html", "logs/rti/*/*.html", "versions/versions.json"),
