@@ -1,4 +1,4 @@
-"""What a side of a diff is. A word that is both a folder and a release is read as the folder, and that is said."""
+"""What a side of a diff is. A name of both a folder and a release is read as the folder, and a message states this."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(folder: Path, release: str) -> None:
     (folder / "run.toml").write_text(f'system = "S"\nrelease = "{release}"\n\n[[logs]]\nfile = "a.log"\nsha256 = "{digest}"\n')
 
 
-def test_a_folder_that_hides_a_release_is_named(tmp_path: Path) -> None:
+def test_folder_with_the_name_of_a_release_is_reported(tmp_path: Path) -> None:
     for release in ("a", "b"):
         run(tmp_path / "data" / release, release)
     run(tmp_path / "b" / "1", "other")
@@ -34,7 +34,7 @@ def test_a_folder_that_hides_a_release_is_named(tmp_path: Path) -> None:
     assert "this is read as" not in plain.stderr
 
 
-def test_a_shell_that_asks_for_the_value_of_an_option_gets_the_values(tmp_path: Path) -> None:
+def test_shell_completion_of_an_option_value_prints_the_values(tmp_path: Path) -> None:
     asked = {"_TACHOLOG_COMPLETE": "bash_complete", "COMP_WORDS": "tacholog diff 1.0 1.1 --format ", "COMP_CWORD": "5"}
 
     done = run_tacholog_text(cwd=tmp_path, environment=asked)
