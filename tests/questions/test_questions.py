@@ -177,9 +177,7 @@ def test_a_number_that_cannot_be_is_the_reason_why_it_is_missing(tmp_path: Path)
         folder.mkdir()
         (folder / "client.json").write_text(received)
         digest = sha256(received.encode()).hexdigest()
-        (folder / "run.toml").write_text(
-            f'system = "Sockets"\n[labels]\nplugin = "{plugin}"\n[[logs]]\nfile = "client.json"\nsha256 = "{digest}"\n'
-        )
+        (folder / "run.toml").write_text(f'system = "Sockets"\n[labels]\nplugin = "{plugin}"\n[[logs]]\nfile = "client.json"\nsha256 = "{digest}"\n')
 
     found = answered(tmp_path, Question(subject="label.plugin", metric="goodput:mean"))
 

@@ -76,7 +76,7 @@ class _MeasuredWays:
     def follows(self, name: str, subject: Factor, axis: Factor | None) -> bool:
         """Whether a field has one value for each subject and point: the version of a system follows the system.
 
-        The size of messages may follow the subject alone, or each point is of another size. Where it is fixed, a rate in messages follows one in bits.
+        The size of messages may follow the subject alone, or each point is of another size. For one size, a rate in messages follows one in bits.
         """
         leaders = {subject.name, *([axis.name] if axis and name != _SIZE else []), *({_SIZE} & self.codes.keys() - {name})}
         return self._count(*leaders, name) == self._count(*leaders)
