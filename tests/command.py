@@ -36,7 +36,7 @@ if __name__ != "__main__":  # This file is a program too, which finds no other f
 IMPORTED = (
     *("pandas", "duckdb", "hypothesis", "scipy.stats"),
     *("sphinx.cmd.build", "sphinx.builders.html", "sphinx.ext.doctest", "myst_parser.sphinx_ext.main", "pydata_sphinx_theme", "a11y_pygments"),
-    *("sphinx_copybutton", "plotly.graph_objects", "rich.console"),
+    *("sphinx_copybutton", "plotly.graph_objects"),
 )
 READ_AT_THE_START = ("PYTHON", "OPENBLAS_", "OMP_")  # beginnings of the names of variables that Python and libraries read only then
 ANSWER_BYTES = 64

@@ -99,8 +99,14 @@ def test_what_is_no_text_is_refused_in_a_few_words(tmp_path: Path, data: bytes, 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("hello world\n", f"no format fits: none of the {len(formats())} is near it ('tacholog formats' lists them)"),
-        ("Client of iperf 2.1, TCP port 5001\n", f"no format fits: none of the {len(formats())} is near it ('tacholog formats' lists them)"),
+        (
+            "hello world\n",
+            f"no format fits: none of the {len(formats())} is near it ('tacholog formats' lists them; 'tacholog scaffold NAME' begins a new one)",
+        ),
+        (
+            "Client of iperf 2.1, TCP port 5001\n",
+            f"no format fits: none of the {len(formats())} is near it ('tacholog formats' lists them; 'tacholog scaffold NAME' begins a new one)",
+        ),
         ("[ ID] Interval       Transfer     Bandwidth\n", "no format fits: iperf3 wants '[ ID] Interval "),
         ("[ ID] Interval       Transfer     Bandwidth\n", " (the log has 'Interval       Transfer')\n"),
     ],
@@ -127,7 +133,7 @@ def test_of_text_that_no_format_fits_only_the_nearest_are_named(tmp_path: Path, 
         (["export", "--output", "", "--data", "data"], "--output"),
         (["check", "data", "--cluster", ""], "--cluster"),
         (["diff", "1", "2", "--transport", "udp", "--transport", ""], "--transport"),
-        (["diff", "1", ""], "NEW"),
+        (["diff", "1", ""], "[NEW]"),
         (["require", "runs", "--release", ""], "--release"),
     ],
 )

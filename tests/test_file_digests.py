@@ -1,9 +1,8 @@
-"""A file is read again exactly if somebody may have written to it since it was read."""
+"""A file is read again exactly if somebody may have written to it since it was read. Of logs and manifests, see test_kept_runs.py."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 import sys
 import time
@@ -38,7 +37,7 @@ def digests(paths: list[Path], known: FileDigests) -> list[tuple[str | None, boo
 
     def reading(path: str) -> str | None:
         read.append(path)
-        return None if Path(path).is_symlink() else read_sha256(path)
+        return read_sha256(path)
 
     found = known.all_sha256([*map(str, paths)], reading)
     known.flush()
@@ -61,10 +60,6 @@ def page(tmp_path: Path, memory: Path) -> Path:
     return tmp_path / "page"
 
 
-def test_the_next_command_does_not_read_a_file_that_nobody_changed(page: Path, memory: Path) -> None:
-    assert digest(page, memory) == (sha256("one"), False)
-
-
 def test_a_file_is_known_by_its_path_from_the_current_folder_too(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(page.parent)
 
@@ -78,31 +73,6 @@ def test_a_file_is_known_although_the_current_folder_is_gone(page: Path, memory:
     gone.rmdir()
 
     assert digest(page, memory) == (sha256("one"), False)
-
-
-def test_a_change_that_keeps_size_and_time_is_found(page: Path, memory: Path) -> None:
-    at = page.stat()
-    page.write_text("two")
-    os.utime(page, ns=(at.st_atime_ns, at.st_mtime_ns))
-
-    assert digest(page, memory) == (sha256("two"), True)
-
-
-def test_another_file_of_the_same_size_and_time_in_its_place_is_found(page: Path, memory: Path) -> None:
-    at = page.stat()
-    other = page.with_name("other")
-    other.write_text("two")
-    os.utime(other, ns=(at.st_atime_ns, at.st_mtime_ns))
-    other.replace(page)
-
-    assert digest(page, memory) == (sha256("two"), True)
-
-
-def test_a_link_in_its_place_is_found(page: Path, memory: Path) -> None:
-    page.rename(page.with_name("moved"))
-    page.symlink_to("moved")
-
-    assert digest(page, memory) == (None, True)
 
 
 def test_a_file_that_was_just_written_is_read_again(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,12 +91,6 @@ def test_a_damaged_memory_is_not_used(page: Path, memory: Path) -> None:
     assert digest(page, memory) == (sha256("one"), False)
 
 
-def test_a_cleared_cache_knows_no_file(page: Path, memory: Path) -> None:
-    Cache(memory).clear()
-
-    assert digest(page, memory) == (sha256("one"), True)
-
-
 def test_what_two_commands_learn_at_the_same_time_is_known_to_the_next_one(page: Path, memory: Path) -> None:
     paths = [page.with_name(name) for name in ("a", "b")]
     for path in paths:
@@ -136,10 +100,3 @@ def test_what_two_commands_learn_at_the_same_time_is_known_to_the_next_one(page:
         assert digests([path], known) == [(sha256(path.name), True)]
 
     assert digests(paths, FileDigests(Cache(memory))) == [(sha256("a"), False), (sha256("b"), False)]
-
-
-def test_without_a_cache_every_file_is_read(page: Path) -> None:
-    known = FileDigests(Cache(None))
-    digests([page], known)
-
-    assert digests([page], FileDigests(Cache(None))) == [(sha256("one"), True)]

@@ -307,8 +307,10 @@ def test_a_format_that_finds_nothing_where_another_fits_is_told_so(tmp_path: Pat
     wrong = tacholog("parse", "--as", "qperf", log)
     right = tacholog("parse", "--as", "qperf", FORMATS / "qperf/conf.log")
 
-    assert f"{log}: no record as qperf; it looks like rti\n" in wrong.stderr
+    assert f"tacholog: {log}: nothing was read: it is no log of qperf; it looks like rti\n" in wrong.stderr
+    assert wrong.returncode == 2
     assert "looks like" not in right.stderr
+    assert right.returncode == 0
 
 
 def test_a_log_that_names_no_system_is_of_none() -> None:

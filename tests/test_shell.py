@@ -14,6 +14,8 @@ from tests.left_out import leave_out
 from tests.questions.datasets import run
 from tests.waiting import LIMIT_S
 
+from tacholog.cli import COMMANDS
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -110,3 +112,22 @@ def test_help_is_a_command_too(tmp_path: Path) -> None:
     assert run_tacholog_text("help", "diff", cwd=tmp_path).stdout == run_tacholog_text("diff", "--help", cwd=tmp_path).stdout
     assert run_tacholog_text("help", cwd=tmp_path).stdout == run_tacholog_text("--help", cwd=tmp_path).stdout
     assert run_tacholog_text("-V", cwd=tmp_path).stdout == run_tacholog_text("--version", cwd=tmp_path).stdout
+
+
+def test_quiet_leaves_results_and_errors_and_verbose_names_the_logs_that_are_read(project: Path) -> None:
+    verbose, usual, quiet = (run_tacholog_text("check", "perf", *words, cwd=project) for words in (["--verbose"], [], ["-q"]))
+    wrong = run_tacholog_text("check", "nowhere", "-q", cwd=project)
+
+    assert usual.stderr.startswith("2 runs, ")
+    assert (quiet.stdout, quiet.stderr) == (usual.stdout, "")
+    assert verbose.stderr.splitlines() == ["reading a/client.log", "reading b/client.log", *usual.stderr.splitlines()]
+    assert "nowhere: no such folder" in wrong.stderr
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("sustain", "cache", "host")])
+def test_both_words_mean_the_same_for_each_command(command: str) -> None:
+    text = run_tacholog_text(command, "--help").stdout
+
+    assert "-q, --quiet" in text
+    assert "-v, --verbose" in text
+    assert text.count("--verbose ") == 1

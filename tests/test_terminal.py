@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import io
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +21,9 @@ from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.schema.conditions import StatedConditions
 
 ROOT = Path(__file__).resolve().parent.parent
-LOG = ROOT / "docs/example/data/latency-udp/perftest.log"
+EXAMPLES = ROOT / "docs/example/data"
+LOG = EXAMPLES / "latency-udp/perftest.log"
+LOGS = LOG, EXAMPLES / "throughput-udp/perftest.log"
 # Sets a window's title, rings the bell, goes back to the start of the line, begins a sequence by C1, turns the line around.
 NAME = "a\x1b]0;PWNED\x07b\rc\x9b31md\u202ee"
 OBEYED = ("\x1b", "\x07", "\r", "\x9b", "\u202e")
@@ -181,3 +185,50 @@ def test_nothing_writes_past_the_guard() -> None:
     ]
 
     assert found == []
+
+
+def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
+    """Run a command whose outputs are a terminal. Return its exit code, and all that the terminal was sent."""
+    terminal, stream = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", **variables}
+    command = [sys.executable, "-m", "tacholog", *map(str, arguments)]
+    with subprocess.Popen(command, stdin=stream, stdout=stream, stderr=stream, env=environment) as process:
+        os.close(stream)
+        sent = bytearray()
+        with contextlib.suppress(OSError):  # A terminal whose other end was closed ends with an error.
+            while part := os.read(terminal, 65536):
+                sent += part
+    os.close(terminal)
+    return process.returncode, sent.decode()
+
+
+def as_left(sent: str) -> list[str]:
+    """Return the lines that a terminal still shows at the end."""
+    return [line.rpartition("\r\x1b[K")[2] for line in sent.replace("\r\n", "\n").split("\n")]
+
+
+@pytest.mark.site
+def test_a_report_shows_on_a_terminal_what_it_does_and_leaves_only_its_result_there(tmp_path: Path) -> None:
+    code, sent = on_a_terminal("report", EXAMPLES, "--output", tmp_path / "site")
+
+    assert code == 0
+    steps = [f"\r\x1b[K{words}" for words in ("looking for runs", "reading: ", "writing the files for download", "page 1 of ", "log 1 of ")]
+    assert [step for step in steps if step not in sent] == []
+    assert [line.partition(" ")[0] for line in as_left(sent)] == ["results", "The", "Open", ""]
+
+
+@pytest.mark.parametrize(("options", "variables"), [(["--quiet"], {}), ([], {"TERM": "dumb"})])
+def test_nothing_is_drawn_where_nobody_wants_it_or_the_terminal_cannot(options: list[str], variables: dict[str, str]) -> None:
+    for command in (["check", EXAMPLES], ["formats", "native"], ["parse", "--summary", EXAMPLES], ["diff", *LOGS]):
+        code, sent = on_a_terminal(*command, *options, **variables)
+
+        assert code in (0, 4)
+        assert sent.count("\x1b") == (2 if command[0] == "formats" and not variables else 0)  # a bold title
+
+
+def test_without_a_terminal_no_progress_is_printed(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tacholog", "export", str(EXAMPLES), "--output", str(tmp_path / "all.csv")], capture_output=True, text=True, check=True
+    )
+
+    assert (done.stdout, done.stderr) == ("", "")

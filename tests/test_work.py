@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
@@ -21,38 +20,19 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.left_out import leave_out
+from tests.small_runs import FIRST, LINE, add_run, tables
 from tests.waiting import LIMIT_S, until
 
 from tacholog.errors import TachologError
-from tacholog.runs.manifest import LogFile, Manifest, write
-from tacholog.schema.tables import TABLES
 from tacholog.store.cache import Cache
-from tacholog.store.frames import Dataset
 from tacholog.store.load import load
-from tacholog.store.pool import Cluster, CurrentProcess, PoolLost, Processes, Work
-
-LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
-
-
-def run(folder: Path, **logs: str) -> None:
-    """A run with these logs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    entries = []
-    for name, content in logs.items():
-        (folder / f"{name}.log").write_text(content)
-        entries.append(LogFile(file=f"{name}.log", sha256=hashlib.sha256(content.encode()).hexdigest()))
-    write(folder / "run.toml", Manifest(system="rti", logs=tuple(entries)))
+from tacholog.store.pool import Cluster, PoolLost, Processes, Work
 
 
 def runs(root: Path, count: int) -> None:
     """So many runs, each with one small log."""
     for number in range(count):
-        run(root / f"{number:04d}", sub=LINE.format(77_841_180 + number))
-
-
-def tables(dataset: Dataset) -> dict[str, list[list[object]]]:
-    found = {name: getattr(dataset, name).astype("object") for name in TABLES}
-    return {name: table.where(table.notna(), None).to_numpy().tolist() for name, table in found.items()}
+        add_run(root / f"{number:04d}", FIRST + number)
 
 
 POISONED = """
@@ -103,15 +83,15 @@ def read_in_processes(folder: Path) -> tuple[list[float], list[list[str]], str]:
 @pytest.mark.usefixtures("poisoned")
 def test_logs_that_kill_their_reader_cost_only_themselves(tmp_path: Path) -> None:
     runs(tmp_path / "data", 300)
-    run(tmp_path / "data/0007", sub="poison: die\n")
-    run(tmp_path / "data/0250x", first=LINE.format(1), second="poison: die too\n", third="poison: print\n")
+    add_run(tmp_path / "data/0007", "poison: die\n")
+    add_run(tmp_path / "data/0250x", 1, "poison: die too\n", "poison: print\n")
 
     values, problems, printed = read_in_processes(tmp_path)
 
     assert len(values) == 300
     assert problems[0] == ["0007", "sub.log", "the process that read it ended (SIGKILL)"]
-    assert ["0250x", "second.log", "the process that read it ended (SIGKILL)"] in problems
-    assert [(run, log) for run, log, _ in problems] == [("0007", "sub.log"), ("0250x", "second.log"), ("0250x", "third.log")]
+    assert ["0250x", "sub1.log", "the process that read it ended (SIGKILL)"] in problems
+    assert [(run, log) for run, log, _ in problems] == [("0007", "sub.log"), ("0250x", "sub1.log"), ("0250x", "sub2.log")]
     assert "what a format prints" in printed
 
 
@@ -124,7 +104,7 @@ def test_where_no_process_can_be_started_logs_are_read_in_this_one(tmp_path: Pat
     done = subprocess.run([sys.executable, "read.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)[0] == [77_841_180.0 + number for number in range(300)]
+    assert json.loads(done.stdout)[0] == [FIRST + number for number in range(300)]
     assert "some logs are read in this one, where a log that hangs stops everything" in done.stderr
 
 
@@ -133,12 +113,13 @@ class Impatient:
 
     processes, is_remote = 2, False
 
-    def submit(self, task: Any, timeout_s: float) -> Future[Any]:  # noqa: ANN401 - a task of any kind
+    def submit(self, task: Any, _timeout_s: float) -> Future[Any]:  # noqa: ANN401 - a task of any kind
+        answer: Future[Any] = Future()
         if all((Path(run.folder) / "sub.log").read_text() != "poison: hang\n" or 0 in run.lost for run in task.args[0]):
-            return CurrentProcess().submit(task, timeout_s)
-        lost: Future[Any] = Future()
-        lost.set_exception(TimeoutError())
-        return lost
+            answer.set_result(task())
+        else:
+            answer.set_exception(TimeoutError())
+        return answer
 
     def close(self) -> None:
         pass
@@ -147,8 +128,8 @@ class Impatient:
 def test_a_log_that_hangs_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.store.pool.Processes", lambda _count, _warned: Impatient())
     runs(tmp_path / "data", 300)
-    run(tmp_path / "data/0007", sub="poison: hang\n")
-    run(tmp_path / "data/0008", sub="poison: hang\n", other=LINE.format(7))
+    add_run(tmp_path / "data/0007", "poison: hang\n")
+    add_run(tmp_path / "data/0008", "poison: hang\n", 7)
 
     found = load([tmp_path / "data"], work=Work(2, cache=Cache(tmp_path / "cache")))
 
@@ -191,10 +172,10 @@ def test_several_processes_give_what_one_gives_and_fill_the_cache_as_it_does(tmp
 
 def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.store.pool._WORTH_PROCESSES", (1, 1))
-    sizes = [(number, 77_841_180 * number) for number in range(1, 20_001)]
+    sizes = [(number, FIRST * number) for number in range(1, 20_001)]
     lines = [LINE.replace("   32", f"{size:5d}").replace("664.2", f"{2594706 * size * 8 / 1e6:.1f}").format(received) for size, received in sizes]
-    run(tmp_path / "data/run", sub="".join(lines))
-    run(tmp_path / "data/small", sub=LINE.format(1))
+    add_run(tmp_path / "data/run", "".join(lines))
+    add_run(tmp_path / "data/small", 1)
 
     here = load([tmp_path / "data"], work=Work(1, cache=Cache(tmp_path / "cache")))
     again, elsewhere = Work(1, cache=Cache(tmp_path / "cache")), Work(2, cache=Cache(tmp_path / "other"))
@@ -209,7 +190,7 @@ def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_fr
 def test_a_run_without_others_is_read_without_further_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.store.pool._WORTH_PROCESSES", (1, 1))
     monkeypatch.setattr("tacholog.store.pool.Processes", lambda *_: pytest.fail("a process was started"))
-    run(tmp_path / "data/run", sub=LINE.format(77_841_180))
+    add_run(tmp_path / "data/run", FIRST)
 
     found = load([tmp_path / "data"], work=Work(2, cache=Cache(tmp_path / "cache")))
 

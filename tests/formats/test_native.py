@@ -574,7 +574,7 @@ def test_the_log_of_a_search_with_another_tool_names_its_definition_in_the_goal(
     assert summary.number("sustained_rate", "lower-bound") == Number(metric="sustained_rate", statistic="lower-bound", value=8000, bound="<")
 
 
-# : The meaning of each formula of `COMPUTED`, in code.
+#: The meaning of each formula of `COMPUTED`, in code.
 WORKED_OUT: Mapping[str, Callable[[Mapping[str, int]], float]] = {
     "(sides_ns + companion_ns) / messages": lambda fields: (fields["sides_ns"] + fields["companion_ns"]) / fields["messages"],
     "sides_ns / messages": lambda fields: fields["sides_ns"] / fields["messages"],

@@ -14,7 +14,7 @@ from tacholog.schema.records import Facts, Record
 
 HERE = Path(__file__).parent
 FORMATS = ("ddsperf", "ecal", "fastrtps", "hmbdc", "iceoryx2", "iceperf", "native", "performance_test", "qperf", "sockperf")
-# : Numbers that are not printed, or not as a number, although they are not marked as derived.
+#: Numbers that are not printed, or not as a number, although they are not marked as derived.
 NOT_PRINTED = {
     "ecal": {"messages_lost"},  # "Packages lost after message 12 -> stop.": that means one.
     "hmbdc": {"latency"},  # "hundreds of nano seconds"

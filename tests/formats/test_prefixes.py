@@ -20,7 +20,7 @@ FORMATS = Path(__file__).parent
 LOGS = FORMATS.parent / "prefixed"
 LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)"
 BEGAN = datetime.fromisoformat("2024-05-14T09:12:01")
-# : The programs that add a prefix before each line, and the prefix of the line of a number.
+#: The programs that add a prefix before each line, and the prefix of the line of a number.
 PREFIXES: dict[str, Callable[[int], str]] = {
     "GitHub Actions": lambda line: f"{_at(line):%Y-%m-%dT%H:%M:%S}.1234567Z ",
     "gh run view --log": lambda line: f"build (ubuntu)\tRun the test\t{_at(line):%Y-%m-%dT%H:%M:%S}.1234567Z ",

@@ -21,7 +21,7 @@ MACHINE, NAMED, ALSO, COUNTED = (
     "is a condition as well",
     "says how much was measured, which is counted",
 )
-# : Facts that are only environment, by format: a pattern of their keys, and the reason.
+#: Facts that are only environment, by format: a pattern of their keys, and the reason.
 ENVIRONMENT: dict[str, dict[str, str]] = {
     "ecal": {"ecal_runs": COUNTED, "ecal_buffers": "stands above a table of the documentation", "ecal_frequency": ALSO},
     "fastrtps": {"clock_overhead_ns": MACHINE},
