@@ -248,6 +248,7 @@ def test_in_json_bytes_of_the_sender_are_not_the_receivers() -> None:
         ("loss", "total"): pytest.approx(0.05952558778717175),
     }
     assert (received.samples, received.conditions.load_mode) == (133795 - 7970, "paced")
+    assert received.conditions.offered_rate_per_s == 500e6 / 8 / 1400  # datagrams
 
 
 def test_streams_in_json_have_names_and_omitted_intervals_are_left_out() -> None:
