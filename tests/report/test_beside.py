@@ -20,14 +20,14 @@ from tacholog.view.page_index import page_index
 from tacholog.view.side_by_side import SideBySide, side_by_side_of
 from tacholog.view.views import view_of
 
-pytestmark = [  # what MyST and the theme still use of Sphinx is their business
+pytestmark = [  # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
 
 def add_systems(root: Path, count: int, log: str = NATIVE.read_text()) -> None:
-    """Add a run of each of so many systems to one session. It has messages of 64 and of 1024 bytes."""
+    """Add one run of each of ``count`` systems to one session, with messages of 64 and of 1024 bytes."""
     for number in range(count):
         manifest = Manifest(system=f"System {number:03d}", tool="perftest", host="desk", session="one campaign", logs=())
         add_run(root, f"run-{number:03d}", log, manifest)
@@ -37,7 +37,7 @@ def compared(root: Path) -> SideBySide:
     return side_by_side_of(view_of(load([root])), page_index([]))
 
 
-def test_each_size_and_each_statistic_has_a_page_and_its_table_explains_its_marks(tmp_path: Path) -> None:
+def test_each_size_and_each_statistic_has_a_page_with_notes_on_its_marks(tmp_path: Path) -> None:
     add_systems(tmp_path, 2)
     tables = compared(tmp_path)
 
@@ -54,20 +54,20 @@ def test_each_size_and_each_statistic_has_a_page_and_its_table_explains_its_mark
         assert linked <= set(re.findall(r' id="([^"]+)"', page))
 
 
-def test_the_usual_sizes_have_pages_and_where_there_is_none_of_them_those_that_were_measured(tmp_path: Path) -> None:
+def test_usual_sizes_have_pages_or_else_the_sizes_that_were_measured(tmp_path: Path) -> None:
     log = NATIVE.read_text().replace("payload_bytes=64 ", "payload_bytes=65 ").replace("payload_bytes=1024 ", "payload_bytes=1025 ")
     add_systems(tmp_path, 2, log)
 
     assert [each.size for each in compared(tmp_path).slices] == [65, 1025, None, None]
 
 
-def test_the_day_of_the_last_run_is_that_of_its_instant_as_it_is_stated() -> None:
+def test_last_day_is_the_day_of_the_latest_instant_in_its_own_time_zone() -> None:
     assert last_day(["2026-01-01T23:30:00-05:00", None, "2026-01-02T01:00:00Z", "no time"]) == "2026-01-01"
     assert last_day([None]) == ""
 
 
 @pytest.mark.site
-def test_pages_of_sizes_lead_to_each_other_and_an_old_address_leads_to_its_size(tmp_path: Path) -> None:
+def test_pages_of_sizes_link_to_each_other_and_old_addresses_still_work(tmp_path: Path) -> None:
     add_systems(tmp_path / "data", 2)
 
     site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent

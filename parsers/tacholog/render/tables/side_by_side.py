@@ -12,7 +12,7 @@ from tacholog.render.evidence import remarks
 from tacholog.render.html import NOTHING, Html, folded, join, tag
 from tacholog.render.links import Links
 from tacholog.render.marks import UsedMarks, mark_notes, shared_marks_note
-from tacholog.render.table import Table, TableCell, TableColumn, TableRow, exact, head, scroller
+from tacholog.render.table import Table, TableCell, TableColumn, TableRow, head, scroller
 from tacholog.render.tables.rankings import link_to_each_run, machine_heading, unranked_list
 from tacholog.render.tables.results import CellWriter, ResultNumber, lost_words, marks_of_cells
 from tacholog.runs.labels import label_name
@@ -241,10 +241,7 @@ def _number(row: ComparedRow, column: _NumberColumn, write: CellWriter, links: L
         lost_words(lost, links) if lost is not None else NOTHING,
     )
     written = write.cell(number, column.unit)
-    if cell is None:
-        return written
-    # A script sorts by the value that decides about the order here: that of the worse group.
-    return written._replace(class_=column.scale.class_of(cell), value=exact(standing(cell).value))
+    return written._replace(class_=column.scale.class_of(cell)) if cell else written
 
 
 def _best(rows: Sequence[ComparedRow], column: _Column) -> list[ComparedRow]:
