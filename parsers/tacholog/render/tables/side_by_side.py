@@ -128,7 +128,7 @@ def _page(pieces: Sequence[_Piece], hosts: Mapping[str, Host], links: Links, anc
         content, is_best_shown = _table(piece, links, anchor, used_marks)
         notes = " ".join(filter(None, (table.load, "" if is_best_shown else _no_best(table))))
         note = tag("p", notes, class_="tl-note")
-        sections.append(tag("section", heading, remarks(table.runs()), note, content, _conditions(table), class_="tl-glance"))
+        sections.append(tag("section", heading, note, _conditions(table), content, class_="tl-glance"))
     return join([*sections, mark_notes(used_marks, anchor)])
 
 
@@ -141,7 +141,7 @@ def _no_best(table: MachineTable) -> str:
 
 
 def _conditions(table: MachineTable) -> Html:
-    """Return the conditions that all rows of a machine share, folded."""
+    """Return the conditions that all rows of a machine share, and the remarks on its runs, folded."""
     of_build: dict[str, set[str]] = {}
     for member in table.members:
         if build := build_of(member):
@@ -157,7 +157,9 @@ def _conditions(table: MachineTable) -> Html:
     each = [f"A number is the median of {runs} runs{length}."] if counts[-1] > 1 else []
     common = common_conditions(table.members)
     parts = [*named, *each, *built, *([f"In common: {common}."] if common else [])]
-    return folded(tag("span", "How these rows were measured"), tag("p", " ".join(parts), class_="tl-note")) if parts else NOTHING
+    notes = remarks(table.runs())
+    conditions = tag("p", " ".join(parts), class_="tl-note") if parts else NOTHING
+    return folded(tag("span", "How these rows were measured"), notes, conditions) if notes or parts else NOTHING
 
 
 def _table(piece: _Piece, links: Links, anchor: str, used_marks: UsedMarks) -> tuple[Html, bool]:
