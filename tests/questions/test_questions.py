@@ -94,7 +94,7 @@ def test_answer_is_a_sentence(name: str, begins: str, tmp_path: Path) -> None:
     assert text.replace("release 1.", "1.").startswith(begins)
 
 
-def test_shows_the_best_only_with_six_runs(tmp_path: Path) -> None:
+def test_best_is_shown_by_a_test_only_with_six_runs(tmp_path: Path) -> None:
     assert "Each of these is shown by tests (6 runs of each; at most 5 % that any of it is chance)." in words(
         answered(made("plugins", tmp_path / "a"))
     )
