@@ -145,7 +145,7 @@ def test_file_of_latencies_with_a_damaged_line_gives_no_statistics() -> None:
     assert log.broken == ["text:3: not a whole number of microseconds: statistics of this file would lack it"]
 
 
-def test_a_latency_below_zero_is_impossible() -> None:
+def test_latency_below_zero_is_impossible() -> None:
     (record,) = read_text("-3\n1\n2\n", "ecal").records
 
     assert record.number("latency", "min") == Number(metric="latency", statistic="min", value=None, marks=("impossible",))

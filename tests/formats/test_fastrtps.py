@@ -138,7 +138,7 @@ def test_row_whose_cells_contradict_each_other_is_broken(what: str, instead: str
     assert len(log.broken) == 1
 
 
-def test_a_row_without_the_header_of_its_table_is_broken() -> None:
+def test_row_without_the_header_of_its_table_is_broken() -> None:
     row = (LOGS / "throughput-2.9.1-publisher.log").read_text().splitlines()[9]
 
     assert read_text(row + "\n", "fastrtps").broken == ["text:1: a row without the header of its table"]

@@ -852,7 +852,7 @@ def test_damaged_member_is_shown_at_its_line() -> None:
     assert [(record.scope, rate(record)) for record in log.records[:2]] == [("interval", 1_048_576), ("summary", 931_968)]
 
 
-def test_without_arrivals_is_a_loss_of_all_messages() -> None:
+def test_run_without_arrivals_is_a_loss_of_all_messages() -> None:
     sent, received = summaries(logged("udp-total-loss.log"))
 
     assert values_of(sent)["messages_sent", "total"] == 301955
@@ -895,7 +895,7 @@ def without_arrivals(text: str) -> str:
     return json.dumps(document, indent="\t")
 
 
-def test_without_arrivals_is_a_loss_of_all_messages_in_json_too() -> None:
+def test_run_without_arrivals_is_a_loss_of_all_messages_in_json_too() -> None:
     text = without_arrivals((LOGS / "udp.json").read_text(encoding="utf-8"))
     by_definition = {record.conditions.definition: values_of(record) for record in summaries(read_text(text))}
     assert by_definition["iperf3-sent"]["messages_sent", "total"] == 133892
@@ -960,7 +960,7 @@ def test_unknown_line_affects_only_itself(where: int) -> None:
     assert read_text("".join(changed), "iperf3").records == logged("tcp-three-streams-omit.log").records
 
 
-def test_description_before_3_7_has_no_type_of_service(changed: Changed) -> None:
+def test_description_of_the_test_before_3_7_has_no_type_of_service(changed: Changed) -> None:
     log = changed("iperf3/tcp-verbose.log", "2 second test, tos 0", "2 second test")
 
     assert log.records == logged("tcp-verbose.log").records

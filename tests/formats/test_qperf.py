@@ -176,14 +176,14 @@ def test_latency_of_zero_is_impossible() -> None:
 @pytest.mark.parametrize(
     ("name", "reason"), [("bad-host.log", "getaddrinfo failed: Name or service not known"), ("no-sctp.log", "sctp_lat gave no figures")]
 )
-def test_without_rows_is_failed(name: str, reason: str) -> None:
+def test_run_without_rows_is_failed(name: str, reason: str) -> None:
     log = logged(name)
 
     assert (log.account.status, log.account.reason) == ("failed", reason)
     assert log.records == []
 
 
-def test_quit_has_no_rows_and_is_not_failed() -> None:
+def test_command_quit_has_no_rows_and_is_not_failed() -> None:
     log = logged("precise-and-quit.log")
 
     assert log.account.status is None
@@ -359,7 +359,7 @@ def test_blank_before_the_name_of_a_test_changes_nothing() -> None:
     assert len(log.unknown) == 1
 
 
-def test_unknown_to_qperf_makes_the_run_fail() -> None:
+def test_name_of_an_unknown_test_makes_the_run_fail() -> None:
     log = read_text("tcp_lat:\n    latency  =  6.67 us\nxrc_bw: bad test; try: qperf --help tests\n")
 
     assert (log.account.facts.status, log.account.facts.reason) == ("failed", "xrc_bw: bad test; try: qperf --help tests")

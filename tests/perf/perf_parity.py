@@ -1,6 +1,6 @@
 """Rates compared with bare loops and qperf in alternation, ten rounds in one run: a ratio with its 95 % interval.
 
-A figure is set beside a loop that waits in the same way: a receiver that polls and one that sleeps are not the same tool. qperf sleeps.
+The reference of a figure waits in the same way as the figure: polling and sleeping receivers are not compared. qperf sleeps.
 """
 
 from __future__ import annotations
