@@ -299,7 +299,8 @@
       place.title = all ? `median of ${cell[RUNS]} runs, ${all}` : "one run";
       place.append(linked(cell[VALUE], cell[PLACE]));
     }
-    const signs = cell[MARKS].map((name) => make("span", { className: "tl-mark", textContent: marks[name][0], title: marks[name][1] }));
+    // That there are two groups is visible.
+    const signs = cell[MARKS].filter((name) => !common.includes(name) && name !== "two_groups").map((name) => make("span", { className: "tl-mark", textContent: marks[name][0], title: marks[name][1] }));
     if (signs.length) (place.querySelector(".tl-group") ?? place).append(make("sup", {}, ...signs));
     const runs = `${cell[RUNS]}\u00a0run${cell[RUNS] === 1 ? "" : "s"}`;
     const each = one.each !== null && one.page !== null && cell[RUNS] > 1;
@@ -358,6 +359,7 @@
   function table() {
     const base = baseline();
     if (!base || !sizes().length) return [...missing(), make("p", { className: "tl-null", textContent: "Nothing is chosen: tick a system, a transport and a size." })];
+    common = commonMarks();
     const all = shown().map((one) => [one, reasons(one, base)]);
     const worth = ([one]) => { const mean = meanRatio(one, base)?.mean ?? Infinity; return metric().better === "lower" ? mean : -mean; };
     const ranked = all.filter(([, why]) => !why.length).sort((a, b) => worth(a) - worth(b));
@@ -380,7 +382,8 @@
     const summary = `${metricWords(metric())}: ${better}. ${all.length - refused.reduce((sum, reason) => sum + reason.series.length, 0)} of ${all.length} series can be compared with the baseline.`;
     const how = "Mean ratio: the geometric mean over the selected sizes, without lossy or undersampled ones. "
       + `A coloured ratio: both sides have ${TINTED_FROM} runs or more, and their ranges do not overlap${tintless() ? " (none here)" : ""}.`;
-    return [...missing(), make("p", { className: "tl-note", textContent: summary }), make("p", { className: "tl-note", textContent: how }), ...stronger(),
+    const said = common.map((name) => make("p", { className: "tl-note", textContent: `${marks[name][1]}: all, or nearly all, numbers in this table.` }));
+    return [...missing(), make("p", { className: "tl-note", textContent: summary }), make("p", { className: "tl-note", textContent: how }), ...said, ...stronger(),
       make("div", { className: "tl-tools" }), scroller, ...note, ...listOfRefusals(refused, all.length), ...legend()];
   }
 
@@ -405,8 +408,17 @@
   }
   const isOfVersionAtAll = (one) => (chosen.version === null ? newestVersions().includes(`${one.system}\n${one.transport}\n${one.version}`) : chosen.version.includes(one.version));
 
+  const cellsShown = () => shown().flatMap((one) => sizes().map((bytes) => cellAt(one, bytes))).filter(Boolean);
+
+  // The marks that nine of ten numbers have, or more: they are said once for all.
+  let common = [];
+  function commonMarks() {
+    const cells = cellsShown();
+    return unique(cells.flatMap((cell) => cell[MARKS])).filter((name) => cells.filter((cell) => cell[MARKS].includes(name)).length >= 0.9 * cells.length);
+  }
+
   function legend() {
-    const cells = shown().flatMap((one) => sizes().map((bytes) => cellAt(one, bytes))).filter(Boolean);
+    const cells = cellsShown();
     const items = unique(cells.flatMap((cell) => cell[MARKS])).map((name) => make("li", {}, make("span", { className: "tl-sign", textContent: marks[name][0] }), make("strong", { textContent: marks[name][1] })));
     return items.length ? [make("ul", { className: "tl-notes", ariaLabel: "What the marks mean" }, ...items)] : [];
   }
