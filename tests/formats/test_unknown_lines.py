@@ -83,6 +83,13 @@ def test_blanks_at_the_ends_of_lines_say_nothing(name: str, path: Path, change: 
     assert (log.format, numbers(log)) == (name, numbers(read(path, name)))
 
 
+@pytest.mark.parametrize(("name", "path"), [sample for sample in SAMPLES if sample.values[0] in ("ddsperf", "iceperf", "sockperf")])
+def test_blank_lines_between_the_others_cost_nothing_where_none_ends_a_result(name: str, path: Path, tmp_path: Path) -> None:
+    log = read_changed(text_of(path).replace("\n", "\n\n"), None, tmp_path)
+
+    assert (log.format, numbers(log)) == (name, numbers(read(path, name)))
+
+
 @pytest.mark.parametrize(("name", "path"), SAMPLES)
 def test_tabs_for_blanks_change_nothing_or_the_message_names_them(name: str, path: Path, tmp_path: Path) -> None:
     if path.name.startswith(DOCUMENTS):
