@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 
 import msgspec
 from msgspec.structs import replace
@@ -199,7 +198,7 @@ def loss_counts(comparison: Comparison) -> str:
 
 def _verdict_counts(verdicts: Iterable[Verdict]) -> str:
     listed = list(verdicts)
-    return ", ".join(f"{listed.count(verdict)} {MEANINGS[verdict].title.lower()}" for verdict in VERDICTS if verdict in listed)
+    return ", ".join(f"{listed.count(verdict)} {MEANINGS[verdict].words}" for verdict in VERDICTS if verdict in listed)
 
 
 def loss_words(comparison: Comparison) -> str:
@@ -252,15 +251,7 @@ ESTIMATE = (
 )
 _NAMED = 4
 _BY_VALUE = ("unreplicated_diff", "unreplicated_same", "not_comparable")
-_OPEN_WORDS: Mapping[Verdict, str] = MappingProxyType(
-    {
-        "insufficient": "too few runs or samples",
-        "inconclusive": "too noisy",
-        "too_few_pairs": "too few pairs for so many rows",
-        "invalid": "failed",
-        "lossy": "too much lost",
-    }
-)
+_NO_PROOF: tuple[Verdict, ...] = ("insufficient", "inconclusive", "too_few_pairs", "invalid", "lossy")
 
 
 def conclusion(comparison: Comparison, *, with_reasons: bool = True) -> str:
@@ -284,8 +275,8 @@ def short_conclusion(comparison: Comparison) -> str:
     counts, total = comparison.counts, len(comparison.rows)
     if not has_tests(counts) or comparison.warns("same_runs"):
         return conclusion(comparison, with_reasons=False)
-    numbers = [(counts["better"], "better"), (counts["worse"], "worse"), (counts["no_change"], "unchanged")]
-    numbers.append((_without_partner(counts), "not comparable"))
+    numbers = [(counts["better"], "better"), (counts["worse"], "worse"), (counts["no_change"], MEANINGS["no_change"].words)]
+    numbers.append((_without_partner(counts), MEANINGS["not_comparable"].words))
     numbers.insert(3, (total - sum(count for count, _ in numbers), "unproven"))
     parts = ", ".join(f"{count or 'none'} {word}" for count, word in numbers if count or word in ("better", "worse"))
     unproven = [row for row in comparison.rows if row.verdict in (*UNTESTED[:1], *DIFFERS) and toward(row)]
@@ -352,7 +343,7 @@ def _verdict_words(comparison: Comparison, verdict: Verdict, *, is_first: bool) 
     """How many rows are better or worse, and which."""
     rows = [row for row in comparison.rows if row.verdict == verdict]
     noun = f" {_rows(len(rows))}" if is_first else ""
-    word = MEANINGS[verdict].title.lower()
+    word = MEANINGS[verdict].words
     return f"{len(rows)}{noun} {word} ({where_and_how_much(rows)})" if rows else f"none {word}"
 
 
@@ -367,7 +358,7 @@ def _untested(comparison: Comparison) -> Iterator[str]:
     if not rows:
         return
     again = sum("same_measurement" in row.reasons and "same_runs" not in row.flags for row in rows)
-    if again == len(rows) and not any(comparison.counts[verdict] for verdict in _OPEN_WORDS):
+    if again == len(rows) and not any(comparison.counts[verdict] for verdict in _NO_PROOF):
         yield f"nothing measured changed: {again} {_rows(again)} {'is' if again == 1 else 'are'} the same measurement, published again"
         return
     differ, alike = (comparison.counts[verdict] for verdict in UNTESTED)
@@ -388,7 +379,7 @@ def _not_comparable_words(comparison: Comparison, *, with_reasons: bool) -> Iter
 def _open(comparison: Comparison) -> Iterator[str]:
     """How many rows compare without any proof, and why if the reason is the same for all."""
     counts = comparison.counts
-    open_counts = {why: counts[verdict] for verdict, why in _OPEN_WORDS.items() if counts[verdict]}
+    open_counts = {MEANINGS[verdict].words: counts[verdict] for verdict in _NO_PROOF if counts[verdict]}
     untested = sum(counts[verdict] for verdict in UNTESTED) if has_tests(counts) else 0
     if total := sum(open_counts.values()) + untested:
         why = f" ({next(iter(open_counts))})" if len(open_counts) == 1 and not untested else ""
