@@ -1,4 +1,4 @@
-"""A file is read again exactly if somebody may have written to it since it was read. Of logs and manifests, see test_kept_runs.py."""
+"""A file is read again if and only if somebody may have written to it since the last reading. For logs and manifests, see test_kept_runs.py."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All happens a minute after the files were written."""
+    """All tests run one minute after the files were written."""
     now = time.time_ns
     monkeypatch.setattr(time, "time_ns", lambda: now() + 60_000_000_000)
 
 
 def digest(path: Path, memory: Path) -> tuple[str | None, bool]:
-    """The digest of a file as a command learns it that has just begun, and whether it reads the file for that."""
+    """Return the digest of a file as a new command gets it, and whether the command reads the file."""
     ((found, is_read),) = digests([path], FileDigests(Cache(memory)))
     return found, is_read
 
@@ -60,13 +60,13 @@ def page(tmp_path: Path, memory: Path) -> Path:
     return tmp_path / "page"
 
 
-def test_a_file_is_known_by_its_path_from_the_current_folder_too(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_is_recognised_by_its_path_from_the_current_folder_too(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(page.parent)
 
     assert digest(Path(page.name), memory) == (sha256("one"), False)
 
 
-def test_a_file_is_known_although_the_current_folder_is_gone(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_is_recognised_even_if_the_current_folder_was_deleted(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = page.with_name("gone")
     gone.mkdir()
     monkeypatch.chdir(gone)
@@ -75,7 +75,7 @@ def test_a_file_is_known_although_the_current_folder_is_gone(page: Path, memory:
     assert digest(page, memory) == (sha256("one"), False)
 
 
-def test_a_file_that_was_just_written_is_read_again(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_that_was_just_written_is_read_again(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page.write_text("two")
     monkeypatch.setattr(time, "time_ns", lambda: page.stat().st_mtime_ns)
     assert digest(page, memory) == (sha256("two"), True)
@@ -83,7 +83,7 @@ def test_a_file_that_was_just_written_is_read_again(page: Path, memory: Path, mo
     assert digest(page, memory) == (sha256("two"), True)
 
 
-def test_a_damaged_memory_is_not_used(page: Path, memory: Path) -> None:
+def test_damaged_store_of_digests_is_not_used(page: Path, memory: Path) -> None:
     with sqlite3.connect(memory / FILE) as database:
         database.execute("UPDATE file SET value = substr(value, 1, length(value) - 1) || X'00'")
 
@@ -91,7 +91,7 @@ def test_a_damaged_memory_is_not_used(page: Path, memory: Path) -> None:
     assert digest(page, memory) == (sha256("one"), False)
 
 
-def test_what_two_commands_learn_at_the_same_time_is_known_to_the_next_one(page: Path, memory: Path) -> None:
+def test_next_command_uses_the_digests_of_two_simultaneous_commands(page: Path, memory: Path) -> None:
     paths = [page.with_name(name) for name in ("a", "b")]
     for path in paths:
         path.write_text(path.name)

@@ -65,7 +65,7 @@ def only_folder(folder: Path) -> Path:
 
 
 def runs_in_order(folder: Path) -> list[tuple[str, Manifest]]:
-    """Return side and manifest of every run, in the order in which the runs were made."""
+    """Return side and manifest of each run, in the order of the runs."""
     runs = [(path.relative_to(folder).parts[0], read_manifest(path)) for path in folder.rglob("run.toml")]
     return sorted(runs, key=lambda run: run[1].order_index or 0)
 

@@ -198,11 +198,11 @@ def _read(path: str) -> bytes:
 
 @contextlib.contextmanager
 def two_hosts(folder: Path, prepare: Callable[[TwoHosts], object] = lambda _: None, start: Sequence[str] = ("a", "b")) -> Iterator[TwoHosts]:
-    """Make two hosts, and remove them at the end.
+    """Yield two hosts, and remove them at the end.
 
     Args:
         folder: for keys and settings.
-        prepare: is called before the hosts start.
+        prepare: a function that is called before the hosts start.
         start: the hosts whose sshd is started.
     """
     hosts = TwoHosts(folder)

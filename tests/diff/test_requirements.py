@@ -79,7 +79,7 @@ def test_six_runs_give_an_interval_of_96_9_percent_and_five_give_none() -> None:
     assert values_needed(0.95) == 6
 
 
-def test_thousand_runs_have_an_interval_too() -> None:
+def test_five_thousand_runs_have_an_interval_too() -> None:
     found = median_interval([float(value) for value in range(1, 5001)], 0.95)
 
     assert found is not None

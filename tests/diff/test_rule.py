@@ -331,7 +331,7 @@ def test_worse_rows_change_the_exit_code_only_on_request(compared: Compared, noi
     assert (exit_code(report, ()), exit_code(report, ("worse",)), exit_code(report, ("implausible",))) == (0, 3, 0)
 
 
-def test_other_participant_with_the_same_name_is_not_comparable_and_is_named(side: Side, noise: Floats) -> None:
+def test_row_with_another_participant_is_not_comparable_and_the_participant_is_named(side: Side, noise: Floats) -> None:
     old = side(noise[0], OLD_TURNS, participant="Ubuntu16 AMD64")
     new = side(noise[1], NEW_TURNS, participant="Ubuntu18 AMD64")
 

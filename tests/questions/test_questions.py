@@ -94,7 +94,7 @@ def test_answer_is_a_sentence(name: str, begins: str, tmp_path: Path) -> None:
     assert text.replace("release 1.", "1.").startswith(begins)
 
 
-def test_shows_the_best_only_with_six_runs(tmp_path: Path) -> None:
+def test_best_is_shown_by_a_test_only_with_six_runs(tmp_path: Path) -> None:
     assert "Each of these is shown by tests (6 runs of each; at most 5 % that any of it is chance)." in words(
         answered(made("plugins", tmp_path / "a"))
     )
@@ -108,6 +108,34 @@ def test_answer_states_that_the_sides_were_measured_one_after_the_other(tmp_path
     assert "So whatever else changed meanwhile is part of the difference." in words(kernels)
     assert [test.took_turns for test in builds.tests] == [True]
     assert "meanwhile" not in words(builds)
+
+
+def test_subjects_without_a_common_point_of_an_axis_are_not_compared_over_it(tmp_path: Path) -> None:
+    for kind, sizes in (("Small", (200, 800)), ("Large", (65536, 131072))):
+        for size in sizes:
+            for rate in (100.0, 200.0):
+                conditions = {"type": kind, "payload_bytes": size, "offered_rate_per_s": rate}
+                run(tmp_path, f"{size}-{rate:.0f}", rate / 10, conditions=conditions)
+    numbers, _ = measured(open_paths([tmp_path]))
+
+    assert (questions_for(numbers)[0].subject, questions_for(numbers)[0].over) == ("offered_rate_per_s", "payload_bytes")
+
+
+def test_first_of_equal_labels_is_the_subject_and_a_rate_that_follows_an_axis_is_no_obstacle(
+    tmp_path: Path,
+) -> None:
+    for vpn, latency_us in (("wire", 10.0), ("quic", 20.0)):
+        for direction in ("down", "up"):
+            for mbit in (50, 100):
+                for size in (200, 800):
+                    labels = {"vpn": vpn, "mbit": str(mbit), "direction": direction}
+                    conditions = {"payload_bytes": size, "offered_rate_per_s": mbit * 1e6 / 8 / size}
+                    run(tmp_path, f"{vpn}-{direction}-{mbit}-{size}", latency_us, labels=labels, conditions=conditions)
+    numbers, _ = measured(open_paths([tmp_path]))
+
+    assert questions_for(numbers)[0] == Question(
+        subject="label.vpn", over="label.mbit", by=("payload_bytes", "label.direction"), metric="latency:p50"
+    )
 
 
 def test_cell_is_the_median_of_runs_and_the_value_of_one_of_them(tmp_path: Path) -> None:
@@ -127,6 +155,33 @@ def test_cases_without_a_number_state_why(tmp_path: Path) -> None:
     assert {missing.case.subject for missing in found.missing} == {"Birch"}
     (sentence,) = missing_sentences(found)
     assert sentence.startswith("ERROR: Can`t connect socket (errno=111 Connection refused): Birch at network loss 20")
+
+
+def test_subject_without_any_number_is_named_once_and_unmeasured_points_are_not_missing(tmp_path: Path) -> None:
+    for loss, plugin in ((0, "a"), (5, "a"), (0, "b"), (5, "b")):
+        run(tmp_path, f"{plugin}{loss}", 10.0, labels={"plugin": plugin, "half": "1"}, conditions={"network_loss_percent": loss})
+        run(tmp_path, f"broken{plugin}{loss}", None, labels={"plugin": "c", "half": "1"}, conditions={"network_loss_percent": loss})
+    for plugin in ("a", "b"):
+        run(tmp_path, f"{plugin}other", 10.0, labels={"plugin": plugin, "half": "2"}, conditions={"network_loss_percent": 0})
+
+    found = answered(tmp_path, Question(subject="label.plugin", over="network_loss_percent", by=("label.half",)))
+
+    assert missing_sentences(found) == ["ERROR: Can`t connect socket (errno=111 Connection refused): c."]
+
+
+def test_impossible_value_is_the_reason_for_a_missing_number(tmp_path: Path) -> None:
+    log = (FORMATS / "iperf3" / "tcp.json").read_text()
+    arrived = '7086931968,\n\t\t\t"bits_per_second":\t18885712211.307755'
+    for plugin, received in (("a", log), ("b", log.replace(arrived, '0,\n\t\t\t"bits_per_second":\t0'))):
+        folder = tmp_path / plugin
+        folder.mkdir()
+        (folder / "client.json").write_text(received)
+        digest = sha256(received.encode()).hexdigest()
+        (folder / "run.toml").write_text(f'system = "Sockets"\n[labels]\nplugin = "{plugin}"\n[[logs]]\nfile = "client.json"\nsha256 = "{digest}"\n')
+
+    found = answered(tmp_path, Question(subject="label.plugin", metric="goodput:mean"))
+
+    assert missing_sentences(found) == ["The log prints something impossible: b."]
 
 
 def test_runs_that_differ_in_another_field_are_not_mixed_and_the_chosen_value_is_named(tmp_path: Path) -> None:

@@ -221,6 +221,7 @@ def _test(members: Mapping[str, JsonScalar]) -> IperfTest:
         streams=max(_integer(members.get("num_streams")) or 0, 0) or None,
         duration_s=max(_real(members.get("duration")) or 0.0, 0.0) or None,
         load_mode=None if target is None else "paced" if target else "max-rate",
+        target_bit_per_s=target if target and target > 0 else None,
     )
 
 
