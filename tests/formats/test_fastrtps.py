@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.anywhere import anywhere
 
 from tacholog.formats.reading import read, read_text
-from tacholog.formats.registry import detect
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Number, Record
 
@@ -336,11 +334,6 @@ def test_run_that_the_tool_gave_up_is_failed() -> None:
     assert (read_text(text, "fastrtps").account.status, read_text(text, "fastrtps").account.reason) == ("failed", "Error in test")
 
 
-@pytest.mark.parametrize("path", [*sorted(path for path in LOGS.iterdir() if path.name != "README.md"), SAMPLES], ids=lambda path: path.name)
-def test_each_log_is_detected_by_its_content(path: Path) -> None:
-    assert detect(path.read_text()) == "fastrtps"
-
-
 @pytest.mark.parametrize("end", ["1051.2", "1051", "", "1"])
 def test_last_row_truncated_in_its_last_cell_keeps_the_other_cells(end: str) -> None:
     text = (LOGS / "latency-2.9.1.log").read_text(encoding="utf-8")
@@ -440,15 +433,6 @@ def test_reach_within_a_process_differs_from_reach_between_processes() -> None:
     assert log.unknown == [1]  # Line 1 is the command.
     between = read_text((LOGS / "latency-intraprocess.log").read_text(encoding="utf-8").replace("intraprocess ", ""))
     assert (between.account.facts.conditions.reach, between.unknown) == (None, [1])
-
-
-@pytest.mark.parametrize("where", range(1, 8))
-def test_unknown_line_does_not_affect_the_lines_of_a_subscriber(where: int) -> None:
-    path = LOGS / "throughput-2.9.1-subscriber.log"
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    log = read_text("".join([*lines[:-where], "nothing that the tool prints\n", *lines[-where:]]), "fastrtps")
-
-    assert anywhere(log.records) == anywhere(read(path, "fastrtps").records)
 
 
 def test_lines_that_both_programs_of_1_9_print_around_a_row_are_known() -> None:

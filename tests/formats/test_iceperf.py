@@ -139,14 +139,6 @@ def test_less_than_a_nanosecond_is_a_bound() -> None:
     assert log.records[0].numbers == (Number(metric="latency", statistic="mean", value=1, resolution=1, bound="<"),)
 
 
-@pytest.mark.parametrize("more", ["\n", "something else\n"])
-def test_unknown_line_does_not_affect_the_rows_of_the_table(more: str) -> None:
-    log = read_text(TABLE.replace("|                 1 |", f"{more}|                 1 |"), "iceperf")
-
-    assert log.records == read_text(TABLE, "iceperf").records
-    assert len(log.records) == 2
-
-
 def test_version_0_16_has_no_heading_for_its_only_transport() -> None:
     log = read(LOGS / "0.16.log")
 

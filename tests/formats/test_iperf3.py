@@ -443,17 +443,6 @@ def test_single_udp_row_for_both_sides_exists_only_in_the_oldest_versions(tmp_pa
     assert len(read(tmp_path / "some.log").broken) == 1
 
 
-@pytest.mark.parametrize("name", ["tcp-reverse.log", "tcp.log", "udp.log", "server-three-streams.log", "tcp-both-ways.log", "udp-3.1.log"])
-def test_blanks_at_line_ends_change_nothing(name: str, tmp_path: Path) -> None:
-    stripped = "".join(line.rstrip() + "\n" for line in (LOGS / name).read_text().splitlines())
-    (tmp_path / "some.log").write_text(stripped)
-
-    log = read(tmp_path / "some.log")
-
-    assert log.broken == []
-    assert log.records == logged(name).records
-
-
 def test_json_before_3_7_states_no_side_and_is_read_by_its_sender() -> None:
     log = logged("tcp-3.6.json")
 
