@@ -59,7 +59,7 @@ UNITS = [
         "offered_goodput",
         "mean",
         0.240 * 1000 * MIB * 8,
-    ),  # ... and GBps of 1000 of these.
+    ),  # ... and GBps of 1000 MBps.
     ("iperf3/tcp.log", "throughput", "bytes_sent", "total", 5.84 * GIB),  # A transfer in GBytes of 2^30 ...
     ("iperf3/tcp.log", "throughput", "offered_goodput", "mean", 16.7 * 1e9),  # ... at Gbits of 10^9.
     ("qperf/multi-vv.log", "throughput", "goodput", "mean", 1.59 * 1e9 * 8),  # GB/sec
