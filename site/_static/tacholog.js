@@ -240,20 +240,27 @@
   // What a phone folds is open in the page, so that it is there without this script.
   if (matchMedia("(max-width: 600px)").matches) document.querySelectorAll("details.tl-folds-on-phone").forEach((fold) => { fold.open = false; });
 
-  // A published version stays as it was, so only a script can say that it may be old. An address that the newest version does not have ends in #kept.
-  function nameVersion() {
+  // A published version stays as it was, so only a script can say that it is old. An address that the newest version does not have ends in #kept.
+  async function nameVersion() {
     const top = new URL(document.documentElement.dataset.content_root, location.href);
-    const [, label] = /\/versions\/([^/]+)\/$/.exec(top.pathname) ?? [];
+    const label = decodeURIComponent(/\/versions\/([^/]+)\/$/.exec(top.pathname)?.[1] ?? "");
     if (!label) return;
     const isInNewest = location.hash !== "#kept";
     const page = isInNewest ? location.pathname.slice(top.pathname.length) : "index.html";
     const newest = new URL(`../../${page}`, top);
+    if (isInNewest && !document.querySelector("link[rel=canonical]")) document.head.append(Object.assign(document.createElement("link"), { rel: "canonical", href: newest }));
     const link = (href, textContent) => Object.assign(document.createElement("a"), { href, textContent });
     const note = Object.assign(document.createElement("p"), { className: "tl-version" });
     const where = isInNewest ? "This page in the newest version" : "The newest version, which has no such page";
-    note.append(`This is version ${decodeURIComponent(label)}, as it was published. `, link(newest, where), ". ", link(new URL("../index.html", top), "All versions"), ".");
+    const age = document.createTextNode("as it was published. ");
+    note.append(`This is version ${label}, `, age, link(newest, where), ". ", link(new URL("../index.html", top), "All versions"), ".");
     document.querySelector(".bd-article")?.prepend(note);
-    if (isInNewest && !document.querySelector("link[rel=canonical]")) document.head.append(Object.assign(document.createElement("link"), { rel: "canonical", href: newest }));
+    if (!location.protocol.startsWith("http")) return; // a local file must not read others
+    const dates = await (await fetch(new URL("../versions.json", top))).json();
+    if (!dates[label]) return;
+    const dated = (name) => `${dates[name]} ${name}`;
+    const newer = Object.keys(dates).filter((name) => dated(name).localeCompare(dated(label), "en", { numeric: true }) > 0).length;
+    age.data = `published on ${dates[label]}. ${newer ? `It is old: there ${newer > 1 ? `are ${newer} newer versions` : "is a newer version"}. ` : ""}`;
   }
 
   addEventListener("DOMContentLoaded", () => {
