@@ -436,3 +436,9 @@ def test_run_with_few_samples_is_used_for_a_median() -> None:
     row = only(in_short_runs(7, {3: 100}, "p50"))
 
     assert (row.verdict, row.short_runs, row.old.runs if row.old else 0) == ("worse", (), 7)
+
+
+def test_run_with_hardly_any_sample_is_left_out_of_a_median_too() -> None:
+    row = only(in_short_runs(7, {3: 2}, "p50"))
+
+    assert (row.verdict, row.short_runs) == ("worse", (ShortRun("new", "run-3", 2, 20),))
