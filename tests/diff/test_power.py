@@ -1,6 +1,6 @@
 """The power and the error rate of the two tests of a report: on artificial noise, and on noise of the campaigns in this repository.
 
-``nox -s perf -- diff`` prints the same with more reports.
+``nox -s perf -- diff`` prints the same figures for more reports.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Measured(NamedTuple):
 
 @functools.cache
 def measured(folder: Path) -> Measured:
-    """Read the pairs of a campaign of this repository, without the rows that a pair left because its run was too short."""
+    """Read the pairs of a campaign of this repository, without rows that lack a pair because its run was too short."""
     report = compare(find(str(folder / "old"), []), find(str(folder / "new"), []), Policy(), everything=False)
     rows = [row for row in report.rows if row.p_adjusted is not None and row.old and row.new]
     differences = [np.log(np.array(row.new.values) / np.array(row.old.values)) for row in rows if row.old and row.new]

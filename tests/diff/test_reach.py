@@ -95,7 +95,7 @@ def test_few_pairs_are_too_few_also_for_loss_in_many_rows(compared: Compared) ->
 @pytest.mark.parametrize(
     ("rows", "rate", "pairs", "sessions"), [(1, 0.05, 6, 6), (40, 0.05, 6, 7), (1000, 0.05, 6, 9), (40, 0.01, 8, 8), (40, 0.001, 11, 10)]
 )
-def test_number_of_pairs_or_sessions_for_one_row_among_many_is_known(rows: int, rate: float, pairs: int, sessions: int) -> None:
+def test_needed_pairs_or_sessions_for_one_row_depend_on_the_number_of_rows(rows: int, rate: float, pairs: int, sessions: int) -> None:
     assert (runs_needed(rows, rate, paired=True), runs_needed(rows, rate, paired=False)) == (pairs, sessions)
 
 

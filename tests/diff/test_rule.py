@@ -331,7 +331,7 @@ def test_worse_rows_change_the_exit_code_only_on_request(compared: Compared, noi
     assert (exit_code(report, ()), exit_code(report, ("worse",)), exit_code(report, ("implausible",))) == (0, 3, 0)
 
 
-def test_other_participant_with_the_same_name_is_not_comparable_and_is_named(side: Side, noise: Floats) -> None:
+def test_row_with_another_participant_is_not_comparable_and_the_participant_is_named(side: Side, noise: Floats) -> None:
     old = side(noise[0], OLD_TURNS, participant="Ubuntu16 AMD64")
     new = side(noise[1], NEW_TURNS, participant="Ubuntu18 AMD64")
 
@@ -436,3 +436,9 @@ def test_run_with_few_samples_is_used_for_a_median() -> None:
     row = only(in_short_runs(7, {3: 100}, "p50"))
 
     assert (row.verdict, row.short_runs, row.old.runs if row.old else 0) == ("worse", (), 7)
+
+
+def test_run_with_hardly_any_sample_is_left_out_of_a_median_too() -> None:
+    row = only(in_short_runs(7, {3: 2}, "p50"))
+
+    assert (row.verdict, row.short_runs) == ("worse", (ShortRun("new", "run-3", 2, 20),))

@@ -1,4 +1,4 @@
-"""The home page: which transport suits which message on each machine, and a figure of small panels."""
+"""The home page: the best transport for each kind of message on each machine, and a plot with small panels."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def machines_of(*results: Iterable[ResultRow]) -> list[HomeMachine]:
 
 
 def chosen(found: HomeMachine, criterion: str, reach: str = "host", size: int = 64, *, polling: bool = False) -> Choice | None:
-    """What leads on a machine."""
+    """The choice for a criterion on a machine."""
     table = choices(found)
     assert table
     columns = [column for column in table.columns if column.reach == reach and column.is_polling is polling]
@@ -135,7 +135,7 @@ def words_of(html: str) -> str:
 # -- The order of the machines, and the campaign of each machine ---------------------------------------------------------------
 
 
-def test_machines_with_own_runs_come_first_and_among_equal_ones_the_newest() -> None:
+def test_machines_with_own_runs_come_first_and_the_newest_of_equal_machines_is_the_first() -> None:
     found = machines_of(
         *(Measured(name, host="old").latency(*SIX) for name in "ab"),
         *(Measured("a", host="paper", published=True, began="2026-09-09T00:00:00Z").latency(700.0, size=size) for size in (64, 128)),
@@ -145,14 +145,15 @@ def test_machines_with_own_runs_come_first_and_among_equal_ones_the_newest() -> 
     assert [(one.host, one.published) for one in found] == [("new", False), ("old", False), ("paper", True)]
 
 
-def test_the_machine_with_most_systems_and_repetitions_comes_first_and_a_line_leads_to_the_newest() -> None:
+def test_machine_with_most_systems_and_repetitions_comes_first_and_a_line_links_to_the_newest() -> None:
     many = [library(f"Lib {name}", name, host="full").latency(*SIX) for name in "abc"]
     quick = [library(f"Lib {name}", name, host="quick", campaign="look", began="2026-03-03T00:00:00Z").latency(*SIX[:2]) for name in "abc"]
     wide = [library("Lib", name, host="wide", began="2026-02-02T00:00:00Z").latency(*SIX) for name in "abcde"]
 
     html = shown(*quick, *wide, *many)
 
-    assert [one.host for one in machines_of(*quick, *wide, *many)] == ["full", "wide", "quick"]  # 3 systems of 6 runs, 1 of 6, 3 of 2
+    # Machines with 3 systems of 6 runs, 1 system of 6 runs, and 3 systems of 2 runs.
+    assert [one.host for one in machines_of(*quick, *wide, *many)] == ["full", "wide", "quick"]
     assert html.index("Newest measurement: 2026-03-03") < html.index('id="x-0"')
     assert ", campaign look, 2 runs each, on " in words_of(html).replace(" ,", ",")
     assert re.search(r'<p class="tl-newest">.*?<a href="#x-2">', html)
@@ -240,7 +241,7 @@ def of_release(release: str, began: str, found: Sequence[ResultRow], campaign: s
     return [msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, run=f"{release}/{one.run.run}", **changes)) for one in found]
 
 
-def test_below_the_libraries_of_a_size_stands_the_fastest_without_a_library() -> None:
+def test_fastest_transport_without_a_library_is_below_the_libraries_of_a_size() -> None:
     bare = [Measured("shm").latency(*SIX), Measured("tcp").latency(*SLOWER)]
     libraries = [library(f"Lib {name}", name).latency(*SLOWER) for name in "ab"]
     row = r"without a library lowest median ([\w-]+) (\d+ ns)"
@@ -248,11 +249,11 @@ def test_below_the_libraries_of_a_size_stands_the_fastest_without_a_library() ->
     found, alone = (words_of(shown(*bare, *others)) for others in (libraries, []))
 
     assert re.search(row, found).groups() == ("shm", "703 ns")  # type: ignore[union-attr]  # it is there
-    assert "fastest lowest median a 803" in found  # although shm is faster
+    assert "fastest lowest median a 803" in found  # Even though shm is faster.
     assert not re.search(row, alone)
 
 
-def test_a_column_of_one_transport_has_nothing_to_choose_from() -> None:
+def test_column_with_one_transport_is_left_out() -> None:
     three = [Measured(name).latency(*SIX) for name in "ab"] + [Measured("alone", reach="process").latency(*SIX)]
 
     assert "Within one process" not in words_of(shown(*three))
@@ -381,7 +382,7 @@ def test_value_with_enough_samples_wins_over_a_lower_value_with_too_few_samples(
     assert named(chosen(found, "steadiest")) == ("enough", [])
 
 
-def test_the_cheapest_takes_the_least_processor_time_for_a_message_and_lost_few() -> None:
+def test_cheapest_transport_takes_the_least_processor_time_for_a_message_and_lost_few_messages() -> None:
     costs = {"dear": SLOWER, "cheap": SIX, "lossy": tuple(value / 2 for value in SIX)}
     marks = {"lossy": ("loss",)}
     (found,) = machines_of(
@@ -420,7 +421,7 @@ def test_row_shows_the_measured_size_nearest_to_its_use_and_states_what_was_not_
     found = words_of(shown(*(Measured(name).latency(*SIX, size=65507) for name in "ab")))
 
     assert "Tiles, 65 507 B" in found
-    assert "steadiest" not in found  # only medians were measured
+    assert "steadiest" not in found  # Only medians were measured.
     assert "Not measured on this machine: Control messages, 64 B; State, 1 KiB; Frames, 1 MiB; Images, 4 MiB." in found
 
 
@@ -434,7 +435,7 @@ def test_winner_with_few_runs_is_marked() -> None:
     assert "no winner" not in many
 
 
-def test_that_two_runs_name_no_winner_is_said_once() -> None:
+def test_note_that_two_runs_name_no_winner_is_stated_once() -> None:
     found = words_of(shown(*(Measured(name).latency(*SIX[:2], size=size) for name in "ab" for size in (64, 1024, 65536))))
 
     assert "2 runs: no winner is named. Each number is the worse of 2 runs." in found
@@ -452,12 +453,12 @@ def test_that_two_runs_name_no_winner_is_said_once() -> None:
         ([None], "does not state whether the system was loaded"),
     ],
 )
-def test_it_is_said_whether_the_system_was_loaded(modes: list[str | None], expected: str) -> None:
+def test_table_states_whether_the_system_was_loaded(modes: list[str | None], expected: str) -> None:
     assert expected in load_words(modes)
     assert "rates" in load_words(["max-rate"], has_latency=False)
 
 
-def test_the_home_page_says_that_the_system_was_not_loaded() -> None:
+def test_home_page_states_that_the_system_was_not_loaded() -> None:
     assert "the system was not loaded" in words_of(shown(*(Measured(name).latency(*SIX) for name in "ab")))
 
 
@@ -530,29 +531,29 @@ def test_floor_has_no_library_and_the_same_reach_and_waiting() -> None:
     (own,) = [line for line in re.findall(r'<path d="([^"]*)" class="tl-path"', found[TOOL]) if line == floor]
     assert own
     assert floor_lines(found[TOOL]) == []
-    # From 100 ns at 132 to 100 us at 18: 1 us is at a third of the way upwards.
+    # From 100 ns at y = 132 to 100 us at y = 18: 1 us is at one third of the height.
     assert floor == "M44 94L292 94"
 
 
-def test_each_transport_of_a_panel_has_a_letter_at_the_ends_of_its_lines_and_in_the_head() -> None:
+def test_each_transport_of_a_panel_has_a_letter_at_its_lines_and_in_the_header() -> None:
     def both_sizes(one: Measured, value: float) -> list[ResultRow]:
         return [*one.latency(*(value for _ in SIX)), *one.latency(*(value for _ in SIX), size=1024)]
 
     html = shown(both_sizes(library("Lib", "lib-udp"), 1e5), both_sizes(library("Lib", "lib-ipc"), 1e3), both_sizes(library("Other", "other"), 1e4))
     found = drawings(html)
 
-    assert re.findall(r'class="tl-name">(\w)</text>', found["Lib"]) == ["b", "a"]  # the slower one stands higher
+    assert re.findall(r'class="tl-name">(\w)</text>', found["Lib"]) == ["b", "a"]  # The slower transport is drawn higher.
     assert "Lib a ipc , b udp" in words_of(html)
     assert "tl-name" not in found["Other"]
 
 
-def test_a_pointer_on_a_dot_shows_the_number_there() -> None:
+def test_pointer_on_a_dot_shows_its_number() -> None:
     found = drawings(shown(Measured("a").latency(*SIX), Measured("b").latency(*SLOWER)))
 
     assert re.search(r'<path d="M44 [\d.]+h0"></path><text [^>]*>sleeps, 64\u00a0B: 703\u00a0ns</text>', found["a"].replace("/>", "></path>"))
 
 
-def test_all_panels_have_one_colour_and_equal_halves() -> None:
+def test_all_panels_have_one_colour_and_two_plots_of_equal_width() -> None:
     html = shown(*(row for name in "ab" for row in (Measured(name).latency(*SIX), Measured(name).rate(*SIX))))
 
     assert not re.search(r"tl-s\d", html)
@@ -632,7 +633,7 @@ def test_machines_of_documents_are_a_list_with_links_if_the_site_has_own_machine
     assert '<li><span class="stat-label">lab</span><span class="stat-label"> (Lib: <a href="doc:lib/shmem">SHMEM</a>)</span></li>' in html
 
 
-def test_site_with_documents_only_draws_their_figures() -> None:
+def test_site_with_only_documents_draws_their_figures() -> None:
     paper = Measured("SHMEM", system="Lib", host="lab", published=True)
 
     html = shown(paper.latency(700.0), paper.latency(800.0, size=1024))
@@ -683,7 +684,7 @@ def test_each_scrollable_table_has_a_unique_name_across_machines() -> None:
     assert {name.rpartition(", ")[2] for name in names} == {"desk", "rack"}
 
 
-def test_all_machines_except_the_newest_are_folded_with_names_and_caveats() -> None:
+def test_all_machines_except_the_first_are_folded_with_names_and_caveats() -> None:
     hosts = {"m1": Host(name="First", source="x", system={"virtualisation": "virtual machine"})}
     html = shown(
         *(Measured(name, host=f"m{day}", began=f"2026-01-0{day}T00:00:00Z").latency(*SIX) for name in "ab" for day in (1, 2, 3)), hosts=hosts
