@@ -64,7 +64,11 @@ def _size_switch(sizes: Sequence[int], machine: str) -> Html:
     if len(sizes) == 1:
         return NOTHING
     buttons = (
-        tag("label", tag("input", type="radio", name=f"size-{machine}", value=index, checked=index == 0), size(payload))
+        tag(
+            "label",
+            tag("input", type="radio", name=f"size-{machine}", value=index, checked=index == 0),
+            tag("span", size(payload), class_="stat-size"),
+        )
         for index, payload in enumerate(sizes)
     )
     return tag("fieldset", tag("legend", "Message size"), *buttons, class_="tl-boxes tl-size-switch")
