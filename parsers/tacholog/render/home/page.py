@@ -159,7 +159,7 @@ def _transports(documents: Mapping[str, str | None]) -> list[Html]:
     ]
 
 
-def _by_name(item: tuple[str, object]) -> object:
+def _by_name(item: tuple[str, object]) -> list[tuple[str, str]]:
     return alphabetical(item[0])
 
 
