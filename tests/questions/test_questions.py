@@ -218,13 +218,13 @@ def test_reader_can_choose_a_value(typed: str, tmp_path: Path) -> None:
         (Question(subject="plugin"), "no field 'plugin' (is label.plugin meant?)"),
         (
             Question(subject="label.plugin", over="label.security"),
-            "label.security is no axis: its values are no numbers of one unit (ipsec, none, wireguard)",
+            "label.security cannot be the axis: its values are not numbers with one unit (ipsec, none, wireguard)",
         ),
         (Question(subject="label.plugin", metric="latncy:p50"), "no metric 'latncy:p50'"),
         (Question(subject="label.plugin", metric="latency:p98"), "no run states latency:p98; there are latency:"),
         (Question(subject="label.plugin", where={"label.security": "tls"}), "nothing has label.security = tls; there is ipsec, none, wireguard"),
         (Question(subject="network_loss_percent"), "no run states network_loss_percent"),
-        (Question(subject="label.plugin", by=("label.plugin",)), "a field stands twice in this question: label.plugin, label.plugin"),
+        (Question(subject="label.plugin", by=("label.plugin",)), "a field occurs twice in this question: label.plugin, label.plugin"),
     ],
 )
 def test_question_that_cannot_be_asked_is_refused_with_the_possible_values(question: Question, message: str, tmp_path: Path) -> None:
