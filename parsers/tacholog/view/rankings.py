@@ -1,6 +1,6 @@
-"""Rankings: which transport is the fastest at which size, for each machine. Numbers of two machines are never ranked against each other.
+"""Rankings for each machine: the fastest transport at each size. Numbers of two machines are never ranked against each other.
 
-What is ranked nowhere is listed with the reason: a table that left series out silently would mislead.
+Series without a ranking are listed with the reason, because a table that silently omits series would mislead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tacholog.view.series import labels_among
 from tacholog.view.side_by_side import SIZES
 from tacholog.view.views import View
 
-MOST_ROWS = 6  # keeps the page below 5000 elements with the tables of all machines
+MOST_ROWS = 6  # keeps the page with the tables of all machines below 5000 elements
 _MOST_TAIL_ROWS = 5  # of the table of 99 % latencies at the usual sizes
 _TAIL = "p99"
 _MOST_SIZES = 7
@@ -34,7 +34,7 @@ _OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMP
 
 
 class RankedGroup(msgspec.Struct, frozen=True):
-    """One group of comparable series: the shown ones, the best first, the shown sizes, and the number of all series.
+    """One group of comparable series: the listed series, the best first, the listed sizes, and the number of all series.
 
     ``left_out`` names, in words, the sizes that only some of the series have.
     """
@@ -61,7 +61,7 @@ class HostRankings(msgspec.Struct, frozen=True):
 class Rankings(msgspec.Struct, frozen=True):
     """The rankings of all machines, and the series without a ranking.
 
-    If there is only one transport, ``alone`` holds its numbers in tables of the same form, and ``hosts`` is empty.
+    If only one transport was measured, ``alone`` contains its numbers in tables of the same form, and ``hosts`` is empty.
     """
 
     hosts: tuple[HostRankings, ...]
@@ -73,7 +73,7 @@ def rankings_of(view: View, pages: PageIndex) -> Rankings:
     """Return the rankings of a view. Controls are left out, because they are not transports to choose from."""
     series = system_series(view, pages)
     everything = [member for member in series if not member.is_control]
-    # The newest release is chosen among all series, because the newest one may have no series that can be ranked.
+    # The newest release is chosen among all series, because it may have no series that can be ranked.
     last = of_last_releases(everything)
     ranked = _ranked(last)
     alone = {} if ranked or len({(member.system, member.transport) for member in last}) > 1 else _ranked(last, least=1)
@@ -90,7 +90,7 @@ def _of_hosts(ranked: Mapping[Group, Sequence[SystemSeries]]) -> tuple[HostRanki
 
 
 def _tables(group: Group, members: Sequence[SystemSeries]) -> Iterator[RankedGroup]:
-    """Yield the table of a group. For latencies ranked by their median, yield a second table of the 99 % at the usual sizes."""
+    """Yield the table of a group. For latencies ranked by their median, also yield a table of the 99 % latencies at the usual sizes."""
     yield _ranked_group(group, members)
     if (group.metric, group.statistic) != ("latency", "p50"):
         return
@@ -107,7 +107,7 @@ def _ranked_group(group: Group, members: Sequence[SystemSeries]) -> RankedGroup:
 
 
 def _sizes_left_out(group: Group, members: Sequence[SystemSeries]) -> str:
-    """Return the sizes that the table leaves out because fewer series have them, with these series: ``64 KiB (only X, TCP)``."""
+    """Return, in words, the sizes that the table leaves out because fewer series have them: ``64 KiB (only X, TCP)``."""
     labels = labels_among([(member.system, member.series) for member in members])
 
     def owners(indices: Sequence[int]) -> str:
@@ -119,7 +119,7 @@ def _sizes_left_out(group: Group, members: Sequence[SystemSeries]) -> str:
 
 
 def _ranked(last: Sequence[SystemSeries], *, least: int = 2) -> dict[Group, list[SystemSeries]]:
-    """Return the groups to rank. Among campaigns that measured the same, choose the one with the most series, then the most sizes."""
+    """Return the groups to rank. Of the campaigns that measured the same, choose the one with the most series, then with the most sizes."""
     measured = {group: members for group, candidates in groups(last, least=least).items() if len(members := best_measured(candidates)) >= least}
     main: dict[object, Group] = {}
     for group, members in measured.items():
@@ -161,8 +161,8 @@ def newest_release(members: Sequence[SystemSeries]) -> list[SystemSeries]:
 def main_campaigns(members: Sequence[SystemSeries]) -> set[str]:
     """Return the ids of the series that represent their release, if several campaigns measured the same.
 
-    The campaign with the most series is chosen, because series of two campaigns do not compare transports; then one with enough runs for a verdict;
-    then the one with the most sizes; then the latest.
+    The campaign with the most series is chosen, because series of different campaigns would not be a comparison of transports only. Further criteria,
+    in this order: enough runs for a verdict, the most sizes, the latest time.
     """
     breadth = Counter(_campaign_of(member) for member in members)
 
@@ -183,7 +183,7 @@ def _campaign_of(member: SystemSeries) -> tuple[object, ...]:
 
 
 def best_measured(members: Sequence[SystemSeries]) -> list[SystemSeries]:
-    """Return the last release of each series, with one build for each system: the build with the most series, or the latest of these."""
+    """Return the last release of each series, with one build for each system: the build with the most series; of several such builds, the latest."""
     last_ids = {id(member) for member in of_last_releases(members)}
     last = [member for member in members if id(member) in last_ids]
     builds: dict[tuple[str, bool], dict[object, list[SystemSeries]]] = {}
@@ -203,7 +203,7 @@ def _latest(members: Iterable[SystemSeries]) -> float:
 
 
 def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
-    """Return the series of the last release, grouped by the way of measuring, and sorted by their number of sizes and then their time."""
+    """Return the series of the last release, grouped by the way of measuring, and sorted by their number of sizes, then by their time."""
     order = _order_of(members)
     alike: dict[object, list[SystemSeries]] = {}
     for member in members:
@@ -220,8 +220,8 @@ def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
 def _age(member: SystemSeries, order: Sequence[str]) -> tuple[int, int, float]:
     """Return the sort key of a series: its release, its number of sizes, its time.
 
-    Time is not first, because a comparison of two builds measures the old one again after the new one. Such a comparison has fewer sizes, and must
-    not hide the campaign that measured all sizes.
+    Time is not the first criterion, because a comparison of two builds also measures the older build again. Such a comparison has fewer sizes, and
+    must not hide the campaign that measured all sizes.
     """
     return _release_index(member, order), len(member.series.sizes()), latest_instant(run.start_time for run in member.series.runs)
 
@@ -235,7 +235,7 @@ def _release_index(member: SystemSeries, order: Sequence[str]) -> int:
 
 
 def _label(run: RunRow) -> str | None:
-    """The release of a run, or else the version of its system."""
+    """Return the release of a run, or else the version of its system."""
     return run.release or run.system_version
 
 
@@ -275,13 +275,13 @@ def unranked(everything: Sequence[SystemSeries], newest: Sequence[SystemSeries],
 
 
 def unranked_controls(everything: Sequence[SystemSeries]) -> list[Unranked]:
-    """Return the controls among all series. They have no ranking."""
+    """Return the controls in these series. Controls have no ranking."""
     names = dict.fromkeys(_name(member) for member in everything if member.is_control)
     return [Unranked(_names(names), _CONTROL)] if names else []
 
 
 def _says_least(reason: str) -> int:
-    """Return the sort key of reasons. A reason that concerns one side only (a sender states no goodput) comes after one that says more."""
+    """Return the sort key of reasons. A reason that concerns one side only (a sender states no goodput) comes last, because it explains less."""
     return (reason == _OLDER) + 2 * (reason == _NO_NUMBER)
 
 
@@ -313,7 +313,7 @@ def _why(member: SystemSeries, newest: Sequence[SystemSeries]) -> str:
 
 
 def _closest(member: SystemSeries, newest: Sequence[SystemSeries], metric: str, statistic: str) -> str:
-    """Return a sentence (without its dot) on the series that differs in the fewest conditions; an empty text if no other has this number."""
+    """Return a sentence, without its full stop, on the series that differs in the fewest conditions; an empty text if no other has this number."""
     conditions = conditions_of(member.series, metric)
     others = [other for other in newest if other is not member and other.series.cells(metric, statistic)]
     judged = [(other, refusals(judge(conditions_of(other.series, metric), conditions, comparison="ranking"))) for other in others]

@@ -1,7 +1,7 @@
-"""The page "Side by side": several systems that one campaign measured with one tool, by size, transport, variant and way of waiting.
+"""The page "Side by side": the systems that one campaign measured with one tool, by size, transport, variant and way of waiting.
 
-One row joins the series of a round trip and of a stream at full rate that were measured the same way. Nothing is ranked, because rows differ in their
-guarantees, which their names state.
+One row combines a series of round trips and a series of streams at full rate that were measured in the same way. The rows are not ranked, because
+their guarantees differ. Their names state the guarantees.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SideBySideRow(msgspec.Struct, frozen=True):
     Attributes:
         name: system and transport.
         how: its difference from other rows with the same name: labels, reliability, way of waiting.
-        document: the page that shows it; ``None`` if there is none.
+        document: the page that shows the row's numbers; ``None`` if there is none.
         cells: its numbers by metric and statistic, and by size.
         series: the series of these numbers, by metric and statistic.
     """
@@ -53,20 +53,20 @@ class SideBySideRow(msgspec.Struct, frozen=True):
     series: Mapping[tuple[str, str], Series] = {}
 
     def absent(self, metric: str, statistic: str, size: int) -> str:
-        """Return why the row has no such number for a size. If no series has this number at all, another series of the same test gives the reason."""
+        """Return why the row lacks this number for a size. If no series of the row has it, another series of the same test gives the reason."""
         of_test = [name for name in self.series if (name[0] == "latency") == (metric == "latency")]
         of_test.sort(key=lambda name: name != (metric, statistic))
         return self.series[of_test[0]].absent(metric, statistic, size) if of_test else NOT_MEASURED
 
     def lost(self, size: int) -> Cell | None:
-        """Return the share of messages that its stream lost at a size; ``None`` if its rate is not marked for loss."""
+        """Return the share of messages that its stream lost at a size; ``None`` if the rate does not have the mark for loss."""
         rate = self.cells.get(RATE, {}).get(size)
         lost = self.series[RATE].cells("loss", "total").get(size) if rate is not None and LOSS in rate.marks else None
         return lost if lost is not None and lost.value is not None else None
 
 
 def session_of_several(view: View) -> str | None:
-    """Return the newest session with own runs of several systems by one tool; ``None`` if there is none."""
+    """Return the newest session in which one tool measured several systems, with own runs; ``None`` if there is none."""
     systems_of: dict[str, dict[str, set[str]]] = {}
     newest: dict[str, float] = {}
     for run in view.runs.values():
@@ -98,13 +98,13 @@ def side_by_side_rows(view: View, pages: PageIndex) -> list[SideBySideRow]:
 
 
 def at_size(rows: Iterable[SideBySideRow], size: int) -> list[SideBySideRow]:
-    """Return the rows with numbers for a size, sorted by their round trip, and rows without a round trip last."""
+    """Return the rows with numbers for a size, sorted by the latency of the round trip. Rows without a round trip come last."""
     with_size = [row for row in rows if any(size in cells for cells in row.cells.values())]
     return sorted(with_size, key=lambda row: (_median(row, size), row.name, row.how))
 
 
 def sizes_of(rows: Sequence[SideBySideRow]) -> list[int]:
-    """Return the usual sizes that at least one row has."""
+    """Return the usual sizes for which at least one row has numbers."""
     return [size for size in SIZES if any(size in cells for row in rows for cells in row.cells.values())]
 
 
