@@ -297,13 +297,17 @@ def _where(numbers: Sequence[Observation], where: Mapping[str, str]) -> list[Obs
     for name, text in where.items():
         field = factor(name, left)
         typed = "".join(text.split()).casefold()
-        wanted = {
-            value for value in field.values if typed in ("".join(words.split()).casefold() for words in (plain(field.short(value)), str(value)))
-        }
+        wanted = {value for value in field.values if typed in ("".join(words.split()).casefold() for words in _names_of(field, value))}
         if not wanted:
             raise TachologError(f"nothing has {name} = {text}; there is {', '.join(plain(field.short(value)) for value in field.values)}")
         left = [each for each in left if each.fields.get(name) in wanted]
     return left
+
+
+def _names_of(field: Factor, value: Value) -> list[str]:
+    """Return how people may type a value: as pages show it, as logs state it, and as a number without its unit."""
+    number = field.number(value)
+    return [plain(field.short(value)), str(value), *([f"{number:.15g}"] if number is not None else [])]
 
 
 def plain(text: str) -> str:
