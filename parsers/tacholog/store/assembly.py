@@ -43,7 +43,7 @@ _CLOCK_ERROR = ("clock_error", "max")
 _LARGEST_CLOCK_LOG = 2**20  # In bytes.
 _LARGE_CLOCK_ERROR = 0.1  # As a share of the latency.
 _RESOURCES = "resources"  # The format of the logs of resource usage. They state no conditions: they get the conditions of the results.
-# : Called while a run is read: with the index of the run, the name of the log, and the number of bytes of text that are read next.
+#: Called while a run is read: with the index of the run, the name of the log, and the number of bytes of text that are read next.
 RunProgress = Callable[[int, str, int], object]
 
 
@@ -113,7 +113,7 @@ def read_runs(
 
     Returns:
         The name of the part, and a record of each run. The name is ``None`` if the part could not be written, and an empty text if the runs have no
-    ers.
+        ers.
     """
     assembly = _Assembly()
     records = [assembly.add(task, lambda log, count, index=index: progress(index, log, count)) for index, task in enumerate(tasks)]  # type: ignore[misc]

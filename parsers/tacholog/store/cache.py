@@ -4,8 +4,7 @@ The key of a value is the SHA-256 of everything that determines the value. For e
 everything else that was read from its logs. It also contains the SHA-256 of files that have not changed since they were read.
 
 The cache can be deleted at any time. Several processes may use it at the same time. Each value has a checksum over its kind, its key and its bytes. A
-damaged
-value is treated as missing, and a damaged file is replaced. The cache stays empty if its folder cannot be written, if other users can write
+damaged value is treated as missing, and a damaged file is replaced. The cache stays empty if its folder cannot be written, if other users can write
 there, or if a file of another program has its name. Everything works without the cache.
 """
 
@@ -62,7 +61,7 @@ class Kind(StrEnum):
     """The kind of a value. Each kind has a table of its own."""
 
     MANIFEST = "manifest"  #: manifests, decoded
-    RUN = "run"  # : everything that was read from the logs of a run, and the name of the part with its numbers: see `tacholog.store.fetch`
+    RUN = "run"  #: everything that was read from the logs of a run, and the name of the part with its numbers: see `tacholog.store.fetch`
     PUBLISHED = "published"  #: redacted text of logs, for pages
     FILE = "file"  #: digests of files: see `tacholog.store.digests`
 
@@ -239,8 +238,7 @@ def is_of_others(path: Path) -> bool:
     """Whether a file may be of another program. Only a file that is certainly of this program is changed or deleted.
 
     TACHOLOG_CACHE may name any folder, and other programs have files called cache.sqlite3 too. So the first bytes are read before SQLite opens the
-    file. If they are damaged, the file may be of another program: then the file is not changed, nothing is stored, and a
-    age reports this.
+    file. If they are damaged, the file may be of another program: then the file is not changed, nothing is stored, and a age reports this.
 
     An empty file, or a database without tables and without the id of a program, is not of another program. A process that was killed while it created
     a cache leaves such a file.

@@ -148,8 +148,8 @@ def _stamp_of(path: str) -> FileStamp:
     return FileStamp(None, size_bytes, hashlib.sha256(absolute).digest(), state, max(modified_ns, changed_ns))
 
 
-# : The code that turns the logs of a run into the numbers of a part. The version of each format includes the code of all formats: to find the modules
-# of a single format, all formats would have to be loaded, which takes longer than everything else in a command that finds all runs in the cache.
+#: The code that turns the logs of a run into the numbers of a part. The version of each format includes the code of all formats: to find the modules
+#: of a single format, all formats would have to be loaded, which takes longer than everything else in a command that finds all runs in the cache.
 _READERS = (
     "tacholog.formats",
     *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.conditions"),
@@ -159,7 +159,7 @@ _READERS = (
 )
 
 
-# : The files whose digests were computed, with their states at that time.
+#: The files whose digests were computed, with their states at that time.
 _READ_FILES: dict[Path, tuple[int, ...]] = {}
 
 

@@ -14,7 +14,7 @@ from tacholog.schema.columns import Kind
 if TYPE_CHECKING:
     import duckdb
 
-# : The type of a column of each kind. If all words of a column are known in advance, its type is an ENUM instead: texts take several times as long.
+#: The type of a column of each kind. If all words of a column are known in advance, its type is an ENUM instead: texts take several times as long.
 TYPES: Mapping[Kind, str] = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "true or false": "BOOLEAN", "list": "BIGINT"}
 _MEMORY = "1GB"  # Without this limit, DuckDB takes up to 80 % of the memory of the machine.
 # Without this limit, a dictionary of many different numbers takes time, and makes files larger. An ENUM always has a dictionary.

@@ -36,7 +36,7 @@ _HDR_HEAD = (
 )
 _HOW: Mapping[FileKind, str] = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json", "parquet": PARQUET}
 _FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # the same rule as `no_formula`
-# : The id of a number, as an SQL expression over its columns. `number_id` makes the same id.
+#: The id of a number, as an SQL expression over its columns. `number_id` makes the same id.
 ID = "concat(run, '/', log, '#L', line, ':', metric, '.', statistic, CASE WHEN ordinal = 1 THEN '' ELSE '~' || ordinal END)"
 
 

@@ -41,7 +41,7 @@ class Dataset(msgspec.Struct, frozen=True):
         logs: one row for each log, with the number of its lines in each class.
         problems: one row for each line or file that could not be used.
         results: one row for each number, in the unit that `tacholog.schema.metrics.METRICS` defines for its metric. Its text columns are categories,
-        which store each word once: as plain text, a million rows take 15 MB for each column.
+            which store each word once: as plain text, a million rows take 15 MB for each column.
         histograms: one row for each latency record that has a distribution. Its ``bins`` are a `tacholog.store.distributions.PackedDistribution`.
         hosts: the machines, by their ids.
     """
@@ -59,7 +59,7 @@ class Dataset(msgspec.Struct, frozen=True):
         Args:
             folder: the folder to write to.
             packed: whether distributions stay compressed. Other programs cannot read the bins of compressed distributions. To write uncompressed
-        distributions takes ten times as long.
+                distributions takes ten times as long.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)

@@ -205,8 +205,7 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unrea
         paths: the logs.
         left_out: rows of ``problems`` about other files beside the logs.
         skip_unreadable: whether a log that cannot be read becomes a row of ``problems``, if another log can be read. A folder of logs may also
-            contain
-        other files. If it is false, every log must be readable: the user named each of them.
+            contain other files. If it is false, every log must be readable: the user named each of them.
         work: reads the logs; ``None`` if this process reads them.
 
     Raises:

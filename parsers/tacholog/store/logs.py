@@ -29,7 +29,7 @@ from tacholog.store.frames import Row
 if TYPE_CHECKING:
     from tacholog.store.columns import Integers
 
-# : Called with the name of the log that is being read, and the number of bytes of its text that are read next.
+#: Called with the name of the log that is being read, and the number of bytes of its text that are read next.
 Progress = Callable[[str, int], object]
 
 

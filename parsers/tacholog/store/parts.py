@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 _READ_BYTES = 1 << 20
 _OF_RECORDS = ("line", "payload_bytes", "payload_bytes_high", "samples")
 _OF_SHAPES = ("scope", "test", "side", "participant")
-# : Columns that a part has in addition to the columns of the results: the number of the run in the part; a hash of the conditions; and the ordinal of
-# a number among the numbers with the same name on its line.
+#: Columns that a part has in addition to the columns of the results: the number of the run in the part; a hash of the conditions; and the ordinal of
+#: a number among the numbers with the same name on its line.
 RUN, SETTING, ORDINAL = "run_number", "setting", "ordinal"
-# : The usual values of columns. A part leaves out a column if all its rows have the usual value.
+#: The usual values of columns. A part leaves out a column if all its rows have the usual value.
 DEFAULTS = {"marks": "0", ORDINAL: "1", "last_line": "line"}
 
 

@@ -102,8 +102,7 @@ class Cluster:
     """Executes tasks on the workers of a Dask cluster.
 
     If a task ends its worker, Dask tries it on a few other workers. After that, the task has an exception, and so have the tasks that waited on the
-    same
-    workers: the caller must submit them again.
+    same workers: the caller must submit them again.
     """
 
     is_remote = True

@@ -43,10 +43,10 @@ class RunContext(msgspec.Struct, frozen=True):
         failed: whether the run failed.
         clock_overhead_ns: the duration of one reading of the clock.
         messages_per_latency_sample: the number of messages that are sent for each message whose latency is measured.
-        load: the load average when the run began, from the log or from the program that started the run. It may still include the two
-        busy processes of the previous run.
+        load: the load average when the run began, from the log or from the program that started the run. It may still include the two busy processes
+            of the previous run.
         other_load: the number of processors that other programs kept busy right before the run, if it was measured. It is better than the load
-        average, which still includes the programs of previous runs.
+            average, which still includes the programs of previous runs.
         processors: the number of processors of the machine, from the log or the host file.
         is_disturbed: whether other programs used more of the machine than the limits of the campaign allow.
         took_other_way: whether the counters of the kernel contradict the path that the data of this transport should take.
@@ -184,10 +184,8 @@ def samples_at_most(table: _RuleTable) -> Floats:
     """Return how many samples each latency record has: the number that it states, else the largest possible number. NaN if both are unknown.
 
     In a closed loop, only one message is outstanding. So the number of samples is at most ``planned_duration_s`` divided by the mean round trip. If
-    the
-    latency of only one in several messages is measured, the number of messages of this size in the run also limits the number of samples. Another log
-    may
-    state this number.
+    the latency of only one in several messages is measured, the number of messages of this size in the run also limits the number of samples. Another
+    log may state this number.
     """
     of_closed_loops = [conditions.planned_duration_s if conditions.load_mode == "closed" else None for conditions in table.conditions]
     planned = table.of_shapes(of_closed_loops, "float64")
@@ -303,8 +301,7 @@ def _growing(table: _RuleTable) -> None:
     """Replace the mark ``reference_only`` by ``grows_with_size`` if a latency grows with the size.
 
     Handing over a reference takes the same time for any size. If the latency grows, somebody wrote, read or copied the bytes. Only all sizes of a
-    series
-    together show this.
+    series together show this.
     """
     numbers, reference, grows = table.numbers, MARK_BITS["reference_only"], MARK_BITS["grows_with_size"]
     positions = np.flatnonzero(numbers.marks & reference)
