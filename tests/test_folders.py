@@ -132,7 +132,7 @@ def test_commands_report_that_nothing_is_stored_in_a_folder_of_others(tmp_path: 
     shown, refused = run("cache", environment=environment)
 
     assert read == 0
-    assert f"{folder}: others can write to {folder}, so nothing is kept there" in warned
+    assert f"{folder}: others can write to {folder}, so nothing is cached there" in warned
     assert list(folder.iterdir()) == []
     assert shown == 2
     assert "name another folder with TACHOLOG_CACHE" in refused
