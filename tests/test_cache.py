@@ -147,7 +147,7 @@ def test_file_of_another_program_is_neither_deleted_nor_changed_and_no_command_f
 def test_file_of_another_program_is_named_by_each_command_that_would_use_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     by_another_program(tmp_path / FILE, 7)
-    words = f"{FILE}: Tacholog did not create this file, or it is damaged, so nothing is cached: move it away"
+    words = f"{FILE}: Tacholog did not make this file, or it is damaged, so nothing is kept: move it away"
 
     shown, cleared = run_tacholog_text("cache"), run_tacholog_text("cache", "--clear")
     exported = run_tacholog_text("export", "--data", str(Path(__file__).parent.parent / "docs" / "example" / "data"))

@@ -69,7 +69,7 @@ def test_folder_inside_a_folder_that_others_can_write_is_private_only_if_they_ca
     assert not_ours_alone(inner) == f"others can write to {inner.parent}"
     assert not_ours_alone(inner.parent / "to-be-made") == f"others can write to {inner.parent}"
 
-    inner.parent.chmod(0o1777)  # as /tmp is
+    inner.parent.chmod(0o1777)  # Like /tmp.
     assert not_ours_alone(inner) is None
 
 
@@ -132,7 +132,7 @@ def test_commands_report_that_nothing_is_stored_in_a_folder_of_others(tmp_path: 
     shown, refused = run("cache", environment=environment)
 
     assert read == 0
-    assert f"{folder}: others can write to {folder}, so nothing is cached there" in warned
+    assert f"{folder}: others can write to {folder}, so nothing is kept there" in warned
     assert list(folder.iterdir()) == []
     assert shown == 2
     assert "name another folder with TACHOLOG_CACHE" in refused

@@ -372,12 +372,12 @@ def cache_folder() -> Path | None:
 
 def others_file_words(path: Path) -> str:
     """Return a message that says what to do about a file that may not be a cache."""
-    return f"{path}: Tacholog did not create this file, or it is damaged, so nothing is cached: move it away, or name another folder with {VARIABLE}"
+    return f"{path}: Tacholog did not make this file, or it is damaged, so nothing is kept: move it away, or name another folder with {VARIABLE}"
 
 
 def refused_words(path: Path, reason: str) -> str:
     """Return a message that says what to do about a folder that is not used because other users can write there."""
-    return f"{path.parent}: {reason}, so nothing is cached there: make it writable only by you, or name another folder with {VARIABLE}"
+    return f"{path.parent}: {reason}, so nothing is kept there: make it writable only by you, or name another folder with {VARIABLE}"
 
 
 def open_cache() -> Cache:
