@@ -133,7 +133,9 @@ class Terminal(io.TextIOWrapper):
 
 
 @pytest.mark.parametrize("form", ["csv", "table"])
-def test_data_on_a_terminal_are_drawn_and_our_own_style_is_executed(runs: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+def test_control_characters_of_data_are_drawn_on_a_terminal_but_not_those_of_our_own_style(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
 
@@ -223,7 +225,7 @@ def test_progress_is_not_drawn_if_it_is_not_wanted_or_the_terminal_cannot_show_i
         code, sent = on_a_terminal(*command, *options, **variables)
 
         assert code in (0, 4)
-        assert sent.count("\x1b") == (2 if command[0] == "formats" and not variables else 0)  # a bold title
+        assert sent.count("\x1b") == (2 if command[0] == "formats" and not variables else 0)  # Only the bold title.
 
 
 def test_progress_is_not_printed_without_a_terminal(tmp_path: Path) -> None:

@@ -302,7 +302,7 @@ def test_program_without_output_is_named_with_a_reason(tmp_path: Path) -> None:
     assert done.stderr.count("tacholog: true: none of 1 runs gave a result (the program printed nothing): is it the program") == 2
 
 
-def test_version_and_build_behind_env_are_those_of_the_tool(tmp_path: Path) -> None:
+def test_recorded_version_and_build_are_those_of_the_tool_behind_env(tmp_path: Path) -> None:
     text = 'system = "S"\ntool = "t"\nversion_command = ["t", "--version"]\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["t", "2"]\n'
     tool = tmp_path / "ping"
     tool.write_text('#!/bin/sh\n[ "$2" = --version ] && echo "$MODE 3.7.1" || echo "$MODE $@"\n')

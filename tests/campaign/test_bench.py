@@ -22,7 +22,7 @@ from tacholog.runs.manifest import Manifest, read_host, read_manifest
 
 HEAD = 'system = "coreutils"\ntool = "seq"\nversion_command = ["seq", "--version"]\nlog = "seq.log"\nrepetitions = 2\n'
 GOOD = '[[runs]]\nname = "to-{last}"\ncommand = ["seq", "{last}"]\nvary.last = [3, 5]\nconditions.transport = "pipe"\n'
-# Lets 1000 seconds pass for the harness, each time. A run has the folder build/runs/small-*/hangs/01.
+# Advances the clock of the harness by 1000 seconds, each time. A run has the folder build/runs/small-*/hangs/01.
 LATER = "cd ../../../../..; echo $(($(cat clock 2>/dev/null || echo 0) + 1000)) > new; mv new clock; wait"
 HANGS = f'[[runs]]\nname = "hangs"\ncommand = ["sh", "-c", "echo begun; trap \'\' TERM; sleep 300 & echo $! > child; {LATER}"]\ndeadline_s = 3\n'
 
@@ -109,7 +109,7 @@ def test_hanging_program_is_stopped_with_its_children_and_marked(tmp_path: Path)
 @pytest.mark.parametrize(
     ("command", "status", "reason"),
     [
-        ('["sh", "-c", "echo 1; echo no such device >&2; exit 3"]', "failed", "exit code 3: no such device"),
+        ('["sh", "-c", "echo 1; echo no such device >&2; exit 3"]', "failed", "exit code 3; it printed: no such device"),
         ('["sh", "-c", "kill -SEGV $$"]', "failed", "killed by SIGSEGV"),
         ('["true"]', "empty", "the program printed nothing"),
     ],

@@ -178,7 +178,7 @@ def _within(space: str) -> list[int]:
     """Return the processes in a network namespace, like ``ip netns pids`` but without starting a process."""
     wanted, found = Path(f"/run/netns/{space}").stat().st_ino, []
     for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it ended
+        with contextlib.suppress(OSError):  # The process ended.
             if (folder / "ns/net").stat().st_ino == wanted:
                 found.append(int(folder.name))
     return found
@@ -192,7 +192,7 @@ def _commands(space: str) -> dict[int, str]:
 def _read(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
-    except OSError:  # the process ended
+    except OSError:  # The process ended.
         return b""
 
 

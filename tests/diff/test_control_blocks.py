@@ -98,7 +98,7 @@ def test_controls_on_an_unchanged_host_rarely_move(noise: Noise, figure: Figure)
     found = share_moved(lambda seed: of_host(Host(0), seed, noise=noise))
 
     figure(f"blocks of {RUNS} runs, nothing changed, {noise.__name__}", f"{found:.1%} of {REPORTS} reports say that the host changed")
-    assert found <= at_most(0.03, REPORTS)  # 3 % by design
+    assert found <= at_most(0.03, REPORTS)  # The design allows 3 %.
 
 
 @pytest.mark.parametrize(("host", "controls", "least"), [(Host(2), 12, 0.8), (Host(4), 4, 0.8)], ids=str)
@@ -129,7 +129,7 @@ def test_random_differences_between_sessions_are_not_a_change_of_the_host(figure
     assert found <= tries(at_most(0.03, REPORTS), 0.1)
 
 
-def test_host_that_was_slower_in_each_second_session_is_detected_and_takes_the_verdict() -> None:
+def test_host_that_was_slower_in_each_second_session_is_detected_and_is_the_reason_of_all_rows() -> None:
     report = in_sessions(Host(7), 3, effect=0.5 * SD)
 
     assert moved(report).layout == "sessions"

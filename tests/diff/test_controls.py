@@ -229,7 +229,7 @@ def test_other_programs_and_processor_states_recorded_by_runs_are_candidates(fac
     assert f"What else differs between the environments, as candidates: {candidates}." in shown
 
 
-def test_row_that_the_other_side_has_only_as_a_control_has_no_other_conditions() -> None:
+def test_row_that_is_only_a_control_on_the_other_side_names_no_other_conditions() -> None:
     generator = np.random.default_rng(11)
     old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)))
     sides = [with_controls(values[:1], values[1:], places) for values, places in zip((old, new), turns(PAIRS), strict=True)]

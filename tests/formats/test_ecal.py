@@ -328,14 +328,14 @@ def test_service_calls_and_many_topics_are_read() -> None:
 @pytest.mark.parametrize(
     ("what", "instead"),
     [
-        ("Message min latency           : 7 us @ 1\n", ""),  # a row is missing
-        ("Message min latency           : 7 us @ 1\n", "Message min latency           : 7 u\n"),  # a row is cut
+        ("Message min latency           : 7 us @ 1\n", ""),  # A row is missing.
+        ("Message min latency           : 7 us @ 1\n", "Message min latency           : 7 u\n"),  # A row is truncated.
         ("7 us @ 1", "9 us @ 1"),  # The minimum is above the mean.
         ("76 us @ 286", "76 us @ 300"),  # There is no message 300 of 300.
-        ("64 kB", "128 kB"),  # of another block
-        ("64 kB", "32 kB"),  # of another block
-        ("8 us", "8 us us"),  # two lines in one
-        ("7 GB/s", "9 GB/s"),  # of another block
+        ("64 kB", "128 kB"),  # The value of another block.
+        ("64 kB", "32 kB"),  # The value of another block.
+        ("8 us", "8 us us"),  # Two merged lines.
+        ("7 GB/s", "9 GB/s"),  # The value of another block.
     ],
 )
 def test_rows_that_do_not_belong_together_are_broken(what: str, instead: str) -> None:

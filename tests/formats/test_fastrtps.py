@@ -120,13 +120,13 @@ def test_table_of_2014_belongs_to_the_publisher() -> None:
     ("what", "instead"),
     [
         ("17200", "17300"),  # The rates are those of other samples.
-        ("137.901", "137.90"),  # cut
-        ("137.901", "139.901"),  # of another row
+        ("137.901", "137.90"),  # Truncated.
+        ("137.901", "139.901"),  # The value of another row.
         ("  100,", "  101,"),  # 17200 samples are not a multiple of 101.
         ("201,", "301,"),  # More than were sent.
-        ("1005207", "0"),  # no time
-        ("   1024,", "   0,"),  # no message
-        ("16996,", ""),  # a cell is missing
+        ("1005207", "0"),  # A time of zero.
+        ("   1024,", "   0,"),  # A size of zero.
+        ("16996,", ""),  # A cell is missing.
     ],
 )
 def test_row_whose_cells_contradict_each_other_is_broken(what: str, instead: str) -> None:
@@ -430,7 +430,7 @@ def test_reach_within_a_process_differs_from_reach_between_processes() -> None:
 
     assert (log.account.facts.conditions.reach, log.account.facts.conditions.subscribers) == ("process", 1)
     assert [value(record, "latency") for record in log.records] == [1152, 1132, 3163, 34246]
-    assert log.unknown == [1]  # the command
+    assert log.unknown == [1]  # Line 1 is the command.
     between = read_text((LOGS / "latency-intraprocess.log").read_text(encoding="utf-8").replace("intraprocess ", ""))
     assert (between.account.facts.conditions.reach, between.unknown) == (None, [1])
 

@@ -248,7 +248,7 @@ def test_bytes_of_the_sender_in_json_are_not_those_of_the_receiver() -> None:
         ("loss", "total"): pytest.approx(0.05952558778717175),
     }
     assert (received.samples, received.conditions.load_mode) == (133795 - 7970, "paced")
-    assert received.conditions.offered_rate_per_s == 500e6 / 8 / 1400  # datagrams
+    assert received.conditions.offered_rate_per_s == 500e6 / 8 / 1400  # In datagrams of 1400 bytes.
 
 
 def test_streams_in_json_have_names_and_omitted_intervals_are_left_out() -> None:
@@ -784,7 +784,7 @@ def test_lines_between_results_affect_no_result(name: str, sender: float | None,
 
     rates = {record.side: rate(record) for record in summaries(log) if record.conditions.definition != "iperf3-cpu"}
     assert (rates.get("publisher"), rates.get("subscriber"), log.broken) == (sender, receiver, broken)
-    assert log.unknown in ([], [1])  # the command
+    assert log.unknown in ([], [1])  # Line 1 is the command.
 
 
 def test_server_keeps_the_figures_of_the_receiver() -> None:

@@ -272,7 +272,7 @@ def test_count_below_a_thousand_without_its_last_blank_may_be_truncated_and_is_u
 
 
 @pytest.mark.parametrize("other", ["    retries = 3", "\tcore = 2", "    log = open(name)", "make: warning"])
-def test_assignment_of_another_program_affects_only_itself(other: str) -> None:
+def test_assignment_line_of_another_program_is_unknown_and_affects_no_result(other: str) -> None:
     header, first, *others = (LOGS / "udp-bw-vv.log").read_text(encoding="utf-8").splitlines()
 
     log = read_text("\n".join((header, first, other, *others, "")), "qperf")

@@ -102,7 +102,7 @@ def test_folders_nested_deeper_than_the_stack_of_python_are_searched(tmp_path: P
     (tmp_path / "logs/a.log").write_text(log_of("sub"))
 
     import_logs(tmp_path / "logs", "--to", tmp_path / "data", "--map", "{label.x}.log")
-    subprocess.run(["rm", "-rf", tmp_path / "logs"], check=True)  # pytest cannot
+    subprocess.run(["rm", "-rf", tmp_path / "logs"], check=True)  # pytest cannot delete a tree of this depth.
 
     assert list(manifests(tmp_path / "data")) == ["a/01"]
 
@@ -155,7 +155,7 @@ def test_log_that_changes_after_reading_is_not_imported(cluster: Path, tmp_path:
     with staging(data) as stage:
         problems = [write_run(cluster, data, stage, run, link=False) for run in plan.decisions.new]
 
-    assert [str(problem) for problem in problems if problem] == [f"{NAME.format(1)}: it was changed while it was read; import again"]
+    assert [str(problem) for problem in problems if problem] == [f"{NAME.format(1)}: the log was changed while it was read; import again"]
     assert len(manifests(data)) == 3
 
 

@@ -29,7 +29,7 @@ from tacholog.compare.sides import find, without_controls
 from tacholog.store.frames import Dataset
 
 FOLDER = BUILD.parents[1] / "perf" / "disturbed"
-SESSION_S = 600  # at most
+SESSION_S = 600  # The longest duration of a session.
 COPIES = "import numpy, time; a = numpy.ones({values}); b = numpy.empty_like(a)\nwhile True: b[:] = a; time.sleep({pause_s})"
 
 
@@ -37,8 +37,8 @@ class Layout(NamedTuple):
     """How both sides are measured. Two consecutive sessions give no verdicts; alternating sessions do."""
 
     name: str
-    sessions: int  # of each side
-    repetitions: int  # in each
+    sessions: int  # The number for each side.
+    repetitions: int  # The number in each session.
     copies: str
 
 

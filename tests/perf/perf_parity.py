@@ -15,7 +15,7 @@ from perf_table import Effort, Goal, LeftOut, Row
 from scipy import stats
 
 ROUNDS = 10
-PARITY = Goal(">=", 0.95)  # of the lower end
+PARITY = Goal(">=", 0.95)  # For the lower end of the interval.
 UNREAD = "--test throughput --touch none"
 JOINED = "--transport tcp --set congestion=reno --set nagle=on"
 WAYS = {"busy": "busy-poll", "blocking": "block"}

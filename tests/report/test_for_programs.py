@@ -339,7 +339,7 @@ def test_requirements_without_a_name_are_published_unchanged(tmp_path: Path) -> 
     assert (tmp_path / "to" / "requirements.toml").read_text() == f"# ours\n{REQUIREMENTS}"
 
 
-# --- verify
+# --- The command verify
 
 
 def raw_log(site: Path, log: str) -> Path:

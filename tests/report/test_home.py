@@ -109,7 +109,7 @@ def machines_of(*results: Iterable[ResultRow]) -> list[HomeMachine]:
 
 
 def chosen(found: HomeMachine, criterion: str, reach: str = "host", size: int = 64, *, polling: bool = False) -> Choice | None:
-    """What leads on a machine."""
+    """The choice for a criterion on a machine."""
     table = choices(found)
     assert table
     columns = [column for column in table.columns if column.reach == reach and column.is_polling is polling]
@@ -382,7 +382,7 @@ def test_value_with_enough_samples_wins_over_a_lower_value_with_too_few_samples(
     assert named(chosen(found, "steadiest")) == ("enough", [])
 
 
-def test_the_cheapest_takes_the_least_processor_time_for_a_message_and_lost_few() -> None:
+def test_cheapest_transport_takes_the_least_processor_time_for_a_message_and_lost_few_messages() -> None:
     costs = {"dear": SLOWER, "cheap": SIX, "lossy": tuple(value / 2 for value in SIX)}
     marks = {"lossy": ("loss",)}
     (found,) = machines_of(
@@ -531,7 +531,7 @@ def test_floor_has_no_library_and_the_same_reach_and_waiting() -> None:
     (own,) = [line for line in re.findall(r'<path d="([^"]*)" class="tl-path"', found[TOOL]) if line == floor]
     assert own
     assert floor_lines(found[TOOL]) == []
-    # From 100 ns at 132 to 100 us at 18: 1 us is at a third of the way upwards.
+    # From 100 ns at y = 132 to 100 us at y = 18: 1 us is at one third of the height.
     assert floor == "M44 94L292 94"
 
 
@@ -633,7 +633,7 @@ def test_machines_of_documents_are_a_list_with_links_if_the_site_has_own_machine
     assert '<li><span class="stat-label">lab</span><span class="stat-label"> (Lib: <a href="doc:lib/shmem">SHMEM</a>)</span></li>' in html
 
 
-def test_site_with_documents_only_draws_their_figures() -> None:
+def test_site_with_only_documents_draws_their_figures() -> None:
     paper = Measured("SHMEM", system="Lib", host="lab", published=True)
 
     html = shown(paper.latency(700.0), paper.latency(800.0, size=1024))
@@ -684,7 +684,7 @@ def test_each_scrollable_table_has_a_unique_name_across_machines() -> None:
     assert {name.rpartition(", ")[2] for name in names} == {"desk", "rack"}
 
 
-def test_all_machines_except_the_newest_are_folded_with_names_and_caveats() -> None:
+def test_all_machines_except_the_first_are_folded_with_names_and_caveats() -> None:
     hosts = {"m1": Host(name="First", source="x", system={"virtualisation": "virtual machine"})}
     html = shown(
         *(Measured(name, host=f"m{day}", began=f"2026-01-0{day}T00:00:00Z").latency(*SIX) for name in "ab" for day in (1, 2, 3)), hosts=hosts

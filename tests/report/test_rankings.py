@@ -413,7 +413,7 @@ def test_table_of_systems_states_losses_at_all_rates_and_its_header_does_not_den
     add_run(tmp_path, "lossy", LOSSY, rti("UDPv4", published=False))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4", "rti/udpv4"]]), Links("logs")))
 
-    assert '<th scope="col" class="tl-text">highest payload received, newest release, loss up to 1\u202f% where possible</th>' in table
+    assert '<th scope="col" class="tl-text">highest rate with at most 1\u202f% lost (else marked), newest release</th>' in table
     assert "32\u00a0B, more than 1\u202f% lost at every size" in table
 
 
@@ -439,7 +439,7 @@ def test_rate_with_high_loss_is_not_the_highest_if_another_series_has_low_loss(t
     [("5.2", "5.2 (version 6.0.0)"), ("6.0.0", "6.0.0"), ("connext-6.0.0", "connext-6.0.0"), ("6.0.0.1", "6.0.0.1 (version 6.0.0)")],
 )
 def test_best_number_states_the_release_and_a_version_that_is_not_part_of_the_release_name(tmp_path: Path, release: str, named: str) -> None:
-    log = (FORMATS / "rti/3.0.1-throughput-sub.log").read_text(encoding="utf-8")  # of Connext 6.0.0
+    log = (FORMATS / "rti/3.0.1-throughput-sub.log").read_text(encoding="utf-8")  # A log of Connext 6.0.0.
     add_run(tmp_path, "own", log, msgspec.structs.replace(rti("UDPv4 & SHMEM", published=False), release=release))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4 & SHMEM", "rti/udpv4"]]), Links("logs")))
 
