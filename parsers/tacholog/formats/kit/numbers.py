@@ -49,7 +49,7 @@ def counted(metric: str, count: int, *, line: int | None = None, cell: str | Non
 
 
 def impossible(metric: str, statistic: str = "total", marks: tuple[str, ...] = (), *, line: int | None = None, cell: str | None = None) -> Number:
-    """Make the number for a printed value that cannot be true. It has no value; a mark states the reason. ``line`` and ``cell`` are as in `printed`."""
+    """Make the number for a printed value that cannot be true. It has no value; a mark says why. ``line`` and ``cell`` are as in `printed`."""
     return at_cell(Number(metric=metric, statistic=statistic, value=None, marks=(*marks, "impossible"), line=line), cell)
 
 
