@@ -42,7 +42,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     Raises:
         UnreadableInput: the folders contain no run, or no run of a system that the settings name.
     """
-    data = load(roots, settings.limits.limits, progress, work=reading)
+    data = load(roots, settings.limits.limits, work=reading)
     with_renames, with_requirements, wrong = _beside_runs(roots)
     if wrong:
         data = msgspec.structs.replace(data, problems=pd.concat([data.problems, frame("problems", wrong)], ignore_index=True))

@@ -10,7 +10,7 @@ from typing import Literal
 from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.diff.design import hopeless
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.result import DIFFERS, OUT_OF_TURN, Comparison, ComparisonWarning, Controls, Difference, InputProblem, RunOrder
+from tacholog.compare.result import DIFFERS, Comparison, ComparisonWarning, Controls, Difference, InputProblem, RunOrder
 from tacholog.render.diff.words import host_label, percent
 from tacholog.runs.problems import LOST
 from tacholog.schema.marks import MARKS
@@ -41,15 +41,16 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
         "same_build": "Both sides are the same build (A/A): every worse or better here is a false alarm.",
         "order_confounded": "The sides did not take turns: at some moment one side was ahead by more than a quarter "
         "of its runs. Anything else that changed meanwhile, such as temperature or load, looks like a change of the release. "
-        f"{_BY_MEDIANS} Interleave the runs to get a verdict, as tacholog ab does.",
+        f"{_BY_RUNS} Interleave the runs to get a verdict, as tacholog ab does.",
         "sessions_confounded": "The sessions of the sides did not take turns: at some moment one side was ahead by more than a quarter of "
         "its sessions. Anything else that changed meanwhile, such as the machine, looks like a change of the release. "
-        f"{_BY_MEDIANS} Alternate the sessions to get a verdict.",
+        f"{_BY_RUNS} Alternate the sessions to get a verdict.",
         "pairs_unnamed": "The runs of both sides took turns, but do not all state which of them belong together: a pair is two runs of the same "
         f"session and repetition (run.toml). {_BY_MEDIANS}",
         "few_pairs": f"Fewer than {MIN_RUNS} pairs of runs, one of each side, of one session and repetition, were made next to each other. "
         f"{_BY_MEDIANS}",
-        "order_unknown": f"The order in which the runs were made is not known, so drift cannot be told from change. {_BY_MEDIANS}",
+        "order_unknown": f"The order in which the runs were made is not known, so drift cannot be told from change. {_BY_RUNS} The order is that of "
+        "start_time in run.toml; tacholog import --times-from-files takes it from the dates of the files.",
         "same_first": "The same side ran first in every pair or session, or in nearly every one. The effect of running first, such as a cold cache, "
         f"looks like a change of the release. {_BY_MEDIANS} Let the sides take turns in running first, as tacholog ab does.",
         "ab_unfinished": "Interrupted: {0.count} of {0.planned} planned runs were made. The comparison is valid, but fewer pairs detect less.",
@@ -93,8 +94,6 @@ def warnings(comparison: Comparison) -> list[str]:
         *ended(comparison),
         *(_warning(warning) for warning in comparison.warnings if warning.code != "same_runs"),  # The conclusion states it.
     ]
-    if any(comparison.counts[verdict] or comparison.loss_counts.get(verdict) for verdict in OUT_OF_TURN):
-        sentences = [sentence.replace(_BY_MEDIANS, _BY_RUNS) for sentence in sentences]
     sessions = comparison.settings.same_build_sessions
     sentences += [*_unpaired(comparison), *_layout(comparison), *host_words(comparison)]
     return [*sentences, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else sentences

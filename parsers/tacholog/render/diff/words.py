@@ -9,7 +9,19 @@ from types import MappingProxyType
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS, samples_needed
-from tacholog.compare.result import DIFFERS, OPEN, OUT_OF_TURN, ComparisonRow, Difference, Loss, LossSide, Side, Verdict, worse_by
+from tacholog.compare.result import (
+    DIFFERS,
+    OPEN,
+    OUT_OF_TURN,
+    REASONS_OUT_OF_TURN,
+    ComparisonRow,
+    Difference,
+    Loss,
+    LossSide,
+    Side,
+    Verdict,
+    worse_by,
+)
 from tacholog.compare.statistics import modes
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
@@ -62,8 +74,8 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
             "Not enough runs or samples",
             f"A verdict needs at least {MIN_RUNS} runs on each side, each with enough samples for the percentile. `tacholog ab` makes 12 pairs.",
         ),
-        "unreplicated_diff": Meaning("Differ, not proven", "The values differ by more than the band, but no test was possible: each row says why."),
-        "unreplicated_same": Meaning("Alike, not proven", "The values differ by no more than the band. No test was possible: each row says why."),
+        "unreplicated_diff": Meaning("Differ, not proven", "The values differ by more than the band, but no test decides: each row says why."),
+        "unreplicated_same": Meaning("Alike, not proven", "The values differ by no more than the band, and no test decides: each row says why."),
         "not_comparable": Meaning("Not comparable", "Something other than the release is different."),
         "removed": Meaning("Only in old", "The new side has no such row, or only under other conditions."),
         "added": Meaning("Only in new", "The old side has no such row, or only under other conditions."),
@@ -150,8 +162,8 @@ def untested_words(rows: Iterable[ComparisonRow]) -> str:
     kind = why_untested(rows)
     if kind == _ONE_VALUE:
         return "one value on each side, so no test is possible"
-    if kind in ("order_confounded", "sessions_confounded"):
-        return "no test was possible, because the sides did not take turns"
+    if kind in REASONS_OUT_OF_TURN:
+        return "the runs do not show whether the sides differ; by the medians alone"
     return "compared without a test, by the median of each side"
 
 
@@ -271,7 +283,8 @@ def evidence(row: ComparisonRow) -> str:
         return f"{row.old.runs} and {row.new.runs} runs"
     if row.p_adjusted is None:
         few = row.reasons[:1] == ("few_runs",) or max(row.old.runs, row.new.runs) <= 1
-        return "" if few else f"medians of {row.old.runs} and {row.new.runs} runs"
+        unclear = ", which do not show whether the measurements differ" if {*row.reasons[:1]} & {*REASONS_OUT_OF_TURN} else ""
+        return "" if few else f"medians of {row.old.runs} and {row.new.runs} runs{unclear}"
     old, new = len(row.old.values), len(row.new.values)
     runs = f"{old} pairs" if row.design == "paired" else f"{old} and {new} sessions"
     of_runs = f" (of {row.old.runs} and {row.new.runs} runs)" if row.design == "paired" and old < max(row.old.runs, row.new.runs) else ""

@@ -45,7 +45,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sch
     notes: tuple[str, ...] = ()
 
 
-def verify_data(root: Path, progress: Progress | None = None) -> Receipt:
+def verify_data(root: Path, progress: Progress = lambda _log, _count: None) -> Receipt:
     """Read every log of a folder of runs again, and compare its SHA-256 with its manifest.
 
     Args:
@@ -55,7 +55,7 @@ def verify_data(root: Path, progress: Progress | None = None) -> Receipt:
     Raises:
         UnreadableInput: there is no such folder.
     """
-    data = with_hosts_above(load([root], None, progress, work=Work(cache=Cache(None))), root)  # without results from the cache
+    data = with_hosts_above(load([root], work=Work(cache=Cache(None), text_read=progress)), root)  # Nothing that was read before counts.
     wrong = data.problems[data.problems["kind"].isin(_WRONG)].to_dict("records")
     findings = [Mismatch(place="/".join(filter(None, (str(row["run"]), str(row["log"])))), reason=str(row["reason"])) for row in wrong]
     return Receipt(
