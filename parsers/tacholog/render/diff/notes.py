@@ -269,7 +269,7 @@ _WRITERS: Mapping[str, Callable[[ComparisonWarning], str]] = MappingProxyType(
 
 
 def _place_of(field: str) -> str:
-    """Return where a user can state a condition."""
+    """Return the file or section in which a user can state a condition."""
     if field in _OF_MACHINE:
         return "in the host file"
     if field == "harness_major":
