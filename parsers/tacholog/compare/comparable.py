@@ -116,6 +116,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "side": Condition("side", _DIFF),
         "waiting": Condition("waiting", _DIFF),
         "tuning": Condition("tuning", _DIFF),
+        # Whether two threads share a core or a cache decides on latency in shared memory more than the code does.
+        "placement": Condition("placement", _EVERYWHERE),
         "cpu_model": Condition("cpu_model", _DIFF, _always),
         "cores": Condition("cores_smt", _DIFF, _always),
         "memory": Condition("memory", _DIFF, _always),
