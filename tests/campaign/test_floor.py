@@ -33,9 +33,9 @@ def test_the_floor_runs_in_every_repetition_with_a_program_of_its_own(tmp_path: 
     runs = schedule_runs(with_floor(campaign(tmp_path, RUN), TOOLS), 1, ("0", "1"))
 
     floor = [run for run in runs if run.labels == {"control": "yes"}]
-    assert len(floor) == len(runs) - 2 == 2 * 4
+    assert len(floor) == len(runs) - 2 == 2 * 5
     assert {run.processes[0].command[0] for run in floor} == {FLOOR}
-    assert {run.conditions.transport for run in floor} == {"inter-thread", "shm", "uds", "tcp"}
+    assert {run.conditions.transport for run in floor} == {"inter-thread", "null", "shm", "uds", "tcp"}
     assert sum(run.expected_s for run in floor if run.repetition == 1) < 5
 
 

@@ -369,6 +369,26 @@ def test_a_result_that_cannot_be_is_broken_and_costs_only_itself(changed: Change
     assert [record.payload_bytes for record in log.records if record.scope == "summary"] == [1024]
 
 
+@pytest.mark.parametrize(
+    ("line", "placement"),
+    [
+        ("placement relation=shared-cache shared_cache=L3 numa_nodes=0,0 cache_line_ns=56.3", "shared-cache"),
+        ("placement relation=unpinned", "unpinned"),
+        ("placement relation=unknown", None),
+    ],
+)
+def test_what_the_cpus_share_is_a_condition_unless_it_is_unknown(changed: Changed, line: str, placement: str | None) -> None:
+    log = changed("native/latency-udp.log", "start time=", f"{line}\nstart time=")
+
+    assert (log.broken, log.unknown, log.account.facts.conditions.placement) == ([], [], placement)
+
+
+def test_a_placement_that_is_not_known_is_broken(changed: Changed) -> None:
+    log = changed("native/latency-udp.log", "start time=", "placement relation=moon\nstart time=")
+
+    assert [broken.partition(": ")[2][:38] for broken in log.broken] == ["placement line: Invalid enum value 'mo"]
+
+
 def test_a_kind_that_is_not_known_is_unknown(changed: Changed) -> None:
     assert changed("native/latency-udp.log", "affinity role=pub", "banana role=pub").unknown == [7]
 

@@ -287,8 +287,8 @@ def default_cpus(allowed: Collection[int] | None = None, root: Path = ROOT) -> t
     """
     first, *others = sorted(allowed or os.sched_getaffinity(0))
     siblings = siblings_of(first, root)
-    apart = [cpu for cpu in others if cpu not in siblings]
-    return str(first), str([*apart, *others, first][0])
+    other_cores = [cpu for cpu in others if cpu not in siblings]
+    return str(first), str([*other_cores, *others, first][0])
 
 
 def _checksums(runs: Sequence[PlannedRun], tools: Mapping[str, Path]) -> dict[str, str]:

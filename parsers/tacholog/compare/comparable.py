@@ -261,7 +261,9 @@ def _differ(field: str, old: object, new: object, comparison: ComparisonKind) ->
     """Whether two conditions are known to differ. Conditions that name a row or a series differ also if one side states none."""
     if field in NETWORK:
         return (old or None) != (new or None)
-    is_decidable = (old is not None and new is not None) or field in _NAMING or comparison != "diff"
+    # Logs of older versions state no placement.
+    tolerates_unstated = comparison == "diff" or (comparison == "ratio" and field == "placement")
+    is_decidable = (old is not None and new is not None) or field in _NAMING or not tolerates_unstated
     return is_decidable and old != new
 
 

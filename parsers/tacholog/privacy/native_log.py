@@ -37,7 +37,7 @@ PUBLIC_SETTINGS = """
     pipeline output_buffer_limit
     buffers data_sharing datagram_bytes depth heartbeat_ms max_samples queue queue_full reliability segment_bytes writer_bytes
     history
-    threading idle mtu term_length window
+    threading idle mtu send term_length window
 """
 PUBLIC_KEYS = frozenset(f"{_PUBLIC_KEYS} {PUBLIC_SETTINGS}".split())
 _STATISTICS = re.compile(r"(?:lateness|from_send)_(?:mean|std|min|max|p\d{2}(?:\.9{1,4})?)_ns|(?:udp6?|tcp|ip6?)_[a-z_]{1,30}")

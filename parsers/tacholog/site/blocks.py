@@ -30,6 +30,7 @@ from tacholog.render.portion import TEST_TITLES, portion_html, portion_runs
 from tacholog.render.requirements import requirements_html
 from tacholog.render.tables import comparison, definitions, logs, summary
 from tacholog.render.tables.cost import cost_note, cost_summary, cost_table, spin_note
+from tacholog.render.tables.cost import rig_cost as rig_cost_words
 from tacholog.render.tables.definitions import schema_table
 from tacholog.render.tables.history import link_finder, tables_of
 from tacholog.render.tables.hosts import host_card, machines_side_by_side
@@ -184,6 +185,14 @@ def evidence(page: Page, wanted: Selection = EVERYTHING) -> Html:
     """Describe the runs behind the first numbers of a page: a line for each set of runs, then the remarks that all of them have."""
     part, best_evidence = page.part(wanted), page.best(wanted).evidence
     return evidence_words.evidence_lines(best_evidence, part, page.documents) + evidence_words.evidence_remarks(best_evidence, part)
+
+
+def rig_cost(page: Page, wanted: Selection = EVERYTHING) -> Html:
+    """Say what perftest itself cost in the sessions of the first numbers of a page; nothing if they did not measure it."""
+    runs = page.best(wanted).only(page.part(wanted)).runs.values()
+    sessions = {(run.host, run.session) for run in runs if run.session is not None}
+    rig = page.data.view.only(Selection(transport="null", test="latency"))
+    return rig_cost_words(rig.only_runs(run.run for run in rig.runs.values() if (run.host, run.session) in sessions).series(), page.links)
 
 
 def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] = (), *, only_new: bool = False) -> Html:

@@ -59,6 +59,7 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "plot": blocks.plot,
     "summary": blocks.summary_of,
     "evidence": blocks.evidence,
+    "rig_cost": blocks.rig_cost,
     "remarks": blocks.remarks,
     "script": blocks.scripts,
     "host": blocks.host,

@@ -275,8 +275,8 @@ def _search(fields: Fields) -> Facts:
 
 def _placement(fields: Fields) -> Facts:
     """Return what the CPUs of the two sides share, as a condition, and all facts about them."""
-    stated = {} if fields["relation"] == "unknown" else {"placement": fields["relation"]}
-    return msgspec.structs.replace(_facts_of("placement")(fields), conditions=_checked(stated))
+    values = {} if fields["relation"] == "unknown" else {"placement": fields["relation"]}
+    return msgspec.structs.replace(_facts_of("placement")(fields), conditions=_checked(values))
 
 
 def _settings(fields: Fields) -> Facts:

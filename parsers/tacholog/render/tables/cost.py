@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.links import Links
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, empty, exact, head, scroller
+from tacholog.render.tables.results import linked_number
 from tacholog.view.cost import SPINS, Cost, Spread, costs, resources_of, spinning, way_of_measuring
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, rounded, size
@@ -88,6 +90,17 @@ def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
     names = join([tag("span", "; ".join(member.label for member in spins), class_="tl-label"), ": "]) if len(series) > 1 else NOTHING
     words = "it keeps more than 0.9 processors in use, with fewer than 0.1 context switches per message, although it is told to sleep (block)."
     return tag("p", names, tag("strong", SPINS), ". ", f"{words[0].upper()}{words[1:]}", class_="tl-note tl-spins")
+
+
+def rig_cost(rig: Iterable[Series], links: Links) -> Html:
+    """Return a sentence on what perftest itself takes of each round trip, which its transport ``null`` shows; nothing if no run measured it."""
+    cells = [(payload, cell) for member in rig for payload, cell in member.cells("latency", "p50").items() if payload is not None]
+    if not cells:
+        return NOTHING
+    numbers = [join([linked_number(cell, "ns", links), " at ", tag("span", size(payload), class_="stat-size")]) for payload, cell in cells]
+    return tag(
+        "p", "Of each round trip, perftest itself takes ", join(numbers, ", "), " (its transport null, in the same session).", class_="tl-note"
+    )
 
 
 def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tuple[Series, Mapping[int | None, Cost]]]:
