@@ -55,7 +55,7 @@ from tacholog.view.page_index import PageIndex
 from tacholog.view.portions import Portion, at_once, portions
 from tacholog.view.portions import evidence as evidence_of
 from tacholog.view.series import Series
-from tacholog.view.views import TESTS, Selection, View, manifest_of
+from tacholog.view.views import TESTS, Selection, View, manifest_of, rig_series
 from tacholog.visible import drawn
 
 EVERYTHING = Selection()
@@ -189,10 +189,7 @@ def evidence(page: Page, wanted: Selection = EVERYTHING) -> Html:
 
 def rig_cost(page: Page, wanted: Selection = EVERYTHING) -> Html:
     """Say what perftest itself cost in the sessions of the first numbers of a page; nothing if they did not measure it."""
-    runs = page.best(wanted).only(page.part(wanted)).runs.values()
-    sessions = {(run.host, run.session) for run in runs if run.session is not None}
-    rig = page.data.view.only(Selection(transport="null", test="latency"))
-    return rig_cost_words(rig.only_runs(run.run for run in rig.runs.values() if (run.host, run.session) in sessions).series(), page.links)
+    return rig_cost_words(rig_series(page.data.view, page.best(wanted).only(page.part(wanted)).runs.values()), page.links)
 
 
 def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] = (), *, only_new: bool = False) -> Html:
