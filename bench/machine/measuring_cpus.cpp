@@ -100,13 +100,13 @@ MeasuringCpus compare_cpus(int publisher, int subscriber, const std::string& roo
 
 std::optional<std::int64_t> measure_cache_line_ps(int cpu) {
     constexpr Nanoseconds duration_ns = 10'000'000;
-    constexpr Nanoseconds longest_ns = 100'000'000;
+    constexpr Nanoseconds longest_ns = 1'000'000'000;
     constexpr std::uint32_t turns_a_sample = 64;
     const Nanoseconds deadline_ns = now_ns() + longest_ns;
     Turn there;
     Turn back;
     std::thread peer{[&] {
-        if (!pin("peer", {cpu})) return;
+        if (!pin("peer", {cpu})) return back.number.store(end_of_turns);
         for (std::uint32_t turn = 1; there.wait(turn, deadline_ns); ++turn)
             back.number.store(turn, std::memory_order_release);
     }};

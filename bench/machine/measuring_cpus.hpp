@@ -37,7 +37,7 @@ struct MeasuringCpus {
 MeasuringCpus compare_cpus(int publisher, int subscriber, const std::string& root = "");
 
 /// How long a cache line takes from the CPU of the calling thread to this CPU, in picoseconds: half of the median round
-/// trip within 10 ms. Nothing if no thread of this process gets that CPU within 100 ms.
+/// trip within 10 ms. Nothing if no thread of this process gets that CPU within a second.
 std::optional<std::int64_t> measure_cache_line_ps(int cpu);
 
 /// Compares the CPUs of the publisher with those of all subscribers, and measures between those of the calling

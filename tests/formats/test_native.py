@@ -369,6 +369,24 @@ def test_a_result_that_cannot_be_is_broken_and_costs_only_itself(changed: Change
     assert [record.payload_bytes for record in log.records if record.scope == "summary"] == [1024]
 
 
+def test_the_log_says_what_the_cpus_of_both_sides_share_and_what_perftest_itself_costs() -> None:
+    log = read(LOGS / "latency-null.log")
+
+    assert (log.account.status, log.broken, log.unknown) == ("ok", [], [])
+    facts = log.account.facts
+    assert (facts.conditions.placement, facts.conditions.transport, facts.conditions.reach) == ("shared-cache", "null", "process")
+    assert {key: value for key, value in facts.environment.items() if key.startswith("placement")} == {
+        "placement_relation": "shared-cache",
+        "placement_shared_cache": "L3",
+        "placement_numa_nodes": "0,0",
+        "placement_cache_line_ns": "270.5",
+    }
+    assert facts.environment["host_realtime_throttling"] == "950000 of 1000000 us"
+    assert facts.environment["host_shared_memory_huge_pages"] == "never"
+    latency = [record.number("latency", "p50") for record in log.records if record.test == "latency" and record.scope == "summary"]
+    assert [number.value for number in latency if number] == [40, 191]
+
+
 @pytest.mark.parametrize(
     ("line", "placement"),
     [

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
 import pytest
-from tests.report.conftest import FIRST, LOSSY, add_run, rti
+from tests.report.conftest import FIRST, LOSSY, NATIVE, add_run, rti
 
 from tacholog.render.evidence import evidence_lines
 from tacholog.render.figures.figures import latency_over_cost
 from tacholog.render.links import Links
-from tacholog.render.tables.cost import cost_table
+from tacholog.render.tables.cost import cost_table, rig_cost
 from tacholog.render.tables.sizes import sizes_table
 from tacholog.runs.disturbance import Limits
 from tacholog.runs.manifest import Manifest
@@ -19,7 +20,7 @@ from tacholog.store.load import load
 from tacholog.view.cost import costs, resources_of, spinning
 from tacholog.view.portions import evidence, portions
 from tacholog.view.results import ResultRow
-from tacholog.view.views import Selection, View, view_of
+from tacholog.view.views import Selection, View, rig_series, view_of
 
 DATA = Path(__file__).parent.parent.parent / "data"
 OLD = ("0.1.0", "0.2.0", "0.3.0")
@@ -241,3 +242,21 @@ def test_of_single_runs_a_page_says_that_no_difference_can_be_tested(wan: View) 
     assert "One run of each series: whether a difference between two series is more than noise cannot be tested." in table
     assert table.count("</div>median<") == 4
     assert table.count("keyed") >= 4
+
+
+def test_a_page_says_what_perftest_itself_cost_in_the_session_of_its_runs(tmp_path: Path) -> None:
+    null = (Path(__file__).parent.parent / "formats/native/latency-null.log").read_text()
+    for number in range(2):
+        for name, session in (("one", "monday"), ("other", "tuesday")):
+            add_run(tmp_path, f"{name}/{number}", NATIVE.read_text(), Manifest(system="P", tool="perftest", host="desk", session=session, logs=()))
+        add_run(tmp_path, f"null/{number}", null, Manifest(system="P", tool="perftest", host="desk", session="monday", logs=()))
+    view = view_of(load([tmp_path]))
+    runs = {name: [run for run in view.runs.values() if run.run.startswith(name)] for name in ("one", "other")}
+
+    words = {name: re.sub("<[^>]*>", "", str(rig_cost(rig_series(view, members), Links("logs")))) for name, members in runs.items()}
+
+    assert words == {
+        "one": "Of each round trip, perftest itself takes 40\u00a0ns at 64\u00a0B, 191\u00a0ns at 4\u00a0KiB "
+        "(its transport null, in the same session).",
+        "other": "",
+    }
