@@ -70,7 +70,7 @@ def test_ab_measures_the_floor_with_one_program_for_both_sides(tmp_path: Path, p
     runs = [read_manifest(path) for path in tmp_path.rglob("run.toml")]
     floor = [run for run in runs if run.labels]
     assert len(runs) - len(floor) == 2, done.stderr
-    assert len(floor) == (0 if no_control else 8)
+    assert len(floor) == (0 if no_control else 10)
     assert {run.status for run in runs} == {"ok"}
     assert len({command.program_sha256 for run in floor for command in run.commands}) == (0 if no_control else 1)
     assert all(run.tool == "perftest" and run.tool_version for run in runs)
