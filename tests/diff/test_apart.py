@@ -1,4 +1,4 @@
-"""Why rows do not compare is said truly: what only one side has is looked for among all that the other side states."""
+"""The stated reason why rows do not compare is true: a value of one side is searched in all rows of the other side."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Side = Callable[..., Dataset]
 GOODPUT = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None, "definition": "d"}
 LOSS = {"metric": "loss", "statistic": "total", "unit": "ratio", "test": "throughput", "basis": None, "definition": "d"}
 NO_RATE = (
-    # Of a transport that lost everything, or whose receiver printed nothing, only the loss is known.
+    # If a transport lost all messages, or if its receiver printed nothing, only the loss is known.
     pytest.param(LOSS, np.array([[1.0, 1.0]]), id="loss"),
-    # And of this side only a number that is shown and not tested.
+    # This side has only a number that is shown and not tested.
     pytest.param(GOODPUT | {"statistic": "max"}, np.array([[5e6, 6e6]]), id="untested"),
 )
 
 
 @pytest.mark.parametrize(("other", "values"), NO_RATE)
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_transport_is_not_said_to_be_only_on_one_side_if_the_other_has_other_numbers_of_it(
+def test_transport_that_the_other_side_has_with_other_numbers_is_not_said_to_be_missing_there(
     side: Side, other: dict[str, object], values: np.ndarray, *, turned: bool
 ) -> None:
     poor = side(values, transport="UDP", **other)
@@ -38,7 +38,7 @@ def test_a_transport_is_not_said_to_be_only_on_one_side_if_the_other_has_other_n
     assert "size" not in words
 
 
-def test_a_transport_that_only_one_side_has_is_still_said_so(side: Side) -> None:
+def test_transport_that_only_one_side_has_is_said_to_be_missing_on_the_other(side: Side) -> None:
     poor, rich = side(np.array([[1.0, 1.0]]), transport="TCP", **LOSS), side(np.array([[1.1e6, 1.2e6]]), transport="UDP", **GOODPUT)
 
     assert apart_words(compare(poor, rich, Policy())) == "1 row does not compare: 1 with a transport that only new has"

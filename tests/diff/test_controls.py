@@ -1,4 +1,4 @@
-"""Code or host? What a diff says of rows while the host changed, with controls and without. The truth is known."""
+"""Release or host? What a diff states about rows if the host changed, with and without controls. With a known truth."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LABEL = '{"control": "yes"}'
 
 
 def with_controls(rows: Floats, controls: Floats, places: list[int], **said: Any) -> Dataset:  # noqa: ANN401 - any column
-    """One side: rows of a campaign, and the controls that ran beside them."""
+    """Return one side: rows of a campaign, and controls that ran at the same times."""
     measured, beside = make_side(rows, places, **said), make_side(controls, places, labels=LABEL, **{"transport": "inter-thread"} | said)
     for table in (beside.runs, beside.results):
         table["run"] = "control/" + table["run"]
@@ -43,13 +43,13 @@ def msgspec_replace(side: Dataset, runs: pd.DataFrame, results: pd.DataFrame) ->
 
 
 def turns(pairs: int) -> tuple[list[int], list[int]]:
-    """When the runs of interleaved pairs were made: of every two pairs, each side is first once."""
+    """Return the positions of the runs of interleaved pairs: the sides take turns in going first."""
     first = np.arange(pairs) % 2
     return (2 * np.arange(pairs) + first).tolist(), (2 * np.arange(pairs) + 1 - first).tolist()
 
 
 class Host(NamedTuple):
-    """How much slower the host makes every row, how differently, and whether the controls feel it."""
+    """The slowdown of each row by the host, its variation, and whether the controls have it too."""
 
     percent: float
     varies: float = 0.0
@@ -57,7 +57,7 @@ class Host(NamedTuple):
 
 
 def report_of(host: Host, seed: int, *, lone: float = 0.0, controls: int = CONTROLS, pairs: int = PAIRS, **said: Any) -> Comparison:  # noqa: ANN401
-    """A report of 40 rows, with noise of 2 %, whose new side ran while the host was slower."""
+    """Return a report of 40 rows with noise of 2 %. The host was slower for the new side."""
     generator = np.random.default_rng(seed)
     old, new = iid(generator, (2, ROWS + controls, pairs))
     effect = np.log1p(host.percent / 100) + host.varies * generator.standard_normal((ROWS + controls, 1))
@@ -82,7 +82,7 @@ def moved(report: Comparison) -> Controls:
 
 
 @pytest.mark.parametrize("host", [Host(1), Host(4), Host(1, 0.03), Host(7, 0.03)], ids=str)
-def test_what_the_host_did_is_not_blamed_on_the_release_where_controls_share_it(host: Host, figure: Figure) -> None:
+def test_change_of_the_host_is_not_attributed_to_the_release_if_controls_share_it(host: Host, figure: Figure) -> None:
     found = [report_of(host, seed) for seed in range(REPORTS)]
 
     false = float(np.mean([is_false(report) for report in found]))
@@ -90,14 +90,14 @@ def test_what_the_host_did_is_not_blamed_on_the_release_where_controls_share_it(
     assert false <= at_most(0.05, REPORTS)  # 5 % in the long simulation
 
 
-def test_without_controls_the_release_is_blamed() -> None:
+def test_change_of_the_host_is_attributed_to_the_release_without_controls() -> None:
     report = report_of(Host(7), 1, controls=0)
 
     assert report.controls is None
     assert report.counts["worse"] == ROWS
 
 
-def test_controls_have_a_verdict_of_their_own_and_no_row_in_the_report() -> None:
+def test_controls_have_separate_verdicts_and_no_rows_in_the_report() -> None:
     report = report_of(Host(7), 1)
 
     controls = moved(report)
@@ -109,7 +109,7 @@ def test_controls_have_a_verdict_of_their_own_and_no_row_in_the_report() -> None
     assert {row.reasons for row in report.rows} == {("host_changed",)}
 
 
-def test_a_change_that_the_host_does_not_explain_is_found_beside_it() -> None:
+def test_change_beyond_that_of_the_host_is_detected() -> None:
     report = report_of(Host(4), 2, lone=40)
 
     assert [row.key.payload_bytes for row in report.rows if row.verdict == "worse"] == [16]
@@ -120,7 +120,7 @@ def test_a_change_that_the_host_does_not_explain_is_found_beside_it() -> None:
     assert 0.04 < high < 0.2
 
 
-def test_every_output_labels_the_rows_and_names_what_else_differs_as_candidates() -> None:
+def test_each_output_marks_the_rows_and_lists_other_differences_as_candidates() -> None:
     generator = np.random.default_rng(3)
     old, new = 10_000 * np.exp(iid(generator, (2, ROWS + CONTROLS, PAIRS)) + np.array([0.0, np.log(1.04)])[:, None, None])
     later = msgspec.structs.replace(HOST, system={"kernel": "6.5"})
@@ -137,7 +137,7 @@ def test_every_output_labels_the_rows_and_names_what_else_differs_as_candidates(
         assert "as candidates: system kernel 6.1 -" in shown
 
 
-def test_controls_that_do_not_cover_a_transport_say_so() -> None:
+def test_controls_that_do_not_cover_a_transport_are_reported() -> None:
     report = report_of(Host(7, shared=False), 4)
 
     assert report.controls is not None
@@ -150,7 +150,7 @@ def test_controls_that_do_not_cover_a_transport_say_so() -> None:
     )
 
 
-def test_worse_rows_on_a_changed_machine_without_controls_come_with_a_warning() -> None:
+def test_worse_rows_on_a_changed_machine_without_controls_have_a_warning() -> None:
     later = msgspec.structs.replace(HOST, system={"kernel": "6.5"})
     places = turns(PAIRS)
     values = np.full((2, PAIRS), 10_000.0) * np.exp(0.01 * np.random.default_rng(5).standard_normal((2, PAIRS)))
@@ -161,7 +161,7 @@ def test_worse_rows_on_a_changed_machine_without_controls_come_with_a_warning() 
     assert "The environments differ, and no control was measured: release or host? Candidates: system kernel 6.1 -> 6.5." in text(report)
 
 
-def test_blocks_of_runs_have_no_verdict_but_their_controls_still_show_that_the_host_changed() -> None:
+def test_blocks_of_runs_get_no_verdict_but_controls_show_that_the_host_changed() -> None:
     generator = np.random.default_rng(6)
     old, new = 10_000 * np.exp(iid(generator, (2, 4 + CONTROLS, 8)) + np.array([0.0, np.log(1.07)])[:, None, None])
     sides = [with_controls(values[:4], values[4:], list(range(first, first + 8))) for values, first in ((old, 0), (new, 100))]
@@ -173,7 +173,7 @@ def test_blocks_of_runs_have_no_verdict_but_their_controls_still_show_that_the_h
     assert {row.host_change for row in report.rows} == {moved(report).change}
 
 
-def test_controls_take_hardly_anything_from_the_power_of_a_report(figure: Figure) -> None:
+def test_controls_hardly_reduce_the_power_of_a_report(figure: Figure) -> None:
     found: list[ComparisonRow] = []
     for seed in range(REPORTS):
         found += [row for row in report_of(Host(0), 100 + seed, lone=10, pairs=8).rows if row.key.payload_bytes == 16]
@@ -183,7 +183,7 @@ def test_controls_take_hardly_anything_from_the_power_of_a_report(figure: Figure
     assert share >= tries(at_least(0.95, REPORTS), 0.8)
 
 
-def test_a_single_control_explains_anything_if_it_moved() -> None:
+def test_single_control_that_moved_explains_any_change() -> None:
     report = report_of(Host(20), 7, controls=1)
 
     assert moved(report).explains == (None, None)
@@ -198,7 +198,7 @@ def test_controls_with_too_few_runs_are_not_judged() -> None:
     assert report.controls.moved is None
 
 
-def test_few_controls_may_miss_a_host_that_is_not_the_same_for_all_rows() -> None:
+def test_report_warns_that_few_controls_can_miss_a_change_of_the_host() -> None:
     found = [text(report_of(Host(0), 9, lone=20, controls=controls)) for controls in (4, 8)]
 
     assert ["Only 4 controls could be judged. Fewer than 8 can miss a change of the host" in shown for shown in found] == [True, False]
@@ -215,7 +215,7 @@ def test_few_controls_may_miss_a_host_that_is_not_the_same_for_all_rows() -> Non
         ({"governor": ("performance", "powersave")}, "governor performance -> powersave"),
     ],
 )
-def test_what_runs_record_of_other_programs_and_of_the_processor_are_candidates(facts: dict[str, tuple[str, str]], candidates: str) -> None:
+def test_other_programs_and_processor_states_recorded_by_runs_are_candidates(facts: dict[str, tuple[str, str]], candidates: str) -> None:
     generator = np.random.default_rng(10)
     old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)) + np.array([0.0, np.log(1.07)])[:, None, None])
     manifests = [f'{{"environment": {json.dumps({name: two[side] for name, two in facts.items()})}}}' for side in (0, 1)]
@@ -229,11 +229,11 @@ def test_what_runs_record_of_other_programs_and_of_the_processor_are_candidates(
     assert f"What else differs between the environments, as candidates: {candidates}." in shown
 
 
-def test_a_row_that_the_other_side_has_as_a_control_only_is_not_there_under_other_conditions() -> None:
+def test_row_that_is_only_a_control_on_the_other_side_names_no_other_conditions() -> None:
     generator = np.random.default_rng(11)
     old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)))
     sides = [with_controls(values[:1], values[1:], places) for values, places in zip((old, new), turns(PAIRS), strict=True)]
-    also = make_side(new[1:], turns(PAIRS)[1], transport="inter-thread")  # the new release measured inter-thread for itself, too
+    also = make_side(new[1:], turns(PAIRS)[1], transport="inter-thread")  # The new release also measured inter-thread without controls.
     for table in (also.runs, also.results):
         table["run"] = "inter-thread/" + table["run"]
     runs, results = (pd.concat([getattr(side, name) for side in (sides[1], also)], ignore_index=True) for name in ("runs", "results"))

@@ -1,4 +1,4 @@
-"""What a comparison of recorded pairs says of their plan."""
+"""The warnings of a comparison of recorded pairs about their plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacholog.compare.pairing import PairRecord, PairSide, plan_warnings, write_
         ("new/b", ["old", "new"], ("ab_unfinished:6:8",)),
     ],
 )
-def test_a_comparison_is_called_interrupted_only_for_what_is_compared(
+def test_comparison_is_called_interrupted_only_if_the_compared_runs_are(
     tmp_path: Path, missing: str, compared: list[str], said: tuple[str, ...]
 ) -> None:
     side = PairSide(name="x")
@@ -37,8 +37,8 @@ def test_a_comparison_is_called_interrupted_only_for_what_is_compared(
     assert tuple(one.text for one in plan_warnings([*map(str, found), str(found[0]), None])) == said
 
 
-def test_a_file_of_that_name_that_does_not_stand_beside_both_sides_is_somebody_elses(tmp_path: Path) -> None:
-    """Such as the campaign file of who compares two builds, in the folder that holds the data folder."""
+def test_plan_file_in_another_folder_is_ignored(tmp_path: Path) -> None:
+    """For example, the campaign file of a user in the folder above the data folder."""
     (tmp_path / "ab.toml").write_text('system = "Some Middleware"\n')
     run = tmp_path / "data/1.0/01"
     run.mkdir(parents=True)

@@ -1,12 +1,13 @@
-"""What the two tests of a report find together, and how often they are wrong: on made-up noise, and on noise of this repository's campaigns.
+"""The power and the error rate of the two tests of a report: on artificial noise, and on noise of the campaigns in this repository.
 
-``nox -s perf -- diff`` prints the same with more reports.
+``nox -s perf -- diff`` prints the same figures for more reports.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ Figure = Callable[[str, str], None]
 
 
 class Case(NamedTuple):
-    """A change of some of 40 rows, and in how many reports or rows it must be found."""
+    """A change of some of 40 rows, and the smallest share of reports or rows in which it must be found."""
 
     pairs: int
     changed: int
@@ -48,14 +49,14 @@ CASES = (
 
 
 class Found(NamedTuple):
-    """The share of the changed rows that are called worse, and of the reports that call any other row better or worse."""
+    """The share of changed rows that are called worse, and the share of reports that call any other row better or worse."""
 
     changed: float
     false: float
 
 
 def with_change(case: Case, reports: int, seed: int) -> Floats:
-    """The differences of so many reports with a change, shape (reports * rows, pairs)."""
+    """Return the differences of ``reports`` reports with a change, shape (reports * rows, pairs)."""
     generator = np.random.default_rng(seed)
     old, new = case.noise(generator, (2 * reports, ROWS, case.pairs)).reshape(2, reports, ROWS, case.pairs)
     new[:, : case.changed] += np.log1p(case.percent / 100)
@@ -63,7 +64,7 @@ def with_change(case: Case, reports: int, seed: int) -> Floats:
 
 
 def simulated(case: Case, reports: int, seed: int) -> Found:
-    """What so many reports with a change say."""
+    """Return the result of ``reports`` simulated reports with a change."""
     found = verdicts(with_change(case, reports, seed))
     false = share(found, "better", "worse")[:, case.changed :].any(axis=1).mean()
     return Found(float(share(found, "worse")[:, : case.changed].mean()), float(false))
@@ -78,15 +79,20 @@ class Measured(NamedTuple):
 
 @functools.cache
 def measured(folder: Path) -> Measured:
-    """Read the pairs of a campaign of this repository."""
+    """Read the pairs of a campaign of this repository, without rows that lack a pair because its run was too short."""
     report = compare(find(str(folder / "old"), []), find(str(folder / "new"), []), Policy(), everything=False)
     rows = [row for row in report.rows if row.p_adjusted is not None and row.old and row.new]
-    differences = np.array([np.log(np.array(row.new.values) / np.array(row.old.values)) for row in rows if row.old and row.new])
-    return Measured(differences, np.log1p(np.array([row.threshold or 0.0 for row in rows])))
+    differences = [np.log(np.array(row.new.values) / np.array(row.old.values)) for row in rows if row.old and row.new]
+    pairs = max(map(len, differences))
+    complete = [len(row) == pairs for row in differences]
+    return Measured(np.array(list(compress(differences, complete))), np.log1p(np.array([row.threshold or 0.0 for row in compress(rows, complete)])))
 
 
 def resampled(campaign: Measured, pairs: int, percent: float, reports: int, seed: int) -> Found:
-    """Reports made of so many pairs of a campaign, each drawn once, without its own change, and with its sides swapped or not; one row changed."""
+    """Return the result of reports with ``pairs`` randomly drawn pairs of a campaign.
+
+    The change of the campaign is removed, and its sides are swapped or not. One row gets a change.
+    """
     generator = np.random.default_rng(seed)
     noise = campaign.differences - np.median(campaign.differences, axis=1, keepdims=True)
     rows, all_pairs = noise.shape
@@ -101,7 +107,7 @@ def resampled(campaign: Measured, pairs: int, percent: float, reports: int, seed
 
 
 def swapped(campaign: Measured, reports: int, seed: int) -> float:
-    """The share of reports with a false row if the labels of real pairs are swapped at random: then nothing but chance sets the sides apart."""
+    """Return the share of reports with a false row if the labels of real pairs are swapped at random: all differences are then due to chance."""
     generator = np.random.default_rng(seed)
     pairs = campaign.differences.shape[1]
     made = campaign.differences * generator.choice([-1.0, 1.0], (reports, 1, pairs))
@@ -110,7 +116,7 @@ def swapped(campaign: Measured, reports: int, seed: int) -> float:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.pairs}-pairs-{case.percent:g}%-in-{case.changed}-{case.noise.__name__}")
-def test_a_change_is_found_in_as_many_reports_as_promised(case: Case, figure: Figure) -> None:
+def test_change_is_found_in_the_promised_share_of_reports(case: Case, figure: Figure) -> None:
     found = simulated(case, REPORTS, 31)
 
     what = f"+{case.percent:g} % in {case.changed} of {ROWS} rows, {case.pairs} pairs, {case.noise.__name__}"
@@ -131,7 +137,7 @@ def test_few_pairs_of_one_build_are_rarely_called_better_or_worse(noise: Noise, 
     assert false <= tries(at_most(0.05, REPORTS), 0.07)
 
 
-def test_eight_pairs_find_a_single_change_in_half_of_the_reports_with_the_noise_of_real_campaigns(checkout: Path, figure: Figure) -> None:
+def test_eight_pairs_find_a_single_change_in_half_of_the_reports_with_noise_of_real_campaigns(checkout: Path, figure: Figure) -> None:
     found = {name: resampled(measured(checkout / "data/perftest" / name), 8, 10, REPORTS, 33) for name in CAMPAIGNS}
 
     for name, one in found.items():
@@ -149,7 +155,7 @@ def test_real_pairs_with_swapped_labels_are_rarely_called_better_or_worse(name: 
 
 
 def largest_of_all_rows(differences: Floats) -> Floats:
-    """The p-values by the largest Student's t of any row, in the plainest way: all flips, one at a time."""
+    """Return the p-values from the largest Student's t of all rows: a simple implementation with all sign flips, one after the other."""
     pairs = differences.shape[1]
     reached = np.zeros(len(differences))
 
@@ -169,30 +175,30 @@ def one_batch(differences: Floats, pairs: NDArray[np.int64] | None = None) -> Pa
     return PairedRows(np.arange(rows), differences, np.tile(np.arange(count), (rows, 1)) if pairs is None else pairs)
 
 
-def test_the_largest_of_all_rows_is_that_of_all_flips() -> None:
+def test_p_values_from_the_largest_t_equal_those_of_all_flips() -> None:
     differences = np.random.default_rng(35).standard_normal((5, 8)) + np.array([0.0, 0.5, 1.0, 2.0, 4.0])[:, None]
 
     assert by_largest([one_batch(differences)], 5) == pytest.approx(largest_of_all_rows(differences))
 
 
-def test_rows_with_other_numbers_of_pairs_share_the_flips_of_the_pairs_that_they_share() -> None:
+def test_rows_with_different_numbers_of_pairs_share_the_flips_of_their_common_pairs() -> None:
     differences = np.random.default_rng(36).standard_normal((1, 8)) + 1.5
     alone = by_largest([one_batch(differences)], 1)[0]
     longer, shorter = one_batch(differences), PairedRows(np.array([1]), differences[:, :7], np.arange(7)[None])
 
     together = by_largest([longer, shorter], 2)
 
-    assert alone <= together[0] < 2 * alone  # rows with other pairs would nearly double it
+    assert alone <= together[0] < 2 * alone  # Independent flips for each row would nearly double the p-value.
     assert np.isnan(by_largest([longer], 2)[1])
 
 
-def test_no_p_value_is_below_that_of_the_one_flip_in_all_that_changes_nothing() -> None:
+def test_no_p_value_is_below_the_share_of_the_one_flip_that_changes_nothing() -> None:
     for pairs, least in ((6, 1 / 32), (13, 1 / 4096), (40, 1 / 4096)):
         certain = np.full((1, pairs), 0.1) + np.random.default_rng(37).normal(0, 0.001, (1, pairs))
         assert by_largest([one_batch(certain)], 1)[0] == least == 1 / flips_of(pairs)
 
 
-def test_rows_that_never_differ_or_always_by_the_same_have_p_values_too() -> None:
+def test_rows_with_zero_or_constant_differences_have_p_values() -> None:
     p = by_largest([one_batch(np.array([[0.0] * 8, [0.1] * 8, [-0.1] * 8]))], 3)
 
     assert p.tolist() == [1.0, 1 / 128, 1 / 128]

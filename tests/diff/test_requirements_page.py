@@ -1,4 +1,4 @@
-"""Every example of docs/requirements.md comes out as the page says."""
+"""Each example of docs/requirements.md has the result that the page states."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def no_base(name: str) -> Dataset:
 
 
 @pytest.mark.parametrize("title", EXAMPLES)
-def test_example(title: str, side: Side, tmp_path: Path) -> None:
+def test_example_has_the_stated_result(title: str, side: Side, tmp_path: Path) -> None:
     rule, said = EXAMPLES[title]
     (tmp_path / "requirements.toml").write_text(rule)
     file = read_requirements(tmp_path / "requirements.toml")
@@ -53,12 +53,12 @@ def test_example(title: str, side: Side, tmp_path: Path) -> None:
         assert row.needed == said.get("needed")
 
 
-def test_the_page_has_an_example_of_every_verdict() -> None:
+def test_page_has_an_example_of_each_verdict() -> None:
     assert {said["verdict"] for _, said in EXAMPLES.values()} == {"passed", "failed", "undecided", "missing"}
     assert len(EXAMPLES) >= 11
 
 
-def test_the_file_of_the_page_can_be_read(tmp_path: Path) -> None:
+def test_file_of_the_page_is_valid(tmp_path: Path) -> None:
     block = next(block for block in re.findall(r"^```toml\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL) if "small messages" in block)
     (tmp_path / "requirements.toml").write_text(block)
 
@@ -69,14 +69,14 @@ def test_the_file_of_the_page_can_be_read(tmp_path: Path) -> None:
     assert (relative.than, relative.limit) == ("1.2", 0.05)
 
 
-def test_the_page_says_how_many_runs_a_confidence_needs() -> None:
+def test_page_states_the_number_of_runs_that_a_confidence_needs() -> None:
     table = re.findall(r"^\s*\| (0\.9+5?) \| (\d+) \|$", PAGE, re.MULTILINE)
 
     assert len(table) == 4
     assert [(confidence, values_needed(float(confidence))) for confidence, _ in table] == [(name, int(count)) for name, count in table]
 
 
-def test_the_page_lists_every_unit_and_every_property() -> None:
+def test_page_lists_each_unit_and_each_property() -> None:
     words = set(re.findall(r"`([^`\n]+)`", PAGE))
 
     assert {unit for units in UNITS.values() for unit in units} - words <= {"\u03bcs", "calls/s", "instances", "switches", "trials", "s/GB"}

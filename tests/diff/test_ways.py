@@ -1,4 +1,4 @@
-"""Which way a report points where nothing is proven, how far a band reaches, and what it calls options."""
+"""The direction of unproven changes, the reach of a band, and the names of options in a report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tacholog.compare.sides import of_release
 from tacholog.render.diff.document import line_of, sections
 from tacholog.render.diff.notes import changed_words
 from tacholog.render.diff.page import html
-from tacholog.render.diff.summary import by_transport, conclusion, headline
+from tacholog.render.diff.summary import by_transport, conclusion, headline, short_conclusion
 from tacholog.runs.manifest import Host
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
@@ -28,7 +28,7 @@ Side = Callable[..., Dataset]
 Compared = Callable[..., Comparison]
 
 
-def test_rows_that_differ_without_proof_say_which_way_and_those_toward_worse_come_first(checkout: Path) -> None:
+def test_rows_with_unproven_differences_state_the_direction_and_those_towards_worse_come_first(checkout: Path) -> None:
     data = load([checkout / "data/perftest"])
 
     report = compare(of_release(data, "0.3.0"), of_release(data, "0.4.0"), Policy())
@@ -44,12 +44,14 @@ def test_rows_that_differ_without_proof_say_which_way_and_those_toward_worse_com
     ]
     assert "for 208 the runs cannot prove a change (64 of them differ: 4 toward worse, 60 toward better)." in conclusion(report)
     assert headline(report).startswith("0 worse, 7 better, 64 differ, not proven (4 toward worse, 60 toward better), 15 too noisy to tell")
+    short = "Of 405 results: 7 better, none worse, 208 unproven, 190 not comparable. "
+    assert short_conclusion(report).startswith(f"{short}60 better and 4 worse only look so: they were measured on another machine. ")
     page = html(report)
     assert re.search(r'<li class="worse none"><span><svg.*?</svg><b>0</b> Worse</span></li>', page)
     assert "<b>64</b> Differ, not proven: 4 toward worse, 60 toward better</a>" in page
 
 
-def test_no_count_of_worse_rows_is_shown_where_nothing_looked_for_them(compared: Compared) -> None:
+def test_rows_towards_worse_are_counted_if_no_row_could_be_tested(compared: Compared) -> None:
     single = compared(np.array([[10_000.0], [10_000.0]]), np.array([[20_000.0], [8_000.0]]))
 
     assert headline(single) == "2 differ, not proven (1 toward worse, 1 toward better)"
@@ -60,27 +62,27 @@ def test_no_count_of_worse_rows_is_shown_where_nothing_looked_for_them(compared:
     ("statistic", "said"),
     [("p50", "9.1 % lower to 10 % higher"), ("p99", "20 % lower to 25 % higher"), ("p99.9", "33 % lower to 50 % higher")],
 )
-def test_a_band_says_how_far_it_reaches_to_either_side(compared: Compared, statistic: str, said: str) -> None:
+def test_band_states_how_far_it_reaches_in_both_directions(compared: Compared, statistic: str, said: str) -> None:
     report = compared(np.array([[10_000.0]]), np.array([[20_000.0]]), statistic=statistic)
 
     assert f"; band: {said}, assumed" in line_of(report.rows[0]).remark
 
 
-def test_a_change_just_outside_the_lower_end_of_the_band_is_outside_what_the_row_says(compared: Compared) -> None:
+def test_change_just_outside_the_lower_end_of_the_band_is_outside_the_band_that_the_row_states(compared: Compared) -> None:
     (row,) = compared(np.array([[10_000.0]]), np.array([[9_050.0]])).rows
 
     assert row.verdict == "unreplicated_diff"
     assert line_of(row).remark.startswith("9.5 % lower, toward better; band: 9.1 % lower to 10 % higher, assumed")
 
 
-def test_options_and_other_changes_are_called_by_words_with_their_units() -> None:
+def test_options_and_other_changes_have_readable_names_and_units() -> None:
     assert words("options", '{"warmup_s": 0.2, "mode": "a"}') == "warm-up 0.2 s, mode a"
     assert changed_words(Difference("planned_duration_s", "0.4, 0.5", "0.1")) == "planned duration: 0.4, 0.5 -> 0.1 s"
     assert changed_words(Difference("planned_duration_s", "0.4", None)) == "planned duration: 0.4 s -> not stated"
     assert changed_words(Difference("planned_duration_s", None, "0.1")) == "planned duration: not stated -> 0.1 s"
 
 
-def test_where_no_row_compares_there_is_no_table_of_zeros(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
+def test_report_without_comparable_rows_has_no_table_of_counts(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
     one, other = side(noise[0]), side(noise[1], host=other_host)
     old, new = (msgspec.structs.replace(found, results=found.results.assign(transport=["shm", "shm", "shm", "udp"] * 12)) for found in (one, other))
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import click
 
-from tacholog import campaign
+from tacholog import campaign, terminal
 from tacholog.campaign import Plan
 from tacholog.campaign.campaign_file import path_in_errors
 from tacholog.campaign.floor import floor_tools, with_floor
@@ -82,9 +82,9 @@ def bench(
         if not resume:
             planned = campaign.read_campaign(path)
             for line in left_out_words(names_left_out(planned, list_names(planned.only_if_listed.by, tools) if planned.only_if_listed else None)):
-                click.echo(line, err=True)
+                terminal.remark(line)
         for line in gap_words(gaps):
-            click.echo(line, err=True)
+            terminal.remark(line)
         try:
             with campaign.only_one_harness(folder):
                 for _ in range(1 + _AGAIN):

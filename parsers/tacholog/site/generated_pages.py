@@ -21,6 +21,7 @@ from docutils.utils import new_document
 from myst_parser.slugs import github_slugify
 from sphinx import addnodes
 
+from tacholog import terminal
 from tacholog.errors import TachologError
 from tacholog.installation import site_dir
 from tacholog.render.html import NOTHING, Html, esc, join, tag
@@ -53,6 +54,8 @@ _USED_WITHOUT_MENUS: Mapping[str, tuple[str, ...]] = {
     "css_files": ("tacholog.css",),
 }
 _TAG = re.compile(r"<[^>]*>")  # `<` and `>` of the content are escaped too
+_PARAGRAPH = re.compile(r"<p\b[^>]*>(.*?)</p>", re.DOTALL)
+_PREVIEW = 200  # characters of a description: search engines and chats show about as many
 _SUMMARY = re.compile(r"<summary>.*?</summary>", re.DOTALL)
 _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "table": blocks.table,
@@ -60,6 +63,7 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "summary": blocks.summary_of,
     "evidence": blocks.evidence,
     "rig_cost": blocks.rig_cost,
+    "loaded": blocks.loaded,
     "remarks": blocks.remarks,
     "script": blocks.scripts,
     "host": blocks.host,
@@ -79,6 +83,7 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "history": blocks.history,
     "changes": blocks.changes,
     "requirements": blocks.requirements,
+    "answer_loaded": blocks_of_questions.answer_loaded,
     "answer_words": blocks_of_questions.answer_words,
     "answer_figures": blocks_of_questions.answer_figures,
     "answer_numbers": blocks_of_questions.answer_numbers,
@@ -165,7 +170,9 @@ class GeneratedPages:
         context["parents"] = [{"link": context["pathto"](name), "title": self._titles[name]} for name in (page.parents if page else ())]
         context["menu"] = [(name, self._titles[name]) for name in MENU if name in self._titles]
         context["menu_here"] = page.parents[0] if page and page.parents else document
-        context["metatags"] = f"{_POLICY}{context.get('metatags') or ''}{blocks.feed_links(self._feeds, context['pathto'])}"
+        settings: SiteSettings = self._shared["site"]
+        described = preview(str(context.get("title") or ""), str(context.get("body") or ""), document, settings)
+        context["metatags"] = f"{_POLICY}{context.get('metatags') or ''}{described}{blocks.feed_links(self._feeds, context['pathto'])}"
         if _NO_MENUS in (context.get("meta") or {}):
             for part in ("navbar_center", "navbar_persistent", "navbar_end", "primary_sidebar_end", "article_header_start", "footer_end"):
                 context[f"theme_{part}"] = []
@@ -177,7 +184,8 @@ class GeneratedPages:
         prune = indexer.prune
         indexer.prune = lambda documents: prune({*documents, *self._pages})  # Sphinx keeps the words of its own documents only.
         frame = self._frame(app, {})
-        for planned in self._pages.values():
+        for number, planned in enumerate(self._pages.values(), 1):
+            terminal.status(f"page {number} of {len(self._pages)}, {planned.document}")
             page = Page(
                 planned.document,
                 self.data,
@@ -199,7 +207,9 @@ class GeneratedPages:
         def is_made(log: LogPage, *received: object) -> bool:
             return self._former.has(f"{log.document}.html", frame.digest, "hosts" in self._documents, *received)
 
-        for log, content in log_bodies(self._logs, self.data.view, self._documents, self._digests, is_made):
+        bodies = log_bodies(self._logs, self.data.view, self._documents, self._digests, is_made)
+        for number, (log, content) in enumerate(bodies, 1):
+            terminal.status(f"log {number} of {len(self._logs)}, {log.title}")
             self._write_framed(app, frame, log.document, log.title, self._addressed(log.document, content))
 
     def _body(self, planned: SitePage, page: Page) -> tuple[str, list[str]]:
@@ -276,6 +286,20 @@ def _without_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str
     if _NO_MENUS in (context.get("meta") or {}):
         for kind, used in _USED_WITHOUT_MENUS.items():
             context[kind] = [file for file in context[kind] if str(file.filename).endswith(used)]
+
+
+def preview(title: str, body: str, document: str, settings: SiteSettings) -> Html:
+    """Return the elements by which search engines and chats show a shared link: the title of a page, and its first paragraph."""
+    first = _PARAGRAPH.search(body)
+    if first is None:
+        return NOTHING
+    words = " ".join(markup.unescape(_TAG.sub("", first[1])).split())
+    words = words if len(words) <= _PREVIEW else f"{words[:_PREVIEW].rpartition(' ')[0]} \u2026"
+    title = markup.unescape(_TAG.sub("", title))
+    properties = {"og:type": "website", "og:site_name": settings.name, "og:title": title, "og:description": words}
+    if settings.url:
+        properties["og:url"] = f"{settings.url.rstrip('/')}/{document}.html"
+    return join([tag("meta", name="description", content=words), *(tag("meta", property=key, content=value) for key, value in properties.items())])
 
 
 def contents_of(sections: Sequence[Heading]) -> str:

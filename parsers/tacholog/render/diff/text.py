@@ -15,7 +15,8 @@ from tacholog.render.markdown import escape, plain
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, terminal
 from tacholog.render.table import markdown as markdown_table
 
-FOLDED = ("no_change", "differs_not", "unreplicated_same")  # These rows are counted, and listed only on request.
+FOLDED = ("no_change", "differs_not", "unreplicated_same")  # If there are more than a few of these rows, they are listed only on request.
+_FEW = 10
 #: The comment has at most this many lines. With the requirements below it, both stay under 60.
 MOST_LINES = 30
 _OPEN: tuple[Verdict, ...] = ("worse", "better", *DIFFERS)
@@ -82,13 +83,15 @@ def _text(comparison: Comparison, only: Sequence[str], limit: int) -> Iterator[s
         yield f"{headline(comparison)}."
     yield content.conclusion
     yield from (f"! {warning}" for warning in (*content.machines, *content.warnings))
+    folded = [] if only else [section for section in content.sections if section.verdict in FOLDED]
+    if sum(section.total for section in folded) <= _FEW:
+        folded = []
     for section in content.sections:
-        if section.verdict not in FOLDED or only:
+        if section not in folded:
             yield ""
             yield f"{section.title.upper()} ({section.total}). {section.sentence}"
             yield from (f"  {line}" for line in _rows(section))
-    folded = [section for section in content.sections if section.verdict in FOLDED]
-    if folded and not only:
+    if folded:
         yield ""
         yield f"Only counted here: {', '.join(f'{section.total} {section.title.lower()}' for section in folded)} (--all lists them)."
     if content.loss_lines or content.loss_sentence:
@@ -172,7 +175,7 @@ def comment(comparison: Comparison) -> str:
     if listed := _moved_most(rows):
         several = len({row.key.system for row in comparison.rows}) > 1
         hidden = [
-            f"{count} more are {MEANINGS[verdict].title.lower()}"
+            f"{count} more are {MEANINGS[verdict].words}"
             for verdict in _OPEN
             if (count := sum(row.verdict == verdict for row in rows) - sum(row.verdict == verdict for row in listed))
         ]
@@ -202,7 +205,7 @@ def _with_verdict(line: DiffLine) -> DiffLine:
     """The line; where its remarks do not say the verdict, they begin with it."""
     if line.row.verdict in ("worse", "better"):
         return line
-    return msgspec.structs.replace(line, remarks=(MEANINGS[line.row.verdict].title.lower(), *line.remarks))
+    return msgspec.structs.replace(line, remarks=(MEANINGS[line.row.verdict].words, *line.remarks))
 
 
 def _folded(comparison: Comparison, shown_above: Collection[str]) -> Iterator[str]:
