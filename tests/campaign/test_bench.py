@@ -138,7 +138,7 @@ def test_hanging_program_is_stopped_with_its_children_and_marked(tmp_path: Path)
 @pytest.mark.parametrize(
     ("command", "status", "reason"),
     [
-        ('["sh", "-c", "echo 1; echo no such device >&2; exit 3"]', "failed", "exit code 3: no such device"),
+        ('["sh", "-c", "echo 1; echo no such device >&2; exit 3"]', "failed", "exit code 3; it printed: no such device"),
         ('["sh", "-c", "kill -SEGV $$"]', "failed", "killed by SIGSEGV"),
         ('["true"]', "empty", "the program printed nothing"),
     ],

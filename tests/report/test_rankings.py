@@ -413,7 +413,7 @@ def test_table_of_systems_states_losses_at_all_rates_and_its_header_does_not_den
     add_run(tmp_path, "lossy", LOSSY, rti("UDPv4", published=False))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4", "rti/udpv4"]]), Links("logs")))
 
-    assert '<th scope="col" class="tl-text">highest payload received, newest release, loss up to 1\u202f% where possible</th>' in table
+    assert '<th scope="col" class="tl-text">highest rate with at most 1\u202f% lost (else marked), newest release</th>' in table
     assert "32\u00a0B, more than 1\u202f% lost at every size" in table
 
 

@@ -14,7 +14,7 @@ import msgspec
 import tomli_w
 
 from tacholog.campaign.campaign_file import RESOURCES_FILE, Campaign, errors_file, path_in_errors, read_campaign
-from tacholog.campaign.execution import last_line
+from tacholog.campaign.execution import quoted_line
 from tacholog.campaign.floor import with_floor
 from tacholog.campaign.hosts import describe_hosts, find_campaign_programs
 from tacholog.campaign.machines.machine import HostEntry
@@ -224,9 +224,8 @@ def _log_failure(folder: Path, entry: LogFile, manifest: Manifest, run: PlannedR
             return f"{name}its log cannot be read: {error}"
         return f"{name}its log cannot be read: {str(error).partition(':')[0]} (tacholog parse shows more){_hint(run, entry.file)}"
     if scan.account.status == "empty":
-        last = last_line(folder, [errors_file(entry.file), entry.file] if entry.process else [entry.file])
-        quoted = f"; its last line: {last}" if last else ""
-        return f"{name}{entry.file} holds no results{_hint(run, entry.file)}{quoted}"
+        quoted = quoted_line(folder, [errors_file(entry.file), entry.file] if entry.process else [entry.file])
+        return "; ".join(filter(None, (f"{name}{entry.file} holds no results{_hint(run, entry.file)}", quoted)))
     if scan.account.status not in ("ok", None):
         return f"{name}its log says {scan.account.status}: {scan.account.reason}"
     in_manifest, in_log = stated_conditions(manifest), scan.account.facts.conditions

@@ -64,6 +64,7 @@ def table(
     cluster: str | None,
 ) -> None:
     """Read the runs, answer the question, print."""
+    from tacholog.commands.diff import is_bare
     from tacholog.commands.report import default_roots
     from tacholog.runs.questions import Question
     from tacholog.store.complaints import complaints
@@ -77,8 +78,9 @@ def table(
     subject = subjects[0] if subjects else None
     if subject is None and (over or by):
         raise UnreadableInput("--over and --by need a --subject: what is compared")
-    data = open_paths(runs or default_roots(), work=work_of(jobs, cluster))
-    exit_code = print_complaints([complaints(data)])
+    roots = runs or default_roots()
+    data = open_paths(roots, work=work_of(jobs, cluster))
+    exit_code = print_complaints([complaints(data)], bare=any(is_bare(str(root)) for root in roots))
     numbers, all_runs = measured(data)
     chosen = dict(_pair(text) for text in where)
     if subject is None:

@@ -33,6 +33,7 @@ _SEVERAL = 2
 _MOST_CASES = 8  # that a sentence lists
 _SPREAD = 0.5  # of the distance of two panels: how far apart their first and last subject stand
 _SMALL_P = 0.0001
+_LABEL_ROOM = 0.07  # of the length of an axis, between two labels
 _SHORT_REASONS = ("not measured", "nothing arrived")
 
 
@@ -78,7 +79,7 @@ def sentences(answer: Answer) -> list[Sentence]:
         return [Sentence(f"There is no clear difference: the best is at most {share} ahead of the next."), _how_sure(answer, wins)]
     if not wins:
         return [Sentence(f"No two values of {answer.subject.title} were measured in the same case, so nothing is ranked.")]
-    return [Sentence(_winners(answer, wins)), *_by_how_much(answer), _how_sure(answer, wins), *_turns(answer)]
+    return [Sentence(_winners(answer, wins)), *_by_how_much(answer, wins), _how_sure(answer, wins), *_turns(answer)]
 
 
 def _turns(answer: Answer) -> Iterator[Sentence]:
@@ -105,14 +106,21 @@ def _winners(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value])
     best = f"the {'lowest' if answer.lower_is_better else 'highest'} {metric_words(answer.metric, answer.statistic)}"
     counts = Counter(wins.values())
     if len(counts) == 1:
-        return f"{answer.subject.named(next(iter(counts)))} has {best}{_everywhere(answer, len(wins))}."
+        return _sentence(f"{answer.subject.named(next(iter(counts)))} has {best}{_everywhere(answer, len(wins))}.", answer)
     stretches = _stretches(answer, wins)
     if stretches is not None:
         return f"{_joined_stretches(stretches, best)}."
-    parts = [f"{answer.subject.named(subject)} in {count}" for subject, count in counts.most_common()]
-    ties = sum(answer.is_tie(*case) for case in _cases(answer) if len(answer.ranked(*case)) >= _SEVERAL)
-    equal = f"; in {ties} the best two are equal" if ties else ""
-    return f"Of {len(wins) + ties} cases, {best} is that of {_listed(parts)}{equal}."
+    tested = {(test.panel, test.point) for test in answer.tests if test.is_shown}
+    clear = Counter(wins[case] for case, lead in zip(wins, _leads(answer, wins), strict=True) if lead > _NO_CLEAR_LEAD or case in tested)
+    parts = [f"{answer.subject.named(subject)} in {count}" for subject, count in clear.most_common()]
+    total = sum(len(answer.ranked(*case)) >= _SEVERAL for case in _cases(answer))
+    alike = f"; in {total - clear.total()} the best two are at most 5\N{NO-BREAK SPACE}% apart" if total > clear.total() else ""
+    return f"Of {total} cases, {best} is that of {_listed(parts)}{alike}."
+
+
+def _sentence(text: str, answer: Answer) -> str:
+    """Return text with a capital letter if it begins with a word of ours; a name such as ``cilium`` stays as it is."""
+    return f"{text[:1].upper()}{text[1:]}" if text.startswith(f"{answer.subject.title} ") else text
 
 
 def _everywhere(answer: Answer, cases: int) -> str:
@@ -157,8 +165,8 @@ def _joined_stretches(stretches: Sequence[tuple[str, str]], best: str) -> str:
     return "; ".join([first, *(f"{stretch}, {name} has it" for stretch, name in others)])
 
 
-def _by_how_much(answer: Answer) -> Iterator[Sentence]:
-    """Yield the lead of the best subject at the last point of the axis, in the first panel that has this point."""
+def _by_how_much(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> Iterator[Sentence]:
+    """Yield the lead of the best subject at the last point of the axis, in the first panel that has it."""
     for panel in answer.panels:
         for point in reversed(answer.points):
             ranked = answer.ranked(panel, point)
@@ -167,7 +175,10 @@ def _by_how_much(answer: Answer) -> Iterator[Sentence]:
                 where = _listed([*([answer.over.words(point)] if answer.over else []), *_panel_words(answer, panel)])
                 ratio = max(first, second) / min(first, second) if min(first, second) > 0 else math.inf
                 factor = f" ({rounded(ratio)} times)" if _CLOSE <= ratio < math.inf else ""
-                numbers = f"{quantity(first, answer.unit)} against {quantity(second, answer.unit)} of {answer.subject.named(ranked[1])}{factor}"
+                winner = f" of {answer.subject.named(ranked[0])}" if len({*wins.values()}) > 1 else ""
+                numbers = (
+                    f"{quantity(first, answer.unit)}{winner} against {quantity(second, answer.unit)} of {answer.subject.named(ranked[1])}{factor}"
+                )
                 yield Sentence(f"With {where}, it is {numbers}." if where else f"It is {numbers}.")
                 return
 
@@ -269,7 +280,7 @@ def off_axis_words(answer: Answer) -> str:
 def following_words(answer: Answer) -> str:
     """Return which fields differ together with the subject, so that a reader knows what else may be the cause; nothing if none does."""
     names = [field.title for field in answer.follows]
-    return f"Together with it differ: {_listed(names)}." if names else ""
+    return f"Not asked, but different too from case to case: {_listed(names)}." if names else ""
 
 
 def missing_sentences(answer: Answer) -> list[str]:
@@ -380,9 +391,9 @@ def _without_axis(answer: Answer) -> Figure:
         positions = [(float(number if is_divided else slot) + 1, panel) for number, panel in enumerate(answer.panels)]
         cells = [(position, panel_title(answer, panel), answer.cells.get(Case(panel, subject, None))) for position, panel in positions]
         traces += _traces(answer, subject, slot, [(position, words, cell) for position, words, cell in cells if cell], "points")
-    labels = (
-        [panel_title(answer, panel) for panel in answer.panels] if is_divided else [answer.subject.short(value) for value in answer.subject.values]
-    )
+    labels = [answer.subject.short(value) for value in answer.subject.values]
+    if is_divided:
+        labels = [answer.by[0].short(panel[0]) if len(panel) == 1 else panel_title(answer, panel) for panel in answer.panels]
     ticks = tuple(float(number) for number in range(1, len(labels) + 1))
     title = _listed([field.title for field in answer.by]) if is_divided else answer.subject.title
     return _figure("", answer, traces, Axis(title, "linear", 0.5, len(labels) + 0.5, ticks, tuple(labels)))
@@ -430,12 +441,19 @@ def _values_axis(answer: Answer, words: str) -> Axis:
 
 
 def _measured_axis(measured: Sequence[tuple[float, str]], axis: Factor) -> Axis:
-    """Return an axis with a tick at each measured value."""
+    """Return an axis with a tick at each measured value that has room for its label."""
     values = [value for value, _ in measured]
     low, high = min(values), max(values)
     title = axis.title[:1].upper() + axis.title[1:]
-    ticks, labels = tuple(values), tuple(label for _, label in measured)
-    if low > 0 and high / low >= _LOG_FROM:
+    is_log = low > 0 and high / low >= _LOG_FROM
+    width = math.log(high / low) if is_log else high - low
+    positions = [(math.log(value / low) if is_log else value - low) / (width or 1.0) for value in values]
+    ticked = [len(values) - 1]  # from the end, labels that have room beside the one before
+    for index in reversed(range(len(values) - 1)):
+        if positions[ticked[-1]] - positions[index] >= _LABEL_ROOM:
+            ticked.append(index)
+    ticks, labels = tuple(values[index] for index in ticked[::-1]), tuple(measured[index][1] for index in ticked[::-1])
+    if is_log:
         room = (high / low) ** 0.04
         return Axis(title, "log", low / room, high * room, ticks, labels, axis.unit)
     room = (high - low) * 0.04 or 1.0

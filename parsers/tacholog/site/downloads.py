@@ -15,7 +15,7 @@ from tacholog.render.table import count_of, null, plain_table
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
 from tacholog.store.engine import quoted
 from tacholog.store.export import FileKind, TableFiles, files_of, results_table
-from tacholog.view.numerals import NOT_STATED, natural
+from tacholog.view.numerals import NOT_STATED, alphabetical, natural
 from tacholog.view.page_index import DATA
 from tacholog.view.views import View
 
@@ -46,7 +46,8 @@ def release_files(view: View) -> list[ReleaseFile]:
     """Return the file of each system and release that has numbers."""
     runs = _runs_of_releases(view)
     names = numbered(runs)
-    return [ReleaseFile(*pair, sum(len(view.by_run[run]) for run in runs[pair]), f"{_RELEASES}/{names[pair]}") for pair in sorted(runs)]
+    order = sorted(runs, key=lambda pair: (alphabetical(pair[0]), natural(pair[1])))
+    return [ReleaseFile(*pair, sum(len(view.by_run[run]) for run in runs[pair]), f"{_RELEASES}/{names[pair]}") for pair in order]
 
 
 def _runs_of_releases(view: View) -> dict[tuple[str, str], list[str]]:

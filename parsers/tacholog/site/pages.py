@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -110,10 +111,10 @@ def plan(view: View, settings: SiteSettings, *, has_requirements: bool = False) 
 
 
 def _is_by_size(view: View) -> bool:
-    """Whether several systems or transports were measured at several message sizes: only then is a figure of all of them over sizes of use."""
-    results = [result for results in view.by_run.values() for result in results]
-    measured = {(result.run.system, result.conditions.transport) for result in results}
-    return len(measured) > 1 and len({result.payload_bytes for result in results}) > 1
+    """Whether several systems or transports were measured at several equal message sizes: only then is a figure of all of them over sizes of use."""
+    measured = {(result.run.system, result.conditions.transport, result.payload_bytes) for results in view.by_run.values() for result in results}
+    counts = Counter(payload_bytes for _, _, payload_bytes in measured)
+    return sum(count > 1 for count in counts.values()) > 1
 
 
 def _question_pages(asked: Sequence[AskedQuestion], shared: dict[str, Any]) -> Iterator[SitePage]:

@@ -92,7 +92,8 @@ def _with_alternatives(
             other = answer(further, numbers, runs)
             other_title = f"{title}: {words}"
             other_document = _document(other_title, documents)
-            others.append(AskedQuestion(other_document, other_title, other, (), is_chosen, is_listed=False))
+            left_open = tuple((further_choice, ()) for further_choice in other.choices)
+            others.append(AskedQuestion(other_document, other_title, other, left_open, is_chosen, is_listed=False))
             offered.append(Alternative(words, other_document))
         alternatives.append((choice, tuple(offered)))
     alternatives += [(choice, ()) for choice in own_answer.choices[_MOST_CHOICES:]]
@@ -101,10 +102,12 @@ def _with_alternatives(
 
 
 def _further(question: Question, choice: ChosenValue) -> Iterator[tuple[str, Question]]:
-    """Yield the questions that show more of a field: one that is divided by it, then one for each of its other values."""
+    """Yield the questions that show more of a field: over it, divided by it, then one for each of its other values."""
     field = choice.field
-    if len(question.by) < _MOST_DIVISIONS and len(field.values) <= _MOST_VALUES:
-        yield f"divided by {field.title}", msgspec.structs.replace(question, by=(*question.by, field.name))
+    if field.kind == "number" and len({*field.values} - {None}) > 1:
+        yield f"over {field.title}", msgspec.structs.replace(question, over=field.name)
+    if len(field.values) <= _MOST_VALUES:
+        yield f"divided by {field.title}", msgspec.structs.replace(question, by=(*question.by[: _MOST_DIVISIONS - 1], field.name))
     others = sorted((value for value in field.values if value not in (choice.value, None)), key=lambda value: -choice.runs[value])
     for value in others[:_MOST_VALUES]:
         yield field.named(value), msgspec.structs.replace(question, where={**question.where, field.name: _as_text(choice, value)})

@@ -22,7 +22,7 @@ from tacholog.runs.moments import instant
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
 from tacholog.view.names import row_name
-from tacholog.view.numerals import by_version
+from tacholog.view.numerals import alphabetical, by_version
 from tacholog.view.page_index import DIFFS, HISTORY, PageIndex
 from tacholog.view.ranking_groups import system_series
 from tacholog.view.results import RunRow
@@ -81,7 +81,7 @@ def newest_by_name(runs: Iterable[tuple[str | None, str | None, str | None]]) ->
 
 def in_order_of_time(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, list[str]]:
     """Return the releases of each system in order, as `releases_of` does, from triples of system, release (or version) and start time."""
-    return {system: _ordered(times) for system, times in sorted(_first_starts(runs).items())}
+    return {system: _ordered(times) for system, times in sorted(_first_starts(runs).items(), key=lambda item: alphabetical(item[0]))}
 
 
 def _first_starts(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, dict[str, float | None]]:

@@ -135,6 +135,11 @@ def by_version(label: str) -> list[tuple[int, int, str]]:
     return [*natural(label[: match.start()]), (-2, 0, match[1].lower()), *natural(label[match.end() :]), (-1, 0, "")]
 
 
+def alphabetical(*names: str) -> list[tuple[str, str]]:
+    """Return the sort key of names, such as a system and its transport: eCAL before Fast DDS."""
+    return [(name.casefold(), name) for name in names]
+
+
 def natural(label: str) -> list[tuple[int, int, str]]:
     """Return the sort key of labels: 5.9 before 5.12."""
     return [_number(part) if part.isdecimal() else (0, 0, part) for part in re.findall(r"\d+|\D+", label)]

@@ -22,7 +22,7 @@ from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.cost import spinning_among, way_of_measuring
 from tacholog.view.names import joined, participant_title, with_system, words
-from tacholog.view.numerals import NOT_STATED, size
+from tacholog.view.numerals import NOT_STATED, alphabetical, size
 from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_words, worse_of
 from tacholog.view.views import Selection, View, differing_labels
@@ -161,7 +161,8 @@ def system_series(view: View, pages: PageIndex) -> Sequence[SystemSeries]:
 
 def _all_series(view: View) -> Sequence[SystemSeries]:
     """Return every series of a view, without pages."""
-    pairs = sorted({(view.runs[run].system or NOT_STATED, transport or NOT_STATED) for run, kinds in view.kinds.items() for transport, _ in kinds})
+    measured = {(view.runs[run].system or NOT_STATED, transport or NOT_STATED) for run, kinds in view.kinds.items() for transport, _ in kinds}
+    pairs = sorted(measured, key=lambda pair: alphabetical(*pair))
     named = [name for name in differing_labels(view.runs[name] for name in view.by_run) if name != CONTROL]
     return [
         SystemSeries(system, transport, series, labels=_values_of(series, named), spins=way_of_measuring(series) in spins)

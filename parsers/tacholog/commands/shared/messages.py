@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 ENDED_BADLY = {"failed": "failed", "truncated": "was cut off", "empty": "has no result"}
 UNREADABLE_EXIT = 2
 _SHOWN = 20
+_SHOWN_OF_A_LOG = 3
+_LOG_LINE = re.compile(r"(.*?):[0-9]+: ")
 _STEP_S = 0.2
 _MINUTES_AN_HOUR = 60
 
@@ -40,11 +44,18 @@ def print_complaints(per_source: Iterable[Complaints], *, bare: bool = False) ->
     complaints = list(per_source)
     unread = list(dict.fromkeys(line for complaint in complaints for line in complaint.unread))
     others = list(dict.fromkeys(line for complaint in complaints for line in complaint.others))
-    for line in (*unread, *others[:_SHOWN]):
+    of_log: Counter[str] = Counter()
+    printed: list[str] = []
+    for line in others:
+        match = _LOG_LINE.match(line)
+        of_log[match[1] if match else line] += 1
+        if len(printed) < _SHOWN and of_log[match[1] if match else line] <= _SHOWN_OF_A_LOG:
+            printed.append(line)
+    for line in (*unread, *printed):
         terminal.line(f"tacholog: {line}", err=True)
-    if len(others) > _SHOWN:
+    if more := len(others) - len(printed):
         lists = "'tacholog parse' names those of each log" if bare else "'tacholog check' lists them all"
-        click.echo(f"tacholog: {len(others) - _SHOWN} more problems with lines and files; {lists}", err=True)
+        click.echo(f"tacholog: {more} more problem{'s' if more > 1 else ''} with lines and files; {lists}", err=True)
     return UNREADABLE_EXIT if unread else 0
 
 

@@ -64,7 +64,11 @@ def _size_switch(sizes: Sequence[int], machine: str) -> Html:
     if len(sizes) == 1:
         return NOTHING
     buttons = (
-        tag("label", tag("input", type="radio", name=f"size-{machine}", value=index, checked=index == 0), size(payload))
+        tag(
+            "label",
+            tag("input", type="radio", name=f"size-{machine}", value=index, checked=index == 0),
+            tag("span", size(payload), class_="stat-size"),
+        )
         for index, payload in enumerate(sizes)
     )
     return tag("fieldset", tag("legend", "Message size"), *buttons, class_="tl-boxes tl-size-switch")
@@ -129,11 +133,11 @@ class _Writer:
         manner = how(member, self._labels if criterion else (), _waiting_words(column))
         more = tag("span", manner, class_="stat-label") if manner else NOTHING
         number = join([number, tag("sup", *marks) if marks else NOTHING])
-        about = join(filter(None, [more, self._sureness(choice, criterion) if criterion else NOTHING]), "; ")
+        about = join(filter(None, [more, self._sureness(choice, criterion, is_beside_bare=bool(column.bare)) if criterion else NOTHING]), "; ")
         parts = [tag("div", linked, tag("span", number), class_="tl-leading"), tag("div", about, class_="tl-wraps tl-sure") if about else NOTHING]
         return TableCell(join(parts), class_="tl-text", head=column_words)
 
-    def _sureness(self, choice: Choice, criterion: Criterion) -> Html | str:
+    def _sureness(self, choice: Choice, criterion: Criterion, *, is_beside_bare: bool) -> Html | str:
         """Return how sure it is that a number leads. What holds for all numbers is said above the table."""
         if choice.doubts:
             return f"no winner: {' or '.join(words for doubt, words in _DOUBTS.items() if doubt in choice.doubts)}"
@@ -142,7 +146,7 @@ class _Writer:
             return "the only one measured" if choice.measured == 1 else _ONLY[criterion]
         names = [name for name in dict.fromkeys(member.transport for member in choice.overlapping) if name != choice.member.transport]
         if not names:
-            return runs or ("ahead of all others" if choice.is_firm else "")
+            return runs or (f"ahead of all other{' libraries' if is_beside_bare else 's'}" if choice.is_firm else "")
         more = join([" and ", count_of(len(names) - _MOST_LEVEL), " more"]) if len(names) > _MOST_LEVEL else NOTHING
         level = join(["about the same: ", tag("span", ", ".join(names[:_MOST_LEVEL]), class_="stat-label"), more])
         return join(filter(None, [runs, level]), "; ")

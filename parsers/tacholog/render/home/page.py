@@ -17,7 +17,7 @@ from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.rankings import best_number, machine_heading
 from tacholog.runs.moments import last_day
 from tacholog.view.home import Choices, HomeMachine, choices, is_on_one_machine, machines
-from tacholog.view.numerals import NOT_STATED
+from tacholog.view.numerals import NOT_STATED, alphabetical
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import SystemSeries, system_series
 from tacholog.view.rankings import newest_release
@@ -147,13 +147,20 @@ def _document_item(view: View, host: str | None, systems: Mapping[str, Mapping[s
     name = host_file.name if host_file else host or "machine not stated"
     label = tag("span", name, class_="stat-label")
     words = tag("a", label, href=f"doc:{_HOSTS}#{host_anchor(host)}") if host and host_file and _HOSTS in documents else label
-    figures = [join([esc(system), ": ", join(_transports(transports), ", ")]) for system, transports in sorted(systems.items())]
+    figures = [join([esc(system), ": ", join(_transports(transports), ", ")]) for system, transports in sorted(systems.items(), key=_by_name)]
     return tag("li", words, tag("span", " (", join(figures, "; "), ")", class_="stat-label"))
 
 
 def _transports(documents: Mapping[str, str | None]) -> list[Html]:
     named = {transport: f"transport {NOT_STATED}" if transport == NOT_STATED else transport for transport in documents}
-    return [tag("a", named[transport], href=f"doc:{page}") if page else esc(named[transport]) for transport, page in sorted(documents.items())]
+    return [
+        tag("a", named[transport], href=f"doc:{page}") if page else esc(named[transport])
+        for transport, page in sorted(documents.items(), key=_by_name)
+    ]
+
+
+def _by_name(item: tuple[str, object]) -> list[tuple[str, str]]:
+    return alphabetical(item[0])
 
 
 def _page_of_machines(documents: Collection[str]) -> Html:
@@ -215,7 +222,7 @@ def _other_transports(documents: dict[str, str | None]) -> Html | str:
     """Return links to the other transports of a system, and the number of those that are left out."""
     if not documents:
         return ""
-    by_name = sorted(documents.items())
+    by_name = sorted(documents.items(), key=_by_name)
     left = len(by_name) - _MOST_LINKS
     named = [_linked(name, document) for name, document in by_name[:_MOST_LINKS]]
     return tag("span", " other transports: ", join(named, ", "), f" and {left} more" if left > 0 else "", class_="tl-muted stat-label")

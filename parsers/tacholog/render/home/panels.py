@@ -322,7 +322,7 @@ def _values(panel: Panel, plot: Plot, member: SystemSeries) -> Iterator[Html]:
         if cell.value:
             x, y = plot.x(payload), plot.y(cell.value)
             words = f"{name}, {size(payload)}: {quantity(cell.value, unit)}"
-            text = tag("text", words, x=_HALF, y=max(y - 8, 10), text_anchor="middle")
+            text = tag("text", words, x=_HALF, y=round(max(y - 8, 10), 1), text_anchor="middle")
             yield tag("g", tag("path", d=f"M{x:g} {y:g}h0"), text, class_="tl-value")
 
 

@@ -226,7 +226,7 @@ def overview(view: View, pages: PageIndex, links: Links) -> Html:
         by_part.setdefault(member.part, []).append(member)
     columns = list(dict.fromkeys(name for part in pages.parts for name, _ in part.others if name != "host"))  # the host has its own column
     rows = [_overview_row(view, part, columns, by_part.get(part, ()), links) for part in pages.parts]
-    best = ("lowest latency, newest release", "highest payload received, newest release, loss up to 1\u202f% where possible")
+    best = ("lowest latency, newest release", "highest rate with at most 1\u202f% lost (else marked), newest release")
     split = [label_name(name) for name in columns]
     heads = ("transport", "system", *split, "kind", *best, "runs", "numbers, all releases", "hosts")
     return plain_table("Systems and transports", heads, rows, class_="tl-systems")

@@ -59,6 +59,10 @@ class SidecarFacts:
         keys = {key for content in self._contents.values() for key in content}
         self._differing = {key for key in keys if len({repr(content.get(key)) for content in self._contents.values()}) > 1}
 
+    def are_in(self, path: str) -> bool:
+        """Whether a file of the folder is one of these."""
+        return path in self._contents
+
     def of_log(self, path: str) -> dict[str, Any]:
         """Return the fields that the file of a log states, by their full names.
 

@@ -268,7 +268,7 @@ def plan_import(
     left_alone: list[str] = []
     logs: list[ImportedLog] = []
     for path in listed.files:
-        if rules.is_ignored(path) or path.endswith(NOT_LOGS):
+        if rules.is_ignored(path) or path.endswith(NOT_LOGS) or (rules.facts and rules.facts.are_in(path)):
             continue
         fields = rules.of_log(path)
         if fields is None:
