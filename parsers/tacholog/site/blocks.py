@@ -55,6 +55,7 @@ from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
 from tacholog.view.portions import Portion, at_once, portions
 from tacholog.view.portions import evidence as evidence_of
+from tacholog.view.results import RunRow
 from tacholog.view.series import Series
 from tacholog.view.views import TESTS, Selection, View, manifest_of, rig_series
 from tacholog.visible import drawn
@@ -199,7 +200,12 @@ def loaded(page: Page, wanted: Selection = EVERYTHING) -> Html:
 
 def rig_cost(page: Page, wanted: Selection = EVERYTHING) -> Html:
     """Say what perftest itself cost in the sessions of the first numbers of a page; nothing if they did not measure it."""
-    return rig_cost_words(rig_series(page.data.view, page.best(wanted).only(page.part(wanted)).runs.values()), page.links)
+    return rig_cost_of(page, page.best(wanted).only(page.part(wanted)).runs.values())
+
+
+def rig_cost_of(page: Page, runs: Iterable[RunRow]) -> Html:
+    """Say what perftest itself cost in the sessions of these runs; nothing if they did not measure it."""
+    return rig_cost_words(rig_series(page.data.view, runs), page.links)
 
 
 def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] = (), *, only_new: bool = False) -> Html:

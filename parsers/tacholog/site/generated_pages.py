@@ -84,6 +84,7 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "changes": blocks.changes,
     "requirements": blocks.requirements,
     "answer_loaded": blocks_of_questions.answer_loaded,
+    "answer_rig_cost": blocks_of_questions.answer_rig_cost,
     "answer_words": blocks_of_questions.answer_words,
     "answer_figures": blocks_of_questions.answer_figures,
     "answer_numbers": blocks_of_questions.answer_numbers,

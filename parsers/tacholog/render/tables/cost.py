@@ -92,15 +92,18 @@ def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
     return tag("p", names, tag("strong", SPINS), ". ", f"{words[0].upper()}{words[1:]}", class_="tl-note tl-spins")
 
 
-def rig_cost(rig: Iterable[Series], links: Links) -> Html:
-    """Return a sentence on what perftest itself takes of each round trip, which its transport ``null`` shows; nothing if no run measured it."""
-    cells = [(payload, cell) for member in rig for payload, cell in member.cells("latency", "p50").items() if payload is not None]
+def rig_cost(rig: Sequence[Series], links: Links) -> Html:
+    """Return a sentence for each series of perftest's transport ``null``: what perftest itself takes of each round trip. It names the machine if there are several."""
+    return join([tag("p", "Of each round trip, perftest itself takes ", *words, class_="tl-note") for member in rig if (words := _rig_words(member, links, len(rig)))])
+
+
+def _rig_words(member: Series, links: Links, count: int) -> list[Html | str]:
+    cells = [(payload, cell) for payload, cell in member.cells("latency", "p50").items() if payload is not None]
     if not cells:
-        return NOTHING
+        return []
+    host = dict(member.key)["host"] if count > 1 else None
     numbers = [join([linked_number(cell, "ns", links), " at ", tag("span", size(payload), class_="stat-size")]) for payload, cell in cells]
-    return tag(
-        "p", "Of each round trip, perftest itself takes ", join(numbers, ", "), " (its transport null, in the same session).", class_="tl-note"
-    )
+    return [join(numbers, ", "), f" on {host}" if host else "", " (its transport null, in the same session)."]
 
 
 def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tuple[Series, Mapping[int | None, Cost]]]:
