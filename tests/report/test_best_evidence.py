@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.command import run_tacholog_text
 from tests.report.conftest import FIRST, LOSSY, NATIVE, add_run, rti
 
 from tacholog.render.evidence import evidence_lines
@@ -244,19 +245,51 @@ def test_page_with_single_runs_states_that_differences_cannot_be_tested(wan: Vie
     assert table.count("keyed") >= 4
 
 
-def test_a_page_says_what_perftest_itself_cost_in_the_session_of_its_runs(tmp_path: Path) -> None:
+COST = re.compile("Of each round trip, perftest itself takes [^.]*[.]")
+
+
+def cost_of_rig(html: str) -> list[str]:
+    return COST.findall(re.sub("<[^>]*>", "", html).replace("\u00a0", " "))
+
+
+def test_cost_of_perftest_is_that_of_the_same_session_and_names_the_machine_if_there_are_several(tmp_path: Path) -> None:
     null = (Path(__file__).parent.parent / "formats/native/latency-null.log").read_text()
-    for number in range(2):
-        for name, session in (("one", "monday"), ("other", "tuesday")):
-            add_run(tmp_path, f"{name}/{number}", NATIVE.read_text(), Manifest(system="P", tool="perftest", host="desk", session=session, logs=()))
-        add_run(tmp_path, f"null/{number}", null, Manifest(system="P", tool="perftest", host="desk", session="monday", logs=()))
+    sessions = {"monday": "desk", "tuesday": "desk", "friday": "shelf"}
+    for session, host in sessions.items():
+        manifest = Manifest(system="P", tool="perftest", host=host, session=session, logs=())
+        add_run(tmp_path, f"{session}/udp", NATIVE.read_text(), manifest)
+        if session != "tuesday":
+            add_run(tmp_path, f"{session}/null", null, manifest)
     view = view_of(load([tmp_path]))
-    runs = {name: [run for run in view.runs.values() if run.run.startswith(name)] for name in ("one", "other")}
 
-    words = {name: re.sub("<[^>]*>", "", str(rig_cost(rig_series(view, members), Links("logs")))) for name, members in runs.items()}
+    def words(*names: str) -> list[str]:
+        return cost_of_rig(str(rig_cost(rig_series(view, [run for run in view.runs.values() if run.session in names]), Links("logs"))))
 
-    assert words == {
-        "one": "Of each round trip, perftest itself takes 40\u00a0ns at 64\u00a0B, 191\u00a0ns at 4\u00a0KiB "
-        "(its transport null, in the same session).",
-        "other": "",
+    cost = "Of each round trip, perftest itself takes 40 ns at 64 B, 191 ns at 4 KiB"
+    assert words("monday") == [f"{cost} (its transport null, in the same session)."]
+    assert words("tuesday") == []
+    assert words(*sessions) == [f"{cost} on {host} (its transport null, in the same session)." for host in ("shelf", "desk")]
+
+
+def test_pages_of_systems_transports_and_questions_state_the_cost_of_perftest(tmp_path: Path) -> None:
+    null = (Path(__file__).parent.parent / "formats/native/latency-null.log").read_text()
+    for name, log, system in (("null", null, "P"), ("p", NATIVE.read_text(), "P"), ("q", NATIVE.read_text(), "Q")):
+        add_run(tmp_path, f"data/{name}", log, Manifest(system=system, tool="perftest", host="desk", session="monday", logs=()))
+
+    (tmp_path / "site.toml").write_text('[[questions]]\nmetric = "latency"\nsubject = "system"\nover = "payload_bytes"\n')
+
+    done = run_tacholog_text("report", tmp_path / "data", "--site", tmp_path / "site.toml", "--output", tmp_path / "site")
+
+    assert done.returncode == 0, done.stderr
+    site = tmp_path / "site"
+    pages = {str(path.relative_to(site)): cost_of_rig(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+    questions = {name for name in pages if name.startswith("questions/")}
+    assert questions
+    assert {name for name, sentences in pages.items() if sentences} == {
+        "p/index.html",
+        "p/null.html",
+        "p/udp.html",
+        "q/index.html",
+        "q/udp.html",
+        *questions,
     }

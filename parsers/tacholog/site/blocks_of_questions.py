@@ -37,8 +37,7 @@ def answer_loaded(_page: Page, asked: AskedQuestion) -> Html:
 
 def answer_rig_cost(page: Page, asked: AskedQuestion) -> Html:
     """Say what perftest itself cost in the sessions of the answer; nothing if they did not measure it."""
-    names = {result.run for cell in asked.answer.cells.values() for result in cell.results}
-    return rig_cost_of(page, [run for name, run in page.data.view.runs.items() if name in names])
+    return rig_cost_of(page, [result.run for cell in asked.answer.cells.values() for result in cell.results])
 
 
 def answer_words(_page: Page, asked: AskedQuestion) -> Html:

@@ -93,8 +93,12 @@ def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
 
 
 def rig_cost(rig: Sequence[Series], links: Links) -> Html:
-    """Return a sentence for each series of perftest's transport ``null``: what perftest itself takes of each round trip. It names the machine if there are several."""
-    return join([tag("p", "Of each round trip, perftest itself takes ", *words, class_="tl-note") for member in rig if (words := _rig_words(member, links, len(rig)))])
+    """Return what perftest itself takes of each round trip: a sentence for each series of its transport ``null``.
+
+    It names the machine if there are several series.
+    """
+    sentences = [_rig_words(member, links, len(rig)) for member in rig]
+    return join([tag("p", "Of each round trip, perftest itself takes ", *words, class_="tl-note") for words in sentences if words])
 
 
 def _rig_words(member: Series, links: Links, count: int) -> list[Html | str]:
