@@ -100,7 +100,8 @@
   // The numbers of a figure as CSV, in the units of the schema.
   function csv(spec) {
     const plain = (html) => new DOMParser().parseFromString(html, "text/html").documentElement.textContent;
-    const rows = spec.data.filter((trace) => !trace.meta.shade).flatMap((trace) => trace.x.map((x, index) => [field(plain(trace.name)), x, trace.y[index]]));
+    const first = (x) => spec.names ? field(spec.names[Math.round(x) - 1]) : x;
+    const rows = spec.data.filter((trace) => !trace.meta.shade).flatMap((trace) => trace.x.map((x, index) => [field(plain(trace.name)), first(x), trace.y[index]]));
     return [["series", ...spec.columns.map(field)], ...rows].map((row) => `${row.join(",")}\n`).join("");
   }
 
