@@ -271,7 +271,7 @@ def test_cost_of_perftest_is_that_of_the_same_session_and_names_the_machine_if_t
     assert words(*sessions) == [f"{cost} on {host} (its transport null, in the same session)." for host in ("shelf", "desk")]
 
 
-def test_pages_of_systems_transports_and_questions_state_the_cost_of_perftest(tmp_path: Path) -> None:
+def test_pages_of_results_state_the_cost_of_perftest(tmp_path: Path) -> None:
     null = (Path(__file__).parent.parent / "formats/native/latency-null.log").read_text()
     for name, log, system in (("null", null, "P"), ("p", NATIVE.read_text(), "P"), ("q", NATIVE.read_text(), "Q")):
         add_run(tmp_path, f"data/{name}", log, Manifest(system=system, tool="perftest", host="desk", session="monday", logs=()))
@@ -283,13 +283,13 @@ def test_pages_of_systems_transports_and_questions_state_the_cost_of_perftest(tm
     assert done.returncode == 0, done.stderr
     site = tmp_path / "site"
     pages = {str(path.relative_to(site)): cost_of_rig(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
-    questions = {name for name in pages if name.startswith("questions/")}
-    assert questions
+    several = {name for name in pages if name.startswith(("questions/", "side-by-side", "rankings"))}
+    assert {name.partition("/")[0] for name in several} >= {"questions", "side-by-side.html", "rankings.html"}
     assert {name for name, sentences in pages.items() if sentences} == {
         "p/index.html",
         "p/null.html",
         "p/udp.html",
         "q/index.html",
         "q/udp.html",
-        *questions,
+        *several,
     }

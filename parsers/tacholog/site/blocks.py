@@ -331,7 +331,8 @@ def systems_side_by_side(page: Page, pages: PageIndex = NO_PAGES, wanted: Select
             side_by_side_page(compared, each, part.hosts, page.links, f"{anchor}-{number}" if number else anchor, documents, overflow)
             for number, each in enumerate(slices)
         ]
-        return join([first, *(folded(tag("span", each.words), html) for each, html in zip(slices[1:], others, strict=True))])
+        folds = [folded(tag("span", each.words), html) for each, html in zip(slices[1:], others, strict=True)]
+        return join([first, *folds, rig_cost_of(page, [run for table in compared.tables for run in table.runs()])])
 
     return _or_none(page, wanted, make)
 
