@@ -70,14 +70,15 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
     try:
         if run.sustained and RATE_OPTION not in run.options:
             (run_folder / plan.log).touch()
-            outcome = Outcome("failed", f"{run.sustained.run} found no rate for messages of {run.options.get('sizes_bytes')} bytes", {})
-            environment, link_bit_per_s, has_several_clocks = {}, None, False
+            reason = f"{run.sustained.run} found no rate for messages of {run.options.get('sizes_bytes')} bytes"
+            measured = _MeasuredRun(Outcome("failed", reason, {}), {})
         else:
-            outcome, environment, link_bit_per_s, has_several_clocks = _run(processes, run_folder, plan, run, tools, checkout)
+            measured = _run(processes, run_folder, plan, run, tools, checkout)
     except TachologError as error:
         if not run.processes:
             raise
-        outcome, environment, link_bit_per_s, has_several_clocks = _MeasuredRun(Outcome("failed", str(error), {}), {})
+        measured = _MeasuredRun(Outcome("failed", str(error), {}), {})
+    outcome, environment, link_bit_per_s, has_several_clocks = measured
     if not run.processes:
         environment = {**environment, "program_sha256": plan.programs[measured_program(processes[0].command)]}
     tool, version = ("perftest", plan.versions.get(FLOOR)) if is_floor(run.processes) else (plan.tool, plan.tool_version)
