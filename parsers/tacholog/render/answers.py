@@ -388,8 +388,8 @@ def _without_axis(answer: Answer) -> Figure:
     traces: list[Trace] = []
     is_divided = len(answer.panels) > 1
     for slot, subject in enumerate(answer.subject.values):
-        beside = _SPREAD * (slot / max(len(answer.subject.values) - 1, 1) - 0.5)
-        positions = [(number + 1 + beside if is_divided else slot + 1.0, panel) for number, panel in enumerate(answer.panels)]
+        offset = _SPREAD * (slot / max(len(answer.subject.values) - 1, 1) - 0.5)
+        positions = [(number + 1 + offset if is_divided else slot + 1.0, panel) for number, panel in enumerate(answer.panels)]
         cells = [(position, panel_title(answer, panel), answer.cells.get(Case(panel, subject, None))) for position, panel in positions]
         traces += _traces(answer, subject, slot, [(position, words, cell) for position, words, cell in cells if cell], "points")
     labels = [answer.subject.short(value) for value in answer.subject.values]
