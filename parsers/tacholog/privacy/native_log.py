@@ -25,7 +25,7 @@ _PUBLIC_KEYS = """
     voluntary_switches involuntary_switches peak_memory_from peak_memory_bytes status latency throughput errors late answer_limit_ns answer_limit_s
     endpoints
 """
-# Settings of transports whose values are the transport's own words, or numbers: no paths, no addresses.
+# Settings of transports whose values are numbers or fixed words of the transport, not paths or addresses.
 PUBLIC_SETTINGS = """
     congestion nagle faults capacity
     sockets high_water_mark io_threads
@@ -69,7 +69,7 @@ def _is_native(shape: str) -> bool:
 
 
 def is_public_pair(key: str, value: str) -> bool:
-    """Whether a value with this key may be shown in any kind of line."""
+    """Whether a value with this key may be shown in every kind of line."""
     if key == "participant":
         return bool(_PARTICIPANT.fullmatch(value))
     return (key in PUBLIC_KEYS and key != "name") or bool(_STATISTICS.fullmatch(key))

@@ -88,7 +88,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "word, or another program used the network meanwhile. The log has both figures.",
         ),
         "clock_coarse": Mark(
-            "c",
+            "\u25f7",
             "Near the clock's own cost",
             "Reading the clock, which the log states, is more than 5 % of the median of its run.",
         ),

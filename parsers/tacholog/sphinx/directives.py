@@ -28,6 +28,7 @@ from tacholog.site.data import data_in, documents_of_site, files_of
 from tacholog.site.page import Page
 from tacholog.slugs import slug
 from tacholog.view.page_index import Entry, PageIndex, page_index
+from tacholog.view.side_by_side import BY_SIZE
 from tacholog.view.views import Selection
 
 if TYPE_CHECKING:
@@ -285,7 +286,7 @@ _DIRECTIVES: dict[str, Callable[[Perf], Html]] = {
     "beside": lambda directive: blocks.systems_side_by_side(directive.page, directive.pages, directive.wanted),
     "compare": lambda directive: blocks.compare(directive.page, directive.pages, directive.wanted),
     "doubts": lambda directive: blocks.doubts(directive.page, directive.pages, directive.wanted),
-    "glance": lambda directive: blocks.rankings(directive.page, directive.pages, directive.wanted),
+    "glance": lambda directive: blocks.systems_side_by_side(directive.page, directive.pages, directive.wanted, BY_SIZE),
     "machines": lambda directive: blocks.machines(directive.page, directive.pages, directive.wanted),
     "diff": _diff,
     "changes": lambda directive: blocks.changes(directive.page, directive.wanted),

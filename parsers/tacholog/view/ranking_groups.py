@@ -22,7 +22,7 @@ from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.cost import spinning_among, way_of_measuring
 from tacholog.view.names import joined, participant_title, with_system, words
-from tacholog.view.numerals import NOT_STATED, alphabetical, size
+from tacholog.view.numerals import NOT_STATED, alphabetical
 from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_words, worse_of
 from tacholog.view.views import Selection, View, differing_labels
@@ -246,20 +246,6 @@ def sizes_of(group: Group, members: Sequence[SystemSeries], most: int) -> list[i
     return [sizes[round(index * (len(sizes) - 1) / (most - 1))] for index in range(most)]
 
 
-def sizes_of_few(group: Group, members: Sequence[SystemSeries]) -> dict[tuple[int, ...], list[int]]:
-    """Return the sizes that `sizes_of` leaves out because only some series have them, by the indices of these series."""
-    having: dict[int, tuple[int, ...]] = {}
-    for index, member in enumerate(members):
-        for size_bytes in group.cells(member):
-            having[size_bytes] = (*having.get(size_bytes, ()), index)
-    most = max(map(len, having.values()))
-    few: dict[tuple[int, ...], list[int]] = {}
-    for size_bytes in sorted(having):
-        if len(having[size_bytes]) < most:
-            few.setdefault(having[size_bytes], []).append(size_bytes)
-    return few
-
-
 def best_of(cells: Mapping[int, Cell]) -> set[int]:
     """Return the keys of the best cells; an empty set if one of them has too few runs."""
     leading = leaders(cells)
@@ -287,8 +273,13 @@ def eligible(cells: Mapping[int, Cell]) -> dict[int, Cell]:
 
 def ordered(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> list[SystemSeries]:
     """Return the series from the best to the worst: by the geometric mean of their ratios to the best value of each size."""
-    cells = [{size_bytes: standing(cell).value for size_bytes, cell in group.cells(member).items()} for member in members]
     lower = METRICS[group.metric].better == "lower"
+    return [members[index] for index in ordered_cells([group.cells(member) for member in members], sizes, lower=lower)]
+
+
+def ordered_cells(rows: Sequence[Mapping[int, Cell]], sizes: Sequence[int], *, lower: bool) -> list[int]:
+    """Return the indices of rows, the best first: by the geometric mean of their ratios to the best of each size. ``lower`` values are better."""
+    cells = [{size_bytes: standing(cell).value for size_bytes, cell in row.items()} for row in rows]
     choose = min if lower else max
     best = {size_bytes: choose((values[size_bytes] for values in cells if size_bytes in values), default=0.0) for size_bytes in sizes}
 
@@ -300,8 +291,7 @@ def ordered(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int])
                 ratios.append(math.log(mine / best[size_bytes]) * (1 if lower else -1))
         return sum(ratios) / len(ratios) if ratios else math.inf
 
-    order = sorted(range(len(members)), key=lambda index: (worth(cells[index]), index))
-    return [members[index] for index in order]
+    return sorted(range(len(rows)), key=lambda index: (worth(cells[index]), index))
 
 
 def column_of(cells: Sequence[Mapping[int, Cell]], size_bytes: int) -> dict[int, Cell]:
@@ -322,26 +312,6 @@ def runs_words(member: SystemSeries, cell: Cell) -> str:
         return ""
     count, duration = cell.run_count, dict(member.series.key)["planned_duration_s"]
     return f"{count}\u202f\u00d7\u202f{duration:g}\u00a0s" if duration is not None else f"{count}\u00a0run{'s' if count > 1 else ''}"
-
-
-def no_best_words(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> str:
-    """Return, in words, the sizes at which no best number is highlighted, and the reason; an empty text if each size has a best number."""
-    cells = [group.cells(member) for member in members]
-    columns = {size_bytes: column_of(cells, size_bytes) for size_bytes in sizes}
-    too_few = [size_bytes for size_bytes in sizes if eligible(columns[size_bytes]) and not leaders(columns[size_bytes])]
-    bare = [size_bytes for size_bytes in sizes if leaders(columns[size_bytes]) and not best_of(columns[size_bytes])]
-    by_few_runs = (
-        f"single published figures cannot show a winner, which takes {MIN_RUNS} runs"
-        if all(member.series.published for member in members)
-        else f"the leader, or a transport whose range overlaps with its own, rests on fewer than {MIN_RUNS} runs"
-    )
-    reasons = ((bare, by_few_runs), (too_few, "no transport has enough samples"))
-    return " ".join(f"No best is highlighted{_at_sizes(sizes_without, sizes)}: {reason}." for sizes_without, reason in reasons if sizes_without)
-
-
-def _at_sizes(some: Sequence[int], sizes: Sequence[int]) -> str:
-    """Return the words " at SIZES"; an empty text if these are all sizes of the table."""
-    return "" if len(some) == len(sizes) else f" at {', '.join(map(size, some))}"
 
 
 def common_conditions(members: Sequence[SystemSeries]) -> str:

@@ -17,7 +17,7 @@ from tacholog.view.series import Series
 _MIB = float(1 << 20)
 _TO = "\u2013"  # an en dash
 _MOST_IN_WORDS = 4  # series
-_LEAST_SHOWN = 0.001  # context switches per message; below this, the exact number is chance
+_LEAST_SHOWN = 0.001  # context switches per message; a smaller number varies by chance and is not shown exactly
 _HOW = (
     "The kernel counted processor time, context switches and memory of both sides, also while they warmed up and waited for the end. "
     "Where the log does not state for how many messages, the processor time of a message is the processors in use times the time for a message. "
@@ -43,12 +43,12 @@ _COLUMNS = (
 
 
 def has_cost(series: Sequence[Series], results: Iterable[ResultRow]) -> bool:
-    """Whether the cost of any of the series is known."""
+    """Whether any of the series has a known cost."""
     return any(by_payload for _, by_payload in _costs_of(series, results))
 
 
 def cost_note() -> Html:
-    """Return a note on the meaning and the source of the numbers. A page needs it once."""
+    """Return a note on the meaning and the source of the numbers, which a page needs only once."""
     return tag("p", _HOW, class_="tl-note")
 
 
@@ -72,14 +72,14 @@ def cost_table(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
 
 
 def cost_summary(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
-    """Return a sentence for each series on the cost of its smallest messages; nothing if no cost is known, or if there are many series."""
+    """Return a sentence for each series on the cost of its smallest messages; an empty result if no cost is known, or if there are many series."""
     measured = _costs_of(series, results)
     items = [item for member, by_payload in measured if (item := _sentence(member, by_payload, named=len(measured) > 1))]
     return tag("ul", *items, class_="tl-answers stat-cost") if items and len(items) <= _MOST_IN_WORDS else NOTHING
 
 
 def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
-    """Return a note on the series that spin although they were told to sleep, with the numbers that show it; nothing if there are none."""
+    """Return a note on the series that are configured to sleep but spin, with the numbers that show it; an empty text if there are none."""
     resources = resources_of(results)
     spinning_ways = spinning(series, resources)
     spins = [member for member in series if member.results[0].test == "latency" and way_of_measuring(member) in spinning_ways]
@@ -96,7 +96,7 @@ def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tu
 
 
 def _is_measured(series: Series) -> bool:
-    """Whether a series has latencies or a received rate. The other side of the same run has the same cost, so it is left out."""
+    """Whether a series has latencies or a received rate. The other side of the same run has the same cost, and is left out."""
     return any(metric == "latency" or (metric, statistic) == ("message_rate", "mean") for metric, statistic in series.statistics())
 
 

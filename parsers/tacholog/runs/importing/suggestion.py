@@ -392,6 +392,8 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
     repetition = _repetition(drafts)
     days = {(depth, index): len(texts) for depth, draft in enumerate(drafts) for index, (kind, texts) in enumerate(draft.parts) if kind == "day"}
     start = max(days, key=days.__getitem__, default=None)  # of several days, the time of each run and not of the whole experiment
+    numbers = [(draft, index) for draft in drafts for index, (kind, _) in enumerate(draft.parts) if kind == "number"]
+    is_size_varying = any(_number_name(draft, index, is_repetition=False) == "payload_bytes" for draft, index in numbers)
     columns, number = [], 0
     used: set[str] = set()
     for depth, draft in enumerate(drafts):
@@ -399,7 +401,11 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
         for index, (kind, texts) in enumerate(draft.parts):
             if kind == "literal":
                 after_role = index and draft.parts[index - 1][0] == "role" and texts[0].isdecimal()
-                text += "{participant}" if after_role else _literal(texts[0])
+                if "payload_bytes" not in used and not is_size_varying and _is_size_of_all(draft, index):
+                    used.add("payload_bytes")
+                    text += "{payload_bytes}"
+                else:
+                    text += "{participant}" if after_role else _literal(texts[0])
                 continue
             if kind == "number":
                 name = _number_name(draft, index, is_repetition=(depth, index) == repetition) or _named_by_word(draft, index)
@@ -477,6 +483,12 @@ def _number_name(draft: _Draft, index: int, *, is_repetition: bool) -> str | Non
     if after in _SIZE_WORDS or (_word_before(draft, index) in _SIZE_WORDS[:-1] and not _has_unit(draft, index)):
         return "payload_bytes"
     return "repetition" if is_repetition else None
+
+
+def _is_size_of_all(draft: _Draft, index: int) -> bool:
+    """Return whether a number that all names have is the payload size of all logs, as in ``size1024_run1``."""
+    (_, (text,)) = draft.parts[index]
+    return text.isdecimal() and _is_usual_size(int(text)) and _number_name(draft, index, is_repetition=False) == "payload_bytes"
 
 
 def _named_by_word(draft: _Draft, index: int) -> str | None:
