@@ -26,7 +26,9 @@ from tacholog.view.factors import Factor, Observation, varying
 from tacholog.view.questions import NEVER_CHOSEN, default_metric
 
 #: Fields that may be a subject, in order of preference. ``label.`` stands for all labels of the user.
-SUBJECTS = ("system", "transport", "label.", "type", "data_path", "reliability", "keyed", "waiting", "tuning", "payload_touched", "release")
+SUBJECTS = (
+    *("system", "transport", "label.", "type", "data_path", "reliability", "keyed", "waiting", "tuning", "placement", "payload_touched", "release"),
+)
 #: Fields of numbers that may be an axis, in order of preference.
 AXES = (
     *("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s", "link_bit_per_s", "label."),
