@@ -58,6 +58,9 @@ MakeTree = Callable[..., Path]
              for bandwidth in (54, 300) for loss in (0, 20) for n in (1, 2)],
             "rmw_{system}_cpp_{label.folder1}_{label.folder1_8}@30_5_{label.bw}bw_{network_loss_percent}loss_0delay/run{repetition}/{role}_log_1.log",
         ),
+        ([f"pub_01-sub_{subs:02}-rate_{rate}-hist_{hist}/rmw_{rmw}_cpp/a.log"
+          for subs in (1, 5) for rate in (10, 500) for hist in ("all", "last") for rmw in ("fastrtps", "ecal_dynamic")],
+         "pub_01-sub_{subscribers}-rate_{label.rate}-hist_{label.hist}/rmw_{system}_cpp/a.log"),
         ([f"{plugin}_{security}_r{n}/a.json" for plugin in ("flannel", "calico") for security in ("none", "ipsec") for n in (1, 2)],
          "{label.folder1}_{label.folder1_2}_r{repetition}/a.json"),
         (
@@ -199,7 +202,7 @@ def test_names_with_special_characters_of_the_shell_are_quoted(tree: MakeTree) -
 def test_labels_of_a_suggestion_are_listed_with_their_values(cluster: Path) -> None:
     said = import_logs(cluster, status=2)
 
-    assert "8 logs of known formats, 0 other files\nNothing was imported: --map must say what the paths mean.\n" in said
+    assert "8 logs of known formats, 0 other files\nNothing was imported: --map must state what the paths mean.\n" in said
     assert "rename label.folder2: it is flannel-hostgw-dds-secure-tcp, hostnetwork-udp" in said
 
 
