@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.links import Links
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, empty, exact, head, scroller
+from tacholog.render.tables.results import linked_number
 from tacholog.view.cost import SPINS, Cost, Spread, costs, resources_of, spinning, way_of_measuring
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, rounded, size
@@ -88,6 +90,24 @@ def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
     names = join([tag("span", "; ".join(member.label for member in spins), class_="tl-label"), ": "]) if len(series) > 1 else NOTHING
     words = "it keeps more than 0.9 processors in use, with fewer than 0.1 context switches per message, although it is told to sleep (block)."
     return tag("p", names, tag("strong", SPINS), ". ", f"{words[0].upper()}{words[1:]}", class_="tl-note tl-spins")
+
+
+def rig_cost(rig: Sequence[Series], links: Links) -> Html:
+    """Return what perftest itself takes of each round trip: a sentence for each series of its transport ``null``.
+
+    It names the machine if there are several series.
+    """
+    sentences = [_rig_words(member, links, len(rig)) for member in rig]
+    return join([tag("p", "Of each round trip, perftest itself takes ", *words, class_="tl-note") for words in sentences if words])
+
+
+def _rig_words(member: Series, links: Links, count: int) -> list[Html | str]:
+    cells = [(payload, cell) for payload, cell in member.cells("latency", "p50").items() if payload is not None]
+    if not cells:
+        return []
+    host = dict(member.key)["host"] if count > 1 else None
+    numbers = [join([linked_number(cell, "ns", links), " at ", tag("span", size(payload), class_="stat-size")]) for payload, cell in cells]
+    return [join(numbers, ", "), f" on {host}" if host else "", " (its transport null, in the same session)."]
 
 
 def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tuple[Series, Mapping[int | None, Cost]]]:
