@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: commands.
 COMMANDS = {
     "parse": "Print the records in raw logs.",
-    "import": "Make runs of logs that exist already: read what was measured out of their paths.",
+    "import": "Make runs from existing logs: read the conditions of the runs from their paths.",
     "formats": "List the log formats that Tacholog can read.",
     "bench": "Run campaigns, and keep each log together with the state of the machine.",
     "sustain": "Search the highest rate that a tool sustains, by running it again and again.",
@@ -34,8 +34,8 @@ COMMANDS = {
     "ab": "Run two builds in interleaved pairs within one session, then compare them as tacholog diff does.",
     "export": "Export the numbers for other tools.",
     "check": "Check a folder of runs before you contribute it.",
-    "verify": "Verify that a site or a folder of runs is what its logs say.",
-    "cache": "Show what the cache of logs takes, or empty it.",
+    "verify": "Verify that a site or a folder of runs agrees with its logs.",
+    "cache": "Show how much space the cache of logs takes, or empty the cache.",
     "scaffold": "Create a Python package that adds the log format NAME.",
     "host": "Describe this machine in a host file.",
 }

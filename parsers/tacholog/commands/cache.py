@@ -1,4 +1,4 @@
-"""Show what the cache of logs takes, or empty it.
+"""Show how much space the cache of logs takes, or empty the cache.
 
 Tacholog keeps the contents of each log that it has read, so that no log is read twice. Everything in the cache can be made again, so it is safe to
 empty or to delete it at any time. It may hold private data of the logs. Only its owner can read it.

@@ -1,4 +1,4 @@
-"""Make runs of logs that exist already: read what was measured out of their paths.
+"""Make runs from existing logs: read the conditions of the runs from their paths.
 
 A pattern after --map says what the path of a log below DIR means: '{release}/{label.plugin}/test-{repetition}/perf-{role}{participant}.log'. Logs
 that differ only in role and participant become one run. Without --map and --rules, nothing is imported: a pattern is suggested.

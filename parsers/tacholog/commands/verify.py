@@ -1,4 +1,4 @@
-"""Verify that a site or a folder of runs is what its logs say.
+"""Verify that a site or a folder of runs agrees with its logs.
 
 Nothing is downloaded, and no number is taken from the build.
 

@@ -85,7 +85,7 @@ def _lasted(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _follows(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether rate, bytes and time are consistent, within rounding. Not checked if the time is too short, and in JSON, which was checked already."""
+    """Whether rate, bytes and time are consistent, within rounding. Not checked if the time is too short; JSON was checked before."""
     if "seconds" in cells:
         return True
     bits, bits_step = (8 * value * _byte_unit(cells) for value in (cells["transfer"], _step(cells, "transfer")))
