@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 #: commands.
 COMMANDS = {
     "parse": "Print the records in raw logs.",
-    "import": "Make runs from existing logs: read the conditions of the runs from their paths.",
+    "import": "Make runs of existing logs: read from their paths what was measured.",
     "formats": "List the log formats that Tacholog can read.",
     "bench": "Run campaigns, and keep each log together with the state of the machine.",
-    "sustain": "Search the highest rate that a tool sustains, by running it again and again.",
+    "sustain": "Search the highest rate that a tool sustains, by running the tool repeatedly.",
     "report": "Build the site: pages with tables, plots, scripts and raw logs.",
     "publish": "Publish a built site, and keep its older versions.",
     "table": "Answer a question: compare one thing over another, as a table of medians.",
-    "diff": "Compare two releases, and say how certain each change is.",
+    "diff": "Compare two releases, and state how certain each change is.",
     "require": 'Check that runs meet requirements, such as "p99 latency at 1 KiB stays under 5 us".',
     "ab": "Run two builds in interleaved pairs within one session, then compare them as tacholog diff does.",
     "export": "Export the numbers for other tools.",

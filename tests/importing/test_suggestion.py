@@ -199,7 +199,7 @@ def test_names_with_special_characters_of_the_shell_are_quoted(tree: MakeTree) -
 def test_labels_of_a_suggestion_are_listed_with_their_values(cluster: Path) -> None:
     said = import_logs(cluster, status=2)
 
-    assert "8 logs of known formats, 0 other files\nNothing was imported: --map must say what the paths mean.\n" in said
+    assert "8 logs of known formats, 0 other files\nNothing was imported: --map must state what the paths mean.\n" in said
     assert "rename label.folder2: it is flannel-hostgw-dds-secure-tcp, hostnetwork-udp" in said
 
 
