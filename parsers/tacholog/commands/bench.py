@@ -7,8 +7,8 @@ CAMPAIGN is a file that lists what to measure, such as bench/campaigns/quick.tom
 Each campaign gets a new folder under --output, with its plan and one folder for each run. After each run, its log is read to check that it
 has results. A failed run is kept, with the reason. --resume continues a campaign that was interrupted.
 
-A campaign may state limits: how much of the machine other programs and the host may use before, during and after a run. If a run exceeded them, the
-campaign is not copied for publication, and --resume repeats this run.
+A campaign may state limits: how much of the machine other programs and the host may use before, during and after a run. A run that exceeded them
+is repeated at the end, at most twice. If it still exceeds them, the campaign is not copied for publication, and --resume repeats this run.
 
 Exit code 1: all runs were tried, but some failed, or their logs cannot be read, or a limit was exceeded. 2: nothing was run, or
 --plan found that a program is missing. 129, 130 and 143: interrupted.
@@ -37,6 +37,7 @@ from tacholog.errors import TachologError
 from tacholog.installation import checkout
 
 SOME_FAILED = 1
+_AGAIN = 2  # how often a run above the limits of its campaign is measured again
 
 
 @click.command(help=__doc__)
@@ -86,7 +87,9 @@ def bench(
             terminal.remark(line)
         try:
             with campaign.only_one_harness(folder):
-                measure_all([Task(folder, plan, run, tools, run.folder) for run in campaign.pending_runs(folder, plan)], len(plan.runs), gaps)
+                for _ in range(1 + _AGAIN):
+                    tasks = [Task(folder, plan, run, tools, run.folder) for run in campaign.pending_runs(folder, plan)]
+                    measure_all(tasks, len(plan.runs), gaps)
         except KeyboardInterrupt:
             left = len(campaign.pending_runs(folder, plan))
             click.echo(f"\ninterrupted: {left} of {len(plan.runs)} runs are still to do; continue with: tacholog bench --resume {folder}", err=True)

@@ -64,7 +64,18 @@ def question_title(question: Question, answer: Answer) -> str:
 
 
 def sentences(answer: Answer) -> list[Sentence]:
-    """Return the answer in a few sentences: the best subject of each case, its lead, and the certainty."""
+    """Return the answer in a few sentences: the best subject of each case, its lead, the certainty, and the chosen values."""
+    return [*_ranking(answer), *_scope(answer)]
+
+
+def _scope(answer: Answer) -> Iterator[Sentence]:
+    """Yield the chosen values: readers of the first sentences must know that runs with other values are not part of them."""
+    values = [choice.field.words(choice.value) for choice in answer.choices if choice.value is not None]
+    if values:
+        yield Sentence(f"This is about {_listed(values)} only.")
+
+
+def _ranking(answer: Answer) -> list[Sentence]:
     if len(answer.subject.values) < _SEVERAL:
         return [*_of_one_subject(answer)]
     name = metric_words(answer.metric, answer.statistic)
@@ -188,7 +199,7 @@ def _how_sure(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]
     each = f"{min(runs)} runs of each" if min(runs) == max(runs) else f"{min(runs)} to {max(runs)} runs of each"
     if not answer.tests:
         return Sentence(
-            f"No test: there {'is one run' if max(runs) == 1 else f'are {each}'}, and a test takes {MIN_RUNS}. So the order may be chance.",
+            f"No test: there {'is one run of each' if max(runs) == 1 else f'are {each}'}, and a test takes {MIN_RUNS}. So the order may be chance.",
             is_sure=False,
         )
     sure = sum(test.is_shown for test in answer.tests)
@@ -388,8 +399,8 @@ def _without_axis(answer: Answer) -> Figure:
     traces: list[Trace] = []
     is_divided = len(answer.panels) > 1
     for slot, subject in enumerate(answer.subject.values):
-        beside = _SPREAD * (slot / max(len(answer.subject.values) - 1, 1) - 0.5)
-        positions = [(number + 1 + beside if is_divided else slot + 1.0, panel) for number, panel in enumerate(answer.panels)]
+        shift = _SPREAD * (slot / max(len(answer.subject.values) - 1, 1) - 0.5)
+        positions = [(number + 1 + shift if is_divided else slot + 1.0, panel) for number, panel in enumerate(answer.panels)]
         cells = [(position, panel_title(answer, panel), answer.cells.get(Case(panel, subject, None))) for position, panel in positions]
         traces += _traces(answer, subject, slot, [(position, words, cell) for position, words, cell in cells if cell], "points")
     labels = [answer.subject.short(value) for value in answer.subject.values]

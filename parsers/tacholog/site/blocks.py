@@ -30,6 +30,7 @@ from tacholog.render.portion import TEST_TITLES, portion_html, portion_runs
 from tacholog.render.requirements import requirements_html
 from tacholog.render.tables import comparison, definitions, logs, summary
 from tacholog.render.tables.cost import cost_note, cost_summary, cost_table, spin_note
+from tacholog.render.tables.cost import rig_cost as rig_cost_words
 from tacholog.render.tables.definitions import schema_table
 from tacholog.render.tables.history import link_finder, tables_of
 from tacholog.render.tables.hosts import host_card, machines_side_by_side
@@ -53,10 +54,11 @@ from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
 from tacholog.view.portions import Portion, at_once, portions
 from tacholog.view.portions import evidence as evidence_of
+from tacholog.view.results import RunRow
 from tacholog.view.series import Series
 from tacholog.view.side_by_side import DOCUMENT as SIDE_BY_SIDE
 from tacholog.view.side_by_side import side_by_side_of
-from tacholog.view.views import TESTS, Selection, View, manifest_of
+from tacholog.view.views import TESTS, Selection, View, manifest_of, rig_series
 from tacholog.visible import drawn
 
 EVERYTHING = Selection()
@@ -197,6 +199,16 @@ def loaded(page: Page, wanted: Selection = EVERYTHING) -> Html:
     return tag("p", words, class_="tl-evidence") if words else NOTHING
 
 
+def rig_cost(page: Page, wanted: Selection = EVERYTHING) -> Html:
+    """Say what perftest itself cost in the sessions of the first numbers of a page; nothing if they did not measure it."""
+    return rig_cost_of(page, page.best(wanted).only(page.part(wanted)).runs.values())
+
+
+def rig_cost_of(page: Page, runs: Iterable[RunRow]) -> Html:
+    """Say what perftest itself cost in the sessions of these runs; nothing if they did not measure it."""
+    return rig_cost_words(rig_series(page.data.view, runs), page.links)
+
+
 def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] = (), *, only_new: bool = False) -> Html:
     """Return the notes in the manifests of the runs, each once; with ``only_new``, without the notes that `evidence` shows.
 
@@ -319,7 +331,8 @@ def systems_side_by_side(page: Page, pages: PageIndex = NO_PAGES, wanted: Select
             side_by_side_page(compared, each, part.hosts, page.links, f"{anchor}-{number}" if number else anchor, documents, overflow)
             for number, each in enumerate(slices)
         ]
-        return join([first, *(folded(tag("span", each.words), html) for each, html in zip(slices[1:], others, strict=True))])
+        folds = [folded(tag("span", each.words), html) for each, html in zip(slices[1:], others, strict=True)]
+        return join([first, *folds, rig_cost_of(page, [run for table in compared.tables for run in table.runs()])])
 
     return _or_none(page, wanted, make)
 

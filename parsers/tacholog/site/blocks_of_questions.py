@@ -20,7 +20,7 @@ from tacholog.render.answers import (
 from tacholog.render.figures.plots import plot
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.table import scroller
-from tacholog.site.blocks import code
+from tacholog.site.blocks import code, rig_cost_of
 from tacholog.site.page import Page
 from tacholog.site.questions import AskedQuestion
 from tacholog.slugs import slug
@@ -33,6 +33,11 @@ def answer_loaded(_page: Page, asked: AskedQuestion) -> Html:
     modes = {result.conditions.load_mode for cell in asked.answer.cells.values() for result in cell.results}
     words = load_words(modes, has_latency=asked.answer.metric == "latency")
     return tag("p", words, class_="tl-note") if words else NOTHING
+
+
+def answer_rig_cost(page: Page, asked: AskedQuestion) -> Html:
+    """Say what perftest itself cost in the sessions of the answer; nothing if they did not measure it."""
+    return rig_cost_of(page, [result.run for cell in asked.answer.cells.values() for result in cell.results])
 
 
 def answer_words(_page: Page, asked: AskedQuestion) -> Html:

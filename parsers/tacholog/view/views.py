@@ -243,6 +243,13 @@ def view_of(data: Dataset) -> View:
     return View(by_run, runs, rows.logs(data), problems, data.hosts, rows.histograms(data))
 
 
+def rig_series(view: View, runs: Iterable[RunRow]) -> list[Series]:
+    """Return the series of perftest's transport ``null``, which show what perftest itself costs, from the sessions of these runs."""
+    sessions = {(run.host, run.session) for run in runs if run.session is not None}
+    rig = view.only(Selection(transport="null", test="latency"))
+    return rig.only_runs(run.run for run in rig.runs.values() if (run.host, run.session) in sessions).series()
+
+
 def manifest_of(run: RunRow) -> Manifest | None:
     """Return a run's manifest."""
     return _manifest_in(run.manifest) if run.manifest else None

@@ -78,13 +78,14 @@ _ALWAYS = (
     "planned_duration_s payload_bytes tool_version"
 )
 STATES = {
-    "demand": States(always=f"{_ALWAYS} demand recovery_time_ns"),
-    "latency": States(always=f"{_ALWAYS} basis", sometimes="offered_rate_per_s"),
+    "demand": States(always=f"{_ALWAYS} demand recovery_time_ns", sometimes="placement"),
+    "latency": States(always=f"{_ALWAYS} basis", sometimes="offered_rate_per_s placement"),
     "sustain": States(
         always="transport load_mode basis goal definition planned_duration_s tool_version",  # a search over another tool has no other value
-        sometimes="reach data_path payload_touched reliability batch_bytes publishers subscribers waiting tuning warmup payload_bytes settings",
+        sometimes="reach data_path payload_touched reliability batch_bytes publishers subscribers waiting tuning warmup "
+        "placement payload_bytes settings",
     ),
-    "throughput": States(always=_ALWAYS, sometimes="keyed instances offered_rate_per_s settings"),
+    "throughput": States(always=_ALWAYS, sometimes="keyed instances offered_rate_per_s placement settings"),
 }
 
 # Formulas of numbers that the line does not print. The first formula with all its fields on the line is used.
@@ -249,13 +250,15 @@ def _config(fields: Fields) -> Facts:
     values |= conditions_under(fields, "transport reach data_path touch reliability load_mode waiting tuning warmup publishers subscribers instances")
     values |= conditions_under(fields, "rate_per_s duration_s batch_bytes")
     values |= {"keyed": True} if "instances" in fields else {}
+    environment = {f"perftest_{key}": fields[key] for key in ("command", "slow_subscriber", "probe_every") if key in fields}
+    return Facts(conditions=_checked(values), environment=environment)
+
+
+def _checked(values: Mapping[str, object]) -> Conditions:
     try:
-        conditions = msgspec.convert(values, Conditions)
+        return msgspec.convert(values, Conditions)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
-    return Facts(
-        conditions=conditions, environment={f"perftest_{key}": fields[key] for key in ("command", "slow_subscriber", "probe_every") if key in fields}
-    )
 
 
 def _search(fields: Fields) -> Facts:
@@ -267,6 +270,12 @@ def _search(fields: Fields) -> Facts:
         environment={"search_command": fields["command"]},
         conditions=Conditions(load_mode="open", planned_duration_s=planned_s or None),
     )
+
+
+def _placement(fields: Fields) -> Facts:
+    """Return what the CPUs of the two sides share, as a condition, and all facts about them."""
+    values = {} if fields["relation"] == "unknown" else {"placement": fields["relation"]}
+    return msgspec.structs.replace(_facts_of("placement")(fields), conditions=_checked(values))
 
 
 def _settings(fields: Fields) -> Facts:
@@ -312,6 +321,7 @@ _KINDS: Mapping[str, _Reader] = {
     "config": _config,
     "settings": _settings,
     "transport": _transport,
+    "placement": _placement,
     "start": _start,
     "histogram": _histogram,
     "warmup": lambda _: None,  # The outcome is a condition of the results after this line.
