@@ -381,7 +381,6 @@ def _cells(numbers: Sequence[Observation], question: Question) -> dict[Case, Ans
 
 
 def _median_of(results: Sequence[ResultRow]) -> ResultRow:
-    """Return the median of these numbers."""
     values = [result.value for result in results if result.value is not None]
     return results[median_place(values, results[0].metric)]
 
