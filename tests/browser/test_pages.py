@@ -67,10 +67,10 @@ pytestmark = [
 
 
 def scroll_through(page: Page) -> None:
-    """Scroll each visible plot into view, and wait until all are drawn."""
-    figures = page.locator(".tl-figure:visible:has(script)")
-    for index in range(figures.count()):
-        draw(figures.nth(index))
+    """Point at each visible plot, and wait until it is drawn."""
+    for figure in page.locator(".tl-figure:visible:has(script)").all():
+        figure.locator(".tl-stage").hover()
+        figure.locator(".tl-is-live").wait_for()
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
 
 
