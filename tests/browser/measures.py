@@ -18,7 +18,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
-from tests.browser.patience import draw, patient
+from tests.browser.patience import draw_all, patient
 
 SCREEN: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 375, "height": 800}
@@ -105,7 +105,7 @@ def pages_of_kinds(site: Path) -> Iterator[tuple[str, str]]:
 def weigh(site: Path, browser: Browser, name: str) -> Weights:
     """Open a page, scroll through it so that all plots are drawn, and return the bytes that it loaded."""
     page, asked = _opened(site, browser, name)
-    _draw_all(page)
+    draw_all(page)
     page.context.close()
     return _weights(asked)
 
@@ -114,7 +114,7 @@ def measure(site: Path, browser: Browser, kind: str, name: str) -> Measures:
     """Open a page, scroll through it so that all plots are drawn, and measure it."""
     page, asked = _opened(site, browser, name)
     nodes, stops, height = (page.evaluate(script) for script in ("document.getElementsByTagName('*').length", STOPS, _HEIGHT))
-    _draw_all(page)
+    draw_all(page)
     sheets = len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True)))
     page.set_viewport_size(PHONE)
     found = Measures(kind, name, _weights(asked), height, page.evaluate(_HEIGHT), stops, nodes, sheets)
@@ -139,12 +139,6 @@ def _weights(asked: Iterable[str]) -> Weights:
 
 
 _HEIGHT = "document.documentElement.scrollHeight"
-
-
-def _draw_all(page: Page) -> None:
-    figures = page.locator(".tl-figure:visible:has(script)")
-    for index in range(figures.count()):
-        draw(figures.nth(index))
 
 
 def _path_of(address: str) -> Path | None:

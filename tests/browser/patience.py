@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from playwright.sync_api import BrowserContext, Locator, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 PATIENCE_S = 300
 PATIENCE_MS = 1000 * PATIENCE_S
@@ -42,3 +42,10 @@ def draw(figure: Locator) -> None:
     """Ask for the exact values of a figure, and wait until it is drawn."""
     figure.get_by_role("button", name="Show exact values").click()
     figure.locator(".tl-is-live").wait_for()
+
+
+def draw_all(page: Page) -> None:
+    """Point at each visible figure, and wait until it is drawn."""
+    for figure in page.locator(".tl-figure:visible:has(script)").all():
+        figure.locator(".tl-stage").hover()
+        figure.locator(".tl-is-live").wait_for()

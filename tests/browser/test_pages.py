@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 from tests.browser.conftest import SCREENS, TOO_WIDE, open_everything, open_folds
 from tests.browser.measures import STOPS
 from tests.browser.pages import pages_for
-from tests.browser.patience import draw, patient
+from tests.browser.patience import draw, draw_all, patient
 from tests.browser.shifts import DRAWN, MOST_SHIFT, SHIFTS
 
 from tacholog.slugs import path_slug
@@ -68,9 +68,7 @@ pytestmark = [
 
 def scroll_through(page: Page) -> None:
     """Point at each visible plot, and wait until it is drawn."""
-    for figure in page.locator(".tl-figure:visible:has(script)").all():
-        figure.locator(".tl-stage").hover()
-        figure.locator(".tl-is-live").wait_for()
+    draw_all(page)
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
 
 
@@ -87,7 +85,7 @@ def complaints_of(page: Page, screen: str) -> Iterator[str]:
     """Yield the problems of an open page, and of its initially folded parts."""
     page.evaluate(DRAWN)
     page.evaluate("window.shifts = 0")  # The shifts during loading depend on the machine: see test_slow_arrival.py.
-    if not 5 < page.evaluate(STOPS) <= MOST_STOPS:
+    if not 3 < page.evaluate(STOPS) <= MOST_STOPS:
         yield f"the Tab key stops {page.evaluate(STOPS)} times"
     scroll_through(page)
     page.evaluate(DRAWN)
