@@ -18,10 +18,9 @@ import select
 import subprocess
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.visible import drawn_in_line
@@ -34,7 +33,7 @@ _CONNECT_TIMEOUT_S = 10
 _OPEN_TIMEOUT_S = 40.0  # for the login, and for a login shell that does much before it starts a command
 _CLOSE_TIMEOUT_S = 6.0
 _LONGEST_LINE = 2**20  # of an answer; a broken or hostile host must not fill the memory
-_READ_BYTES = 2**16
+_READ_BYTES = 2**13
 _ANSWER_LIMIT_S = 60.0  # for the answer to a request, or for the next part of a chunk, while the host answers beats
 _MOST_ANSWERS = 16  # in the queue; there is one request at a time, so a host that sends more is broken or hostile
 _LAST_ERROR_BYTES = 4096
@@ -81,7 +80,7 @@ def quoted(words: Sequence[str]) -> str:
 
 
 class Connection:
-    """A connection. One thread makes the requests. A second thread sends the beats and reads the answers."""
+    """A connection. One thread makes the requests, a second one reads the answers, and a third one sends the beats and watches the time."""
 
     def __init__(self, name: str, destination: str, on_event: Callable[[list[str]], object]) -> None:
         """Connect, and start the watchdog.
@@ -89,7 +88,7 @@ class Connection:
         Args:
             name: the host's name in the campaign, for messages.
             destination: the destination for ssh.
-            on_event: is called, by the second thread, with the words of each line about a process or a check, and with ``lost`` at the end.
+            on_event: is called, by another thread, with the words of each line about a process or a check, and with ``lost`` at the end.
 
         Raises:
             ConnectionLost: there is no connection, or the host has no temporary folder.
@@ -98,46 +97,45 @@ class Connection:
         self._name, self._on_event = name, on_event
         self._mark = f"tacholog-{secrets.token_hex(8)}"
         self._answers: queue.Queue[list[str] | bytes | None] = queue.Queue()
-        self._received, self._errors = bytearray(), bytearray()
-        self._outgoing: deque[bytes] = deque()
+        self._errors = b""
+        self._writing = threading.Lock()
         self._expected_bytes = 0  # of the next chunk
-        self._in_chunk = False
         self._is_waiting = False  # for the answer to a request
         self._progress = 0.0  # the time of that request, or of the last part of its answer
         self._reason: str | None = None
         self._is_closing = False
-        self._beats_at: float | None = None
+        self._has_ended = threading.Event()
+        self._beats_at = 0.0
         self._last_answer = time.monotonic()
-        self._wake_reader, self._wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             self._ssh = self._start(destination)
         except OSError as error:
-            os.close(self._wake_reader)
-            os.close(self._wake_writer)
             raise ConnectionLost(f"host {name}: ssh cannot be started: {error.strerror}") from error
-        self._thread = threading.Thread(target=self._exchange, name=f"ssh {name}", daemon=True)
-        self._thread.start()
+        self._stdin, self._stdout, self._stderr = (cast("IO[bytes]", stream) for stream in (self._ssh.stdin, self._ssh.stdout, self._ssh.stderr))
+        os.set_blocking(self._stdin.fileno(), False)  # so that a beat is never waited for
+        self._reader, self._error_reader = self._thread(self._read_answers), self._thread(self._read_errors)
         try:
             self._open()
         except BaseException:
             self.close()
             raise
 
+    def _thread(self, work: Callable[[], object]) -> threading.Thread:
+        thread = threading.Thread(target=work, name=f"ssh {self._name}", daemon=True)
+        thread.start()
+        return thread
+
     def _start(self, destination: str) -> subprocess.Popen[bytes]:
         # All login shells understand this, also csh and fish: no quotation mark, exclamation mark, backslash or line end within the quotation marks.
         script = self._script()
         command = f"sh -c 'echo {self._mark} connected; eval \"$(dd bs=1 count={len(script)} 2>/dev/null)\"'"
-        ssh = subprocess.Popen(
+        return subprocess.Popen(
             ["ssh", *_OPTIONS, "--", destination, command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C reaches only the harness, which then ends the processes in order; and ssh has no terminal for questions
         )
-        for stream in (ssh.stdin, ssh.stdout, ssh.stderr):
-            if stream:
-                os.set_blocking(stream.fileno(), False)
-        return ssh
 
     def _script(self) -> bytes:
         return f"mark={self._mark}\nperiod={PERIOD_S}\nlimit={_REMOTE_LIMIT_S}\n{_WATCHDOG.read_text(encoding='utf-8')}".encode()
@@ -146,13 +144,12 @@ class Connection:
         self._expect("connected")
         self._write(self._script())  # only now, because files that the login shell reads at its start might read a part of it
         self._expect("watching")
-        self._beats_at = time.monotonic() + _FIRST_BEAT_S
-        self._wake()
+        self.beat_soon()
+        self._thread(self._watch)
 
     def beat_soon(self) -> None:
         """Send the next beat in about a second, because a process has just started: at each beat, the host samples the resources of its processes."""
         self._beats_at = time.monotonic() + _FIRST_BEAT_S
-        self._wake()
 
     def send(self, *words: str) -> None:
         """Send a request that has no answer, or whose answer is an event."""
@@ -164,9 +161,7 @@ class Connection:
         Raises:
             ConnectionLost: no answer came.
         """
-        self._begin_waiting()
-        self.send(*words)
-        answer = self._next_answer(None)
+        answer = self._answer_to(*words)
         return answer if isinstance(answer, list) else []
 
     def chunk(self, file: str, block: int, block_bytes: int, expected_bytes: int) -> bytes:
@@ -176,13 +171,13 @@ class Connection:
             ConnectionLost: the block did not come.
         """
         self._expected_bytes = expected_bytes
-        self.request("chunk", file, str(block), str(block_bytes))
-        self._begin_waiting()
-        content = self._next_answer(None)
+        content = self._answer_to("chunk", file, str(block), str(block_bytes))
         return content if isinstance(content, bytes) else b""
 
-    def _begin_waiting(self) -> None:
+    def _answer_to(self, *words: str) -> list[str] | bytes:
         self._progress, self._is_waiting = time.monotonic(), True
+        self.send(*words)
+        return self._next_answer(None)
 
     def _expect(self, word: str) -> None:
         """Wait for an answer while the connection is opened. Later, beats show whether the host still answers."""
@@ -211,124 +206,66 @@ class Connection:
 
     def close(self) -> None:
         """Close the connection. The host then ends its processes, removes its folder, and ends the connection."""
-        if not self._is_closing:
-            self._is_closing = True
-            self._wake()
-        self._thread.join(_CLOSE_TIMEOUT_S)
+        self._is_closing = True
+        self._close_stdin()
+        self._reader.join(_CLOSE_TIMEOUT_S)
         if self._ssh.poll() is None:
             self._ssh.kill()
-        self._thread.join()
+        self._reader.join()
         self._ssh.wait()
-        for stream in (self._ssh.stdin, self._ssh.stdout, self._ssh.stderr):
-            if stream and not stream.closed:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        self._stdout.close()
+        if not self._error_reader.is_alive():  # else a program that ssh started, such as the master of a shared connection, has its error output too
+            self._stderr.close()
+
+    def _close_stdin(self) -> None:
+        with self._writing, contextlib.suppress(OSError):
+            self._stdin.close()
 
     def _write(self, text: bytes) -> None:
-        self._outgoing.append(text)
-        self._wake()
+        """Write all of a text, unless the connection ends meanwhile."""
+        with self._writing, contextlib.suppress(BrokenPipeError):  # ssh has ended; its error output has the reason
+            while text and not self._stdin.closed:
+                select.select([], [self._stdin], [])
+                text = text[os.write(self._stdin.fileno(), text) :]
 
-    def _wake(self) -> None:
-        with contextlib.suppress(OSError):  # full: the thread is awake; closed: the thread has ended
-            os.write(self._wake_writer, b"x")
+    # The methods below run in the other threads.
 
-    # The methods below run in the second thread.
+    def _watch(self) -> None:
+        """Send the beats, and give up the connection if the host does not answer them, or no request, until the connection ends."""
+        while not self._has_ended.wait(min(max(0.0, self._beats_at - time.monotonic()), 1.0)):
+            now = time.monotonic()
+            if now >= self._beats_at and not self._is_closing:
+                self._beats_at = now + PERIOD_S
+                self._beat()
+            if now - self._last_answer > _LIMIT_S:
+                self._lose(f"it has not answered for {_LIMIT_S:g} s")
+            elif self._is_waiting and now - self._progress > _ANSWER_LIMIT_S:
+                self._lose(f"it has not answered a request for {_ANSWER_LIMIT_S:g} s")
 
-    def _exchange(self) -> None:
-        """Send requests and beats, and read answers, until the connection ends."""
-        try:
-            while self._exchange_once():
+    def _beat(self) -> None:
+        """Send a beat. It is left out while a request is being written, or if the pipe is full, because this thread must never wait for the host."""
+        if self._writing.acquire(blocking=False):
+            try:
+                if not self._stdin.closed:
+                    os.write(self._stdin.fileno(), b"beat\n")
+            except (BlockingIOError, BrokenPipeError):
                 pass
-        except OSError as error:
-            self._lose(f"the connection to it broke: {error.strerror}")
-        finally:
-            self._lose(self._end_reason())
-            with contextlib.suppress(OSError):
-                if self._ssh.stdin:
-                    self._ssh.stdin.close()
-            os.close(self._wake_reader)
-            os.close(self._wake_writer)
+            finally:
+                self._writing.release()
 
-    def _exchange_once(self) -> bool:
-        stdin, stdout, stderr = self._ssh.stdin, self._ssh.stdout, self._ssh.stderr
-        if stdin is None or stdout is None or stderr is None:
-            return False
-        if self._is_closing and not self._outgoing and not stdin.closed:
-            stdin.close()
-        now = time.monotonic()
-        self._beat(now)
-        reading: list[int | IO[bytes]] = [self._wake_reader, stdout, *([stderr] if not stderr.closed else [])]
-        writing = [stdin] if self._outgoing and not stdin.closed else []
-        readable, writable, _ = select.select(reading, writing, [], min(max(0.0, (self._beats_at or now + 1) - now), 1.0))
-        if self._wake_reader in readable:
-            os.read(self._wake_reader, _READ_BYTES)
-        if stderr in readable:
-            self._read_errors()
-        if writable:
-            self._write_some(stdin.fileno())
-        if stdout in readable:
-            part = os.read(stdout.fileno(), _READ_BYTES)
-            if not part:
-                return False
-            self._received += part
-            if self._in_chunk:
-                self._last_answer = self._progress = time.monotonic()
-            self._process_received()
-        if self._beats_at is not None and time.monotonic() - self._last_answer > _LIMIT_S:
-            self._lose(f"it has not answered for {_LIMIT_S:g} s")
-        elif self._is_waiting and self._beats_at is not None and time.monotonic() - self._progress > _ANSWER_LIMIT_S:
-            self._lose(f"it has not answered a request for {_ANSWER_LIMIT_S:g} s")
-        elif self._answers.qsize() > _MOST_ANSWERS:
-            self._lose("it sent answers without a request")
-        return self._reason is None
-
-    def _beat(self, now: float) -> None:
-        if self._beats_at is not None and now >= self._beats_at and not self._is_closing:
-            self._outgoing.append(b"beat\n")
-            self._beats_at = now + PERIOD_S
-
-    def _write_some(self, stdin: int) -> None:
-        """Write the next text. If the pipe takes only a part, the remainder stays first in the queue."""
-        text = self._outgoing.popleft()
-        try:
-            written = os.write(stdin, text)
-        except BlockingIOError:
-            written = 0
-        except BrokenPipeError:  # ssh has ended; its error output has the reason
-            self._outgoing.clear()
-            return
-        if written < len(text):
-            self._outgoing.appendleft(text[written:])
-
-    def _read_errors(self) -> None:
-        stderr = self._ssh.stderr
-        if stderr is None:
-            return
-        part = os.read(stderr.fileno(), _READ_BYTES)
-        if not part:
-            stderr.close()
-        self._errors = (self._errors + part)[-_LAST_ERROR_BYTES:]
-
-    def _process_received(self) -> None:
-        """Process the complete lines and chunks. Lines without the mark are not ours, such as the banner of a login shell."""
-        while self._received:
-            if self._expected_bytes and self._in_chunk:
-                if len(self._received) < self._expected_bytes:
-                    return
-                chunk, self._received = bytes(self._received[: self._expected_bytes]), self._received[self._expected_bytes :]
-                self._in_chunk, self._expected_bytes = False, 0
-                self._answers.put(chunk)
-                continue
-            line, end, remainder = self._received.partition(b"\n")
-            if not end:
-                if len(line) > _LONGEST_LINE:
-                    self._lose("it sent a line without an end")
-                return
-            self._received = remainder
-            mark, _, text = line.decode("utf-8", "replace").partition(" ")
+    def _read_answers(self) -> None:
+        """Read answers until the connection ends. Lines without the mark are not ours, such as the banner of a login shell."""
+        while self._reason is None and (line := self._stdout.readline(_LONGEST_LINE)):
+            if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+                self._lose("it sent a line without an end")
+            mark, _, text = line.decode("utf-8", "replace").rstrip("\n").partition(" ")
             if mark == self._mark:  # other lines do not count as an answer: any program may print them
                 self._last_answer = time.monotonic()
                 self._dispatch(text.split())
+            if self._answers.qsize() > _MOST_ANSWERS:
+                self._lose("it sent answers without a request")
+        self._lose(self._end_reason())
+        self._close_stdin()
 
     def _dispatch(self, words: list[str]) -> None:
         match words:
@@ -340,17 +277,29 @@ class Connection:
                 self._on_event(words)
                 self._answers.put(words)
             case ["data"]:
-                self._in_chunk = True
-                self._answers.put(words)
+                self._read_chunk()
             case _:
                 self._answers.put(words)
+
+    def _read_chunk(self) -> None:
+        """Read the chunk that was requested, in small parts: over a slow network, each of them shows that the host still answers."""
+        chunk = b""
+        while len(chunk) < self._expected_bytes and (part := self._stdout.read(min(_READ_BYTES, self._expected_bytes - len(chunk)))):
+            chunk += part
+            self._last_answer = self._progress = time.monotonic()
+        if len(chunk) == self._expected_bytes:  # else the connection has ended
+            self._expected_bytes = 0
+            self._answers.put(chunk)
+
+    def _read_errors(self) -> None:
+        while part := os.read(self._stderr.fileno(), _READ_BYTES):
+            self._errors = (self._errors + part)[-_LAST_ERROR_BYTES:]
 
     def _end_reason(self) -> str:
         """Return the last line of ssh's error output, or its exit code."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._ssh.wait(1.0)
-        with contextlib.suppress(OSError, ValueError):
-            self._read_errors()
+        self._error_reader.join(1.0)
         lines = [line.strip() for line in self._errors.decode("utf-8", "replace").splitlines() if line.strip()]
         if lines:
             return drawn_in_line(lines[-1])[:300]
@@ -360,6 +309,7 @@ class Connection:
         """Note the reason why the connection ended, if there is none yet; end ssh, and wake the thread that waits for an answer."""
         if self._reason is None:
             self._reason = reason
+            self._has_ended.set()
             if not self._is_closing and self._ssh.poll() is None:
                 self._ssh.kill()
             self._answers.put(None)
