@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,7 +79,7 @@ def make_campaign_folder(output: Path, name: str, hosts: Mapping[str, HostEntry]
         TachologError: a host of the campaign cannot be reached.
     """
     start_time = utc_now()
-    described, ids = describe_hosts(hosts, hosts, tools)
+    described, ids = describe_hosts(hosts, tools)
     here = next(iter(described))
     folder = output / f"{name}-{start_time:%Y%m%dT%H%M%SZ}"
     (folder / HOSTS_FOLDER).mkdir(parents=True)
@@ -143,15 +143,13 @@ def resume(folder: Path, tools: Mapping[str, Path]) -> Plan:
     return plan
 
 
-@contextmanager
-def only_one_harness(folder: Path) -> Iterator[None]:
+def only_one_harness(folder: Path) -> AbstractContextManager[None]:
     """Lock the folder of a campaign while its runs are measured.
 
     Raises:
         TachologError: another harness measures this campaign now. Both would start the same runs and disturb each other.
     """
-    with locked(folder, "this campaign is being measured already, by another process"):
-        yield
+    return locked(folder, "this campaign is being measured already, by another process")
 
 
 def newest_unfinished(output: Path, name: str) -> Path | None:

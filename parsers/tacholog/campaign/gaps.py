@@ -103,26 +103,19 @@ class FirstLogReport(NamedTuple):
     short: Mapping[str, int] = MappingProxyType({})
 
 
-def variant_of(run: PlannedRun) -> str:
-    """Return the name of the variant that a run repeats."""
-    return run.folder.rpartition("/")[0]
-
-
 def expected_gaps(plan: Plan) -> ExpectedGaps:
     """Return the conditions that nothing will state, as far as the formats of the logs declare which conditions their logs state."""
-    variants_of: dict[tuple[str, bool, str], list[str]] = {}
+    variants_of: dict[tuple[str, bool, str], dict[str, None]] = {}
     unknown_logs: dict[str, str] = {}
     for run in (run for run in plan.runs if run.repetition == 1):
         names, doubt = _formats(plan, run)
         declared = {name: tests for name in names if (tests := states_of(name)) is not None}
         if doubt := doubt or next((f"the format {name} does not declare what its logs state" for name in names if name not in declared), None):
-            unknown_logs[variant_of(run)] = doubt
+            unknown_logs[run.variant] = doubt
         for test, states in ((test, states) for tests in declared.values() for test, states in tests.items()):
-            for condition, is_certain, rows in _missing(plan, run, test, states):
-                variants = variants_of.setdefault((condition, is_certain, rows), [])
-                if variant_of(run) not in variants:
-                    variants.append(variant_of(run))
-    gaps = [Gap(condition, is_certain, rows, tuple(variants)) for (condition, is_certain, rows), variants in variants_of.items()]
+            for gap in _missing(plan, run, test, states):
+                variants_of.setdefault(gap, {})[run.variant] = None
+    gaps = [Gap(*gap, tuple(variants)) for gap, variants in variants_of.items()]
     return ExpectedGaps(tuple(_in_order(_without_weaker(gaps))), unknown_logs)
 
 
@@ -196,7 +189,7 @@ def inspect_run(folder: Path, run: PlannedRun) -> FirstLogReport:
             for statistic, samples in () if label_name(CONTROL) in run.labels else _short(record):
                 short[statistic] = min(samples, short.get(statistic, samples))
             gaps |= dict.fromkeys(_lacking(with_stated_size(record, stated_conditions(manifest)), facts.conditions, manifest, facts.tool_version))
-    all_gaps = (Gap(condition, True, rows, (variant_of(run),)) for condition, rows in gaps)
+    all_gaps = (Gap(condition, True, rows, (run.variant,)) for condition, rows in gaps)
     return FirstLogReport(tuple(_in_order(all_gaps)), unknown_lines, short)
 
 
@@ -208,7 +201,7 @@ def planned_short(plan: Plan) -> dict[str, dict[str, int]]:
         if run.conditions.load_mode == "open" and rate and seconds and label_name(CONTROL) not in run.labels:
             samples = int(rate * seconds)
             few = {statistic: samples for statistic in TESTED["latency"] if samples < (samples_needed(statistic) or 0)}
-            short |= {variant_of(run): few} if few else {}
+            short |= {run.variant: few} if few else {}
     return short
 
 

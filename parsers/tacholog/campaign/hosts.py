@@ -23,23 +23,6 @@ HERE = ""
 _VERSION = re.compile(r"\d+(?:\.\d+)+\S*")
 
 
-def open_machine(name: str, entry: HostEntry, tools: Mapping[str, Path], checkout: Path | None) -> Machine:
-    """Open one machine of a campaign.
-
-    Args:
-        name: its name in the campaign, or `HERE`.
-        entry: how it is reached.
-        tools: files of programs on this machine, by the name that commands start with.
-        checkout: the repository whose revision is part of this machine's environment.
-
-    Raises:
-        TachologError: it cannot be reached.
-    """
-    if entry.ssh is not None:
-        return RemoteMachine(name, entry)
-    return LocalMachine(name, entry, tools, checkout)
-
-
 @contextmanager
 def open_machines(
     names: Iterable[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path], checkout: Path | None = None
@@ -49,17 +32,17 @@ def open_machines(
     Args:
         names: names of hosts of the campaign, or `HERE`.
         hosts: the hosts of the campaign.
-        tools: see `open_machine`.
-        checkout: see `open_machine`.
+        tools: files of programs on this machine, by the name that commands start with.
+        checkout: the repository whose revision is part of this machine's environment.
 
     Raises:
         TachologError: one of them cannot be reached.
     """
     machines: dict[str, Machine] = {}
     try:
-        for name in names:
-            if name not in machines:
-                machines[name] = open_machine(name, hosts.get(name, HostEntry()), tools, checkout)
+        for name in dict.fromkeys(names):
+            entry = hosts.get(name, HostEntry())
+            machines[name] = LocalMachine(name, entry, tools, checkout) if entry.ssh is None else RemoteMachine(name, entry)
         yield machines
     finally:
         for machine in machines.values():
@@ -128,7 +111,7 @@ def _version(machine: Machine, command: Sequence[str], key: str) -> dict[str, st
     return {key: match[0]} if match else {}
 
 
-def describe_hosts(names: Iterable[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> tuple[dict[str, Host], dict[str, str]]:
+def describe_hosts(hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> tuple[dict[str, Host], dict[str, str]]:
     """Describe the machines of a campaign.
 
     Returns:
@@ -140,7 +123,7 @@ def describe_hosts(names: Iterable[str], hosts: Mapping[str, HostEntry], tools: 
     described: dict[str, Host] = {}
     ids: dict[str, str] = {}
     id_by_boot: dict[str | None, str] = {}
-    with open_machines((HERE, *names), hosts, tools) as machines:
+    with open_machines((HERE, *hosts), hosts, tools) as machines:
         for name, machine in machines.items():
             host_id = id_by_boot.get(machine.boot_id) if machine.boot_id else None
             if host_id is None:

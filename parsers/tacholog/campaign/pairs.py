@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import secrets
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -78,13 +78,11 @@ class Pairs(NamedTuple):
 
     def pairs_done(self) -> int:
         """Return how many pairs are complete, of the variant with the fewest complete pairs."""
-        old, new = ({run.folder for run in plan.runs} for plan in self.plans)
         missing = {task.run.folder for task in self.tasks()}
-        variants: dict[str, int] = {}
-        for folder in old & new:
-            variant = folder.rpartition("/")[0]
-            variants[variant] = variants.get(variant, 0) + (folder not in missing)
-        return min(variants.values(), default=0)
+        done: dict[str, int] = {}
+        for run in self.plans[0].runs:
+            done[run.variant] = done.get(run.variant, 0) + (run.folder not in missing)
+        return min(done.values(), default=0)
 
 
 def schedule_pairs(
@@ -99,7 +97,7 @@ def schedule_pairs(
     """
     cpus = default_cpus()
     unordered = [schedule_runs(campaign, seed, cpus, listed) for campaign in campaigns]
-    variants_of_sides = [list(dict.fromkeys(_variant(run) for run in runs)) for runs in unordered]
+    variants_of_sides = [list(dict.fromkeys(run.variant for run in runs)) for runs in unordered]
     for side_name, variants, others in zip(SIDES, variants_of_sides, reversed(variants_of_sides), strict=True):
         if alone := [variant for variant in variants if variant not in others]:
             raise UnreadableInput(
@@ -109,17 +107,12 @@ def schedule_pairs(
     unordered[1] = tuple(run_of[run.folder] for run in unordered[0])
     ordered: tuple[list[PlannedRun], list[PlannedRun]] = ([], [])
     for index, pair in enumerate(zip(*unordered, strict=True)):
-        variant = _variant(pair[0])
         # Two pairs share one coin toss, and the second pair takes the opposite, so that each side is first equally often.
         toss, is_second = divmod(pair[0].repetition - 1, 2)
-        new_first = (random.Random(f"{seed} {variant} {toss}").random() < 0.5) != bool(is_second)  # noqa: S311, PLR2004 - a coin, not a secret
+        new_first = (random.Random(f"{seed} {pair[0].variant} {toss}").random() < 0.5) != bool(is_second)  # noqa: S311, PLR2004 - a coin, not a secret
         for side, run in enumerate(pair):
             ordered[side].append(msgspec.structs.replace(run, order_index=2 * index + 1 + (side ^ new_first)))
     return tuple(ordered[0]), tuple(ordered[1])
-
-
-def _variant(run: PlannedRun) -> str:
-    return run.folder.rpartition("/")[0]
 
 
 def start_pairs(
@@ -143,23 +136,25 @@ def start_pairs(
         plans = _plans(name, campaign, seed, builds, pairs, releases or (None, None), asks=asks)
     tools = {**builds[0].tools, **builds[1].tools}
     folder, identity = make_campaign_folder(output, f"ab-{name}", campaign.hosts, tools)
-    complete = [msgspec.structs.replace(plan, session=identity.session, host=identity.host, host_ids=identity.host_ids) for plan in plans]
-    for side, plan in zip(SIDES, complete, strict=True):
+    old_plan, new_plan = (msgspec.structs.replace(plan, session=identity.session, host=identity.host, host_ids=identity.host_ids) for plan in plans)
+    for side, plan in zip(SIDES, (old_plan, new_plan), strict=True):
         (folder / side).mkdir()
         write_plan(folder / side, plan)
-    old, new = (PairSide(name=label or build.name, revision=build.revision, template=build.template) for build, label in _labelled(builds, releases))
+    old, new = (
+        PairSide(name=plan.release or build.name, revision=build.revision, template=build.template) for plan, build in zip(plans, builds, strict=True)
+    )
     record = PairRecord(
         campaign=name,
         campaign_sha256=_checksum(path, builds),
         seed=seed,
         planned_pairs=pairs,
         pairs=pairs,
-        runs=sum(len(plan.runs) for plan in complete),
+        runs=len(old_plan.runs) + len(new_plan.runs),
         old=old,
         new=new,
     )
     write_record(folder, record)
-    return Pairs(folder, record, (complete[0], complete[1]), builds)
+    return Pairs(folder, record, (old_plan, new_plan), builds)
 
 
 def _name(path: Path, builds: tuple[Build, Build]) -> str:
@@ -186,10 +181,6 @@ def _check_reach(campaign: Campaign, builds: tuple[Build, Build]) -> None:
 def _is_remote(campaign: Campaign, process: Process) -> bool:
     entry = campaign.hosts.get(process.host or "")
     return entry is not None and entry.ssh is not None
-
-
-def _labelled(builds: tuple[Build, Build], releases: tuple[str, str] | None) -> Iterator[tuple[Build, str | None]]:
-    yield from zip(builds, releases or (None, None), strict=True)
 
 
 def _plans(
@@ -232,12 +223,14 @@ def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: i
     record = read_record(folder)
     if record.campaign_sha256 != _checksum(path, builds):
         raise TachologError(f"{folder} was started with different content of {path}, so its runs would not be comparable; start a new comparison")
-    plans = [resume(folder / side, build.tools) for side, build in zip(SIDES, builds, strict=True)]
-    begun = Pairs(folder, record, (plans[0], plans[1]), builds)
-    _check_templates(begun)
+    old, new = (resume(folder / side, build.tools) for side, build in zip(SIDES, builds, strict=True))
+    begun = Pairs(folder, record, (old, new), builds)
+    for side, build in zip((record.old, record.new), builds, strict=True):
+        if side.template != build.template:
+            raise TachologError(f"{folder} was started with another command for {side.name}; start a new comparison")
     done = record.runs - len(begun.tasks())
     if pairs is not None and pairs != record.pairs:
-        begun = _extended(begun, path, pairs, done)
+        begun = _extended(begun, path, pairs)
     if not begun.tasks():
         raise TachologError(
             f"{folder}: all {record.pairs} pairs are done; to add more, give a larger --pairs (the report will say that pairs were added)"
@@ -248,28 +241,20 @@ def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: i
     return begun
 
 
-def _check_templates(begun: Pairs) -> None:
-    for side, build in zip((begun.record.old, begun.record.new), begun.builds, strict=True):
-        if side.template != build.template:
-            raise TachologError(f"{begun.folder} was started with another command for {side.name}; start a new comparison")
-
-
-def _extended(begun: Pairs, path: Path, pairs: int, done: int) -> Pairs:
+def _extended(begun: Pairs, path: Path, pairs: int) -> Pairs:
     record = begun.record
     if pairs < record.pairs:
         raise TachologError(f"{begun.folder}: {record.pairs} pairs were planned; a plan can be extended, but not shortened")
     releases = begun.plans[0].release, begun.plans[1].release
     longer = _plans(record.campaign, read_campaign(path), record.seed, _as_started(begun), pairs, releases)
-    complete = [
-        msgspec.structs.replace(new, session=old.session, host=old.host, host_ids=old.host_ids) for old, new in zip(begun.plans, longer, strict=True)
-    ]
-    for folder, plan in zip(begun.sides, complete, strict=True):
+    old, new = (
+        msgspec.structs.replace(plan, session=begun_plan.session, host=begun_plan.host, host_ids=begun_plan.host_ids)
+        for begun_plan, plan in zip(begun.plans, longer, strict=True)
+    )
+    for folder, plan in zip(begun.sides, (old, new), strict=True):
         write_plan(folder, plan)
-    event = PlanEvent(what="extended", time=_time(), runs_done=done, pairs=pairs)
-    runs = sum(len(plan.runs) for plan in complete)
-    record = msgspec.structs.replace(record, pairs=pairs, runs=runs, events=(*record.events, event))
-    write_record(begun.folder, record)
-    return Pairs(begun.folder, record, (complete[0], complete[1]), begun.builds)
+    extended = with_event(begun, "extended", pairs=pairs, runs=len(old.runs) + len(new.runs))
+    return extended._replace(plans=(old, new))
 
 
 def _as_started(begun: Pairs) -> tuple[Build, Build]:
@@ -280,10 +265,17 @@ def _as_started(begun: Pairs) -> tuple[Build, Build]:
     return old._replace(tools=without_floor(old.tools)), new._replace(tools=without_floor(new.tools))
 
 
-def with_event(begun: Pairs, what: Literal["interrupted", "resumed"]) -> Pairs:
-    """Write into the record that the comparison was interrupted or resumed, and return the comparison with that record."""
-    event = PlanEvent(what=what, time=_time(), runs_done=begun.record.runs - len(begun.tasks()), pairs=begun.record.pairs)
-    record = msgspec.structs.replace(begun.record, events=(*begun.record.events, event))
+def with_event(begun: Pairs, what: Literal["interrupted", "resumed", "extended"], **planned: int) -> Pairs:
+    """Write into the record that the comparison was interrupted, resumed or extended, and return the comparison with that record.
+
+    Args:
+        begun: the comparison.
+        what: what happened.
+        planned: the numbers of pairs and of runs, if they are others from now on.
+    """
+    record = msgspec.structs.replace(begun.record, **planned)
+    event = PlanEvent(what=what, time=f"{utc_now():%Y-%m-%dT%H:%M:%SZ}", runs_done=begun.record.runs - len(begun.tasks()), pairs=record.pairs)
+    record = msgspec.structs.replace(record, events=(*record.events, event))
     write_record(begun.folder, record)
     return begun._replace(record=record)
 
@@ -291,7 +283,7 @@ def with_event(begun: Pairs, what: Literal["interrupted", "resumed"]) -> Pairs:
 def _set_halves_aside(begun: Pairs) -> None:
     missing = [(task.folder.name, task.run.folder) for task in begun.tasks()]
     for side, folder in missing:
-        other = SIDES[1 - SIDES.index("old" if side == "old" else "new")]
+        other = "new" if side == "old" else "old"
         half = begun.folder / other / folder
         if (other, folder) not in missing and (half / RUN_FILE).is_file():
             target = _unused_name(begun.folder / _HALVES_FOLDER / other / folder)
@@ -333,10 +325,3 @@ def pairs_folder(data: Path, tool: str, releases: tuple[str, str]) -> Path:
     if target.exists():
         raise TachologError(f"{target} exists already: give the releases other names, or remove the folder")
     return target
-
-
-def _time() -> str:
-    return f"{utc_now():%Y-%m-%dT%H:%M:%SZ}"
-
-
-__all__ = ["Pairs", "Task", "copy_pairs_to_data", "pairs_folder", "resume_pairs", "schedule_pairs", "start_pairs", "with_event"]

@@ -51,6 +51,11 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     expected_s: float
     deadline_s: float
 
+    @property
+    def variant(self) -> str:
+        """The name of the variant that it repeats."""
+        return self.folder.rpartition("/")[0]
+
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """``plan.toml``: all runs of a campaign in their order.

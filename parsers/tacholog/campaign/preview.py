@@ -12,7 +12,7 @@ import msgspec
 
 from tacholog.campaign.campaign_file import Campaign, fill
 from tacholog.campaign.campaign_folder import default_cpus
-from tacholog.campaign.gaps import ExpectedGaps, expected_gaps, variant_of
+from tacholog.campaign.gaps import ExpectedGaps, expected_gaps
 from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.plan import Plan, PlannedRun, left_out, schedule_runs
 from tacholog.campaign.programs import ListedNames, MeasuredProgram, behind_wrappers, list_names, sha256
@@ -146,7 +146,7 @@ def names_left_out(campaign: Campaign, listed: ListedNames | None) -> dict[str, 
 def _variants(runs: Sequence[PlannedRun]) -> tuple[Variant, ...]:
     durations_s: dict[str, list[float]] = {}
     for run in runs:
-        durations_s.setdefault(variant_of(run), []).append(run.expected_s)
+        durations_s.setdefault(run.variant, []).append(run.expected_s)
     return tuple(Variant(name, len(seconds), seconds[0]) for name, seconds in sorted(durations_s.items()))
 
 

@@ -54,7 +54,7 @@ class LocalMachine:
     """This machine."""
 
     def __init__(self, name: str, entry: HostEntry, tools: Mapping[str, Path], checkout: Path | None = None) -> None:
-        """See `tacholog.campaign.hosts.open_machine`.
+        """See `tacholog.campaign.hosts.open_machines`.
 
         Raises:
             TachologError: the prefix cannot be run, or leads to another machine.

@@ -124,11 +124,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class RunningProcess(Protocol):
     """A process that was started. Only `collect` blocks."""
 
-    @property
-    def job(self) -> Job:
-        """The job of this process."""
-        ...
-
     def fileno(self) -> int:
         """Return a file descriptor for ``select``. It becomes readable when the process has news, at the latest when it has ended."""
         ...

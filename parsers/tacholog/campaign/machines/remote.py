@@ -17,9 +17,11 @@ import hashlib
 import itertools
 import os
 import re
+import select
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 from tacholog.campaign.machines.machine import GRACE_S, SOCKET_FILES, HostEntry, Job, ProcessEnd, Program, ReadyCondition, Resources, StartError
@@ -92,12 +94,8 @@ def resources_from(words: Sequence[str], duration_ns: int | None) -> Resources:
     )
 
 
-class RemoteCheck:
-    """The result of a short command on a host. ``code`` is ``None`` until the command has ended, and if the connection is lost."""
-
-    def __init__(self) -> None:
-        self.done = threading.Event()
-        self.code: int | None = None
+#: The exit code of a short command on a host; ``None`` if the connection is lost, or if the host reports no number.
+Check = Future[int | None]
 
 
 class RemoteProcess:
@@ -111,21 +109,13 @@ class RemoteProcess:
         self._begin_ns = time.monotonic_ns()
         self._end_ns: int | None = None
         self._ended: ProcessEnd | None = None
-        self._has_ended = threading.Event()
         self._stopped_at: float | None = None
         self._is_killed = False
-        self._check: RemoteCheck | None = None
+        self._check: Check | None = None
         self._collected: ProcessEnd | None = None
         # The reader becomes readable when the writer is closed: when the process has ended or is lost.
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC)
         self._lock = threading.Lock()
-
-    @property
-    def job(self) -> Job:
-        """The job of this process."""
-        if self._job is None:
-            raise ValueError("a command that is not a process of the run has no job")
-        return self._job
 
     def fileno(self) -> int:
         """Return a file descriptor that becomes readable when the process has ended or is lost."""
@@ -137,9 +127,8 @@ class RemoteProcess:
 
     def note_end(self, code: str) -> None:
         """Note the end of the process, as the shell on the host reports it."""
-        by_harness = self._stopped_at is not None
         self._end_ns = time.monotonic_ns()
-        self._finish(ProcessEnd(exit_status=_exit_status(code), by="harness" if by_harness else "itself"))
+        self._finish(ProcessEnd(exit_status=_exit_status(code), by="itself" if self._stopped_at is None else "harness"))
 
     def note_loss(self) -> None:
         """Note that the connection is lost, unless the process has ended before."""
@@ -150,7 +139,6 @@ class RemoteProcess:
             if self._ended is None:
                 self._ended = ended
                 os.close(self._writer)
-                self._has_ended.set()
 
     def poll(self) -> ProcessEnd | None:
         """Return how the process ended or was lost; ``None`` while it runs."""
@@ -160,11 +148,10 @@ class RemoteProcess:
 
     def is_ready(self, ready: ReadyCondition) -> bool:
         """Whether the process has printed the text, or a process listens on the port. A new request is sent only after the last one was answered."""
-        check, self._check = self._check, None
-        if check is not None and not check.done.is_set():
-            self._check = check
+        if self._check is not None and not self._check.done():
             return False
-        if check is not None and check.code == 0:
+        if self._check is not None and self._check.result() == 0:
+            self._check = None
             return True
         if ready.output is not None:
             files = [f"{self.number}.out", f"{self.number}.err"]
@@ -186,7 +173,7 @@ class RemoteProcess:
 
     def wait(self, timeout_s: float | None) -> bool:
         """Wait until the process has ended or is lost. Return whether it has."""
-        return self._has_ended.wait(timeout_s)
+        return bool(select.select([self], [], [], timeout_s)[0])
 
     def wait_until_ended(self) -> ProcessEnd:
         """Wait for the end of a process that was stopped or has ended.
@@ -208,9 +195,9 @@ class RemoteProcess:
         Raises:
             TachologError: they could not be copied completely.
         """
-        if self._collected is not None:
-            return self._collected
-        job = self.job
+        job = self._job
+        if self._collected is not None or job is None:
+            return self._collected or self.wait_until_ended()
         for file in (job.log, job.errors):
             (job.folder / file).touch()
         ended = self.wait_until_ended()
@@ -302,7 +289,7 @@ class RemoteMachine:
         self._name = name
         self._prefix = entry.prefix
         self._running: dict[str, RemoteProcess] = {}
-        self._checks: dict[str, RemoteCheck] = {}
+        self._checks: dict[str, Check] = {}
         self._next_number = 0
         self._is_lost = False
         self._connection = Connection(name, entry.ssh or "", self._take_event)
@@ -367,14 +354,18 @@ class RemoteMachine:
         line = f"^ *[0-9]+: [0-9A-F]+:{port:04X} [0-9A-F]+:[0-9A-F]+ (0A|07) "
         return [*self._prefix, "grep", "-s", "-q", "-E", line, *SOCKET_FILES]
 
-    def check(self, argv: Sequence[str]) -> RemoteCheck:
+    def check(self, argv: Sequence[str]) -> Check:
         """Start a command there that ends at once. The result gets its exit code later."""
-        check = RemoteCheck()
-        self._checks[number := self._new_number()] = check
+        self._checks[number := self._new_number()] = check = Check()
         self._connection.send("check", number, *argv)
         if self._is_lost:
-            check.done.set()
+            self._note_check(number, None)
         return check
+
+    def _note_check(self, number: str, code: int | None) -> None:
+        check = self._checks.pop(number, None)
+        if check is not None:
+            check.set_result(code)
 
     def exit_code(self, argv: Sequence[str]) -> int:
         """Run a command there that ends at once, and return its exit code.
@@ -382,11 +373,10 @@ class RemoteMachine:
         Raises:
             ConnectionLost: the connection broke.
         """
-        check = self.check(argv)
-        check.done.wait()
-        if check.code is None:
+        code = self.check(argv).result()
+        if code is None:
             raise ConnectionLost(self._connection.reason)
-        return check.code
+        return code
 
     def start(self, job: Job) -> RemoteProcess:
         """Start a process.
@@ -439,16 +429,14 @@ class RemoteMachine:
                 self._running[number].note_start(pid)
             case ["ended", number, code] if number in self._running:
                 self._running[number].note_end(code)
-            case ["checked", number, code] if number in self._checks:
-                check = self._checks.pop(number)
-                check.code = whole_number(code)
-                check.done.set()
+            case ["checked", number, code]:
+                self._note_check(number, whole_number(code))
             case ["lost"]:
                 self._is_lost = True
                 for running in list(self._running.values()):
                     running.note_loss()
-                for check in list(self._checks.values()):
-                    check.done.set()
+                for number in list(self._checks):
+                    self._note_check(number, None)
             case _:
                 pass
 

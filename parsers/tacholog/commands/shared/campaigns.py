@@ -7,9 +7,10 @@ import sys
 import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-from tacholog import campaign
-from tacholog.campaign.gaps import SIZE, VERSION, ExpectedGaps, FirstLogReport, Gap, inspect_run, planned_short, variant_of
+from tacholog.campaign.campaign_folder import failure_reason
+from tacholog.campaign.gaps import SIZE, VERSION, ExpectedGaps, FirstLogReport, Gap, inspect_run, planned_short
 from tacholog.campaign.machines.machine import HostEntry
+from tacholog.campaign.measure import measure
 from tacholog.campaign.pairs import Task
 from tacholog.campaign.plan import Plan
 from tacholog.campaign.preview import Preview, ProgramOnHost
@@ -258,9 +259,9 @@ def measure_all(tasks: Sequence[Task], count: int, announced: Sequence[Gap] = ()
             folder, plan, run, tools, label = task
             progress.update(bar, description=drawn_in_line(label), index=run.order_index, left=_left(tasks[number:], pace))
             start_s = time.monotonic()
-            manifest = campaign.measure(folder, plan, run, tools, checkout())
+            manifest = measure(folder, plan, run, tools, checkout())
             progress.advance(bar, run.expected_s)
-            took_s, failure = time.monotonic() - start_s, campaign.failure_reason(folder, run)
+            took_s, failure = time.monotonic() - start_s, failure_reason(folder, run)
             if not failure:  # a run that fails at once says nothing about how long the others take
                 pace.add(_kind(task), run.expected_s, took_s)
             if not console.is_terminal or failure:
@@ -293,7 +294,7 @@ class _FirstLogCheck:
 
 def _kind(task: Task) -> Hashable:
     """Return the variant and the side of a run. Runs of one kind take about the same time, and their logs state the same conditions."""
-    return task.folder, variant_of(task.run)
+    return task.folder, task.run.variant
 
 
 def _left(tasks: Sequence[Task], pace: Pace) -> str:
