@@ -17,7 +17,7 @@ from tests.diff.test_simulations import SD, Noise, iid, shared_by_rows
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Comparison
-from tacholog.compare.statistics import SplitRows, by_largest_of_splits, splits_of
+from tacholog.compare.statistics import SharedRows, by_largest, splits_of
 from tacholog.render.diff.text import text
 from tacholog.store.frames import Dataset
 
@@ -63,19 +63,19 @@ def share_moved(made: Callable[[int], Comparison], reports: int = REPORTS) -> fl
 
 
 def test_splits_that_no_other_split_exceeds_have_the_smallest_p() -> None:
-    rows = SplitRows(np.array([0]), np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]), np.arange(6)[None])
+    rows = SharedRows(np.array([0]), np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]), np.arange(6)[None])
 
-    (p,) = by_largest_of_splits([rows], 3, 1)
+    (p,) = by_largest([rows], 1, 3)
 
     assert p == pytest.approx(1 / 10)  # 20 splits, of which each and its mirror image count once
     assert (splits_of(3, 3), splits_of(6, 6), splits_of(5, 6), splits_of(8, 8)) == (10, 462, 462, 4096)
 
 
 def test_a_row_that_lacks_a_run_is_compared_by_those_that_it_has() -> None:
-    whole = SplitRows(np.array([0]), np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]), np.arange(6)[None])
-    short = SplitRows(np.array([1]), np.array([[4.0, 2.0, 3.0, 1.0]]), np.array([[0, 2, 3, 5]]))
+    whole = SharedRows(np.array([0]), np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]), np.arange(6)[None])
+    short = SharedRows(np.array([1]), np.array([[4.0, 2.0, 3.0, 1.0]]), np.array([[0, 2, 3, 5]]))
 
-    together = by_largest_of_splits([whole, short], 3, 3)
+    together = by_largest([whole, short], 3, 3)
 
     assert together[0] == pytest.approx(1 / 10)
     assert together[1] > 0.3

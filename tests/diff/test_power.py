@@ -20,7 +20,7 @@ from tests.diff.test_simulations import ROWS, Floats, Noise, heavy_tails, iid, i
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.sides import find
-from tacholog.compare.statistics import PairedRows, by_largest, flips_of
+from tacholog.compare.statistics import SharedRows, by_largest, flips_of
 
 REPORTS = tries(40, 200)
 CAMPAIGNS = ("0.1.0-to-0.2.0", "0.2.0-to-0.3.0")
@@ -164,9 +164,9 @@ def largest_of_all_rows(differences: Floats) -> Floats:
     return np.asarray(reached / 2**pairs)
 
 
-def one_batch(differences: Floats, pairs: NDArray[np.int64] | None = None) -> PairedRows:
+def one_batch(differences: Floats, pairs: NDArray[np.int64] | None = None) -> SharedRows:
     rows, count = differences.shape
-    return PairedRows(np.arange(rows), differences, np.tile(np.arange(count), (rows, 1)) if pairs is None else pairs)
+    return SharedRows(np.arange(rows), differences, np.tile(np.arange(count), (rows, 1)) if pairs is None else pairs)
 
 
 def test_the_largest_of_all_rows_is_that_of_all_flips() -> None:
@@ -178,7 +178,7 @@ def test_the_largest_of_all_rows_is_that_of_all_flips() -> None:
 def test_rows_with_other_numbers_of_pairs_share_the_flips_of_the_pairs_that_they_share() -> None:
     differences = np.random.default_rng(36).standard_normal((1, 8)) + 1.5
     alone = by_largest([one_batch(differences)], 1)[0]
-    longer, shorter = one_batch(differences), PairedRows(np.array([1]), differences[:, :7], np.arange(7)[None])
+    longer, shorter = one_batch(differences), SharedRows(np.array([1]), differences[:, :7], np.arange(7)[None])
 
     together = by_largest([longer, shorter], 2)
 

@@ -18,7 +18,7 @@ from tacholog.compare.diff.verdict import CODE, by_shift
 from tacholog.compare.policy import Policy
 from tacholog.compare.power import RunCounts, attainable, share_of_largest
 from tacholog.compare.result import Comparison
-from tacholog.compare.statistics import PairedRows, RoundingRange, Shift, adjusted, adjusted_each, paired_shift, unpaired_shift
+from tacholog.compare.statistics import RoundingRange, SharedRows, Shift, adjusted, adjusted_each, paired_shift, unpaired_shift
 from tacholog.store.frames import Dataset
 
 REPORTS, ROWS, PAIRS = tries(60, 400), 40, 12
@@ -99,7 +99,7 @@ def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[E
     for first in range(0, len(differences), rows):
         part = slice(first, first + rows)
         of_report = Shift(*(column[part] for column in shift))
-        in_pairs = [PairedRows(family, differences[part], numbers)]
+        in_pairs = [SharedRows(family, differences[part], numbers)]
         groups = np.full((rows, 2), pairs)
         untested = no_estimates(np.zeros(rows, np.int64), (design,))
         yield untested._replace(tested=every, shift=of_report, groups=groups, in_pairs=in_pairs), family, 0.05

@@ -42,18 +42,6 @@ def _always(_: Conditions, __: ComparisonKind) -> bool:
     return True
 
 
-def _never(_: Conditions, __: ComparisonKind) -> bool:
-    return False
-
-
-def _in_diff(_: Conditions, comparison: ComparisonKind) -> bool:
-    return comparison == "diff"
-
-
-def _of_latency(conditions: Conditions, _: ComparisonKind) -> bool:
-    return conditions["metric"] in ("latency", "jitter")
-
-
 def _on_network(conditions: Conditions, _: ComparisonKind) -> bool:
     return not is_local(conditions)
 
@@ -74,12 +62,8 @@ class Condition(NamedTuple):
 
     code: str
     comparisons: tuple[ComparisonKind, ...]
-    needed: Needed = _never
+    needed: Needed = lambda *_: False
     metrics: Collection[str] = ()  # none: for all metrics
-
-    def is_asked(self, comparison: ComparisonKind, metric: str) -> bool:
-        """Whether a comparison of a metric asks for this condition."""
-        return comparison in self.comparisons and (not self.metrics or metric in self.metrics)
 
 
 # These name a row. If one side never states one of them, its rows are compared with the rows of the other side that do.
@@ -99,8 +83,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "host": Condition("host", _SERIES, _always),
         "test": Condition("test", _SERIES),
         "definition": Condition("metric_def", _EVERYWHERE, _always),
-        "basis": Condition("basis", _EVERYWHERE, _of_latency, ("latency", "jitter")),
-        "load_mode": Condition("load_mode", _EVERYWHERE, _in_diff),
+        "basis": Condition("basis", _EVERYWHERE, lambda row, _: row["metric"] in ("latency", "jitter"), ("latency", "jitter")),
+        "load_mode": Condition("load_mode", _EVERYWHERE, lambda _, comparison: comparison == "diff"),
         "reliability": Condition("qos", _DIFF, _always),
         "batch_bytes": Condition("batching", _DIFF, lambda row, _: row["test"] in ("throughput", "demand") and row["load_mode"] == "max-rate"),
         "payload_touched": Condition("payload_touched", _DIFF, lambda row, _: row["data_path"] in ("zero-copy", "pointer")),
@@ -185,14 +169,15 @@ def judge(
         if not (same_host and field in MACHINE) and (_is_needed(field, old, comparison) or _is_needed(field, new, comparison))
     ]
     if comparison == "diff":
-        return Judgement(tuple(different), tuple(unverified), _machines(old["machine"], new["machine"]))
+        machines = (Difference("host", old["machine"], new["machine"]),) if old["machine"] != new["machine"] else ()
+        return Judgement(tuple(different), tuple(unverified), machines)
     return Judgement(tuple(difference for difference in different if difference.field not in unverified), tuple(unverified))
 
 
 @lru_cache
 def asked(comparison: ComparisonKind, metric: str) -> tuple[str, ...]:
     """The conditions that a comparison of a metric asks for, in the order in which they are reported."""
-    return tuple(name for name, condition in CONDITIONS.items() if condition.is_asked(comparison, metric))
+    return tuple(name for name, entry in CONDITIONS.items() if comparison in entry.comparisons and (not entry.metrics or metric in entry.metrics))
 
 
 def unknown(conditions: Conditions, comparison: ComparisonKind) -> tuple[str, ...]:
@@ -249,10 +234,6 @@ def settings_of(text: str | None) -> Mapping[str, str]:
 
 def _is_needed(field: str, conditions: Conditions, comparison: ComparisonKind) -> bool:
     return CONDITIONS[field].needed(conditions, comparison)
-
-
-def _machines(old: str | None, new: str | None) -> tuple[Difference, ...]:
-    return (Difference("host", old, new),) if old != new else ()
 
 
 def _differ(field: str, old: object, new: object, comparison: ComparisonKind) -> bool:

@@ -87,18 +87,14 @@ def plan_warnings(roots: Iterable[str | None]) -> tuple[ComparisonWarning, ...]:
     """
     named = list(dict.fromkeys(root for root in roots if root and root not in _ABOVE_NOTHING))
     # Hundreds of runs are in a few folders, so look for a record above each folder once, not above each run.
-    parents = dict.fromkeys(map(os.path.dirname, named))
-    folders = [above for above in dict.fromkeys(above for parent in parents for above in _above(Path(parent))) if is_there(above, RECORD_FILE)]
+    parents = map(Path, dict.fromkeys(map(os.path.dirname, named)))
+    candidates = dict.fromkeys(above for parent in parents for above in [parent, *parent.parents][:_LEVELS])
+    folders = [above for above in candidates if is_there(above, RECORD_FILE)]
     if not folders:
         return ()
     runs = list(dict.fromkeys(map(Path, named)))
     of_pairs = {folder: [run for run in runs if {folder / side for side in _SIDES} & {*run.parents}] for folder in folders}
     return tuple(warning for folder, compared in of_pairs.items() if compared for warning in _warnings(read_record(folder), compared))
-
-
-def _above(parent: Path) -> list[Path]:
-    """Return the folders in which the record of a run may be."""
-    return [parent, *parent.parents][:_LEVELS]
 
 
 def _warnings(record: PairRecord, compared: Sequence[Path]) -> Iterator[ComparisonWarning]:

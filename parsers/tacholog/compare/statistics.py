@@ -398,26 +398,20 @@ def student_t_two_sided_p(t: float, freedom: int) -> float:
     return max(0.0, 1 - float(_within(np.array([math.atan2(t, math.sqrt(freedom))]), freedom)[0]))
 
 
-class PairedRows(NamedTuple):
-    """Rows with the same number of pairs: the differences, and for each difference the index of its pair. Rows with the same index share that pair.
+class SharedRows(NamedTuple):
+    """Rows with equally many pairs, or with equally many runs of both sides together. Rows with the same number of a pair or run share it.
 
-    All three have one row for each row of the report: places, shape (rows,), differences and pairs, shape (rows, pairs).
-    """
+    A run may also stand for several, such as a session.
 
-    rows: Integers
-    differences: Floats
-    pairs: Integers
-
-
-class SplitRows(NamedTuple):
-    """Rows with equally many runs of both sides together: the values, and for each the number of its run. Rows with the same number share the run.
-
-    A run may also stand for several, such as a session. Places have shape (rows,), values and runs (rows, runs).
+    Attributes:
+        rows: the index of each row in the report, shape (rows,).
+        values: the differences of the pairs, or the values of the runs, shape (rows, pairs or runs).
+        numbers: for each value the number of its pair or run, in the same shape.
     """
 
     rows: Integers
     values: Floats
-    runs: Integers
+    numbers: Integers
 
 
 def flips_of(pairs: int) -> int:
@@ -430,31 +424,19 @@ def splits_of(olds: int, news: int) -> int:
     return min(comb(olds + news, news) // (2 if olds == news else 1), MOST_FLIPS)
 
 
-def by_largest(batches: Sequence[PairedRows], total: int) -> Floats:
-    """The p-value of each row by the largest of all rows, by flips of the pairs; NaN for the other rows of the report.
+def by_largest(batches: Sequence[SharedRows], total: int, olds: int | None = None) -> Floats:
+    """The p-value of each row by the largest of all rows; NaN for the other rows of the report.
 
     Args:
         batches: the rows that are tested together.
         total: how many rows the report has.
+        olds: how many runs are of the old side: those with the lowest numbers. ``None``: rows are compared in pairs.
     """
     if not batches:
         return np.full(total, np.nan)
-    numbers = np.unique(np.concatenate([batch.pairs.reshape(-1) for batch in batches]))
-    return _p_of_largest(_statistics(batches, numbers, _signs(len(numbers)), _of_flips), total)
-
-
-def by_largest_of_splits(batches: Sequence[SplitRows], olds: int, total: int) -> Floats:
-    """The p-value of each row by the largest of all rows, by splits of the runs; NaN for the other rows of the report.
-
-    Args:
-        batches: the rows that are tested together.
-        olds: how many runs are of the old side: those with the lowest numbers.
-        total: how many rows the report has.
-    """
-    if not batches:
-        return np.full(total, np.nan)
-    numbers = np.unique(np.concatenate([batch.runs.reshape(-1) for batch in batches]))
-    return _p_of_largest(_statistics(batches, numbers, _splits(olds, len(numbers) - olds), _of_splits), total)
+    numbers = np.unique(np.concatenate([batch.numbers.reshape(-1) for batch in batches]))
+    labels = _signs(len(numbers)) if olds is None else _splits(olds, len(numbers) - olds)
+    return _p_of_largest(_statistics(batches, numbers, labels, _of_flips if olds is None else _of_splits), total)
 
 
 def _p_of_largest(statistics_of_rows: Iterable[tuple[Integers, Floats]], total: int) -> Floats:
@@ -472,7 +454,7 @@ def _p_of_largest(statistics_of_rows: Iterable[tuple[Integers, Floats]], total: 
 
 
 def _statistics(
-    batches: Sequence[tuple[Integers, Floats, Integers]], numbers: Integers, labels: Floats, statistic: Callable[[Floats, Floats], Floats]
+    batches: Sequence[SharedRows], numbers: Integers, labels: Floats, statistic: Callable[[Floats, Floats], Floats]
 ) -> Iterator[tuple[Integers, Floats]]:
     """Yield for some rows at a time their places and the statistic under each relabelling of the pairs or runs, shape (rows, relabellings)."""
     step = max(1, _MOST_ELEMENTS // len(labels))

@@ -34,9 +34,8 @@ from tacholog.compare.diff.controls import are_controls, controls_of, host_chang
 from tacholog.compare.diff.estimate import estimate
 from tacholog.compare.diff.loss import loss_asked, lossy
 from tacholog.compare.diff.loss import losses as loss_rows
-from tacholog.compare.diff.out_of_turn import out_of_turn, say_whether_sides_differ
 from tacholog.compare.diff.rows import comparison_rows, curves, untested_rows
-from tacholog.compare.diff.verdict import CODE, REASONS, RowArrays, decide, thresholds
+from tacholog.compare.diff.verdict import CODE, REASONS, RowArrays, decide, out_of_turn, say_whether_sides_differ, thresholds
 from tacholog.compare.pairing import plan_warnings
 from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
 from tacholog.compare.profiles import Profile, is_same_build, is_same_control, machine_names, profiles_of, soft_differences

@@ -23,10 +23,8 @@ from tacholog.compare.policy import MIN_RUNS, band_of
 from tacholog.compare.power import least_p
 from tacholog.compare.result import VERDICTS, ComparisonRow, ControlLayout, Controls, Loss, RunOrder
 from tacholog.compare.statistics import (
-    PairedRows,
-    SplitRows,
+    SharedRows,
     by_largest,
-    by_largest_of_splits,
     splits_of,
     student_t_two_sided_quantile,
     unpaired_shift,
@@ -37,30 +35,38 @@ _LEVEL = 0.03  # of the test of the controls: chosen by simulation, see tests/di
 _LEAST = 2  # so many controls are needed to know how differently rows move
 
 
-class HostChange(NamedTuple):
-    """The change of the host, as the controls show it. Shifts are logarithms; positive is worse.
+class ControlTest(NamedTuple):
+    """The result of the test: the rows that were judged, the shift of each with its standard error, and the p-value of all together.
 
-    Attributes:
-        rows: the indices of the controls that were judged.
-        shift: the shift of each of them.
-        has_moved: whether they moved.
-        p: the p-value of all of them together.
-        mean: their mean shift.
-        low: the lower end of the range of shifts of other rows that the host explains; the range is empty if the controls did not move.
-        high: the upper end of that range.
-        alone: that range for a single row, also if the controls did not move: a change of the host of this size may have been missed.
-        layout: what was compared.
+    Shifts are logarithms; positive is worse. ``least_p`` is the smallest p-value that the layout allows.
     """
 
     rows: Integers
     shift: Floats
-    has_moved: bool
+    error: Floats
     p: float
+    least_p: float
+    layout: ControlLayout
+
+
+class HostChange(NamedTuple):
+    """The change of the host, as the controls show it. Shifts are logarithms; positive is worse.
+
+    Attributes:
+        test: the test of the controls.
+        has_moved: whether they moved.
+        mean: their mean shift.
+        low: the lower end of the range of shifts of other rows that the host explains; the range is empty if the controls did not move.
+        high: the upper end of that range.
+        alone: that range for a single row, also if the controls did not move: a change of the host of this size may have been missed.
+    """
+
+    test: ControlTest
+    has_moved: bool
     mean: float
     low: float
     high: float
     alone: tuple[float, float]
-    layout: ControlLayout
 
 
 def are_controls(cells: CellTable, cell: Integers) -> Flags:
@@ -83,12 +89,10 @@ def host_change(controls: RowArrays, others: int, order: Sequence[RunOrder]) -> 
     test = _test(controls, order)
     if test is None:
         return None
-    shift, mean = test.shift, float(test.shift.mean())
-    has_moved = test.p <= max(_LEVEL, test.least_p)
+    mean, has_moved = float(test.shift.mean()), test.p <= max(_LEVEL, test.least_p)
     # The range of one more row of the same kind: for all rows together, and for a row alone.
-    ranges = [_range(shift, test.error, mean, rows) for rows in (max(others, 1), 1)]
-    low, high = ranges[0] if has_moved else (0.0, 0.0)
-    return HostChange(test.rows, shift, has_moved=has_moved, p=test.p, mean=mean, low=low, high=high, alone=ranges[1], layout=test.layout)
+    together, alone = (_range(test.shift, test.error, mean, rows) for rows in (max(others, 1), 1))
+    return HostChange(test, has_moved, mean, *(together if has_moved else (0.0, 0.0)), alone)
 
 
 def _range(shift: Floats, error: Floats, mean: float, rows: int) -> tuple[float, float]:
@@ -113,10 +117,10 @@ def controls_of(change: HostChange | None, rows: tuple[ComparisonRow, ...], othe
     return Controls(
         rows=rows,
         moved=change.has_moved,
-        judged=len(change.rows),
-        p=change.p,
+        judged=len(change.test.rows),
+        p=change.test.p,
         change=float(np.expm1(change.mean)),
-        layout=change.layout,
+        layout=change.test.layout,
         explains=(low, high) if change.has_moved else None,
         alone=(alone[0], alone[1]),
         uncovered=tuple(sorted(name for name in transports - used if name)),
@@ -136,20 +140,6 @@ def losses_within_host(losses: tuple[Loss, ...]) -> tuple[Loss, ...]:
     """Withdraw the verdict of loss that is worse or better while the host changed: the times and rates of controls do not show its effect on loss."""
     rows = (replace(loss, verdict="inconclusive", reasons=("host_changed",)) if loss.verdict in ("worse", "better") else loss for loss in losses)
     return tuple(sorted(rows, key=lambda loss: VERDICTS.index(loss.verdict)))
-
-
-class ControlTest(NamedTuple):
-    """The result of the test: the rows that were judged, the shift of each with its standard error, and the p-value of all together.
-
-    Shifts are logarithms; positive is worse. ``least_p`` is the smallest p-value that the layout allows.
-    """
-
-    rows: Integers
-    shift: Floats
-    error: Floats
-    p: float
-    least_p: float
-    layout: ControlLayout
 
 
 class _RunValues(NamedTuple):
@@ -178,10 +168,10 @@ def _by_pairs(estimates: Estimates, rows: Integers, worse: Floats) -> ControlTes
     batches, means, total = [], [], len(estimates.tested)
     for batch in estimates.in_pairs:
         part = np.isin(batch.rows, rows)
-        differences, pairs = batch.differences[part] * worse[batch.rows[part], None], batch.pairs[part]
-        batches.append(PairedRows(batch.rows[part], differences, pairs))
+        differences, pairs = batch.values[part] * worse[batch.rows[part], None], batch.numbers[part]
+        batches.append(SharedRows(batch.rows[part], differences, pairs))
         means += _means(differences, pairs)
-    batches += [PairedRows(np.array([total + index]), *mean) for index, mean in enumerate(means)]
+    batches += [SharedRows(np.array([total + index]), *mean) for index, mean in enumerate(means)]
     p = np.nanmin(by_largest(batches, total + len(means)))
     shift, error = estimates.shift.estimate[rows] * worse[rows], estimates.deviation[rows] / np.sqrt(estimates.groups[rows, 0])
     return ControlTest(rows, shift, error, float(p), least_p(int(estimates.groups[rows].max()), 0, paired=True), "pairs")
@@ -196,10 +186,10 @@ def _by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: ControlL
     for members in by_count.values():
         numbers = np.array([list(runs.values[row]) for row in members])
         values = np.array([list(runs.values[row].values()) for row in members]) * worse[members, None]
-        batches.append(SplitRows(np.array(members), values, numbers))
+        batches.append(SharedRows(np.array(members), values, numbers))
         means += _means(values - values.mean(axis=1, keepdims=True), numbers)
-    batches += [SplitRows(np.array([total + index]), *mean) for index, mean in enumerate(means)]
-    p = np.nanmin(by_largest_of_splits(batches, runs.olds, total + len(means)))
+    batches += [SharedRows(np.array([total + index]), *mean) for index, mean in enumerate(means)]
+    p = np.nanmin(by_largest(batches, total + len(means), runs.olds))
     shift, error = np.array([_shift(values_of_row, runs.olds) for values_of_row in runs.values]).T
     return ControlTest(rows, shift * worse, error, float(p), 1 / splits_of(runs.olds, runs.news), layout)
 

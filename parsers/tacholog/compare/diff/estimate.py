@@ -13,8 +13,8 @@ from tacholog.compare.diff.design import Design, lay_out
 from tacholog.compare.power import RunCounts, attainable, detectable, runs_needed, share_of_largest
 from tacholog.compare.result import RunOrder
 from tacholog.compare.statistics import (
-    PairedRows,
     RoundingRange,
+    SharedRows,
     Shift,
     adjusted,
     adjusted_each,
@@ -63,7 +63,7 @@ class Estimates(NamedTuple):
     needed: Integers
     detectable: Floats
     values: dict[int, tuple[Floats, Floats]]
-    in_pairs: list[PairedRows]
+    in_pairs: list[SharedRows]
 
     @property
     def paired(self) -> Flags:
@@ -124,24 +124,14 @@ def estimate(
         if batch.paired:
             differences = scale(batch.new) - scale(batch.old)
             pair_numbers = np.array([numbers[index] for index in estimates.design[batch.rows].tolist()])
-            estimates.in_pairs.append(PairedRows(batch.rows, differences, pair_numbers))
+            estimates.in_pairs.append(SharedRows(batch.rows, differences, pair_numbers))
     return estimates
-
-
-class SideShifts(NamedTuple):
-    """The shift between the sides of rows that did not take turns, one element for each row of the comparison; NaN for all other rows.
-
-    ``p_beyond`` is the p-value of the test whether the shift lies outside the limits. Ranges and p-values are those of the row alone.
-    """
-
-    shift: Shift
-    p_beyond: Floats
 
 
 def side_shifts(
     cells: CellTable, pairs: CellPairs, estimates: Estimates, rows: Flags, limits: tuple[Floats, Floats], scale: Callable[[Floats], Floats] = np.log
-) -> SideShifts:
-    """The shift between the sides of ``rows``, whatever its cause. All of them have a design whose kind is ``confounded``.
+) -> tuple[Shift, Floats]:
+    """The shift between the sides of ``rows`` that did not take turns, whatever its cause. The kind of their designs is ``confounded``.
 
     Args:
         cells: both sides' numbers.
@@ -150,6 +140,10 @@ def side_shifts(
         rows: which rows are wanted.
         limits: the lowest and the highest shift that does not count, for each row of the comparison.
         scale: the scale on which values are compared.
+
+    Returns:
+        The shifts, and the p-values of the test whether the shift lies outside the limits; NaN for all other rows of the comparison. Ranges and
+        p-values are those of the row alone.
     """
     total = len(rows)
     shift, p_beyond = Shift(*(np.full(total, np.nan) for _ in Shift._fields)), np.full(total, np.nan)
@@ -163,7 +157,7 @@ def side_shifts(
         to_limit = np.where(np.isfinite(nearest), nearest, 0.0)[:, None]
         is_outside = (part.estimate < low) | (part.estimate > high)
         p_beyond[batch.rows] = np.where(is_outside, rank_sum_p(old + to_limit, new), 1.0)
-    return SideShifts(shift, p_beyond)
+    return shift, p_beyond
 
 
 def _batches(cells: CellTable, pairs: CellPairs, estimates: Estimates, wanted: Flags) -> Iterator[_Batch]:
@@ -318,9 +312,8 @@ def adjusted_together(estimates: Estimates, family: Integers, rate: float, *, ea
     return np.minimum(result, 1.0)
 
 
-def _part(batch: PairedRows, members: Flags) -> PairedRows:
-    chosen = members[batch.rows]
-    return PairedRows(batch.rows[chosen], batch.differences[chosen], batch.pairs[chosen])
+def _part(batch: SharedRows, members: Flags) -> SharedRows:
+    return SharedRows(*(column[members[batch.rows]] for column in batch))
 
 
 def _share_of_largest(estimates: Estimates, family: Integers, rate: float) -> float:

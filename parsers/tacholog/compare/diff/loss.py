@@ -28,9 +28,8 @@ from tacholog.compare.diff.cells import (
     same_runs,
 )
 from tacholog.compare.diff.estimate import Estimates, adjust, estimate, side_shifts
-from tacholog.compare.diff.out_of_turn import REASONS_OUT_OF_TURN, side_verdicts
 from tacholog.compare.diff.rows import natural
-from tacholog.compare.diff.verdict import FAILED_BITS, by_shift
+from tacholog.compare.diff.verdict import FAILED_BITS, REASONS_OUT_OF_TURN, by_shift, side_verdicts
 from tacholog.compare.policy import MIN_RUNS, Policy
 from tacholog.compare.result import VERDICTS, Loss, LossSide, RunOrder, Verdict
 from tacholog.compare.statistics import Shift, adjusted
@@ -41,16 +40,15 @@ _OF_ONE_SIDE: tuple[Verdict, Verdict] = ("removed", "added")
 
 
 class _LossTest(NamedTuple):
-    """The estimates of the rows with loss, and the verdict of each as an index into `VERDICTS`; it means nothing for rows that were not tested.
+    """The estimates of the rows with loss, the shift that each shows, and its verdict as an index into `VERDICTS`; -1: there is none.
 
-    ``sides`` is the shift of rows whose sides did not take turns, ``side_verdict`` says whether they differ; -1: neither is shown.
+    For rows whose sides did not take turns, these are the shift between the sides, and whether they differ.
     """
 
     estimates: Estimates
+    shift: Shift
     verdict: Integers
     policy: Policy
-    sides: Shift
-    side_verdict: Integers
 
 
 def loss_asked(policy: Policy) -> bool:
@@ -108,7 +106,7 @@ def losses(
     same = same_runs(cells, pairs, codes)
     test = _test(cells, pairs, judgement_of, order, policy, ~same)
     if host_changed:
-        test.side_verdict[:] = -1
+        test.verdict[~test.estimates.tested] = -1
     sides = [[_side(cells, cell) for cell in side.tolist()] for side in pairs]
     rows = [Loss(key=key, verdict="invalid", old=old, new=new) for key, old, new in zip(row_keys(cells, pairs.either, policy), *sides, strict=True)]
     rows = [
@@ -143,7 +141,9 @@ def _test(cells: CellTable, pairs: CellPairs, judgements: list[Judgement], order
         means = [values.mean() for values in estimates.values[row]]
         if abs(means[1] - means[0]) >= least[row]:  # A few runs that lost much do not move the median.
             verdict[row] = VERDICTS.index("inconclusive")
-    return _LossTest(estimates, verdict, policy, *_out_of_turn(cells, pairs, estimates, least, rate))
+    sides, side_verdict = _out_of_turn(cells, pairs, estimates, least, rate)
+    shift = Shift(*(np.where(estimates.tested, tested, of_sides) for tested, of_sides in zip(estimates.shift, sides, strict=True)))
+    return _LossTest(estimates, shift, np.where(estimates.tested, verdict, side_verdict), policy)
 
 
 def _out_of_turn(cells: CellTable, pairs: CellPairs, estimates: Estimates, least: Floats, rate: float) -> tuple[Shift, Integers]:
@@ -175,52 +175,30 @@ def _loss(cells: CellTable, pairs: CellPairs, index: int, row: Loss, judged: tup
         return replace(row, verdict="invalid", reasons=mark_names(marks))
     if is_same:
         return replace(row, verdict="unreplicated_same", reasons=("same_measurement",))
-    if test.estimates.tested[index]:
+    if test.verdict[index] >= 0:
         return _by_test(row, index, test)
-    if test.side_verdict[index] >= 0:
-        return _by_sides(row, index, test)
     return _by_value(row, row.old, row.new, _why_untested(row.old, row.new, judgement, test.estimates, index), test.policy)
 
 
 def _by_test(row: Loss, index: int, test: _LossTest) -> Loss:
-    estimates, shift = test.estimates, Shift(*(column[index] for column in test.estimates.shift))
-    count = [len(values) for values in estimates.values[index]]
+    estimates, shift = test.estimates, Shift(*(column[index] for column in test.shift))
     low, high = (float(end) if np.isfinite(end) else None for end in (shift.low, shift.high))
-    verdict = VERDICTS[test.verdict[index]]
-    few = verdict == "too_few_pairs"
-    return replace(
+    design, verdict = estimates.designs[estimates.design[index]], VERDICTS[test.verdict[index]]
+    row = replace(
         row,
-        attainable_p=float(estimates.attainable[index]) if few else None,
-        needed=int(estimates.needed[index]) if few else None,
         verdict=verdict,
-        design=estimates.designs[estimates.design[index]].kind,
-        old=_with_pairs(row.old, count[0]),
-        new=_with_pairs(row.new, count[1]),
-        difference=float(shift.estimate),
-        interval=(low, high),
-        p=float(shift.p),
-        p_adjusted=float(estimates.p_adjusted[index]),
-        threshold=test.policy.loss_threshold_points / 100,
-    )
-
-
-def _by_sides(row: Loss, index: int, test: _LossTest) -> Loss:
-    """The row whose sides did not take turns, and that says whether the measurements differ."""
-    shift = Shift(*(column[index] for column in test.sides))
-    design = test.estimates.designs[test.estimates.design[index]]
-    return replace(
-        row,
-        verdict=VERDICTS[test.side_verdict[index]],
-        reasons=(design.reason or "order_unknown",),
         design=design.kind,
         difference=float(shift.estimate),
-        interval=(float(shift.low), float(shift.high)),
+        interval=(low, high),
         threshold=test.policy.loss_threshold_points / 100,
     )
-
-
-def _with_pairs(side: LossSide | None, count: int) -> LossSide | None:
-    return replace(side, pairs=count) if side else None
+    if not estimates.tested[index]:
+        return replace(row, reasons=(design.reason or "order_unknown",))
+    old, new = (replace(side, pairs=len(values)) if side else None for side, values in zip((row.old, row.new), estimates.values[index], strict=True))
+    row = replace(row, old=old, new=new, p=float(shift.p), p_adjusted=float(estimates.p_adjusted[index]))
+    if verdict != "too_few_pairs":
+        return row
+    return replace(row, attainable_p=float(estimates.attainable[index]), needed=int(estimates.needed[index]))
 
 
 def _why_untested(old: LossSide, new: LossSide, judgement: Judgement, estimates: Estimates, index: int) -> str:

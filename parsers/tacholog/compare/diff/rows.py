@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ from tacholog.compare.diff.cells import (
     mark_names,
     row_keys,
 )
-from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASON, REASONS, SERIES, SOURCES, RowArrays, bounds, flags
+from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASON, REASONS, SERIES, SOURCES, RowArrays, bounds
 from tacholog.compare.policy import Policy, samples_needed
 from tacholog.compare.result import (
     DIFFERS,
@@ -130,15 +131,10 @@ def curves(arrays: RowArrays, policy: Policy) -> tuple[Curve, ...]:
     code, rows = code[order], rows[order]
     shift = np.log(cells.median[pairs.new[rows]] / cells.median[pairs.old[rows]])
     starts = np.flatnonzero(np.diff(code, prepend=-1))
-    keys = _without_sizes(row_keys(cells, pairs.old, policy), rows[starts])
+    all_keys = row_keys(cells, pairs.old, policy)
+    keys = [msgspec.structs.replace(all_keys[row], **dict.fromkeys(SIZE)) for row in rows[starts].tolist()]
     members = zip(keys, *(np.split(column, starts[1:]) for column in (shift, rows)), strict=False)
     return tuple(_curve(key, shifts, _flat(arrays, key, which)) for key, shifts, which in members if len(shifts) >= SERIES)
-
-
-def _without_sizes(keys: list[RowKey], rows: Integers) -> list[RowKey]:
-    """The keys of these rows without their sizes."""
-    sizes = dict.fromkeys(SIZE)
-    return [msgspec.structs.replace(keys[row], **sizes) for row in rows.tolist()]
 
 
 def _flat(arrays: RowArrays, key: RowKey, rows: Integers) -> tuple[float | None, float | None]:
@@ -205,13 +201,13 @@ def _designed(arrays: RowArrays, order: Integers, rate: float) -> dict[str, list
     has_range = (_decided(arrays, order)[0] | arrays.out_of_turn[order]).tolist()
     designs = [estimates.designs[index] if index >= 0 else None for index in estimates.design[order].tolist()]
     significant = estimates.p_adjusted < rate  # NaN, where nothing was tested, is not below anything.
-    flag_columns = (column[order].tolist() for column in (estimates.two_modes, significant, arrays.gated, arrays.same_runs))
+    flag_columns = (column[order].tolist() for column in (arrays.same_runs, estimates.two_modes, significant, arrays.gated))
     return {
         "design": [design.kind if design else "single" if single else None for design, single in zip(designs, by_value, strict=True)],
         "interval_kind": ["confidence" if test else "rounding" if single else None for test, single in zip(has_range, by_value, strict=True)],
         "flags": [
-            flags(two_modes, is_significant, gated) if test else ("same_runs",) if same else ()
-            for test, two_modes, is_significant, gated, same in zip(tested, *flag_columns, strict=True)
+            tuple(itertools.compress(("two_modes", "significant", "gated"), is_set)) if test else ("same_runs",) if same else ()
+            for test, same, *is_set in zip(tested, *flag_columns, strict=True)
         ],
     }
 
@@ -231,8 +227,7 @@ def _figures(arrays: RowArrays, order: Integers) -> dict[str, list[Any]]:
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = cells.median[pairs.new] / cells.median[pairs.old]
     quotient[arrays.verdict[order] == CODE["not_comparable"]] = np.nan  # A reader who sees a ratio compares.
-    rounding = bounds(cells, pairs)
-    ends = [np.exp(np.where(has_range, *pair)) for pair in ((shift.low, rounding.low), (shift.high, rounding.high))]
+    ends = [np.exp(np.where(has_range, *pair)) for pair in zip((shift.low, shift.high), bounds(cells, pairs), strict=True)]
     decided = tested | by_value
     limits = np.expm1(np.where(out_of_turn, _side_limit(arrays)[order], np.where(by_value, arrays.limits.single[order], arrays.limits.least[order])))
     intervals = list(zip(*map(_or_none, ends), strict=True))

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tacholog.compare.bands import SameBuildBands
 from tacholog.compare.comparable import Judgement
 from tacholog.compare.diff.cells import NONE, SETTING, CellPairs, CellTable, Flags, Floats, Integers, by_word, keys_of, reduced_values
-from tacholog.compare.diff.estimate import Estimates, adjust
+from tacholog.compare.diff.estimate import Estimates, adjust, side_shifts
 from tacholog.compare.policy import MIN_RUNS, Bands, Policy, RowFilter, band_of, samples_needed
-from tacholog.compare.result import OUT_OF_TURN, VERDICTS, Verdict
-from tacholog.compare.statistics import Shift
+from tacholog.compare.result import OUT_OF_TURN, VERDICTS, Interval, Verdict
+from tacholog.compare.statistics import Shift, adjusted, adjusted_each
 from tacholog.schema.marks import MARK_BITS
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import BOUNDS
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 INVALIDATING = ("run_failed", "altered", "loss", "out_of_order", "impossible")
 INVALID_BITS = sum(MARK_BITS[name] for name in INVALIDATING)
@@ -31,6 +27,7 @@ REASONS = (
     *("pairs_unnamed", "few_pairs", "sessions_confounded", "same_first", "host_changed"),
 )
 REASON = {name: index for index, name in enumerate(REASONS)}
+REASONS_OUT_OF_TURN = ("order_confounded", "sessions_confounded", "order_unknown")
 SERIES = 3  # Identical values at so many sizes in a row are the same measurement, printed again.
 
 
@@ -50,13 +47,6 @@ class Thresholds(NamedTuple):
 
 
 SOURCES = ("policy", "override", "rounding", "same_build", "assumed", "controls")
-
-
-class Bounds(NamedTuple):
-    """The range of new over old that rounding and bounds allow: the smallest and the largest logarithm."""
-
-    low: Floats
-    high: Floats
 
 
 class RowArrays(NamedTuple):
@@ -190,11 +180,11 @@ def _rounding(cells: CellTable, side: Integers) -> Floats:
     return width
 
 
-def bounds(cells: CellTable, pairs: CellPairs) -> Bounds:
-    """The interval of new over old that rounding and bounds allow."""
+def bounds(cells: CellTable, pairs: CellPairs) -> tuple[Floats, Floats]:
+    """The interval of new over old that rounding and bounds allow: the smallest and the largest logarithm."""
     (old_low, old_high), (new_low, new_high) = (_ends(cells, side) for side in pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Bounds(np.log(new_low) - np.log(old_high), np.log(new_high) - np.log(old_low))
+        return np.log(new_low) - np.log(old_high), np.log(new_high) - np.log(old_low)
 
 
 def _ends(cells: CellTable, side: Integers) -> tuple[Floats, Floats]:
@@ -203,15 +193,6 @@ def _ends(cells: CellTable, side: Integers) -> tuple[Floats, Floats]:
     low = np.where(bound == BOUNDS.index("<"), 0.0, np.maximum(value - half, 0.0))
     high = np.where(bound == BOUNDS.index(">"), np.inf, value + half)
     return np.where(bound == BOUNDS.index(">"), value, low), np.where(bound == BOUNDS.index("<"), value, high)
-
-
-def testable(cells: CellTable, pairs: CellPairs, statistic: pd.Categorical) -> tuple[Flags, Flags]:
-    """Which pairs have enough samples beyond their percentile to be tested, and which have too few to be shown without a mark."""
-    old, new = pairs
-    needed = by_word(statistic, lambda word: samples_needed(word) or 0, 0)[old]
-    enough = ~(np.fmin(cells.samples[old], cells.samples[new]) < needed)
-    poor = (cells.marks[old] | cells.marks[new]) & MARK_BITS["undersampled"] > 0
-    return enough, poor
 
 
 def decide(
@@ -262,8 +243,10 @@ def decide(
     rows.give(both & (low <= 0), "invalid", "not_positive")
     rows.give(same_runs, "unreplicated_same", "same_measurement")
     runs = np.minimum(cells.runs[old], cells.runs[new])
-    enough, poor = testable(cells, pairs, cells.columns["statistic"])
-    rows.give(poor | (~enough & (runs >= MIN_RUNS)), "insufficient", "undersampled")
+    needed = by_word(cells.columns["statistic"], lambda word: samples_needed(word) or 0, 0)[old]
+    is_short = np.fmin(cells.samples[old], cells.samples[new]) < needed  # Unknown is not short.
+    is_marked = (cells.marks[old] | cells.marks[new]) & MARK_BITS["undersampled"] > 0
+    rows.give(is_marked | (is_short & (runs >= MIN_RUNS)), "insufficient", "undersampled")
     rows.give((runs > 1) & (runs < MIN_RUNS), "insufficient", "few_runs")
     _decide_by_value(rows)
     _decide_by_test(rows, policy.false_discovery_rate)
@@ -351,7 +334,60 @@ def by_shift(
     return np.where(real, rose, np.where(small, CODE["no_change"], undecided))
 
 
-def flags(two_modes: bool, significant: bool, gated: bool) -> tuple[str, ...]:
-    """The flags of a row: what a reader should know about its runs, besides the verdict."""
-    is_set = {"two_modes": two_modes, "significant": significant, "gated": gated}
-    return tuple(name for name, value in is_set.items() if value)
+def out_of_turn(rows: RowArrays) -> Flags:
+    """The rows with enough runs whose sides did not take turns, as far as is known."""
+    return rows.by_value & np.isin(rows.reason, [REASON[reason] for reason in REASONS_OUT_OF_TURN])
+
+
+def say_whether_sides_differ(rows: RowArrays, host: Interval | None, rate: float) -> RowArrays:
+    """Give the rows of `out_of_turn` the verdict that their measurements differ, or do not, where this can be shown. Other rows keep theirs.
+
+    Anything else that changed between the sides may be the cause, such as the machine or the day, so these rows never say that a release is better or
+    worse. The test is that of the rank sums, of the runs (or of the sessions, if each side has enough of them), moved by the threshold: it asks
+    whether the change is larger than what does not count. Its p-values are adjusted over the comparison.
+
+    Args:
+        rows: the results.
+        host: the range of relative changes that a change of the host explains, positive is worse; an end without a limit is ``None``.
+        rate: the false discovery rate.
+    """
+    wanted = out_of_turn(rows)
+    if not wanted.any():
+        return rows
+    limits = _limits(rows, host)
+    shift, p_beyond = side_shifts(rows.cells, rows.pairs, rows.estimates, wanted, limits)
+    p = np.ones(len(wanted))
+    gated = rows.gated
+    p[wanted & ~gated] = adjusted(p_beyond[wanted & ~gated])
+    p[wanted & gated] = adjusted_each(p_beyond[wanted & gated])
+    verdict = side_verdicts(shift, p < rate, limits, rows.limits.close, rows.lower_is_better)
+    decided = wanted & (verdict >= 0)
+    rows.verdict[decided] = verdict[decided]
+    return rows._replace(sides=shift, side_limits=limits)
+
+
+def _limits(rows: RowArrays, host: Interval | None) -> tuple[Floats, Floats]:
+    """The lowest and the highest shift of each row that does not count."""
+    least = rows.limits.sides
+    if host is None:
+        return -least, least
+    better, worse = (np.inf if end is None else abs(float(np.log1p(end))) for end in host)
+    lower = rows.lower_is_better
+    return np.minimum(-least, -np.where(lower, better, worse)), np.maximum(least, np.where(lower, worse, better))
+
+
+def side_verdicts(shift: Shift, significant: Flags, limits: tuple[Floats, Floats], close: Floats, lower_is_better: Flags) -> Integers:
+    """The verdicts as indices into `VERDICTS`; -1 where neither a difference nor its absence is shown.
+
+    Args:
+        shift: the estimates, shape (rows,) each.
+        significant: whether the shift lies outside the limits, adjusted over the comparison.
+        limits: the lowest and the highest shift that does not count.
+        close: the largest shift that counts as none.
+        lower_is_better: the rows' direction.
+    """
+    low, high = limits
+    is_outside = significant & ((shift.low > high) | (shift.high < low))
+    rose = np.where((shift.estimate > 0) == lower_is_better, CODE["differs_worse"], CODE["differs_better"])
+    is_inside = (shift.low > -close) & (shift.high < close)
+    return np.where(is_outside, rose, np.where(is_inside, CODE["differs_not"], -1))

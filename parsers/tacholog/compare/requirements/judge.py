@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from math import inf
@@ -16,7 +16,7 @@ import numpy as np
 from tacholog.compare.diff.cells import CellTable, mark_names
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.diff.verdict import FAILED_BITS
-from tacholog.compare.policy import Policy, RowFilter, samples_needed
+from tacholog.compare.policy import Policy, samples_needed
 from tacholog.compare.requirements.file import CONFIDENCE, GateEntry, Requirement, RequirementEntry, RequirementFile
 from tacholog.compare.requirements.result import (
     VERDICTS,
@@ -161,14 +161,6 @@ _ROUNDING = 1e-9
 _NO_PARTNER = ("not_comparable", "removed", "added")
 
 
-class RequirementSides(NamedTuple):
-    """The runs to compare with, the runs that are judged, and the controls of both."""
-
-    old: Dataset
-    new: Dataset
-    host: Controls | None
-
-
 def host_between(old: Dataset, new: Dataset) -> Controls | None:
     """The controls of two sets of runs; ``None`` if a side has none."""
     sides = [of_runs(side, control_runs(side)) for side in (old, new)]
@@ -176,22 +168,22 @@ def host_between(old: Dataset, new: Dataset) -> Controls | None:
 
 
 def judge_relative(
-    sides: RequirementSides, metrics: tuple[str, ...], limit: float | None, rows: RowFilter | None = None
+    sides: tuple[Dataset, Dataset], host: Controls | None, metrics: tuple[str, ...], limit: float | None, wanted: Mapping[str, object]
 ) -> tuple[RequirementRow, ...]:
     """Judge each row that both sides, or one of them, have.
 
     Args:
-        sides: the runs to compare, only those that the requirement names.
+        sides: the runs to compare with and the runs that are judged, only those that the requirement names.
+        host: the controls of both.
         metrics: as in ``tacholog diff --metric``; none: those that a diff tests.
         limit: by which share the new side may be worse; ``None``: by the threshold of each row.
-        rows: the rows that are meant; ``None``: all.
+        wanted: the properties of the rows that are meant.
     """
-    comparison = compare(sides.old, sides.new, Policy(metrics=metrics), everything=False)
-    wanted = rows.wanted() if rows else {}
+    comparison = compare(*sides, Policy(metrics=metrics), everything=False)
     selected_rows = [row for row in comparison.rows if all(getattr(row.key, name) == value for name, value in wanted.items())]
     compared = {_alike(row) for row in selected_rows if row.verdict in COMPARED}
     # The other release may have been measured on a second machine too. Its rows without a partner are left out if the row was compared elsewhere.
-    return tuple(_relative_row(row, limit, sides.host) for row in selected_rows if row.verdict not in _NO_PARTNER or _alike(row) not in compared)
+    return tuple(_relative_row(row, limit, host) for row in selected_rows if row.verdict not in _NO_PARTNER or _alike(row) not in compared)
 
 
 def _alike(row: ComparisonRow) -> RowKey:
@@ -329,22 +321,23 @@ def exit_code(report: RequirementReport, fail_on: tuple[str, ...] = ()) -> int:
 
 def _absolute(dataset: Dataset, entry: RequirementEntry) -> RequirementResult:
     requirement = entry.requirement
-    part = matching_numbers(dataset, requirement)
+    part, hint = matching_numbers(dataset, requirement)
     kind: LimitKind = "max" if requirement.max is not None else "min"
     words = "at most" if kind == "max" else "at least"
     limit = requirement.max if requirement.max is not None else requirement.min
-    rows = judge_absolute(part.dataset, requirement) if part.hint is None else ()
+    rows = judge_absolute(part, requirement) if hint is None else ()
     unit = "\u00b5s" if requirement.unit == "us" else requirement.unit  # as values are written
-    return _result(entry, kind, f"{words} {limit:g} {unit}", rows, part.hint)
+    return _result(entry, kind, f"{words} {limit:g} {unit}", rows, hint)
 
 
 def _relative(dataset: Dataset, entry: RequirementEntry, baseline: _Baseline) -> RequirementResult:
     requirement = entry.requirement
     name = baseline.than or requirement.than or ""
-    old, new = matching_numbers(baseline.base(name), requirement), matching_numbers(dataset, requirement)
-    hint = new.hint or (f"{name or 'the other release, which nothing names'}: {old.hint}" if old.hint else None)
+    old, old_hint = matching_numbers(baseline.base(name), requirement)
+    new, hint = matching_numbers(dataset, requirement)
+    hint = hint or (f"{name or 'the other release, which nothing names'}: {old_hint}" if old_hint else None)
     metrics = (f"{requirement.metric}:{requirement.statistic}",)
-    rows = () if hint else judge_relative(RequirementSides(old.dataset, new.dataset, baseline.host(name)), metrics, requirement.limit)
+    rows = () if hint else judge_relative((old, new), baseline.host(name), metrics, requirement.limit, {})
     limit = f"at most {requirement.max_worse_percent:g} % worse than {name}"
     return msgspec.structs.replace(_result(entry, "worse", limit, rows, hint), than=name)
 
@@ -353,7 +346,7 @@ def _gate(dataset: Dataset, gate: GateEntry, baseline: _Baseline) -> Requirement
     name = baseline.than or ""
     wanted = gate.rows
     metrics = (f"{wanted.metric}:{wanted.statistic}" if wanted.statistic else wanted.metric,) if wanted.metric else ()
-    rows = judge_relative(RequirementSides(baseline.base(name), dataset, baseline.host(name)), metrics, None, _named_in_rows(wanted))
+    rows = judge_relative((baseline.base(name), dataset), baseline.host(name), metrics, None, wanted.wanted())
     return RequirementResult(
         name=", ".join(f"{field} {value}" for field, value in wanted.wanted().items()) or "all rows",
         place=gate.location,
@@ -369,10 +362,6 @@ def _gate(dataset: Dataset, gate: GateEntry, baseline: _Baseline) -> Requirement
         hint=None if rows else "no tested row of either side has these properties",
         rows=rows,
     )
-
-
-def _named_in_rows(wanted: RowFilter) -> RowFilter | None:
-    return wanted if wanted.wanted() else None
 
 
 def check_bases(file: RequirementFile, than: str | None) -> None:
@@ -430,19 +419,15 @@ _OF_RUNS = ("system", "host")  # columns of the runs; all other properties are c
 _NAMED = 8  # values in a hint, at most
 
 
-class MatchingNumbers(NamedTuple):
-    """The part of a dataset that a requirement names; if it is empty, ``hint`` names the property that nothing has."""
-
-    dataset: Dataset
-    hint: str | None
-
-
-def matching_numbers(dataset: Dataset, requirement: Requirement) -> MatchingNumbers:
+def matching_numbers(dataset: Dataset, requirement: Requirement) -> tuple[Dataset, str | None]:
     """The numbers that a requirement names, with their runs. Controls are left out, unless the requirement names their label.
 
     Args:
         dataset: the runs that are judged.
         requirement: the requirement, with metric, statistic and properties.
+
+    Returns:
+        The part of the dataset; if it is empty, also a hint: the property that nothing has.
     """
     results = dataset.results
     remaining = (results["scope"] == "summary").to_numpy(bool)
@@ -452,9 +437,9 @@ def matching_numbers(dataset: Dataset, requirement: Requirement) -> MatchingNumb
         values = results[name] if of_run is None else results["run"].map(of_run).astype("string")
         fits = remaining & (values == wanted).fillna(value=False).to_numpy(bool)
         if not fits.any():
-            return MatchingNumbers(_with(dataset, results[fits]), _hint(name, wanted, values[remaining], is_metric=name == "metric"))
+            return _with(dataset, results[fits]), _hint(name, wanted, values[remaining], is_metric=name == "metric")
         remaining = fits  # The table has fifty columns, so its rows are selected only once, at the end.
-    return MatchingNumbers(_with(dataset, results[remaining]), None)
+    return _with(dataset, results[remaining]), None
 
 
 def _steps(dataset: Dataset, requirement: Requirement) -> Iterator[tuple[str, dict[str, str | None] | None, str | int | float]]:
