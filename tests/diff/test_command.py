@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import lzma
 import os
@@ -16,6 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 from numpy.typing import NDArray
 from tests.command import run_tacholog_text
+from tests.diff.conftest import NEW_TURNS, OLD_TURNS
 
 from tacholog.cli import main
 from tacholog.commands.diff import diff, rendered, write_report
@@ -24,7 +26,6 @@ from tacholog.compare.policy import BANDS, Policy, read_policy
 from tacholog.compare.result import Comparison
 from tacholog.errors import UnreadableInput
 from tacholog.render.diff import text as diff_text
-from tacholog.render.diff import words as diff_words
 from tacholog.render.diff.page import html
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
@@ -33,8 +34,6 @@ SOCKPERF = Path(__file__).parent.parent / "formats" / "sockperf"
 HMBDC = Path(__file__).parent.parent / "formats" / "hmbdc"
 Side = Callable[..., Dataset]
 Compared = Callable[..., Comparison]
-OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # each side goes first in every other pair
-NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
 
 
 def run(*arguments: object) -> Result:
@@ -89,22 +88,6 @@ def test_runs_that_did_not_end_well_are_named_on_either_side(side: Side, noise: 
     assert "exit code \\`7\\`" in diff_text.markdown(report)
     assert "run-11 (failed)" in html(report)
     assert "ended well" in diff_text.text(compare(new, old, Policy())).partition("old side")[2][:20]
-
-
-def test_a_significant_change_that_may_be_too_small_is_told_from_one_that_only_looks_so_among_many_rows(compared: Compared) -> None:
-    old = np.full((40, 12), 10_000.0)
-    new = old * (1 + 0.03 * np.random.default_rng(1).choice([-1, 1], (40, 12)) * np.linspace(1, 2, 12))
-    new[0] = old[0] * (1.02 + 0.004 * np.linspace(-1, 1, 12) * np.resize([1, -1], 12))
-    new[1] = old[1] * (1 + np.array([-0.02, -0.01, -0.003, *np.linspace(0.03, 0.045, 9)]))
-
-    rows = {row.key.payload_bytes: row for row in compared(old, new).rows}
-
-    assert rows[16].flags == ("significant",)
-    assert "significant" not in rows[32].flags
-    assert rows[32].interval is not None
-    assert (rows[32].interval[0] or 0) > 1
-    assert "the interval is for this row alone: among so many rows, such intervals occur by chance" in diff_words.remark(rows[32])
-    assert "smallest detectable change 3.9 %" in diff_words.remark(rows[32])
 
 
 def test_json_has_rows_with_verdict_and_reasons(checkout: Path) -> None:
@@ -546,3 +529,38 @@ def test_rows_that_are_alike_are_counted_and_listed_where_they_are_asked_for(che
     assert "ALIKE, NOT PROVEN (47)" in named
     assert "Only counted here" not in listed + named
     assert "--limit 0" not in listed
+
+
+# --- a word that is both a folder and a release
+
+
+IPERF3_LOG = Path(__file__).parent.parent / "formats" / "iperf3" / "tcp.log"
+
+
+def write_run(folder: Path, release: str) -> None:
+    folder.mkdir(parents=True)
+    shutil.copy(IPERF3_LOG, folder / "a.log")
+    digest = hashlib.sha256(IPERF3_LOG.read_bytes()).hexdigest()
+    (folder / "run.toml").write_text(f'system = "S"\nrelease = "{release}"\n\n[[logs]]\nfile = "a.log"\nsha256 = "{digest}"\n')
+
+
+def test_a_folder_that_hides_a_release_is_named(tmp_path: Path) -> None:
+    for release in ("a", "b"):
+        write_run(tmp_path / "data" / release, release)
+    write_run(tmp_path / "b" / "1", "other")
+
+    hidden = run_tacholog_text("diff", "a", "b", "--data", "data", cwd=tmp_path)
+    plain = run_tacholog_text("diff", "a", "./b", "--data", "data", cwd=tmp_path)
+
+    words = "b: this is read as the folder ./b, not as the release b in data; write ./b for the folder, or call the command from another folder"
+    assert words in hidden.stderr
+    assert "this is read as" not in plain.stderr
+
+
+def test_a_shell_that_asks_for_the_value_of_an_option_gets_the_values(tmp_path: Path) -> None:
+    asked = {"_TACHOLOG_COMPLETE": "bash_complete", "COMP_WORDS": "tacholog diff 1.0 1.1 --format ", "COMP_CWORD": "5"}
+
+    done = run_tacholog_text(cwd=tmp_path, environment=asked)
+
+    assert "Traceback" not in done.stderr
+    assert done.stdout.split() == ["plain,text", "plain,markdown", "plain,json", "plain,html", "plain,github", "plain,comment"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -16,11 +18,14 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 from numpy.typing import NDArray
+from tests.diff.conftest import NEW_TURNS, OLD_TURNS
+from tests.diff.test_controls import CONTROLS, turns, with_controls
+from tests.diff.test_simulations import iid
 
 from tacholog.commands.require import rendered, require
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.requirements.file import UNITS, read_requirements
+from tacholog.compare.requirements.file import UNITS, Requirement, read_requirements
 from tacholog.compare.requirements.judge import check_bases, exit_code, judge
 from tacholog.compare.requirements.result import RequirementReport
 from tacholog.compare.row_values import attainable_confidence, median_interval, values_needed
@@ -38,10 +43,6 @@ from tacholog.view.results import runs
 Side = Callable[..., Dataset]
 P50 = '[[require]]\nmetric = "latency"\nstatistic = "p50"\n'
 GOOD = [4100.0, 4300.0, 4200.0, 4600.0, 4000.0, 4400.0]
-
-
-OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # each side goes first in every other pair
-NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
 
 
 def no_base(name: str) -> Dataset:
@@ -515,3 +516,129 @@ def test_a_limit_that_cannot_be_read_says_what_was_expected(limit: str, complain
         run(saved, "--that", limit)
 
     assert str(refused.value).startswith(f"--that '{limit}': {complaint}")
+
+
+# --- the examples of docs/requirements.md
+
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "requirements.md").read_text(encoding="utf-8")
+EXAMPLE_BLOCKS = re.findall(r"^### (.+?)$.+?^```toml\n(.+?)^```.+?^```example\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL)
+EXAMPLES = {title: (rule, tomllib.loads(said)) for title, rule, said in EXAMPLE_BLOCKS}
+LOSS = {"metric": "loss", "unit": "ratio", "test": "throughput", "basis": None}
+
+
+@pytest.mark.parametrize("title", EXAMPLES)
+def test_example(title: str, side: Side, tmp_path: Path) -> None:
+    rule, said = EXAMPLES[title]
+    (tmp_path / "requirements.toml").write_text(rule)
+    file = read_requirements(tmp_path / "requirements.toml")
+    asked = file.requirements[0].requirement
+    unit = UNITS[METRICS[asked.metric].unit][asked.unit or ""]
+    stated: dict[str, Any] = {"statistic": asked.statistic} | (LOSS if asked.metric == "loss" else {})
+    stated |= {"samples": said["samples"]} if "samples" in said else {}
+    stated |= {"resolution": said["resolution"] * unit} if "resolution" in said else {}
+    stated |= {"session": said["sessions"]} if "sessions" in said else {}
+
+    (result,) = judge(side(np.array([said["values"]]) * unit, **stated), file, no_base).results
+
+    assert (result.verdict, result.hint) == (said["verdict"], said.get("hint"))
+    if result.rows:
+        (row,) = result.rows
+        assert row.reasons == ((said["reason"],) if "reason" in said else ())
+        if "interval" in said:
+            assert list(row.interval or ()) == pytest.approx([end * unit for end in said["interval"]])
+        if "confidence" in said:
+            assert row.confidence == pytest.approx(said["confidence"], abs=0.0005)
+        assert row.needed == said.get("needed")
+
+
+def test_the_page_has_an_example_of_every_verdict() -> None:
+    assert {said["verdict"] for _, said in EXAMPLES.values()} == {"passed", "failed", "undecided", "missing"}
+    assert len(EXAMPLES) >= 11
+
+
+def test_the_file_of_the_page_can_be_read(tmp_path: Path) -> None:
+    block = next(block for block in re.findall(r"^```toml\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL) if "small messages" in block)
+    (tmp_path / "requirements.toml").write_text(block)
+
+    small, plugin, _, relative = (placed.requirement for placed in read_requirements(tmp_path / "requirements.toml").requirements)
+
+    assert (small.bytes_wanted, small.limit) == (1024, 5000.0)
+    assert (plugin.label, plugin.limit, plugin.confidence) == ({"plugin": "flannel"}, 8e9, 0.99)
+    assert (relative.than, relative.limit) == ("1.2", 0.05)
+
+
+def test_the_page_says_how_many_runs_a_confidence_needs() -> None:
+    table = re.findall(r"^\s*\| (0\.9+5?) \| (\d+) \|$", PAGE, re.MULTILINE)
+
+    assert len(table) == 4
+    assert [(confidence, values_needed(float(confidence))) for confidence, _ in table] == [(name, int(count)) for name, count in table]
+
+
+def test_the_page_lists_every_unit_and_every_property() -> None:
+    words = set(re.findall(r"`([^`\n]+)`", PAGE))
+
+    assert {unit for units in UNITS.values() for unit in units} - words <= {"\u03bcs", "calls/s", "instances", "switches", "trials", "s/GB"}
+    properties = set(Requirement.__struct_fields__) - {"label"}
+    assert properties - words <= {"metric", "statistic", "name", "confidence"}
+
+
+# --- controls, and a host that changed
+
+
+PAIRS = 12
+RELATIVE = f"{P50}max_worse_percent = 5\n"
+
+
+def sides(slower: float, host: float, seed: int = 1) -> list[Dataset]:
+    """Interleaved pairs of a row and of controls; the new row is slower, and the host makes all of the new side slower."""
+    values = iid(np.random.default_rng(seed), (2, 1 + CONTROLS, PAIRS)) / 2
+    values[1] += np.log1p(host)
+    values[1, 0] += np.log1p(slower)
+    return [with_controls(level[:1], level[1:], places) for level, places in zip(4_000 * np.exp(values), turns(PAIRS), strict=True)]
+
+
+def test_a_limit_does_not_hold_for_controls(tmp_path: Path) -> None:
+    runs = sides(0.0, 0.0)[0]
+    runs.results.loc[runs.results["run"].str.startswith("control/"), "value"] *= 10
+
+    (result,) = judged(tmp_path, f'{P50}max = 5\nunit = "us"\n', runs).results
+
+    assert (result.verdict, [row.key.transport for row in result.rows]) == ("passed", ["shm"])
+
+
+def test_a_requirement_that_names_the_label_of_controls_is_for_them(tmp_path: Path) -> None:
+    (result,) = judged(tmp_path, f'{P50}label.control = "yes"\nmax = 5\nunit = "us"\n', sides(0.0, 0.0)[0]).results
+
+    assert (result.verdict, {row.key.transport for row in result.rows}, len(result.rows)) == ("passed", {"inter-thread"}, CONTROLS)
+
+
+@pytest.mark.parametrize(
+    ("slower", "host", "verdict", "reasons"),
+    [
+        (0.2, 0.0, "failed", ()),
+        (0.0, 0.2, "undecided", ("host_changed",)),
+        (0.5, 0.1, "failed", ()),  # more than the host explains
+        (0.0, 0.0, "passed", ()),
+        (0.1, -0.2, "undecided", ("host_changed",)),  # it looks faster, as all controls do
+        (-0.5, -0.1, "passed", ()),
+    ],
+)
+def test_what_the_host_explains_neither_fails_nor_passes_a_relative_requirement(
+    slower: float, host: float, verdict: str, reasons: tuple[str, ...], tmp_path: Path
+) -> None:
+    old, new = sides(slower, host)
+
+    report = judged(tmp_path, RELATIVE, new, lambda _: old, "main")
+
+    (row,) = report.results[0].rows
+    assert (row.verdict, row.reasons) == (verdict, reasons)
+    assert ("the host changed, and that may explain it" in rendered("text", report)) == (verdict == "undecided")
+
+
+def test_a_gate_knows_of_the_host_too(tmp_path: Path) -> None:
+    old, new = sides(0.0, 0.2)
+
+    report = judged(tmp_path, '[[gate]]\ntransport = "shm"\nstatistic = "p50"\n', new, lambda _: old, "main")
+
+    assert [(row.verdict, row.reasons) for row in report.results[0].rows] == [("undecided", ("host_changed",))]

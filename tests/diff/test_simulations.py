@@ -11,15 +11,12 @@ from numpy.typing import NDArray
 from tests.depth import tries
 from tests.diff.bounds import at_least, at_most
 
-from tacholog.compare.diff.compare import compare
 from tacholog.compare.diff.design import Design as LaidOut
 from tacholog.compare.diff.estimate import Estimates, adjusted_together, no_estimates
 from tacholog.compare.diff.verdict import CODE, by_shift
-from tacholog.compare.policy import Policy
 from tacholog.compare.power import RunCounts, attainable, share_of_largest
 from tacholog.compare.result import Comparison
 from tacholog.compare.statistics import RoundingRange, SharedRows, Shift, adjusted, adjusted_each, paired_shift, unpaired_shift
-from tacholog.store.frames import Dataset
 
 REPORTS, ROWS, PAIRS = tries(60, 400), 40, 12
 SD = 0.02
@@ -251,27 +248,3 @@ def test_the_report_calls_a_row_as_its_own_parts_do(compared: Callable[..., Comp
 
     expected = verdicts(new - old)[0]
     assert {row.key.payload_bytes: CODE[row.verdict] for row in report.rows} == {16 * (row + 1): code for row, code in enumerate(expected)}
-
-
-def test_runs_in_blocks_are_recognised_by_their_start_times_and_get_no_verdict(side: Callable[..., Dataset], figure: Figure) -> None:
-    generator = np.random.default_rng(16)
-    alarms, count = 0, tries(5, 20)
-    for _ in range(count):
-        values = 10_000 * np.exp(drift(generator, (ROWS, 2 * PAIRS)))
-        old, new = side(values[:, :PAIRS], range(PAIRS)), side(values[:, PAIRS:], range(PAIRS, 2 * PAIRS))
-        report = compare(old, new, Policy())
-        assert report.warns("order_confounded")
-        alarms += report.counts["worse"] + report.counts["better"]
-    figure("A/A in blocks, drift of 6 %", f"{alarms} better/worse rows in {count} reports, all downgraded")
-    assert alarms == 0
-
-
-def test_what_blocks_would_have_said_without_the_downgrade(figure: Figure) -> None:
-    generator = np.random.default_rng(17)
-    runs = drift(generator, (REPORTS, ROWS, 2 * PAIRS))
-
-    found = verdicts((runs[..., PAIRS:] - runs[..., :PAIRS]).reshape(-1, PAIRS))
-
-    alarms = share(found, "better", "worse").any(axis=1).mean()
-    figure("A/A in blocks, drift of 6 %, if it were taken for pairs", f"false better/worse in {alarms:.0%} of reports")
-    assert alarms > 0.5
