@@ -14,7 +14,10 @@ import msgspec
 from tacholog.campaign.campaign_file import Campaign, NameList, Process, RunBlock
 from tacholog.campaign.machines.machine import HostEntry, ReadyCondition
 from tacholog.formats import kit
+from tacholog.render.diff.words import MEANINGS
+from tacholog.render.requirements import TITLES
 from tacholog.runs.disturbance import Limits
+from tacholog.schema.marks import MARKS
 from tacholog.schema.reference import results_schema, with_tables
 
 DOCS = Path(__file__).parent
@@ -162,12 +165,27 @@ def _key_default(field: msgspec.structs.FieldInfo) -> str:
     return "" if shown in (None, (), {}) else f"`{json.dumps(shown)}`"
 
 
+_WORDS = re.compile(r"<!-- words -->\n.*?<!-- end of words -->", re.DOTALL)
+
+
+def with_words(page: str) -> str:
+    """Return a page with its table of words written anew: verdicts and marks, as reports, pages, JSON and options call them."""
+    rows = [
+        *(("verdict of a comparison", meaning.words, name, "") for name, meaning in MEANINGS.items()),
+        *(("verdict on a requirement", title.lower(), name, "") for name, title in TITLES.items()),
+        *(("mark of a number", mark.title.lower(), name, mark.sign) for name, mark in MARKS.items()),
+    ]
+    lines = (f"| {words} | `{name}` | {kind}{f', `{sign}`' if sign else ''} |\n" for kind, words, name, sign in rows)
+    table = f"| in texts and on pages | in JSON and options | what it is |\n|---|---|---|\n{''.join(lines)}"
+    return _WORDS.sub(lambda _: f"<!-- words -->\n\n{table}\n<!-- end of words -->", page)
+
+
 def main() -> None:
     """Write all that is made from the code."""
     (DOCS / "kit.md").write_text(kit_page(), encoding="utf-8")
     for page in DOCS.glob("*.md"):
         old = page.read_text(encoding="utf-8")
-        if (new := with_keys(with_tables(old))) != old:
+        if (new := with_words(with_keys(with_tables(old)))) != old:
             page.write_text(new, encoding="utf-8")
     (DOCS / "results.schema.json").write_text(json.dumps(results_schema(), indent=1) + "\n", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""What records say, wherever their numbers stand: the same document may be laid out in many ways."""
+"""The content of records without the positions of their numbers: the same document can have many layouts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tacholog.schema.records import Record
 
 
 def anywhere(records: Iterable[Record]) -> list[Record]:
-    """Return the records without the lines and places of their numbers."""
+    """Return the records without the lines and positions of their numbers."""
     return [
         replace(record, numbers=tuple(replace(number, line=None, value_start=None, value_end=None) for number in record.numbers))
         for record in records

@@ -1,4 +1,4 @@
-"""Where the C++ core is that the session built, before tests go to folders of their own."""
+"""The path of the C++ core that the session built, resolved before tests change into other folders."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import os
 from pathlib import Path
 
 _NAMED = os.environ.get("TACHOLOG_PERFTEST")
-#: perftest; ``None`` if nobody named one.
+#: perftest; ``None`` if no path is set.
 PERFTEST = Path(_NAMED).absolute() if _NAMED else None

@@ -1,4 +1,4 @@
-"""Run ``tacholog`` as a user does, in a process of its own, without waiting each time for Python to import pandas and Sphinx.
+"""Run ``tacholog`` as a user does, in a separate process, without the time that Python needs to import pandas and Sphinx.
 
 A helper process imports them once and forks for each call. The forked process runs ``python -m tacholog`` with the arguments, folder,
 environment and streams of the call, and ends as any program does. It searches a ``PYTHONPATH`` of the call before what the helper searches.
@@ -29,22 +29,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
-if __name__ != "__main__":  # This file is a program too, which finds no other file of the tests.
+if __name__ != "__main__":  # This file is also a program, which cannot import the other files of the tests.
     from tests.waiting import LIMIT_S
 
-#: What the commands import beside the package's own modules, if it is installed.
+#: Modules that the commands import in addition to those of the package, if installed.
 IMPORTED = (
     *("pandas", "duckdb", "hypothesis", "scipy.stats"),
     *("sphinx.cmd.build", "sphinx.builders.html", "sphinx.ext.doctest", "myst_parser.sphinx_ext.main", "pydata_sphinx_theme", "a11y_pygments"),
-    *("sphinx_copybutton", "plotly.graph_objects", "rich.console"),
+    *("sphinx_copybutton", "plotly.graph_objects"),
 )
-READ_AT_THE_START = ("PYTHON", "OPENBLAS_", "OMP_")  # beginnings of the names of variables that Python and libraries read only then
+READ_AT_THE_START = ("PYTHON", "OPENBLAS_", "OMP_")  # Prefixes of the names of variables that Python and libraries read only at their start.
 ANSWER_BYTES = 64
 STREAMS = 3
-#: A variable of a call's environment: by how many seconds the clock of the command is ahead, so that files which were just written are old for it.
+#: A variable in the environment of a call: the number of seconds that the clock of the command is ahead, so that new files are old for it.
 CLOCK_AHEAD_S = "TACHOLOG_TESTS_CLOCK_AHEAD_S"
-#: A variable of a call's environment: a file. The clock that measures time-outs in the command stands still until somebody writes in the file how
-#: many seconds have passed, and goes on only while the command waits and nothing happens.
+#: A variable in the environment of a call: the name of a file. The clock for time-outs in the command stands still until the file states how
+#: many seconds have passed. The clock advances only while the command waits for an event and none happens.
 CLOCK_FILE = "TACHOLOG_TESTS_CLOCK_FILE"
 LOOK_S = 0.02
 
@@ -59,14 +59,14 @@ def run_tacholog(
     """Run the command line and return its exit code (negative: the signal that killed it) and its streams as bytes.
 
     Args:
-        arguments: what follows ``tacholog`` on the command line.
-        cwd: the folder in which it runs; by default that of the test, which is never the checkout.
-        environment: variables to change; the others are those of this process.
+        arguments: the arguments after ``tacholog``.
+        cwd: the working folder; by default that of the test, which is never the checkout.
+        environment: variables to change; all others are those of this process.
         prefix: words before the command, such as ``setpriv --bounding-set -dac_override``.
-        stdin: what it reads from standard input.
+        stdin: its standard input.
 
     Raises:
-        subprocess.TimeoutExpired: it hangs, and was killed.
+        subprocess.TimeoutExpired: the command hung, and was killed.
     """
     words = [sys.executable, "-m", "tacholog", *map(str, arguments)]
     folder = str(cwd or Path.cwd())
@@ -90,14 +90,14 @@ def run_tacholog_text(
     environment: dict[str, str] | None = None,
     prefix: tuple[str, ...] = (),
 ) -> subprocess.CompletedProcess[str]:
-    """Do the same, with the streams as text."""
+    """Run the command line like `run_tacholog`, with the streams as text."""
     done = run_tacholog(*arguments, cwd=cwd, environment=environment, prefix=prefix)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def _call(server: socket.socket, request: dict[str, object], streams: list[int]) -> int:
-    """Have the server fork for a request, and wait for the exit code."""
-    with tempfile.TemporaryFile() as file:  # a file, because a message between processes has a limit
+    """Request a fork from the server, and wait for the exit code."""
+    with tempfile.TemporaryFile() as file:  # A file, because the size of a message between processes is limited.
         file.write(json.dumps(request).encode())
         file.flush()
         socket.send_fds(server, [b"r"], [file.fileno(), *streams])
@@ -116,7 +116,7 @@ def _call(server: socket.socket, request: dict[str, object], streams: list[int])
 
 @functools.cache
 def _server(prefix: tuple[str, ...]) -> socket.socket:
-    """Start a server. It ends when its connection is closed: at the end of this process, however that comes."""
+    """Start a server. It ends when its connection is closed, at the latest at the end of this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         words = [*prefix, sys.executable, __file__, str(theirs.fileno())]
@@ -137,17 +137,17 @@ def _requests(connection: socket.socket) -> Iterator[tuple[dict[str, object], li
 
 
 def _serve(connection: socket.socket) -> None:
-    """Fork for each request until the connection is closed. The forked process runs the command and does not come back here."""
-    del sys.path[0]  # the folder of this file
-    # Libraries that start threads when they are imported would have them in this process alone. A fork needs none of them.
+    """Fork for each request until the connection is closed. The forked process runs the command and never returns."""
+    del sys.path[0]  # The folder of this file.
+    # Some libraries start threads on import, which would exist only in this process. A forked process does not need them.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = "1"
     package = importlib.import_module("tacholog")
     own = [found.name for found in pkgutil.walk_packages(package.__path__, "tacholog.") if not found.name.endswith(("__main__", ".preloaded"))]
     for module in (*IMPORTED, *own):
-        with contextlib.suppress(Exception):  # not installed, or broken: the command that needs it says so
+        with contextlib.suppress(Exception):  # The library is missing or broken: the command that needs it reports this.
             importlib.import_module(module)
-    gc.freeze()  # so that a forked process need not copy all that was imported
+    gc.freeze()  # Avoids that a forked process copies all imported objects.
     for request, streams in _requests(connection):
         pid = os.fork()
         if pid == 0:
@@ -160,7 +160,7 @@ def _serve(connection: socket.socket) -> None:
 
 
 def _stand_still(file: Path) -> None:
-    """Let time pass in this process only by what is written in the file. What happened before that is noticed before."""
+    """Let time pass in this process only as the file states. Earlier events are still noticed earlier."""
     begin, wait = time.monotonic(), select.select
     now = begin
 
@@ -177,7 +177,7 @@ def _stand_still(file: Path) -> None:
 
 
 def _run(request: dict[str, object], streams: list[int]) -> NoReturn:
-    """Become the program that was asked for."""
+    """Become the requested program."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -185,7 +185,7 @@ def _run(request: dict[str, object], streams: list[int]) -> NoReturn:
     os.environ.clear()
     os.environ.update(request["environment"])  # type: ignore[call-overload]
     added = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path not in sys.path]
-    sys.path[:0] = ["", *added]  # as `python -m` does
+    sys.path[:0] = ["", *added]  # Like `python -m`.
     sys.argv[1:] = request["arguments"]  # type: ignore[call-overload]
     if ahead_s := os.environ.pop(CLOCK_AHEAD_S, None):
         now = time.time_ns

@@ -1,4 +1,4 @@
-"""What all tests share: a home and a folder for each, perftest if it has been built, runs of hostile texts, and folders that are made once."""
+"""Fixtures of all tests: a home and a folder for each test, the built perftest, runs of hostile texts, and folders that are made once."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from tests.left_out import leave_out
 
 from tacholog.runs.manifest import Host, LogFile, Manifest, write
 
-collect_ignore = ["saved"]  # What older versions wrote, with tests of its own: `packaging/test_scaffold.py` runs them.
+collect_ignore = ["saved"]  # Files that older versions wrote, with their own tests: `packaging/test_scaffold.py` runs these.
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_NAMED = 10
 
-# A shell's background job ignores Ctrl-C, and so would all programs that the tests start and interrupt.
+# A background job of a shell ignores Ctrl-C, and so would all programs that the tests start and interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-# Under nohup, a closed terminal is ignored, and would be by all programs too. With a handler that does nothing, the tests themselves still ignore it.
+# Under nohup, SIGHUP is ignored, and all started programs would inherit this. With an empty handler, only the tests ignore it.
 if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
 
-# One profile, whatever the variable CI says: inputs are the same each time in the gate, and no limit of time decides. Nightly, they are new ones, and
-# Hypothesis prints the seed that brings those of a failure back.
+# One profile for any value of the variable CI: in the gate, the inputs are the same each time and without a deadline. In the nightly they are
+# new, and Hypothesis prints the seed that reproduces a failure.
 settings.register_profile("gate", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("nightly", settings.get_profile("gate"), derandomize=False, print_blob=True)
 settings.load_profile(tries("gate", "nightly"))
 
-#: Variables that say how to test. All others of Tacholog are the user's, and no test sees them.
+#: Variables that control the tests. All other variables of Tacholog belong to the user, and are hidden from tests.
 HOW_TO_TEST = {
     *("TACHOLOG_TESTS", "TACHOLOG_RANDOM", "TACHOLOG_NOTHING_LEFT_OUT"),
     *("TACHOLOG_CHROMIUM", "TACHOLOG_FETCHED", "TACHOLOG_SCREENSHOTS", "TACHOLOG_LATE_MS"),
@@ -59,14 +59,14 @@ def _live_in(home: Path) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _place_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Keep all tests, and what they share, from the user's settings and caches and from the checkout."""
+    """Separate all tests and their shared files from the settings and caches of the user and from the checkout."""
     place = tmp_path_factory.mktemp("places", numbered=False)
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("TACHOLOG_") and name not in HOW_TO_TEST]:
             patch.delenv(name)
         for name in ("HOME", *_XDG):
             patch.setenv(name, "")
-        patch.setenv("TACHOLOG_PLOTLY", "full")  # else each new home has the small one fetched from the network
+        patch.setenv("TACHOLOG_PLOTLY", "full")  # Otherwise each new home fetches the small Plotly from the network.
         _live_in(place)
         patch.chdir(place)
         yield place
@@ -74,7 +74,7 @@ def _place_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture(autouse=True)
 def _own_place(request: pytest.FixtureRequest, _place_of_the_session: Path) -> Iterator[None]:
-    """Give each test a home with a cache of its own, and a working folder: its ``tmp_path`` where it asks for one, else its home."""
+    """Give each test a home with a separate cache, and a working folder: its ``tmp_path`` if the test uses one, else its home."""
     home = _place_of_the_session / str(next(_NUMBERS))
     home.mkdir()
     _live_in(home)
@@ -93,7 +93,7 @@ _APPEARED = pytest.StashKey[tuple[set[str], set[str]]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Remember what is in the checkout. Hypothesis, which keeps tables of characters, would make a folder there."""
+    """Record the files in the checkout. Hypothesis would make a folder there for its tables of characters."""
     hypothesis.configuration.set_hypothesis_home_dir(config.rootpath / "build/pytest/hypothesis")
     if not hasattr(config, "workerinput"):
         config.stash[_BEFORE] = (outside.files(), outside.names_at_home())
@@ -101,7 +101,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail if a file appeared outside of the tests' folders."""
+    """Fail if a file appeared outside of the folders of the tests."""
     if before := session.config.stash.get(_BEFORE, None):
         appeared = outside.files() - before[0]
         session.config.stash[_APPEARED] = (appeared, outside.names_at_home() - before[1])
@@ -111,7 +111,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> Iterator[None]:
-    """Say last what appeared where no test may make a file, and how to run each test that failed alone."""
+    """Print the files that appeared in forbidden folders, and how to run each failed test by itself."""
     yield
     for title, paths in zip(
         ("failed: files appeared outside of the tests' folders", "appeared in the user's home, by a test or by another program"),
@@ -138,7 +138,7 @@ def checkout() -> Path:
 
 @pytest.fixture(scope="session")
 def perftest() -> Path:
-    """The C++ core that the session built and named in TACHOLOG_PERFTEST; tests that ask for it carry the marker ``core``."""
+    """The C++ core that the session built and named in TACHOLOG_PERFTEST. Tests that use it have the marker ``core``."""
     if PERFTEST is None:
         leave_out("TACHOLOG_PERFTEST names no built perftest (nox -s tests builds one and names it; needs a C++ compiler)")
     return PERFTEST
@@ -146,14 +146,14 @@ def perftest() -> Path:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
-    """Return a folder of that name, filled by the function: once for all processes that run tests together. It must not be changed by tests."""
+    """Return a folder of the given name, filled by the given function: once for all test processes. Tests must not change it."""
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
     def made(name: str, make: Callable[[Path], object]) -> Path:
         folder, finished = shared / name, shared / f"{name}.finished"
         with (shared / f"{name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # the first process makes it, the others wait here; a process that dies gives it back
+            fcntl.flock(lock, fcntl.LOCK_EX)  # The first process makes the folder while the others wait here. The lock of a dead process is released.
             if not finished.exists():
                 shutil.rmtree(folder, ignore_errors=True)
                 folder.mkdir()
@@ -164,21 +164,21 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callab
     return made
 
 
-#: Fixtures that build a site of Tacholog. Tests that use one get the marker ``site``.
+#: Fixtures that build a site. Tests that use one get the marker ``site``.
 SITES = {"site", "sites", "built", "copied", "page"}
-#: Files that wait long for others, such as real tools and clusters. A process runs all tests of a file.
+#: Files with long waits for real tools and clusters. A single process runs all tests of a file.
 LONGEST = {"test_tools.py", "test_work.py", "test_over_ssh_failures.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use a built site, and begin with those that take longest in one piece, so that they do not run alone at the end."""
+    """Mark the tests that use a built site. Run the longest files first, so that they do not run alone at the end."""
     for item in items:
         if SITES & set(getattr(item, "fixturenames", ())):
             item.add_marker("site")
     items.sort(key=lambda item: item.path.name not in LONGEST and "packaging" not in item.keywords)
 
 
-#: Texts that try to be something else in each place that a page, a template, a directive or a terminal has for them.
+#: Texts that try to break out of each context in pages, templates, directives and terminals.
 HOSTILE = (
     "S\n```\n<script>document.title='PWNED'</script>\n",
     "\"><img src=x onerror=\"document.title='PWNED'\"> ' ]]> --> {{ 7*7 }} {% raw %} \u202e \x1b]0;PWNED\x07 \x00 \x9b31m %41 &lt; &#60; \U0001f600",
@@ -198,7 +198,7 @@ def hostile() -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def runs_of() -> RunsOf:
-    """Write runs and machines that say one of the texts in every field of their schema, and are of a system of that name with two releases."""
+    """A function that writes runs and hosts with a hostile text in each field of their schema, for a system of that name with two releases."""
     return _write_runs
 
 
@@ -221,7 +221,7 @@ def _write_runs(root: Path, texts: Sequence[str]) -> Path:
 
 
 def _filled(kind: type[Any], text: str) -> Any:  # noqa: ANN401 - of that kind
-    """Return a struct that says the text wherever its schema takes one."""
+    """Return a struct with the text in each field that accepts text."""
     return msgspec.convert(_value(inspect.type_info(kind), text), kind)
 
 

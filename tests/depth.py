@@ -1,4 +1,4 @@
-"""How much a test tries: the gate's amount for each change, or the nightly's (``TACHOLOG_TESTS=nightly``), which finds what is rare."""
+"""How much a test tries: the amount of the gate, or of the nightly (``TACHOLOG_TESTS=nightly``), which finds rare failures."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ T = TypeVar("T")
 
 
 def tries(gate: T, nightly: T) -> T:
-    """Return how many examples, seeds or rounds a test tries, or which of them."""
+    """Return how many examples, seeds or rounds a test tries, or which ones."""
     return nightly if NIGHTLY else gate

@@ -1,4 +1,4 @@
-"""Logs of thousands of lines of one shape, as the tools print them: one for each shape that a format reads in bulk."""
+"""Logs of thousands of lines with one layout, as the tools print them: one log for each layout that a format reads in bulk."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Dice = random.Random
 
 
 class LongLog(NamedTuple):
-    """A log that can be as long as one likes: its format, the lines above the results, and the results."""
+    """A log of any length: its format, the lines before the results, and the results."""
 
     format: str
     head: str
     rows: Callable[[Dice], Iterator[str]]
 
     def text(self, rows: int, seed: int = 1) -> str:
-        """Return the log with so many results."""
+        """Return the log with ``rows`` results."""
         lines = self.rows(random.Random(seed))  # noqa: S311
         return self.head + "".join(f"{next(lines)}\n" for _ in range(rows))
 
 
 def _above(file: str, mark: str, *, included: bool = False) -> str:
-    """Return what stands in a sample above a mark, or up to the end of the mark's line."""
+    """Return the part of a sample before a mark, or up to the end of the line with the mark."""
     text = (HERE / file).read_text()
     at = text.index(mark)
     return text[: text.index("\n", at) + 1 if included else at]

@@ -1,4 +1,4 @@
-"""What lies outside of the tests' folders: the checkout and the user's home. No test may make a file there."""
+"""The files outside of the folders of the tests: the checkout and the home of the user. No test may make a file there."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = Path(os.environ.get("HOME") or "/")
-#: What git, pytest, a compiler, mypy and .ci/run write in a checkout, perhaps beside the tests.
+#: Folders in the checkout that git, pytest, a compiler, mypy and .ci/run write, perhaps during the tests.
 _OWN = (".git", "build/pytest", "build/bench", "build/mypy", "build/logs")
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or HOME / ".cache")
 _CONFIG = Path(os.environ.get("XDG_CONFIG_HOME") or HOME / ".config")
-#: Folders of the user, of which only the names in them are compared.
+#: Folders of the user, of which only the names of the entries are compared.
 _OF_THE_USER = (HOME, _CACHE, _CONFIG, HOME / ".local/share")
-#: Beside a cache that a process has open, which may be one of the user's.
+#: Files next to an open cache, perhaps a cache of the user.
 _OPEN = ("-shm", "-wal")
 _OF_TACHOLOG = (_CACHE / "tacholog", _CONFIG / "tacholog")
 
 
 def files() -> set[str]:
-    """Return the paths of all files of the checkout, and of those that Tacholog keeps in the user's home."""
+    """Return the paths of all files of the checkout, and of Tacholog's files in the home of the user."""
     return {entry.path for folder in (ROOT, *_OF_TACHOLOG) for entry in _files(folder) if not entry.name.endswith(_OPEN)}
 
 
 def names_at_home() -> set[str]:
-    """Return what is in the user's home. Other programs make files there too, while tests run."""
+    """Return the names in the home of the user. Other programs may also make files there during the tests."""
     return {str(path) for folder in _OF_THE_USER if folder.is_dir() for path in folder.iterdir()}
 
 
 def _files(folder: str | Path) -> Iterator[os.DirEntry[str]]:
     try:
         entries = [*os.scandir(folder)]
-    except (FileNotFoundError, NotADirectoryError, PermissionError):  # nothing there, or gone while this looks
+    except (FileNotFoundError, NotADirectoryError, PermissionError):  # The folder is missing, or was deleted during the search.
         return
     for entry in entries:
         if not entry.is_dir(follow_symlinks=False):

@@ -1,4 +1,4 @@
-"""The house rules that a machine can check: who imports whom, and how tests wait."""
+"""The rules of the project that a program can check: imports between modules, and waiting in tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "parsers" / "tacholog"
 TESTS = ROOT / "tests"
-# The rooms, lowest first: a module imports from its own room and from those before it. CONTRIBUTING.md says what each is for.
+# The rooms, lowest first: a module imports from its own room and from lower rooms. CONTRIBUTING.md describes each room.
 ROOMS = (
     *("errors", "visible", "terminal", "installation", "evidence", "slugs", "folders", "memory"),
     *(
@@ -32,13 +32,13 @@ ROOMS = (
         "cli",
         "__main__",
     ),
-    "__init__",  # the front door: what it calls is imported when it is called
+    "__init__",  # The public API, which imports modules when a function is called.
 )
 MODULES = sorted(PACKAGE.rglob("*.py"))
-#: The rooms of perftest, lowest first: a file includes headers of its own room and of those before it.
+#: The rooms of perftest, lowest first: a file includes headers of its own room and of lower rooms.
 BENCH = ROOT / "bench"
 BENCH_ROOMS = ("base", "machine", "transports", "cli", "reporters", "control", "adapters", "rig")
-#: Folders of bench/ that hold other programs (these may include headers of every room) or no C++ at all.
+#: Folders of bench/ with other programs (they may include headers of all rooms) or without C++.
 BENCH_FOLDERS_BESIDE = ("campaigns", "cmake", "fuzz", "perf", "tests")
 
 
@@ -52,12 +52,12 @@ NAMES = {module_name(path) for path in MODULES}
 
 @cache
 def nodes(path: Path) -> list[ast.AST]:
-    """All nodes of the syntax tree of a file."""
+    """Return all nodes of the syntax tree of a file."""
     return [*ast.walk(ast.parse(path.read_text()))]
 
 
 def imports(path: Path) -> Iterator[str]:
-    """The modules of this package that a file imports, also inside functions."""
+    """Yield the modules of this package that a file imports, also inside functions."""
     for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from NAMES.intersection(alias.name for alias in node.names)
@@ -70,27 +70,27 @@ def room(name: str) -> int:
     return ROOMS.index(name.split(".")[1])
 
 
-def test_every_module_has_a_room() -> None:
+def test_each_module_has_a_room() -> None:
     assert {name.split(".")[1] for name in NAMES} == set(ROOMS)
 
 
-def test_a_module_imports_only_from_its_own_room_and_those_below() -> None:
+def test_module_imports_only_from_its_own_room_and_lower_rooms() -> None:
     upward = [f"{module_name(path)}: {name}" for path in MODULES for name in imports(path) if room(name) > room(module_name(path))]
 
     assert upward == []
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
     order = TopologicalSorter({module_name(path): set(imports(path)) - {module_name(path)} for path in MODULES})
 
-    order.prepare()  # raises CycleError, which names the circle
+    order.prepare()  # Raises CycleError, which names the circle.
 
 
-def test_every_folder_of_perftest_is_a_room_or_is_known_to_be_none() -> None:
+def test_each_folder_of_perftest_is_a_room_or_is_listed_as_another_folder() -> None:
     assert sorted(path.name for path in BENCH.iterdir() if path.is_dir()) == sorted(BENCH_ROOMS + BENCH_FOLDERS_BESIDE)
 
 
-def test_a_file_of_perftest_includes_only_from_its_own_room_and_those_below() -> None:
+def test_file_of_perftest_includes_only_from_its_own_room_and_lower_rooms() -> None:
     files = [path for name in BENCH_ROOMS for path in sorted((BENCH / name).rglob("*")) if path.suffix in (".cpp", ".hpp")]
     included = [
         (path.relative_to(BENCH), header) for path in files for header in re.findall(r'^\s*#\s*include\s*"([^"]+)"', path.read_text(), re.MULTILINE)
@@ -108,7 +108,7 @@ def test_relative_imports_are_not_used() -> None:
     assert relative == []
 
 
-def test_what_is_shown_and_how_knows_no_sphinx_and_opens_no_evidence() -> None:
+def test_rooms_for_the_content_of_pages_do_not_use_sphinx_and_do_not_open_logs() -> None:
     forbidden = ("sphinx", "docutils", "os", "shutil", "tacholog.evidence", "tacholog.privacy", "tacholog.site")
     found = [
         f"{module_name(path)}: {name}"
@@ -124,13 +124,13 @@ def test_what_is_shown_and_how_knows_no_sphinx_and_opens_no_evidence() -> None:
     assert found == []
 
 
-#: These files know the one limit of time that tests have. Those that measure, and the fuzzers, are given a time to run.
+#: These files contain the single time limit of the tests. Measurements and fuzzers get a duration instead.
 WAITING = {TESTS / "waiting.py", TESTS / "command.py"}
 MEASURING = (TESTS / "perf", TESTS / "fuzz")
-#: What waits for a time, or looks at a clock to find out whether it is over.
+#: Functions that wait for a time, or read a clock to see whether a time has passed.
 CLOCKS = {"sleep", "monotonic", "monotonic_ns", "perf_counter", "wait_for_timeout"}
 LIMITS = {"timeout", "timeout_s", "limit_s"}
-#: Methods whose first argument is how long they wait.
+#: Methods whose first argument is the time to wait.
 WAITS = {"wait", "join", "result", "settimeout"}
 
 
@@ -140,7 +140,7 @@ def waits_for_a_time(call: ast.Call) -> bool:
     return name in CLOCKS or any(isinstance(value, ast.Constant) and isinstance(value.value, int | float) for value in given)
 
 
-def test_tests_wait_for_events_with_one_limit() -> None:
+def test_tests_wait_for_events_with_a_single_time_limit() -> None:
     found = [
         f"{path.relative_to(TESTS)}:{node.lineno}"
         for path in sorted(TESTS.rglob("*.py"))

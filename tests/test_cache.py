@@ -1,4 +1,4 @@
-"""The cache returns what was put into it, or nothing."""
+"""The cache returns the value that was put into it, or nothing."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def changed_bytes(path: Path, place: int) -> None:
 
 @pytest.mark.machinery
 @pytest.mark.parametrize("value", [b"", b"short", LONG, VERY_LONG])
-def test_a_value_comes_back_in_another_process_too(tmp_path: Path, value: bytes) -> None:
+def test_value_is_found_by_another_process(tmp_path: Path, value: bytes) -> None:
     Cache(tmp_path).put(Kind.PUBLISHED, {KEY: value})
 
     assert Cache(tmp_path).get(Kind.PUBLISHED, [KEY, key_of("another")]) == {KEY: value}
 
 
 @pytest.mark.machinery
-def test_a_value_is_found_only_under_its_key(tmp_path: Path) -> None:
+def test_value_is_found_only_under_its_own_key(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.put(Kind.PUBLISHED, {KEY: LONG})
     cache.close()
-    with sqlite3.connect(tmp_path / FILE) as file:  # as if somebody put the value in another place
+    with sqlite3.connect(tmp_path / FILE) as file:  # As if somebody moved the value to another key.
         file.execute("UPDATE published SET key = ?", (key_of("another"),))
     file.close()
 
@@ -53,12 +53,12 @@ def test_a_value_is_found_only_under_its_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.machinery
-def test_parts_of_a_key_do_not_run_into_each_other() -> None:
+def test_parts_of_a_key_are_separated() -> None:
     assert len({key_of("ab", "c"), key_of("a", "bc"), key_of("abc"), key_of("abc", "")}) == 4
 
 
 @pytest.mark.machinery
-def test_a_flipped_byte_of_an_entry_costs_that_entry(tmp_path: Path) -> None:
+def test_flipped_byte_of_an_entry_removes_only_this_entry(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.put(Kind.PUBLISHED, {KEY: LONG, key_of("other"): b"other"})
     cache.close()
@@ -83,7 +83,7 @@ def test_a_flipped_byte_of_an_entry_costs_that_entry(tmp_path: Path) -> None:
 @pytest.mark.machinery
 @settings(max_examples=tries(15, 60))
 @given(st.data())
-def test_a_damaged_file_gives_right_values_or_none_and_can_be_filled_again(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_damaged_file_gives_right_values_or_none_and_is_filled_again(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("cache")
     values = {key_of(str(number)): bytes([number]) * 400 for number in range(50)}
     cache = Cache(folder)
@@ -105,7 +105,7 @@ def test_a_damaged_file_gives_right_values_or_none_and_can_be_filled_again(tmp_p
     found = again.get(Kind.PUBLISHED, values)
     again.close()
     assert found.items() <= values.items()
-    if not found:  # The damage was found only when the file was written. From then on it is a new file.
+    if not found:  # Reading does not notice the damage. The next write does, and replaces the damaged file by a new one.
         again = Cache(folder)
         again.put(Kind.PUBLISHED, values)
         assert again.get(Kind.PUBLISHED, values).items() <= values.items()
@@ -129,9 +129,7 @@ def by_another_program(path: Path, application: int) -> None:
     ],
     ids=["text", "one byte", "damaged in the first bytes", "another program", "a program that does not give its name"],
 )
-def test_a_file_that_is_not_known_to_be_a_cache_is_neither_deleted_nor_changed_and_nothing_fails(
-    tmp_path: Path, made: Callable[[Path], object]
-) -> None:
+def test_file_of_another_program_is_neither_deleted_nor_changed_and_no_command_fails(tmp_path: Path, made: Callable[[Path], object]) -> None:
     made(tmp_path / FILE)
     before = (tmp_path / FILE).read_bytes()
 
@@ -146,7 +144,7 @@ def test_a_file_that_is_not_known_to_be_a_cache_is_neither_deleted_nor_changed_a
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
 
 
-def test_a_file_of_another_program_is_named_by_each_command_that_would_use_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_of_another_program_is_named_by_each_command_that_would_use_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     by_another_program(tmp_path / FILE, 7)
     words = f"{FILE}: Tacholog did not make this file, or it is damaged, so nothing is kept: move it away"
@@ -159,7 +157,7 @@ def test_a_file_of_another_program_is_named_by_each_command_that_would_use_it(tm
 
 
 @pytest.mark.parametrize("begun", [b"", None], ids=["empty", "without tables"])
-def test_a_file_that_somebody_only_began_is_used(tmp_path: Path, begun: bytes | None) -> None:
+def test_empty_database_is_used(tmp_path: Path, begun: bytes | None) -> None:
     with sqlite3.connect(tmp_path / FILE) as file:
         file.execute("PRAGMA journal_mode = WAL")
     file.close()
@@ -174,7 +172,7 @@ def test_a_file_that_somebody_only_began_is_used(tmp_path: Path, begun: bytes | 
 
 @pytest.mark.machinery
 @pytest.mark.parametrize("change", ["PRAGMA user_version = 3", None], ids=["another layout", "damaged"])
-def test_a_cache_of_another_version_or_with_damage_is_made_anew(tmp_path: Path, change: str | None) -> None:
+def test_cache_of_another_version_or_with_damage_is_replaced(tmp_path: Path, change: str | None) -> None:
     cache = Cache(tmp_path)
     cache.put(Kind.PUBLISHED, {KEY: b"x"})
     cache.close()
@@ -193,7 +191,7 @@ def test_a_cache_of_another_version_or_with_damage_is_made_anew(tmp_path: Path, 
     assert cache.get(Kind.PUBLISHED, [KEY]) == {KEY: b"x"}
 
 
-def test_without_a_place_to_write_nothing_is_kept_and_nothing_fails(tmp_path: Path) -> None:
+def test_cache_without_a_writable_folder_stores_nothing_and_does_not_fail(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     for cache in (Cache(None), Cache(tmp_path / "file" / "below")):
         cache.put(Kind.PUBLISHED, {KEY: b"x"})
@@ -204,7 +202,7 @@ def test_without_a_place_to_write_nothing_is_kept_and_nothing_fails(tmp_path: Pa
 
 
 @pytest.mark.machinery
-def test_a_process_that_is_killed_while_it_writes_leaves_whole_values(tmp_path: Path) -> None:
+def test_process_killed_while_writing_leaves_only_complete_values(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tacholog.store.cache import Cache, Kind, key_of\n"
         "cache = Cache(Path(sys.argv[1]))\n"
@@ -227,7 +225,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_values(tmp_path: 
 
 
 @pytest.mark.machinery
-def test_two_processes_fill_it_at_once(tmp_path: Path) -> None:
+def test_two_processes_can_fill_the_cache_at_the_same_time(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tacholog.store.cache import Cache, Kind, key_of\n"
         "cache = Cache(Path(sys.argv[1]))\n"
@@ -241,14 +239,14 @@ def test_two_processes_fill_it_at_once(tmp_path: Path) -> None:
     assert Cache(tmp_path).get(Kind.PUBLISHED, values) == values
 
 
-def test_its_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+def test_file_of_the_cache_is_readable_only_by_its_owner(tmp_path: Path) -> None:
     Cache(tmp_path / "new").put(Kind.PUBLISHED, {KEY: b"x"})
 
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "new" / FILE).stat().st_mode & 0o777 == 0o600
 
 
-def test_clearing_forgets_everything(tmp_path: Path) -> None:
+def test_clearing_removes_all_entries(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.put(Kind.PUBLISHED, {KEY: LONG})
     assert cache.sizes()[Kind.PUBLISHED].entries == 1
@@ -259,7 +257,7 @@ def test_clearing_forgets_everything(tmp_path: Path) -> None:
     assert cache.get(Kind.PUBLISHED, [KEY]) == {}
 
 
-def test_the_folder_is_the_one_that_is_named_or_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_folder_is_the_one_of_the_variable_or_that_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TACHOLOG_CACHE", str(tmp_path))
     assert cache_folder() == tmp_path
     monkeypatch.delenv("TACHOLOG_CACHE")
@@ -288,12 +286,12 @@ def test_changed_code_has_another_digest(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.machinery
-def test_each_format_has_a_digest_of_its_own_and_detection_has_all_of_them() -> None:
+def test_each_format_has_a_separate_digest_and_detection_depends_on_all_formats() -> None:
     assert reader_digest("rti") != reader_digest("native")
     assert detection_digest() not in (reader_digest("rti"), reader_digest("native"))
 
 
-def test_a_command_leaves_the_cache_closed_in_one_file(tmp_path: Path) -> None:
+def test_command_leaves_the_cache_closed_and_in_one_file(tmp_path: Path) -> None:
     log = (Path(__file__).parent / "formats" / "native" / "latency-udp.log").read_bytes()
     (tmp_path / "some.log").write_bytes(log)
     write(tmp_path / "run.toml", Manifest(system="Tacholog perftest", logs=(LogFile(file="some.log", sha256=hashlib.sha256(log).hexdigest()),)))
@@ -307,7 +305,7 @@ def test_a_command_leaves_the_cache_closed_in_one_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.machinery
-def test_what_cannot_be_emptied_is_not_called_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_that_cannot_be_emptied_is_not_called_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     (tmp_path / FILE / "folder in its place").mkdir(parents=True)
 
@@ -319,7 +317,7 @@ def test_what_cannot_be_emptied_is_not_called_empty(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.machinery
-def test_behind_a_process_that_never_ends_to_write_nothing_waits_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocked_cache_is_waited_for_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.store.cache._WAIT_S", 0)
     cache = Cache(tmp_path)
     with sqlite3.connect(tmp_path / FILE) as file:
@@ -335,7 +333,7 @@ def test_behind_a_process_that_never_ends_to_write_nothing_waits_twice(tmp_path:
 
 
 @pytest.mark.machinery
-def test_code_that_is_edited_after_its_digest_was_made_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_edited_after_its_digest_was_computed_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.store.digests._READ_FILES", {})
     monkeypatch.syspath_prepend(tmp_path)
     module = tmp_path / "edited_while_it_runs.py"

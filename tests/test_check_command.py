@@ -1,4 +1,4 @@
-"""``tacholog check`` names every problem of a contributed folder."""
+"""``tacholog check`` reports each problem of a contributed folder."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ DATA = Path(__file__).parent.parent / "data"
 
 
 def published(tmp_path: Path) -> Path:
-    """A copy of one published run and its host."""
+    """A copy of one published run and its host file."""
     shutil.copytree(DATA / "rti/udpv4-wan/keyed-reliable", tmp_path / "keyed-reliable")
     shutil.copytree(DATA / "hosts", tmp_path / "hosts")
     return tmp_path
 
 
-def test_the_evidence_in_data_is_in_order() -> None:
+def test_published_data_has_no_problem() -> None:
     done = CliRunner().invoke(check, [str(DATA)])
 
     assert done.exit_code == 0, done.output
 
 
-def test_a_missing_host_a_changed_log_and_a_broken_line_are_each_one_line(tmp_path: Path) -> None:
+def test_missing_host_changed_log_and_broken_line_are_one_line_each(tmp_path: Path) -> None:
     folder = published(tmp_path)
     (folder / "hosts/rti-benchmark-lab.toml").unlink()
     log = folder / "keyed-reliable/latency-pub.txt"
@@ -51,7 +51,7 @@ def test_a_missing_host_a_changed_log_and_a_broken_line_are_each_one_line(tmp_pa
     assert "hosts/rti-benchmark-lab.toml: missing, although a run names this host" in done.output
 
 
-def test_a_host_file_that_cannot_be_read_is_not_called_missing_too(tmp_path: Path) -> None:
+def test_unreadable_host_file_is_not_also_called_missing(tmp_path: Path) -> None:
     folder = published(tmp_path)
     file = folder / "hosts/rti-benchmark-lab.toml"
     file.write_text("".join(line for line in file.read_text().splitlines(keepends=True) if not line.startswith("source")))
@@ -63,7 +63,7 @@ def test_a_host_file_that_cannot_be_read_is_not_called_missing_too(tmp_path: Pat
     assert "missing, although" not in done.output
 
 
-def test_a_log_that_was_cut_off_is_named_by_its_path(tmp_path: Path) -> None:
+def test_truncated_log_is_named_by_its_path(tmp_path: Path) -> None:
     add_run(tmp_path, "bomb", "", rti())
     bomb = gzip.compress(FIRST.encode()) + gzip.compress(bytes(2_000_000)) * 100
     (tmp_path / "bomb/sub.log").write_bytes(bomb)
@@ -74,7 +74,7 @@ def test_a_log_that_was_cut_off_is_named_by_its_path(tmp_path: Path) -> None:
     assert "bomb/sub.log: truncated: the gzip stream was left at 7 MiB, which came out of 8 KiB: it is taken for a decompression bomb" in done.output
 
 
-def test_a_folder_without_a_run_and_a_log_without_a_manifest_are_not_in_order(tmp_path: Path) -> None:
+def test_folder_without_a_run_and_log_without_a_manifest_are_problems(tmp_path: Path) -> None:
     (tmp_path / "forgotten").mkdir()
     shutil.copy(DATA / "rti/udpv4-wan/keyed-reliable/latency-pub.txt", tmp_path / "forgotten")
 
@@ -85,7 +85,7 @@ def test_a_folder_without_a_run_and_a_log_without_a_manifest_are_not_in_order(tm
     assert "forgotten/latency-pub.txt: not read: there is no run.toml beside it\n" in done.output
 
 
-def test_an_unknown_line_is_shown(tmp_path: Path) -> None:
+def test_unknown_line_is_shown(tmp_path: Path) -> None:
     log = published(tmp_path) / "keyed-reliable/latency-pub.txt"
     log.write_text(log.read_text() + "$ exit\n")
 
@@ -93,7 +93,7 @@ def test_an_unknown_line_is_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("written", ["yesterday", "01.09.2026 10:01", "2026-13-45T10:00:00Z", "0001-01-01T00:00:00+14:00", ""])
-def test_a_start_time_that_is_no_time_is_named_with_its_file_and_key_and_is_not_known(tmp_path: Path, written: str) -> None:
+def test_invalid_start_time_is_named_with_its_file_and_key_and_is_not_used(tmp_path: Path, written: str) -> None:
     add_run(tmp_path, "a", FIRST, msgspec.structs.replace(rti("UDPv4", published=False), start_time=written))
 
     done = run_tacholog_text("check", tmp_path)
@@ -104,7 +104,7 @@ def test_a_start_time_that_is_no_time_is_named_with_its_file_and_key_and_is_not_
 
 
 @pytest.mark.parametrize("written", ["2026-09-01", "2026-09-01T10:01Z", "2026-09-01 10:01:00.123456+02:00"])
-def test_a_start_time_may_be_any_iso_time(tmp_path: Path, written: str) -> None:
+def test_start_time_can_be_any_iso_time(tmp_path: Path, written: str) -> None:
     add_run(tmp_path, "a", FIRST, msgspec.structs.replace(rti("UDPv4", published=False), start_time=written))
 
     data = load([tmp_path])
@@ -113,7 +113,7 @@ def test_a_start_time_may_be_any_iso_time(tmp_path: Path, written: str) -> None:
     assert list(data.runs["start_time"]) == [written]
 
 
-def test_what_a_manifest_lacks_is_said_in_words_and_once(tmp_path: Path) -> None:
+def test_missing_key_of_a_manifest_is_reported_once_in_words(tmp_path: Path) -> None:
     manifest = published(tmp_path) / "keyed-reliable/run.toml"
     for wrong, said in (
         ('system = "x"\n', "run.toml: Object missing required field `logs`"),
@@ -136,7 +136,7 @@ def test_what_a_manifest_lacks_is_said_in_words_and_once(tmp_path: Path) -> None
 
 
 def changed(dataset: Dataset, column: str, value: object) -> Dataset:
-    """The dataset with one value of its results replaced."""
+    """Return the dataset with one value of its results replaced."""
     results = dataset.results.copy()
     if isinstance(value, str):
         results[column] = results[column].cat.add_categories([value])
@@ -145,7 +145,7 @@ def changed(dataset: Dataset, column: str, value: object) -> Dataset:
     return Dataset(**tables, results=results)
 
 
-def test_the_tables_are_held_to_their_schema(tmp_path: Path) -> None:
+def test_tables_are_checked_against_their_schema(tmp_path: Path) -> None:
     dataset = load([published(tmp_path)])
 
     assert violations(dataset) == []
@@ -160,7 +160,7 @@ def test_the_tables_are_held_to_their_schema(tmp_path: Path) -> None:
         assert any(said.startswith(complaint) for said in violations(changed(dataset, column, value))), column
 
 
-def test_a_value_of_a_manifest_that_cannot_be_is_named_with_its_file(tmp_path: Path) -> None:
+def test_impossible_value_of_a_manifest_is_named_with_its_file(tmp_path: Path) -> None:
     add_run(tmp_path, "one", FIRST, rti())
     add_run(tmp_path, "two", FIRST, msgspec.structs.replace(rti(), repetition=-1))
 
@@ -169,7 +169,7 @@ def test_a_value_of_a_manifest_that_cannot_be_is_named_with_its_file(tmp_path: P
     assert done.output.splitlines()[0] == "runs: repetition -1 is less than 0, in two/run.toml"
 
 
-def test_where_no_run_can_be_read_nothing_else_is_said(tmp_path: Path) -> None:
+def test_nothing_else_is_reported_if_no_run_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text("repetition = 'one'\n")
 
     done = CliRunner().invoke(check, [str(tmp_path)])
@@ -180,7 +180,7 @@ def test_where_no_run_can_be_read_nothing_else_is_said(tmp_path: Path) -> None:
     ]
 
 
-def test_bands_of_one_build_need_no_manifest_and_are_read(tmp_path: Path) -> None:
+def test_bands_of_one_build_need_no_manifest_and_are_checked(tmp_path: Path) -> None:
     folder = published(tmp_path)
     (table,) = re.findall(r"^```csv\n(.+?)^```", (DATA.parent / "docs/significance.md").read_text(), re.MULTILINE | re.DOTALL)
     (folder / "same-build").mkdir()
@@ -194,7 +194,7 @@ def test_bands_of_one_build_need_no_manifest_and_are_read(tmp_path: Path) -> Non
     assert "same-build/host-000000.csv:2: " in spoilt.output
 
 
-def test_a_log_that_is_in_two_own_runs_is_named_with_the_other_one_and_shown_on_the_quality_page(tmp_path: Path) -> None:
+def test_log_in_two_own_runs_is_reported_with_the_other_run_and_on_the_quality_page(tmp_path: Path) -> None:
     example = Path(__file__).parent.parent / "docs" / "example" / "data"
     shutil.copytree(example, tmp_path / "data")
     shutil.copytree(tmp_path / "data" / "latency-udp", tmp_path / "data" / "second-run")
@@ -211,7 +211,7 @@ def test_a_log_that_is_in_two_own_runs_is_named_with_the_other_one_and_shown_on_
     assert words in html.unescape((tmp_path / "site" / "quality.html").read_text())
 
 
-def test_a_dataset_that_an_older_version_saved_without_digests_of_texts_still_names_copies(tmp_path: Path) -> None:
+def test_dataset_of_an_older_version_without_digests_of_texts_still_reports_copies(tmp_path: Path) -> None:
     example = Path(__file__).parent.parent / "docs" / "example" / "data"
     for run in ("first", "second"):
         shutil.copytree(example / "latency-udp", tmp_path / run)
@@ -222,7 +222,7 @@ def test_a_dataset_that_an_older_version_saved_without_digests_of_texts_still_na
         assert list(with_copies(data).problems["kind"]) == ["copied"]
 
 
-def test_published_tables_and_logs_with_a_number_or_two_may_be_equal(tmp_path: Path) -> None:
+def test_published_tables_and_logs_with_one_or_two_numbers_can_be_equal(tmp_path: Path) -> None:
     for run in ("first", "again"):
         add_run(tmp_path, f"published-{run}", FIRST, rti())
         add_run(tmp_path, f"own-{run}", "", rti(published=False))
@@ -230,7 +230,7 @@ def test_published_tables_and_logs_with_a_number_or_two_may_be_equal(tmp_path: P
     assert "copied" not in set(with_copies(load([tmp_path])).problems["kind"])
 
 
-def test_a_page_names_no_run_that_it_does_not_show(tmp_path: Path) -> None:
+def test_page_names_no_run_that_it_does_not_show(tmp_path: Path) -> None:
     example = Path(__file__).parent.parent / "docs" / "example" / "data"
     shutil.copytree(example, tmp_path / "data")
     shutil.copytree(tmp_path / "data" / "latency-udp", tmp_path / "data" / "a-secret-name")
@@ -244,7 +244,7 @@ def test_a_page_names_no_run_that_it_does_not_show(tmp_path: Path) -> None:
     assert "a-secret-name" not in (tmp_path / "site" / "quality.html").read_text()
 
 
-def test_an_empty_log_is_a_problem_like_others_to_check_and_cannot_be_read_by_commands_that_need_it(tmp_path: Path) -> None:
+def test_empty_log_is_a_problem_for_check_and_an_error_for_commands_that_need_its_numbers(tmp_path: Path) -> None:
     shutil.copytree(Path(__file__).parent.parent / "docs" / "example" / "data", tmp_path / "data")
     (tmp_path / "data" / "latency-udp" / "perftest.log").write_bytes(b"")
     (tmp_path / "empty.log").touch()

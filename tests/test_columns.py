@@ -30,21 +30,21 @@ def columns_of(log: LongLog, text: str, run_lines: int) -> tuple[list[object], l
 
 
 @pytest.mark.parametrize("name", [name for name in LONG_LOGS if "samples" not in name])  # All samples of a log are one record.
-def test_blocks_and_single_records_in_turn_give_the_columns_of_single_records(name: str) -> None:
+def test_alternating_blocks_and_single_records_give_the_columns_of_single_records(name: str) -> None:
     log = LONG_LOGS[name]
     lines = log.text(120).splitlines(keepends=True)
-    # A line that no block holds ends a run, so that blocks and single records take turns.
+    # An unknown line ends a block, so that blocks and single records alternate.
     text = "".join(line + "no line of this tool\n" * (place % 50 == 0 and place > 0) for place, line in enumerate(lines))
     many, single = columns_of(log, text, 3), columns_of(log, text, NEVER)
     assert single[2].shape[1] > 0
     assert many[:2] == single[:2]
     assert np.array_equal(many[2], single[2])
-    assert np.array_equal(many[3], single[3])  # Floats as bits: NaN is NaN.
+    assert np.array_equal(many[3], single[3])  # Floats are compared as bits, so that NaN equals NaN.
 
 
-def test_records_that_were_found_late_stand_in_the_order_of_their_lines() -> None:
+def test_records_found_late_are_sorted_by_their_lines() -> None:
     builder, expected = ColumnBuilder(), []
-    # Each is a line, and how many numbers its record has. Two records stand on line 4.
+    # Each item is a line and the count of numbers of its record. Line 4 has two records.
     for place, (line, count) in enumerate([(3, 2), (2, 1), (4, 0), (4, 3), (6, 1), (5, 2), (9, 1), (8, 1), (7, 2)]):
         stated = tuple(Number(metric="latency", statistic="p50", value=float(10 * place + one)) for one in range(count))
         builder.add(Event(line, line, (line,), "", "record", None, 0), Record(test="latency", payload_bytes=place + 1, numbers=stated))

@@ -24,14 +24,14 @@ ENDS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example" / "data"
 
 
-def test_the_help_says_of_each_command_what_its_own_help_begins_with() -> None:
+def test_help_lists_each_command_with_the_first_line_of_its_own_help() -> None:
     for name, words in cli.COMMANDS.items():
         module = importlib.import_module(f"tacholog.commands.{cli.module_name(name)}")
         assert (module.__doc__ or "").split("\n")[0] == words
 
 
 @pytest.mark.parametrize(("typed", "said"), [("prse", "No such command 'prse'. Did you mean 'parse'?\n"), ("xyzzy", "No such command 'xyzzy'.\n")])
-def test_a_command_that_does_not_exist_is_refused_with_the_one_that_is_meant(typed: str, said: str) -> None:
+def test_unknown_command_is_refused_with_the_most_similar_command(typed: str, said: str) -> None:
     done = run_tacholog_text(typed, "a.log")
 
     assert done.returncode == 2
@@ -48,7 +48,7 @@ def test_help_imports_no_command_and_no_pandas() -> None:
 
 
 @pytest.mark.parametrize(("command", "given", "threads"), [("diff", None, "1"), ("diff", "3", "3"), ("bench", None, "None")])
-def test_what_calculates_uses_one_thread_and_what_measures_leaves_the_environment_as_it_is(command: str, given: str | None, threads: str) -> None:
+def test_calculations_use_one_thread_and_measurements_do_not_change_the_environment(command: str, given: str | None, threads: str) -> None:
     script = f"import os, sys; from tacholog.cli import main\ntry: main([{command!r}, '--help'])\n"
     script += "except SystemExit: print(os.environ.get('OPENBLAS_NUM_THREADS'), file=sys.stderr)"
     others = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
@@ -60,7 +60,7 @@ def test_what_calculates_uses_one_thread_and_what_measures_leaves_the_environmen
 
 
 @pytest.mark.parametrize("module", ["def (", "raise ValueError('no licence')", "import nothing_here", "SYSTEM = 'half a format'"])
-def test_a_plug_in_that_cannot_be_imported_costs_only_its_own_format(tmp_path: Path, module: str) -> None:
+def test_plugin_that_cannot_be_imported_affects_only_its_own_format(tmp_path: Path, module: str) -> None:
     (tmp_path / "somebodys.py").write_text(module)
     info = tmp_path / "somebodys-1.dist-info"
     info.mkdir()
@@ -85,7 +85,7 @@ def test_a_plug_in_that_cannot_be_imported_costs_only_its_own_format(tmp_path: P
     ],
     ids=["every byte", "bzip2", "NULs"],
 )
-def test_what_is_no_text_is_refused_in_a_few_words(tmp_path: Path, data: bytes, words: str) -> None:
+def test_binary_file_is_refused_with_a_short_message(tmp_path: Path, data: bytes, words: str) -> None:
     path = tmp_path / "some.log"
     path.write_bytes(data)
 
@@ -99,14 +99,20 @@ def test_what_is_no_text_is_refused_in_a_few_words(tmp_path: Path, data: bytes, 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("hello world\n", f"no format fits: none of the {len(formats())} is near it ('tacholog formats' lists them)"),
-        ("Client of iperf 2.1, TCP port 5001\n", f"no format fits: none of the {len(formats())} is near it ('tacholog formats' lists them)"),
+        (
+            "hello world\n",
+            f"no format fits: none of the {len(formats())} is near it ('tacholog formats' lists them; 'tacholog scaffold NAME' begins a new one)",
+        ),
+        (
+            "Client of iperf 2.1, TCP port 5001\n",
+            f"no format fits: none of the {len(formats())} is near it ('tacholog formats' lists them; 'tacholog scaffold NAME' begins a new one)",
+        ),
         ("[ ID] Interval       Transfer     Bandwidth\n", "no format fits: iperf3 wants '[ ID] Interval "),
         ("[ ID] Interval       Transfer     Bandwidth\n", " (the log has 'Interval       Transfer')\n"),
     ],
     ids=["nothing", "a name", "words in a row", "why"],
 )
-def test_of_text_that_no_format_fits_only_the_nearest_are_named(tmp_path: Path, text: str, words: str) -> None:
+def test_message_for_text_of_no_format_names_only_the_most_similar_formats(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "some.log"
     path.write_text(text)
 
@@ -127,25 +133,25 @@ def test_of_text_that_no_format_fits_only_the_nearest_are_named(tmp_path: Path, 
         (["export", "--output", "", "--data", "data"], "--output"),
         (["check", "data", "--cluster", ""], "--cluster"),
         (["diff", "1", "2", "--transport", "udp", "--transport", ""], "--transport"),
-        (["diff", "1", ""], "NEW"),
+        (["diff", "1", ""], "[NEW]"),
         (["require", "runs", "--release", ""], "--release"),
     ],
 )
-def test_an_option_or_argument_that_is_empty_is_refused_and_not_taken_for_one_that_is_not_given(arguments: list[str], name: str) -> None:
+def test_empty_option_or_argument_is_refused_and_not_treated_as_missing(arguments: list[str], name: str) -> None:
     done = run_tacholog_text(*arguments)
 
     assert done.returncode == 2
     assert f"Invalid value for '{name}': it is empty" in done.stderr
 
 
-def test_words_for_another_program_may_be_empty(tmp_path: Path) -> None:
+def test_arguments_for_another_program_can_be_empty(tmp_path: Path) -> None:
     done = run_tacholog_text("sustain", "--keep", str(tmp_path), "--rate-range", "10,20", "--", "/bin/false", "", "{rate}")
 
     assert "it is empty" not in done.stderr
 
 
 def interrupted(where: str, number: signal.Signals, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command that gets a signal at the moment when it calls the function with that name."""
+    """Run a command that gets a signal when it calls the function with this name."""
     module, _, name = where.rpartition(".")
     script = f"""
 import os, {module.partition(":")[0]}
@@ -162,7 +168,7 @@ main({arguments!r})
 
 
 @pytest.mark.parametrize(("number", "code"), ENDS)
-def test_an_export_that_is_interrupted_leaves_no_half_of_its_file(tmp_path: Path, number: signal.Signals, code: int) -> None:
+def test_interrupted_export_leaves_no_partial_file(tmp_path: Path, number: signal.Signals, code: int) -> None:
     done = interrupted("tacholog.store.results:StoredNumbers.write", number, ["export", "--data", str(EXAMPLE), "--output", "all.csv"], tmp_path)
 
     assert done.returncode == code
@@ -170,7 +176,7 @@ def test_an_export_that_is_interrupted_leaves_no_half_of_its_file(tmp_path: Path
     assert not [*tmp_path.iterdir()]
 
 
-def test_an_export_whose_terminal_is_closed_leaves_no_half_of_its_file(tmp_path: Path) -> None:
+def test_export_with_a_closed_terminal_leaves_no_partial_file(tmp_path: Path) -> None:
     at_work = tmp_path / "at work"
     command = f"""
 import pathlib, time
@@ -199,7 +205,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     assert [*tmp_path.iterdir()] == [at_work]
 
 
-def test_where_memory_does_not_suffice_the_command_says_so_and_leaves_no_half_of_its_file(tmp_path: Path) -> None:
+def test_command_without_enough_memory_reports_this_and_leaves_no_partial_file(tmp_path: Path) -> None:
     log = LONG_LOGS["RTI summaries"].text(60_000)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "sub.log").write_text(log)
@@ -219,10 +225,10 @@ main(["export", "--data", {str(tmp_path / "data")!r}, "--output", {str(tmp_path 
     assert not [*(tmp_path / "out").iterdir()]
 
 
-def test_two_exports_at_once_do_not_write_into_one_file(tmp_path: Path) -> None:
+def test_two_exports_at_the_same_time_do_not_write_into_one_file(tmp_path: Path) -> None:
     path = tmp_path / "all.csv"
 
-    with whole_file(path) as stream:  # as the other process does it
+    with whole_file(path) as stream:  # Like the other process.
         stream.write(b"of the first")
         second = run_tacholog_text("export", "--data", EXAMPLE, "--output", path)
         stream.write(b", whole")
@@ -233,7 +239,7 @@ def test_two_exports_at_once_do_not_write_into_one_file(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == [path]
 
 
-def test_what_an_export_that_was_killed_has_left_is_begun_again(tmp_path: Path) -> None:
+def test_temporary_file_of_a_killed_export_is_replaced(tmp_path: Path) -> None:
     (tmp_path / ".all.csv.part").write_bytes(b"half" * 1_000_000)
 
     done = run_tacholog_text("export", "--data", EXAMPLE, "--output", tmp_path / "all.csv")
@@ -244,7 +250,7 @@ def test_what_an_export_that_was_killed_has_left_is_begun_again(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("number", "code"), ENDS)
-def test_a_report_that_is_interrupted_in_sphinx_says_so(tmp_path: Path, number: signal.Signals, code: int) -> None:
+def test_report_interrupted_in_sphinx_reports_the_interruption(tmp_path: Path, number: signal.Signals, code: int) -> None:
     done = interrupted("sphinx.application:Sphinx.build", number, ["report", str(EXAMPLE), "--output", "site"], tmp_path)
 
     assert done.returncode == code
@@ -254,7 +260,7 @@ def test_a_report_that_is_interrupted_in_sphinx_says_so(tmp_path: Path, number: 
 
 
 @pytest.mark.parametrize("name", ["complaints.json"])
-def test_a_folder_in_place_of_a_file_of_ours_is_named_with_what_to_do(tmp_path: Path, name: str) -> None:
+def test_folder_in_place_of_one_of_our_files_is_named_with_advice(tmp_path: Path, name: str) -> None:
     place = tmp_path / ".site-build" / name
     (place / "of somebody else").mkdir(parents=True)
 

@@ -1,4 +1,4 @@
-"""No CSV that a command writes has a field that a spreadsheet would run."""
+"""No CSV file of a command has a field that a spreadsheet would execute."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tacholog.visible import no_formula
 
 SIGNS = ("=", "+", "-", "@", "\t", "\r")
 LOG = Path(__file__).parent / "formats/native/latency-udp.log"
-#: What a cell is in a CSV file, of commands and of pages.
+#: The CSV field for each text, in files of commands and of pages.
 FORMULAS = {
     "=1+1": "'=1+1",
     "+1 555": "'+1 555",
@@ -33,13 +33,13 @@ FORMULAS = {
 
 
 @pytest.mark.parametrize("sign", SIGNS)
-def test_a_text_that_begins_like_a_formula_gets_an_apostrophe(sign: str) -> None:
+def test_text_that_starts_like_a_formula_gets_an_apostrophe(sign: str) -> None:
     assert no_formula(f"{sign}SUM(1)") == f"'{sign}SUM(1)"
     assert no_formula(f"a{sign}SUM(1)") == f"a{sign}SUM(1)"
 
 
 @pytest.mark.parametrize("text", ["-1.5", "-", "=", "", "1", "~"])
-def test_a_number_and_a_sign_alone_are_no_formulas(text: str) -> None:
+def test_number_and_single_sign_are_not_formulas(text: str) -> None:
     assert no_formula(text) == text
 
 

@@ -1,4 +1,4 @@
-"""The evidence in ``data/``: complete, unchanged, and read without loss."""
+"""The data in ``data/``: complete, unchanged, and read without loss."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def dataset() -> Dataset:
     return load([DATA / "rti"])
 
 
-@pytest.mark.nightly  # For each change, test_check_command.py has `tacholog check` read all of them.
-def test_every_log_has_the_bytes_that_its_manifest_names_and_no_line_is_unknown() -> None:
+@pytest.mark.nightly  # At each change, test_check_command.py runs `tacholog check` on all of them.
+def test_each_log_has_the_bytes_of_its_manifest_and_no_unknown_line() -> None:
     for path in MANIFESTS:
         for entry in read_manifest(path).logs:
             log = path.parent / entry.file
@@ -43,7 +43,7 @@ def test_there_are_177_throughput_and_54_latency_rows() -> None:
     assert Counter(record.test for record in records) == {"throughput": 177, "latency": 54}
 
 
-def test_every_throughput_value_is_the_one_that_stands_in_the_line() -> None:
+def test_each_throughput_value_equals_that_in_the_line() -> None:
     for path in RTI:
         log = path.parent / read_manifest(path).logs[0].file
         texts = log.read_text().splitlines()
@@ -61,7 +61,7 @@ def test_every_throughput_value_is_the_one_that_stands_in_the_line() -> None:
             assert values["loss"] == pytest.approx(float(percent) / 100)
 
 
-def test_every_latency_value_is_the_one_that_stands_in_its_cell() -> None:
+def test_each_latency_value_equals_that_in_its_cell() -> None:
     order = ("mean", "std", "min", "max", "p50", "p90", "p99", "p99.99", "p99.9999")
     for path in RTI:
         log = path.parent / read_manifest(path).logs[0].file
@@ -78,7 +78,7 @@ def test_every_latency_value_is_the_one_that_stands_in_its_cell() -> None:
 
 
 @pytest.mark.parametrize("path", RTI, ids=lambda path: path.parent.name)
-def test_an_extract_names_its_document_and_as_many_lines_as_it_holds(path: Path) -> None:
+def test_extract_names_its_document_and_has_the_stated_number_of_lines(path: Path) -> None:
     manifest: Manifest = read_manifest(path)
 
     assert manifest.published
@@ -87,7 +87,7 @@ def test_an_extract_names_its_document_and_as_many_lines_as_it_holds(path: Path)
     assert last - first + 1 == len((path.parent / manifest.logs[0].file).read_text().splitlines())
 
 
-def test_what_the_throughput_document_does_not_state_is_unknown(dataset: Dataset) -> None:
+def test_values_that_the_throughput_document_does_not_state_are_unknown(dataset: Dataset) -> None:
     runs = dataset.runs.set_index("run")
     rows = dataset.results[dataset.results["run"] == "default-type/shmem-regular"]
 
@@ -95,7 +95,7 @@ def test_what_the_throughput_document_does_not_state_is_unknown(dataset: Dataset
     assert rows[["reliability", "keyed", "batch_bytes", "link_bit_per_s", "payload_touched"]].isna().all(axis=None)
 
 
-def test_the_host_is_what_the_document_states() -> None:
+def test_host_has_the_properties_that_the_document_states() -> None:
     host = read_host(DATA / "hosts" / "rti-benchmark-lab.toml")
 
     assert host.published
@@ -103,7 +103,7 @@ def test_the_host_is_what_the_document_states() -> None:
     assert host.network["nic"] == "Intel 710, dual port, 10 Gbit/s, SFP"
 
 
-def test_the_known_oddities_of_the_published_figures_are_marked(dataset: Dataset) -> None:
+def test_known_peculiarities_of_the_published_figures_are_marked(dataset: Dataset) -> None:
     results = dataset.results.explode("marks")
     marked = Counter(zip(results["marks"], results["metric"], results["statistic"], strict=True))
 

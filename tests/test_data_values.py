@@ -1,4 +1,4 @@
-"""Figures of ``data/`` against ones that were typed by hand from the documents: at least ten for each system, none read by the code under test."""
+"""Figures of ``data/`` compared with values typed by hand from the documents: at least ten for each system."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ DATA = Path(__file__).parent.parent / "data"
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    """All that is published."""
+    """All published data."""
     return load([DATA])
 
 
 def found(dataset: Dataset, run: str, **where: Any) -> pd.DataFrame:  # noqa: ANN401
-    """The rows of a run with these values."""
+    """Return the rows of a run with these values."""
     rows = dataset.results[dataset.results["run"] == run]
     for column, value in where.items():
         rows = rows[rows[column].isna() if value is None else rows[column] == value]
@@ -32,7 +32,7 @@ def found(dataset: Dataset, run: str, **where: Any) -> pd.DataFrame:  # noqa: AN
 
 
 def number(dataset: Dataset, run: str, metric: str, statistic: str, **where: Any) -> float | None:  # noqa: ANN401
-    """The one number of that name."""
+    """Return the only number with this name."""
     [value] = found(dataset, run, metric=metric, statistic=statistic, **where)["value"]
     return None if pd.isna(value) else float(value)
 
@@ -57,7 +57,7 @@ RTI_LATENCY = [
     ("keyed-reliable", 1024, 26, 7.2, 21, 3095, 26, 28, 36, 56, 3095),
 ]
 ECAL_COLUMNS = (("Win10 AMD64", "copy"), ("Win10 AMD64", "zero-copy"), ("Ubuntu22 AMD64", "copy"), ("Ubuntu22 AMD64", "zero-copy"))
-ECAL = [  # kilobytes of 1024, and microseconds by column
+ECAL = [  # Kilobytes of 1024 bytes, and microseconds by column.
     ("5.12", 1, (10, 5, 8, 3)),
     ("5.12", 256, (37, 5, 135, 3)),
     ("5.12", 1024, (112, 5, 182, 3)),
@@ -68,11 +68,11 @@ ECAL = [  # kilobytes of 1024, and microseconds by column
     ("5.11", 1024, (112, 42, 182, 40)),
     ("5.11", 32768, (6642, 2471, 5880, 2078)),
 ]
-ECAL_EARLY = [  # kilobytes, Windows 10, Ubuntu 16
+ECAL_EARLY = [  # Kilobytes, Windows 10, Ubuntu 16.
     *(("5.4.0", 1, 13, 14), ("5.4.0", 64, 27, 26), ("5.4.0", 1024, 288, 720), ("5.4.0", 4096, 1548, 3600)),
     *(("5.5.0", 1, 10, 18), ("5.5.0", 512, 62, 76), ("5.5.0", 16384, 3681, 3258)),
 ]
-# 16 bytes, and the bursts: sent, its microseconds and MBits/sec; received, lost, its microseconds and MBits/sec
+# 16 bytes, and the bursts. Sent: count, microseconds, MBits/sec. Received: count, lost, microseconds, MBits/sec.
 FASTRTPS = [
     (16, 500, 152500, 5011845, 3.895, 152500, 0, 5019968, 3.888),
     (16, 750, 194250, 5014519, 4.958, 194079, 171, 5028145, 4.941),
@@ -82,7 +82,7 @@ FASTRTPS = [
     (32, 850, 199750, 5014290, 10.198, 198869, 881, 5027873, 10.126),
 ]
 US, MS = 1_000, 1_000_000
-# Row, transport, data path, bytes from and to, and what the cell says: bounds and values in nanoseconds
+# Row, transport, data path, bytes from and to, and the content of the cell: bounds and values in nanoseconds.
 HMBDC = [
     ("0.1", "TCP (qperf), loopback", None, 100, 10_000_000, {"range-low": 5 * US, "range-high": 2 * MS}),
     ("0.2", "TCP (qperf), network", None, 100, 10_000_000, {"range-low": 60 * US, "range-high": 90 * MS}),
@@ -155,7 +155,7 @@ def test_bounds_of_hmbdc(edition: str, row: tuple[Any, ...], dataset: Dataset) -
     assert dict(zip(rows["bound"], rows["value"], strict=True)) == bounds
 
 
-def test_as_many_rows_are_published_as_the_documents_hold(dataset: Dataset) -> None:
+def test_number_of_published_rows_equals_that_of_the_documents(dataset: Dataset) -> None:
     rows = dataset.results.drop_duplicates(["run", "log", "line", "participant", "data_path", "payload_bytes", "demand", "test"])
     of = rows["run"].str.split("/").str[0] + " " + rows["test"].astype("str")
 
@@ -164,7 +164,7 @@ def test_as_many_rows_are_published_as_the_documents_hold(dataset: Dataset) -> N
         "rti latency": 54,
         "ecal latency": 64 + 64 + 26 + 30,
         "fastrtps demand": 13,
-        "hmbdc latency": 2 * 7,  # and one a page that says "slightly better than rmcast", which is no number
+        "hmbdc latency": 2 * 7,  # And one of a page with "slightly better than rmcast", which is not a number.
     }
 
 
@@ -172,14 +172,14 @@ def test_figures_that_were_published_again_are_marked_as_one_measurement(dataset
     rows = dataset.results.assign(again=dataset.results["marks"].map(lambda marks: "republished" in marks))
     of_ecal = rows[rows["again"] & (rows["run"] == "ecal/5.12")]
 
-    # The page of hmbdc 15-17-1 repeats that of 14-2; eCAL 5.12 measured only its new zero copy, and repeats the copies of 5.11.
+    # The page of hmbdc 15-17-1 repeats that of 14-2. eCAL 5.12 measured only its new zero copy, and repeats the copies of 5.11.
     assert set(rows.loc[rows["again"], "run"]) == {"hmbdc/14-2", "hmbdc/15-17-1", "ecal/5.11", "ecal/5.12"}
     assert Counter(zip(of_ecal["participant"], of_ecal["data_path"], strict=True)) == {("Ubuntu22 AMD64", "copy"): 16, ("Win10 AMD64", "copy"): 16}
     assert rows.loc[rows["run"] == "hmbdc/15-17-1", "again"].all()
 
 
 @pytest.mark.parametrize("edition", ["14-2", "15-17-1"])
-def test_the_commands_of_hmbdc_are_fields_by_result_and_machine(edition: str) -> None:
+def test_commands_of_hmbdc_are_fields_by_result_and_machine(edition: str) -> None:
     commands = {(command.result, command.machine, command.role): command for command in read_manifest(DATA / f"hmbdc/{edition}/run.toml").commands}
     of_4_1 = commands["4.1", "a", "pub"]
 
@@ -191,9 +191,9 @@ def test_the_commands_of_hmbdc_are_fields_by_result_and_machine(edition: str) ->
     assert commands["0.1", "a", "pub"].argv[0] == {"14-2": "./tips-ping-pong", "15-17-1": "qperf"}[edition]
 
 
-def test_a_zero_copy_latency_that_grows_with_the_size_is_not_called_that_of_a_reference(dataset: Dataset) -> None:
+def test_zero_copy_latency_that_grows_with_the_size_is_not_called_the_latency_of_a_reference(dataset: Dataset) -> None:
     rows = dataset.results[(dataset.results["data_path"] == "zero-copy") & (dataset.results["metric"] == "latency")]
     marks = {run: {mark for found in rows[rows["run"] == run]["marks"] for mark in found} for run in ("ecal/5.11", "ecal/5.12")}
 
-    # 5.11: from 9 to 2471 microseconds over the sizes; 5.12: 5 (and 3) at any size.
+    # 5.11: from 9 to 2471 microseconds, by size. 5.12: 5 (and 3) at any size.
     assert marks == {"ecal/5.11": {"grows_with_size"}, "ecal/5.12": {"reference_only"}}

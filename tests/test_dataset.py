@@ -1,4 +1,4 @@
-"""Run folders to tables: what cannot be used costs only itself and is said."""
+"""Run folders become tables: an unusable file affects only itself and is reported."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   
 
 
 def run(root: Path, name: str, text: str = LINE, sha256: str | None = None, **manifest: object) -> Path:
-    """A run folder with one log."""
+    """Write a run folder with one log."""
     folder = root / name
     folder.mkdir(parents=True)
     (folder / "sub.log").write_text(text)
@@ -49,7 +49,7 @@ def run(root: Path, name: str, text: str = LINE, sha256: str | None = None, **ma
     return folder
 
 
-def test_a_number_leads_back_to_run_log_and_line(tmp_path: Path) -> None:
+def test_number_has_its_run_log_and_line(tmp_path: Path) -> None:
     run(tmp_path, "a/b")
 
     row = load([tmp_path]).results.set_index("metric").loc["goodput"]
@@ -57,7 +57,7 @@ def test_a_number_leads_back_to_run_log_and_line(tmp_path: Path) -> None:
     assert (row["run"], row["log"], row["line"], row["value"], row["unit"]) == ("a/b", "sub.log", 1, 664.2e6, "bit_per_s")
 
 
-def test_the_labels_of_a_run_are_a_column_with_sorted_keys_and_null_without_labels(tmp_path: Path) -> None:
+def test_labels_of_a_run_are_a_column_with_sorted_keys_and_null_without_labels(tmp_path: Path) -> None:
     run(tmp_path, "labelled", labels={"plugin": "flannel", "kernel": "6.1 <é>"})
     run(tmp_path, "without")
 
@@ -67,7 +67,7 @@ def test_the_labels_of_a_run_are_a_column_with_sorted_keys_and_null_without_labe
     assert runs.loc["without", "labels"] is pd.NA
 
 
-def test_the_manifest_completes_what_the_log_does_not_say_and_the_log_wins(tmp_path: Path) -> None:
+def test_manifest_adds_conditions_that_the_log_does_not_state_and_the_log_has_precedence(tmp_path: Path) -> None:
     run(tmp_path, "a", conditions=StatedConditions(transport="SHMEM", definition="something else"))
 
     row = load([tmp_path]).results.iloc[0]
@@ -89,7 +89,7 @@ def test_the_manifest_completes_what_the_log_does_not_say_and_the_log_wins(tmp_p
         ({}, "2", False),
     ],
 )
-def test_where_the_log_states_no_load_what_the_manifest_measured_and_the_processors_of_the_host_mark_a_busy_machine(
+def test_busy_machine_is_marked_from_the_load_in_the_manifest_and_the_processors_of_the_host_if_the_log_states_no_load(
     tmp_path: Path, environment: dict[str, str], threads: str, is_busy: bool
 ) -> None:
     hosts = tmp_path / "hosts"
@@ -100,7 +100,7 @@ def test_where_the_log_states_no_load_what_the_manifest_measured_and_the_process
     assert ("busy_machine" in marks) == is_busy
 
 
-def test_a_manifest_with_a_mistake_costs_only_its_run(tmp_path: Path) -> None:
+def test_manifest_with_an_error_affects_only_its_run(tmp_path: Path) -> None:
     run(tmp_path, "good")
     (run(tmp_path, "bad") / "run.toml").write_text("system = ")
 
@@ -110,13 +110,13 @@ def test_a_manifest_with_a_mistake_costs_only_its_run(tmp_path: Path) -> None:
     assert list(dataset.problems["run"]) == ["bad"]
 
 
-def test_a_log_that_was_changed_after_its_run_is_told(tmp_path: Path) -> None:
+def test_log_that_was_changed_after_its_run_is_reported(tmp_path: Path) -> None:
     run(tmp_path, "a", sha256="0" * 64)
 
     assert "run.toml says 000000" in load([tmp_path]).problems["reason"].iloc[0]
 
 
-def test_a_log_that_is_missing_or_not_listed_is_told(tmp_path: Path) -> None:
+def test_missing_log_and_unlisted_log_are_reported(tmp_path: Path) -> None:
     folder = run(tmp_path, "a")
     (folder / "sub.log").rename(folder / "other.log")
 
@@ -126,7 +126,7 @@ def test_a_log_that_is_missing_or_not_listed_is_told(tmp_path: Path) -> None:
     assert dataset.runs["status"].iloc[0] == "failed"
 
 
-def test_unknown_and_broken_lines_become_problems_with_their_place(tmp_path: Path) -> None:
+def test_unknown_and_broken_lines_become_problems_with_their_line_numbers(tmp_path: Path) -> None:
     run(tmp_path, "a", text=f"{LINE}<script>alert(1)</script>\nLength: 64 Pack\n")
 
     problems = load([tmp_path]).problems
@@ -137,7 +137,7 @@ def test_unknown_and_broken_lines_become_problems_with_their_place(tmp_path: Pat
     ]
 
 
-def test_no_path_leads_out_of_a_runs_folder(tmp_path: Path) -> None:
+def test_path_outside_of_a_run_folder_is_refused(tmp_path: Path) -> None:
     folder = run(tmp_path, "a")
     text = (folder / "run.toml").read_text().replace("sub.log", "../../etc/passwd")
     (folder / "run.toml").write_text(text)
@@ -145,7 +145,7 @@ def test_no_path_leads_out_of_a_runs_folder(tmp_path: Path) -> None:
     assert "run.toml" in load([tmp_path]).problems["reason"].iloc[0]
 
 
-def test_what_is_saved_comes_back_the_same(tmp_path: Path) -> None:
+def test_dataset_stays_the_same_after_saving_and_opening(tmp_path: Path) -> None:
     run(tmp_path / "data", "a")
     run(tmp_path / "data", "lossy", LINE.replace("Lost:     0 (0.00%)", "Lost: 9000000 (10.36%)"))
     dataset = load([tmp_path / "data"])
@@ -161,7 +161,7 @@ def test_what_is_saved_comes_back_the_same(tmp_path: Path) -> None:
     assert again.results["value"].tolist() == dataset.results["value"].tolist()
 
 
-def test_a_dataset_without_distributions_keeps_none_in_memory(tmp_path: Path) -> None:
+def test_dataset_without_distributions_has_none_in_memory(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "data/perftest/0.3.0/latency-shm/01", tmp_path / "run")
     data = load([tmp_path])
     bins = weakref.ref(data.histograms["bins"].iloc[0])
@@ -177,11 +177,11 @@ def test_help_shows_the_fields_of_a_dataset() -> None:
     assert [*inspect.signature(Dataset).parameters] == [*TABLES, "hosts"]
 
 
-def test_a_damaged_distribution_can_be_looked_at() -> None:
+def test_damaged_distribution_can_be_printed() -> None:
     assert repr(PackedDistribution(b"damaged")) == "<Distribution, damaged>"
 
 
-def test_words_of_rows_that_are_gone_are_not_saved(tmp_path: Path) -> None:
+def test_unused_categories_are_not_saved(tmp_path: Path) -> None:
     for name in ("kept", "secret"):
         run(tmp_path / "data", name)
     data = load([tmp_path / "data"])
@@ -193,7 +193,7 @@ def test_words_of_rows_that_are_gone_are_not_saved(tmp_path: Path) -> None:
     assert list(open_saved(tmp_path / "saved").results["run"].cat.categories) == ["kept"]
 
 
-def test_a_dataset_that_version_0_3_saved_opens_with_the_columns_of_today() -> None:
+def test_dataset_saved_by_version_0_3_opens_with_the_present_columns() -> None:
     # Saved by 0.3.0 from tests/formats/native/latency-udp.log, as a run on a described host.
     saved = open_saved(ROOT / "tests/saved/0.3.0")
 
@@ -207,7 +207,7 @@ def test_a_dataset_that_version_0_3_saved_opens_with_the_columns_of_today() -> N
     assert saved.hosts["box"].cpu == {"model": "Some CPU"}
 
 
-def test_columns_that_an_older_version_did_not_save_are_unknown_and_stand_in_their_place(tmp_path: Path) -> None:
+def test_columns_that_an_older_version_did_not_save_are_unknown_and_in_their_positions(tmp_path: Path) -> None:
     run(tmp_path / "data", "a")
     dataset = load([tmp_path / "data"])
     runs = dataset.runs.drop(columns=["options", "labels"])
@@ -224,12 +224,12 @@ def test_columns_that_an_older_version_did_not_save_are_unknown_and_stand_in_the
     assert set(dataset.results.columns) - set(part.results.columns) == {"keyed", "unit"}
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="no such folder"):
         load([tmp_path / "missing"])
 
 
-def test_of_a_run_that_is_in_two_folders_the_first_is_read_and_both_are_named(tmp_path: Path) -> None:
+def test_first_of_two_copies_of_a_run_is_read_and_both_are_named(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     run(one, "a")
     run(two, "a")
@@ -242,7 +242,7 @@ def test_of_a_run_that_is_in_two_folders_the_first_is_read_and_both_are_named(tm
     assert complaints(load([one])).unread == ()
 
 
-def test_a_folder_that_was_given_twice_is_an_error(tmp_path: Path) -> None:
+def test_folder_given_twice_is_an_error(tmp_path: Path) -> None:
     run(tmp_path / "one", "a")
 
     with pytest.raises(UnreadableInput, match=r"one/\.\./one: this folder was given twice"):
@@ -278,7 +278,7 @@ _HUGE = "1" + "0" * 30
         "a deep table in a table",
     ],
 )
-def test_a_manifest_that_no_table_can_hold_costs_only_its_run(tmp_path: Path, line: str, said: str) -> None:
+def test_manifest_with_values_that_no_table_can_store_affects_only_its_run(tmp_path: Path, line: str, said: str) -> None:
     for name, extra in (("good", ""), ("bad", line)):
         (tmp_path / name).mkdir()
         shutil.copy(SOCKPERF, tmp_path / name / "x.log")
@@ -291,7 +291,7 @@ def test_a_manifest_that_no_table_can_hold_costs_only_its_run(tmp_path: Path, li
     assert [said in reason for reason in dataset.problems.query("run == 'bad'")["reason"]] == [True]
 
 
-def test_a_key_of_many_parts_takes_no_memory_by_the_square_of_its_length(tmp_path: Path) -> None:
+def test_key_of_many_parts_needs_no_quadratic_memory(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(f"{'.'.join('a' * 3000)} = 1\n")
 
     tracemalloc.start()
@@ -303,7 +303,7 @@ def test_a_key_of_many_parts_takes_no_memory_by_the_square_of_its_length(tmp_pat
     assert peak < 5_000_000
 
 
-def test_a_text_of_many_words_with_dots_is_no_key(tmp_path: Path) -> None:
+def test_text_of_many_words_with_dots_is_not_a_key(tmp_path: Path) -> None:
     run(tmp_path, "good")
     path = tmp_path / "good" / "run.toml"
     path.write_text(f'notes = ["{".".join("a" * 100)}"]\n{path.read_text()}')
@@ -311,7 +311,7 @@ def test_a_text_of_many_words_with_dots_is_no_key(tmp_path: Path) -> None:
     assert read_manifest(path).notes == (".".join("a" * 100),)
 
 
-def test_a_dataset_of_a_version_without_the_reach_of_transports_is_opened(tmp_path: Path) -> None:
+def test_dataset_of_a_version_without_the_reach_of_transports_can_be_opened(tmp_path: Path) -> None:
     run(tmp_path / "data", "good")
     load([tmp_path / "data"]).save(tmp_path / "saved")
     results = pd.read_parquet(tmp_path / "saved" / "results.parquet")
@@ -320,7 +320,7 @@ def test_a_dataset_of_a_version_without_the_reach_of_transports_is_opened(tmp_pa
     assert open_saved(tmp_path / "saved").results["reach"].isna().all()
 
 
-def test_what_is_called_by_bytes_that_are_no_utf8_is_named_and_costs_only_itself(tmp_path: Path) -> None:
+def test_name_that_is_not_valid_utf_8_is_reported_and_affects_only_itself(tmp_path: Path) -> None:
     run(tmp_path, "good")
     shutil.copytree(tmp_path / "good", os.fsdecode(os.fsencode(tmp_path) + b"/r\xff"))
     (tmp_path / "good" / os.fsdecode(b"l\xe9.log")).write_text(LINE)
@@ -339,7 +339,7 @@ def test_what_is_called_by_bytes_that_are_no_utf8_is_named_and_costs_only_itself
     assert dataset.hosts == {}
 
 
-def test_a_log_without_a_manifest_whose_name_is_no_utf8_is_named(tmp_path: Path) -> None:
+def test_log_without_a_manifest_and_with_an_invalid_utf_8_name_is_reported(tmp_path: Path) -> None:
     log = tmp_path / os.fsdecode(b"l\xe9.log")
     shutil.copy(SOCKPERF, log)
 
@@ -348,18 +348,18 @@ def test_a_log_without_a_manifest_whose_name_is_no_utf8_is_named(tmp_path: Path)
 
 
 def full_log_without_a_size(folder: Path) -> Path:
-    """Write a full log of sockperf, with the latency of each packet, that does not state the size of a message."""
+    """Write a full log of sockperf, with the latency of each packet and without the message size."""
     log = folder / "full.csv"
     log.write_text((SOCKPERF.parent / "full-log.csv").read_text().replace("--msg-size=14 ", ""))
     return log
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_saved_distributions_may_be_many_none_or_without_bins(tmp_path: Path, packed: bool) -> None:
+def test_saved_distributions_can_be_many_none_or_empty(tmp_path: Path, packed: bool) -> None:
     dataset = load_logs([LATENCY])
     bins = PackedDistribution(packed_bins(np.array([[1, 2, 3], [4, 5, 6]])))
     several = dataset.histograms.assign(bins=pd.Series([bins, PackedDistribution()], dtype="object"))
-    many = pd.concat([several] * 2001, ignore_index=True)  # more than are written at once
+    many = pd.concat([several] * 2001, ignore_index=True)  # More than are written in one step.
     for name, table in (("several", several), ("many", many), ("none", several[:0])):
         msgspec.structs.replace(dataset, histograms=table).save(tmp_path / name, packed=packed)
 
@@ -370,14 +370,14 @@ def test_saved_distributions_may_be_many_none_or_without_bins(tmp_path: Path, pa
     assert found["line"].tolist() == [*several["line"]] * 2001
 
 
-def test_other_programs_read_the_bins_of_a_saved_dataset(tmp_path: Path) -> None:
+def test_other_programs_can_read_the_bins_of_a_saved_dataset(tmp_path: Path) -> None:
     load_logs([LATENCY]).save(tmp_path)
 
     bins = parquet.read_table(tmp_path / "histograms.parquet")["bins"].to_pylist()
     assert bins[0][:2] == [[2828, 2829, 1], [2900, 2901, 1]]
 
 
-def test_a_distribution_is_an_array_of_its_bins_however_large_they_are() -> None:
+def test_distribution_is_an_array_of_its_bins_for_bins_of_any_size() -> None:
     for bins in (
         [],
         [[0, 0, 1]],
@@ -392,14 +392,14 @@ def test_a_distribution_is_an_array_of_its_bins_however_large_they_are() -> None
         assert len(distribution) == len(bins)
 
 
-def test_bytes_that_are_no_distribution_are_an_error() -> None:
+def test_bytes_that_are_not_a_distribution_are_an_error() -> None:
     whole = packed_bins(np.array([[1, 2, 3], [4, 5, 6]]))
     for damaged in (whole[:-1], b"not packed", zstd.compress(b"\0" * 32)):
         with pytest.raises(NoDistribution):
             PackedDistribution(damaged).array()
 
 
-def test_a_saved_bin_without_its_three_numbers_is_an_error(tmp_path: Path) -> None:
+def test_saved_bin_without_three_numbers_is_an_error(tmp_path: Path) -> None:
     dataset = load_logs([LATENCY])
     dataset.save(tmp_path)
     table = parquet.read_table(tmp_path / "histograms.parquet").drop_columns(["bins"])
@@ -409,7 +409,7 @@ def test_a_saved_bin_without_its_three_numbers_is_an_error(tmp_path: Path) -> No
         open_saved(tmp_path)
 
 
-def test_a_distribution_needs_no_message_size(tmp_path: Path) -> None:
+def test_distribution_needs_no_message_size(tmp_path: Path) -> None:
     dataset = load_logs([full_log_without_a_size(tmp_path)])
     dataset.save(tmp_path / "saved")
 
@@ -421,7 +421,7 @@ def test_a_distribution_needs_no_message_size(tmp_path: Path) -> None:
     assert "Tag=bytes-unknown-line-" in next((tmp_path / "hdr").rglob("*.hlog")).read_text()
 
 
-def test_a_distribution_without_a_message_size_gets_that_of_its_manifest(tmp_path: Path) -> None:
+def test_distribution_without_a_message_size_gets_that_of_its_manifest(tmp_path: Path) -> None:
     log = full_log_without_a_size(tmp_path)
     entry = LogFile(file=log.name, sha256=hashlib.sha256(log.read_bytes()).hexdigest())
     write(tmp_path / "run.toml", Manifest(system="Sockets", conditions=StatedConditions(payload_bytes=14), logs=(entry,)))

@@ -1,4 +1,4 @@
-"""What the documentation shows is what happens."""
+"""The examples of the documentation produce the shown results."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("data
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """The fenced blocks of that language."""
+    """Return the fenced blocks of a language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
 def shown_commands(page: Path) -> list[tuple[str, str]]:
-    """The commands of the ``console`` blocks, each with the output that is shown below it."""
+    """Return the commands of the ``console`` blocks, each with the shown output."""
     text = "".join(blocks(page, "console"))
     return [(command, output) for command, output in re.findall(r"^\$ (tacholog .*)\n((?:(?!\$ ).*\n)*)", text, flags=re.MULTILINE)]
 
 
 def tacholog(command: str, folder: Path, path: Path | None = None, status: int = 0) -> str:
-    """Run a shown command in a folder, with one more folder to import from, and return its whole output."""
+    """Run a shown command in a folder, with one additional import path, and return its whole output."""
     environment = os.environ | ({"PYTHONPATH": str(path)} if path else {}) | {"COLUMNS": "200"}
     words = shlex.split(command)[1:]
     done = subprocess.run(
@@ -58,14 +58,14 @@ def tacholog(command: str, folder: Path, path: Path | None = None, status: int =
     return done.stdout.decode()
 
 
-def test_the_page_about_formats_shows_what_its_commands_write_and_read(tmp_path: Path) -> None:
+def test_page_about_formats_shows_what_its_commands_write_and_read(tmp_path: Path) -> None:
     page, package = ROOT / "docs/add-a-format.md", tmp_path / "tacholog-pingbench"
-    written, parsed, _ = shown_commands(page)  # the last is that of the example in JSON: see tests/formats/test_example_json.py
+    written, parsed, _ = shown_commands(page)  # The last command is that of the example in JSON: see tests/formats/test_example_json.py.
 
     assert tacholog(written[0], tmp_path) == written[1]
     assert (package / "src/tacholog_pingbench/__init__.py").read_text() == blocks(page, "python")[0]
     assert (package / "tests/pingbench-2.1.log").read_text() == blocks(page, "text")[0]
-    information = package / "src/tacholog_pingbench-0.1.0.dist-info"  # what pip leaves of an installation, for as long as this test
+    information = package / "src/tacholog_pingbench-0.1.0.dist-info"  # The files that pip writes for an installation, for the duration of this test.
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tacholog-pingbench\nVersion: 0.1.0\n")
     (information / "entry_points.txt").write_text("[tacholog.formats]\npingbench = tacholog_pingbench\n")
@@ -73,18 +73,18 @@ def test_the_page_about_formats_shows_what_its_commands_write_and_read(tmp_path:
 
 
 @pytest.mark.parametrize("command", shown_commands(ROOT / "README.md"), ids=lambda command: command[0] if isinstance(command, tuple) else None)
-def test_the_commands_of_the_readme_print_what_it_shows(command: tuple[str, str]) -> None:
+def test_commands_of_the_readme_print_the_shown_output(command: tuple[str, str]) -> None:
     assert tacholog(command[0], ROOT) == command[1]
 
 
-def test_the_example_manifest_and_host_are_valid() -> None:
+def test_example_manifest_and_host_file_are_valid() -> None:
     manifest, host = blocks(ROOT / "docs/add-a-run.md", "toml")
 
     assert msgspec.toml.decode(manifest, type=Manifest).system == "Some Middleware"
     assert msgspec.toml.decode(host, type=Host).name == "Some lab"
 
 
-def test_the_page_about_runs_shows_what_check_says_of_its_example(tmp_path: Path) -> None:
+def test_page_about_runs_shows_the_output_of_check_for_its_example(tmp_path: Path) -> None:
     page = ROOT / "docs/add-a-run.md"
     run = tmp_path / "runs/first"
     run.mkdir(parents=True)
@@ -95,7 +95,7 @@ def test_the_page_about_runs_shows_what_check_says_of_its_example(tmp_path: Path
     assert tacholog(command, tmp_path, status=1) == shown
 
 
-def test_the_page_about_importing_shows_what_its_commands_print(tmp_path: Path) -> None:
+def test_page_about_importing_shows_the_output_of_its_commands(tmp_path: Path) -> None:
     page = ROOT / "docs/import.md"
     for number, plugin in enumerate(("calico", "flannel")):
         for test, side in ((1, "pub"), (1, "sub"), (2, "pub"), (2, "sub")):
@@ -113,14 +113,14 @@ def test_the_page_about_importing_shows_what_its_commands_print(tmp_path: Path) 
     assert len(msgspec.toml.decode(blocks(page, "toml")[0], type=RuleFile).rule) == 3
 
 
-def test_the_page_about_importing_names_every_field() -> None:
+def test_page_about_importing_names_each_field() -> None:
     page = (ROOT / "docs/import.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`\{(\w+)\}`", page))
 
     assert {*fields.TEXTS, *fields.OF_LOG, fields.REPETITION, "published"} <= named
 
 
-def test_the_pages_for_authors_of_formats_list_every_statistic_and_mark() -> None:
+def test_pages_for_authors_of_formats_list_each_statistic_and_mark() -> None:
     page = (ROOT / "docs/add-a-format.md").read_text(encoding="utf-8")
     example = (ROOT / "templates/format-package/README.md").read_text(encoding="utf-8")
     listed = example.partition("The statistics are\n")[2].partition("\nand percentiles")[0]
@@ -131,13 +131,13 @@ def test_the_pages_for_authors_of_formats_list_every_statistic_and_mark() -> Non
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
-def test_the_tables_of_the_schema_are_up_to_date(page: Path) -> None:
+def test_tables_of_the_schema_are_up_to_date(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
 
     assert with_tables(text) == text, "run: python docs/make_tables.py"
 
 
-def test_the_page_about_the_kit_is_up_to_date_and_names_all_that_the_kit_offers() -> None:
+def test_page_about_the_kit_is_up_to_date_and_names_all_parts_of_the_kit() -> None:
     page = (ROOT / "docs/kit.md").read_text(encoding="utf-8")
 
     assert runpy.run_path(str(ROOT / "docs/make_tables.py"))["kit_page"]() == page, "run: python docs/make_tables.py"
@@ -146,7 +146,7 @@ def test_the_page_about_the_kit_is_up_to_date_and_names_all_that_the_kit_offers(
     assert sorted(named) == sorted(kit.__all__)
 
 
-def test_the_page_about_conditions_has_every_condition_metric_mark_and_column() -> None:
+def test_page_about_conditions_has_each_condition_metric_mark_and_column() -> None:
     page = (ROOT / "docs/conditions.md").read_text(encoding="utf-8")
     sections = {title.strip("# "): text for title, text in re.findall(r"^(##+ .*)\n((?:(?!^##).*\n)*)", page, flags=re.MULTILINE)}
     listed = {title: re.findall(r"^\| (?:[^`\s]+ \| )?`([^`]+)`(?=[ ,])", text, flags=re.MULTILINE) for title, text in sections.items()}
@@ -161,13 +161,13 @@ def test_the_page_about_conditions_has_every_condition_metric_mark_and_column() 
     }
 
 
-def test_the_json_schema_of_the_results_is_up_to_date() -> None:
+def test_json_schema_of_the_results_is_up_to_date() -> None:
     stored = json.loads((ROOT / "docs/results.schema.json").read_text(encoding="utf-8"))
 
     assert stored == results_schema(), "run: python docs/make_tables.py"
 
 
-def test_the_code_of_the_page_about_notebooks_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_code_of_the_page_about_notebooks_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     plot, question, others = blocks(ROOT / "docs/notebook.md", "python")
     for folder in ("data", "tests"):
         (tmp_path / folder).symlink_to(ROOT / folder)
@@ -193,7 +193,7 @@ def test_the_code_of_the_page_about_notebooks_runs(tmp_path: Path, monkeypatch: 
     assert capsys.readouterr().out.startswith("rti 3.0.1 ")
 
 
-def test_the_example_for_notebooks_keeps_results_without_a_size_and_a_transport(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_for_notebooks_keeps_results_without_size_and_transport(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = blocks(ROOT / "docs/notebook.md", "python")[0]
     path, log = "data/perftest/0.3.0", ROOT / "tests/formats/sockperf/ping-pong-tcp-full-rtt.log"
     monkeypatch.chdir(tmp_path)
@@ -206,14 +206,14 @@ def test_the_example_for_notebooks_keeps_results_without_a_size_and_a_transport(
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
+def test_targets_of_links_to_files_exist(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
 
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
-def test_each_page_says_at_its_top_for_whom_it_is_and_what_they_have_afterwards(page: Path) -> None:
+def test_each_page_states_its_readers_and_its_purpose_at_the_top(page: Path) -> None:
     title, empty, whom = page.read_text(encoding="utf-8").splitlines()[:3]
 
     assert title.startswith("# ")
@@ -221,7 +221,7 @@ def test_each_page_says_at_its_top_for_whom_it_is_and_what_they_have_afterwards(
     assert re.match(r"\*For .*\b(?:After|after)\b", whom)
 
 
-def test_the_guide_for_contributors_names_every_room() -> None:
+def test_guide_for_contributors_names_each_room() -> None:
     rooms = sorted(path.parent.name for path in (ROOT / "parsers/tacholog").glob("*/__init__.py"))
     named = re.findall(r"^\| `(\w+)/` \|", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""The page about campaigns: its example runs, all its other examples are campaigns, and its tables name every key."""
+"""The page about campaigns: its example runs, its other examples are valid, and its tables name each key."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ HEAD = 'system = "S"\ntool = "t"\nrepetitions = 1\n'
 RUN = '[[runs]]\nname = "r"\ncommand = ["client"]\n'
 
 
-def test_the_example_runs_as_the_page_shows(tmp_path: Path) -> None:
+def test_example_runs_as_the_page_shows(tmp_path: Path) -> None:
     if shutil.which("iperf3") is None:
         leave_out("the example of docs/campaigns.md needs iperf3")
     (tmp_path / "mine.toml").write_text(EXAMPLE)
     shown = re.search(r"^```console\n\$ tacholog (bench --plan mine\.toml)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
 
     plan = run_tacholog_text(*shown[1].split(), cwd=tmp_path) if shown else None
-    with socket.socket() as free:  # another server of this machine may have the port of the page
+    with socket.socket() as free:  # Another server of this machine may use the port of the page.
         free.bind(("127.0.0.1", 0))
         (tmp_path / "mine.toml").write_text(EXAMPLE.replace("port = 5201", f"port = {free.getsockname()[1]}"))
     done = run_tacholog_text("bench", "--no-control", "mine.toml", cwd=tmp_path)
@@ -49,7 +49,7 @@ def test_the_example_runs_as_the_page_shows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fragment", FRAGMENTS)
-def test_every_other_example_is_a_part_of_a_campaign(fragment: str, tmp_path: Path) -> None:
+def test_other_examples_are_valid_parts_of_a_campaign(fragment: str, tmp_path: Path) -> None:
     path = tmp_path / "part.toml"
     path.write_text(HEAD + fragment + ("" if "[[runs]]" in fragment else RUN))
 
@@ -64,7 +64,7 @@ def test_no_example_states_an_option_that_its_command_does_not_have(fragment: st
     assert preview(read_campaign(path), "part", {}).unused == ()
 
 
-def test_the_example_of_one_process_measures_what_its_options_say(tmp_path: Path, perftest: Path) -> None:
+def test_example_of_one_process_measures_what_its_options_state(tmp_path: Path, perftest: Path) -> None:
     fragment = next(text for text in FRAGMENTS if 'name = "latency-{transport}"' in text)
     seconds = fragment.replace("duration_s = 10, warmup_s = 5", "duration_s = 0.2, warmup_s = 0.1")
     assert seconds != fragment
@@ -76,7 +76,7 @@ def test_the_example_of_one_process_measures_what_its_options_say(tmp_path: Path
     assert len(list(tmp_path.rglob("run.toml"))) == 2
 
 
-def test_the_tables_of_keys_are_up_to_date_and_name_every_key() -> None:
+def test_tables_of_keys_are_up_to_date_and_name_each_key() -> None:
     assert runpy.run_path(str(ROOT / "docs/make_tables.py"))["with_keys"](PAGE) == PAGE, "run: python docs/make_tables.py"
     listed = {
         name: re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)
@@ -87,7 +87,7 @@ def test_the_tables_of_keys_are_up_to_date_and_name_every_key() -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "bench/campaigns").rglob("*.toml")), ids=lambda path: path.stem)
-def test_every_campaign_of_the_project_can_be_planned(path: Path, tmp_path: Path) -> None:
+def test_each_campaign_of_the_project_can_be_planned(path: Path, tmp_path: Path) -> None:
     done = run_tacholog_text("bench", "--no-control", "--plan", path, cwd=tmp_path)
 
     assert done.returncode == 0 or done.stderr.startswith("tacholog: not found on this machine: "), done.stderr
@@ -95,14 +95,14 @@ def test_every_campaign_of_the_project_can_be_planned(path: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "bench/campaigns/tools").glob("*.toml")), ids=lambda path: path.stem)
-def test_a_campaign_of_a_tool_states_all_that_comparisons_need(path: Path) -> None:
+def test_campaign_of_a_tool_states_all_conditions_that_comparisons_need(path: Path) -> None:
     done = run_tacholog_text("bench", "--no-control", "--plan", path)
 
     assert done.stdout.splitlines()[-1] == "All conditions that comparisons need will be stated."
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "bench/campaigns/tools/templates").glob("*.toml")), ids=lambda path: path.stem)
-def test_a_template_says_on_top_that_it_was_not_run_and_lacks_nothing_for_sure(path: Path) -> None:
+def test_template_states_at_the_top_that_it_was_not_run_and_lacks_no_required_condition(path: Path) -> None:
     done = run_tacholog_text("bench", "--no-control", "--plan", path)
 
     assert "NOT RUN by this project" in " ".join(path.read_text().splitlines()[:2])

@@ -1,4 +1,4 @@
-"""Evidence is a regular file of its run's folder: whatever else a manifest or a folder names is told, costs only its run, and is never shown."""
+"""Evidence is a regular file in the folder of its run. Any other file is reported, affects only its run, and is never shown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LINK, PIPE, FOLDER = "not a file but a link, which is not followed", "not a file
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder for one run, beside a file that is none of its business."""
+    """A folder for a run, and a file outside of it."""
     (tmp_path / "outside.log").write_text(f"{OUTSIDE}\n")
     (tmp_path / "run").mkdir()
     return tmp_path / "run"
@@ -50,7 +50,7 @@ MAKERS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_what_is_no_file_of_its_folder_is_named_for_what_it_is(place: Path, kind: str) -> None:
+def test_entry_that_is_not_a_regular_file_of_the_folder_is_named_by_its_kind(place: Path, kind: str) -> None:
     make, said = MAKERS[kind]
     make(place / "some.log")
 
@@ -59,12 +59,12 @@ def test_what_is_no_file_of_its_folder_is_named_for_what_it_is(place: Path, kind
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "../outside.log", "a/../../outside.log", "/etc/hostname", "a//b", "a\x00b"])
-def test_a_name_that_leads_out_of_its_folder_is_refused(place: Path, name: str) -> None:
+def test_name_that_leads_out_of_its_folder_is_refused(place: Path, name: str) -> None:
     with pytest.raises(UnreadableInput, match="is not the name of a file in this folder"):
         open_evidence(place, name)
 
 
-def test_a_link_on_the_way_to_a_file_is_not_followed(place: Path) -> None:
+def test_symbolic_link_in_a_path_is_not_followed(place: Path) -> None:
     (place / "inner").symlink_to("..")
 
     with pytest.raises(UnreadableInput, match=LINK):
@@ -72,7 +72,7 @@ def test_a_link_on_the_way_to_a_file_is_not_followed(place: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_what_is_no_file_of_its_folder_is_not_read_at_once_either(place: Path, kind: str) -> None:
+def test_read_evidence_refuses_an_entry_that_is_not_a_regular_file(place: Path, kind: str) -> None:
     make, said = MAKERS[kind]
     make(place / "some.log")
 
@@ -80,7 +80,7 @@ def test_what_is_no_file_of_its_folder_is_not_read_at_once_either(place: Path, k
         read_evidence(place, "some.log")
 
 
-def test_a_file_is_read_up_to_the_limit_and_not_beyond(place: Path) -> None:
+def test_file_is_read_up_to_the_limit(place: Path) -> None:
     (place / "some.log").write_bytes(b"0123456789" * 1000)
 
     assert read_evidence(place, "some.log") == b"0123456789" * 1000
@@ -89,7 +89,7 @@ def test_a_file_is_read_up_to_the_limit_and_not_beyond(place: Path) -> None:
 
 
 @pytest.mark.parametrize("size_bytes", [0, 1, 4095, 4096, 4097, 9000])
-def test_a_file_of_any_size_is_read_whole_or_up_to_the_limit(place: Path, size_bytes: int) -> None:
+def test_file_of_any_size_is_read_completely_or_up_to_the_limit(place: Path, size_bytes: int) -> None:
     content = bytes(place % 251 for place in range(size_bytes))
     (place / "some.log").write_bytes(content)
 
@@ -98,11 +98,11 @@ def test_a_file_of_any_size_is_read_whole_or_up_to_the_limit(place: Path, size_b
         assert read_evidence(place, "some.log", most_bytes) == content[:most_bytes]
 
 
-def test_a_file_whose_size_says_zero_is_read_whole() -> None:
+def test_file_with_a_stated_size_of_zero_is_read_completely() -> None:
     assert read_evidence(Path("/proc/self"), "status").startswith(b"Name:")
 
 
-def test_folders_are_listed_in_order_without_following_links_and_without_what_could_block(place: Path) -> None:
+def test_folders_are_listed_in_order_without_links_and_without_entries_that_could_block(place: Path) -> None:
     for folder in ("b/inner", "a-1", "a", ".hidden"):
         (place / folder).mkdir(parents=True)
         (place / folder / "run.toml").touch()
@@ -124,7 +124,7 @@ def test_folders_are_listed_in_order_without_following_links_and_without_what_co
     assert everything[place / "a"] == ["pipe", "run.toml", "to-a-file", "to-nothing"]
 
 
-def test_a_folder_that_cannot_be_listed_is_told_and_costs_only_itself(place: Path) -> None:
+def test_folder_that_cannot_be_listed_is_reported_and_affects_only_itself(place: Path) -> None:
     (place / "b").mkdir()
     told: list[OSError] = []
 
@@ -136,12 +136,12 @@ def test_a_folder_that_cannot_be_listed_is_told_and_costs_only_itself(place: Pat
     assert [error.filename for error in told] == [str(place / "b")]
 
 
-def test_a_device_is_refused_without_reading_from_it() -> None:
+def test_device_is_refused_without_reading() -> None:
     with pytest.raises(UnreadableInput, match="not a file but a device"):
         open_evidence(Path("/dev"), "zero")
 
 
-def test_a_file_that_is_exchanged_after_it_was_opened_is_read_as_it_was_opened(place: Path) -> None:
+def test_replaced_file_is_read_as_it_was_opened(place: Path) -> None:
     (place / "some.log").write_text("mine\n")
     with open_evidence(place, "some.log") as stream:
         (place / "some.log").unlink()
@@ -152,7 +152,7 @@ def test_a_file_that_is_exchanged_after_it_was_opened_is_read_as_it_was_opened(p
 
 @pytest.mark.parametrize("read", [read_manifest, read_host, read_plan, read_bands], ids=["run.toml", "host", "plan.toml", "bands"])
 @pytest.mark.parametrize("kind", ["link", "named pipe"])
-def test_what_stands_beside_logs_has_to_be_a_file_too(place: Path, read: Callable[[Path], object], kind: str) -> None:
+def test_files_next_to_logs_must_be_regular_files_too(place: Path, read: Callable[[Path], object], kind: str) -> None:
     make, said = MAKERS[kind]
     make(place / "it")
 
@@ -161,7 +161,7 @@ def test_what_stands_beside_logs_has_to_be_a_file_too(place: Path, read: Callabl
 
 
 def add(data: Path, name: str, log: str) -> Path:
-    """Write a run whose manifest names a log of that name, which is not there."""
+    """Write a run whose manifest names a log that does not exist."""
     folder = data / name
     folder.mkdir(parents=True)
     manifest = f'system = "S"\nstatus = "failed"\nreason = "it failed"\n[[logs]]\nfile = "{log}"\nsha256 = "{64 * "0"}"\n'
@@ -171,7 +171,7 @@ def add(data: Path, name: str, log: str) -> Path:
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
-    """A good run, and runs that name everything but their own file."""
+    """A good run, and runs that name other entries than their own files."""
     (tmp_path / "outside.log").write_text(f"{OUTSIDE}\n")
     data = tmp_path / "data"
     shutil.copytree(RUN, data / "good")
@@ -187,7 +187,7 @@ def hostile(tmp_path: Path) -> Path:
     return data
 
 
-def test_everything_that_is_no_evidence_is_a_problem_of_its_run_alone(hostile: Path) -> None:
+def test_each_entry_that_is_not_evidence_is_a_problem_of_its_run_only(hostile: Path) -> None:
     dataset = load([hostile])
 
     said = {(row["run"], row["log"]): row["reason"] for row in dataset.problems.to_dict("records")}
@@ -201,7 +201,7 @@ def test_everything_that_is_no_evidence_is_a_problem_of_its_run_alone(hostile: P
 
 
 @pytest.mark.site
-def test_the_site_of_such_a_folder_is_built_and_shows_nothing_from_outside(hostile: Path, tmp_path: Path) -> None:
+def test_site_of_such_a_folder_is_built_and_shows_nothing_from_outside(hostile: Path, tmp_path: Path) -> None:
     words = ("report", "--data", hostile, "--output", tmp_path / "site")
     done = run_tacholog_text(*words, environment={"TACHOLOG_PLOTLY": "full"})
 
@@ -218,32 +218,32 @@ def test_the_site_of_such_a_folder_is_built_and_shows_nothing_from_outside(hosti
     assert not any(hostname == content_of(path).decode(errors="replace").strip() for path in shown)
 
 
-def test_the_digest_of_what_was_read_is_that_of_the_file(place: Path) -> None:
+def test_digest_of_the_read_content_is_that_of_the_file(place: Path) -> None:
     shutil.copy(RUN / "perftest.log", place / "a.log")
 
     with open_evidence(place, "a.log") as stream:
         assert hashlib.sha256(stream.read()).hexdigest() == hashlib.sha256((RUN / "perftest.log").read_bytes()).hexdigest()
 
 
-def test_a_file_that_people_write_is_refused_if_it_is_far_too_large(place: Path) -> None:
+def test_far_too_large_file_of_a_user_is_refused(place: Path) -> None:
     with (place / "run.toml").open("wb") as file:
-        file.truncate(1 << 43)  # terabytes, of which none are on the disk
+        file.truncate(1 << 43)  # Terabytes, which take no space on the disk.
 
     with pytest.raises(UnreadableInput, match="larger than 16 MiB"):
         read_small_evidence(place, "run.toml")
 
 
-#: A regular file that opens, and then says "Input/output error" to whoever reads its beginning, as a file on a disk that fails.
+#: A regular file that opens, but whose reading fails with "Input/output error", like a file on a failing disk.
 FAILING = Path("/proc/self/mem")
 
 
-def test_a_file_that_cannot_be_read_on_is_told_as_a_file_that_cannot_be_opened() -> None:
+def test_file_with_a_read_error_is_reported_like_a_file_that_cannot_be_opened() -> None:
     for read in (lambda stream: stream.read(), lambda stream: stream.read(10), lambda stream: hashlib.file_digest(stream, "sha256")):
         with pytest.raises(UnreadableInput, match="cannot be read: Input/output error"), open_evidence(FAILING.parent, FAILING.name) as stream:
             read(stream)
 
 
-def test_a_log_that_cannot_be_read_on_costs_only_itself() -> None:
+def test_log_with_a_read_error_affects_only_itself() -> None:
     done = run_tacholog_text("parse", "--summary", FAILING, RUN / "perftest.log")
 
     assert (done.returncode, done.stderr) == (2, f"tacholog: {FAILING}: cannot be read: Input/output error\n")
@@ -253,7 +253,7 @@ def test_a_log_that_cannot_be_read_on_costs_only_itself() -> None:
 @pytest.mark.site
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")
 @pytest.mark.parametrize("published", [False, True])
-def test_a_site_is_built_although_one_of_its_logs_cannot_be_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: bool) -> None:
+def test_site_is_built_without_a_log_with_a_read_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: bool) -> None:
     data, opened = tmp_path / "data", evidence._opened  # noqa: SLF001 - the disk
     for name in ("good", "bad"):
         run = shutil.copytree(RUN, data / name)

@@ -1,9 +1,8 @@
-"""A file is read again exactly if somebody may have written to it since it was read."""
+"""A file is read again if and only if somebody may have written to it since the last reading. For logs and manifests, see test_kept_runs.py."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 import sys
 import time
@@ -22,13 +21,13 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All happens a minute after the files were written."""
+    """All tests run one minute after the files were written."""
     now = time.time_ns
     monkeypatch.setattr(time, "time_ns", lambda: now() + 60_000_000_000)
 
 
 def digest(path: Path, memory: Path) -> tuple[str | None, bool]:
-    """The digest of a file as a command learns it that has just begun, and whether it reads the file for that."""
+    """Return the digest of a file as a new command gets it, and whether the command reads the file."""
     ((found, is_read),) = digests([path], FileDigests(Cache(memory)))
     return found, is_read
 
@@ -38,7 +37,7 @@ def digests(paths: list[Path], known: FileDigests) -> list[tuple[str | None, boo
 
     def reading(path: str) -> str | None:
         read.append(path)
-        return None if Path(path).is_symlink() else read_sha256(path)
+        return read_sha256(path)
 
     found = known.all_sha256([*map(str, paths)], reading)
     known.flush()
@@ -61,17 +60,13 @@ def page(tmp_path: Path, memory: Path) -> Path:
     return tmp_path / "page"
 
 
-def test_the_next_command_does_not_read_a_file_that_nobody_changed(page: Path, memory: Path) -> None:
-    assert digest(page, memory) == (sha256("one"), False)
-
-
-def test_a_file_is_known_by_its_path_from_the_current_folder_too(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_is_recognised_by_its_path_from_the_current_folder_too(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(page.parent)
 
     assert digest(Path(page.name), memory) == (sha256("one"), False)
 
 
-def test_a_file_is_known_although_the_current_folder_is_gone(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_is_recognised_even_if_the_current_folder_was_deleted(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = page.with_name("gone")
     gone.mkdir()
     monkeypatch.chdir(gone)
@@ -80,32 +75,7 @@ def test_a_file_is_known_although_the_current_folder_is_gone(page: Path, memory:
     assert digest(page, memory) == (sha256("one"), False)
 
 
-def test_a_change_that_keeps_size_and_time_is_found(page: Path, memory: Path) -> None:
-    at = page.stat()
-    page.write_text("two")
-    os.utime(page, ns=(at.st_atime_ns, at.st_mtime_ns))
-
-    assert digest(page, memory) == (sha256("two"), True)
-
-
-def test_another_file_of_the_same_size_and_time_in_its_place_is_found(page: Path, memory: Path) -> None:
-    at = page.stat()
-    other = page.with_name("other")
-    other.write_text("two")
-    os.utime(other, ns=(at.st_atime_ns, at.st_mtime_ns))
-    other.replace(page)
-
-    assert digest(page, memory) == (sha256("two"), True)
-
-
-def test_a_link_in_its_place_is_found(page: Path, memory: Path) -> None:
-    page.rename(page.with_name("moved"))
-    page.symlink_to("moved")
-
-    assert digest(page, memory) == (None, True)
-
-
-def test_a_file_that_was_just_written_is_read_again(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_that_was_just_written_is_read_again(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page.write_text("two")
     monkeypatch.setattr(time, "time_ns", lambda: page.stat().st_mtime_ns)
     assert digest(page, memory) == (sha256("two"), True)
@@ -113,7 +83,7 @@ def test_a_file_that_was_just_written_is_read_again(page: Path, memory: Path, mo
     assert digest(page, memory) == (sha256("two"), True)
 
 
-def test_a_damaged_memory_is_not_used(page: Path, memory: Path) -> None:
+def test_damaged_store_of_digests_is_not_used(page: Path, memory: Path) -> None:
     with sqlite3.connect(memory / FILE) as database:
         database.execute("UPDATE file SET value = substr(value, 1, length(value) - 1) || X'00'")
 
@@ -121,13 +91,7 @@ def test_a_damaged_memory_is_not_used(page: Path, memory: Path) -> None:
     assert digest(page, memory) == (sha256("one"), False)
 
 
-def test_a_cleared_cache_knows_no_file(page: Path, memory: Path) -> None:
-    Cache(memory).clear()
-
-    assert digest(page, memory) == (sha256("one"), True)
-
-
-def test_what_two_commands_learn_at_the_same_time_is_known_to_the_next_one(page: Path, memory: Path) -> None:
+def test_next_command_uses_the_digests_of_two_simultaneous_commands(page: Path, memory: Path) -> None:
     paths = [page.with_name(name) for name in ("a", "b")]
     for path in paths:
         path.write_text(path.name)
@@ -136,10 +100,3 @@ def test_what_two_commands_learn_at_the_same_time_is_known_to_the_next_one(page:
         assert digests([path], known) == [(sha256(path.name), True)]
 
     assert digests(paths, FileDigests(Cache(memory))) == [(sha256("a"), False), (sha256("b"), False)]
-
-
-def test_without_a_cache_every_file_is_read(page: Path) -> None:
-    known = FileDigests(Cache(None))
-    digests([page], known)
-
-    assert digests([page], FileDigests(Cache(None))) == [(sha256("one"), True)]

@@ -1,4 +1,4 @@
-"""What builds and caches keep is used only where nobody else can put anything: in folders that are ours alone."""
+"""Builds and caches are used only in folders to which nobody else can write."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ SOMEBODY = 12345
 
 
 def run(*arguments: str, environment: dict[str, str] | None = None) -> tuple[int, str]:
-    """Return the exit code of a command, and what it says on standard error."""
+    """Return the exit code of a command, and its standard error."""
     done = run_tacholog(*arguments, environment=environment)
     return done.returncode, done.stderr.decode()
 
 
 def give_away(path: Path) -> None:
-    """Make a file or folder somebody else's."""
+    """Change the owner of a file or folder."""
     if os.geteuid() != 0:
         leave_out("only root can give a folder to another user")
     os.chown(path, SOMEBODY, SOMEBODY, follow_symlinks=False)
 
 
-def test_a_folder_that_only_we_can_write_is_ours_alone(tmp_path: Path) -> None:
+def test_folder_that_only_the_user_can_write_is_private(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
 
     assert not_ours_alone(tmp_path) is None
@@ -43,7 +43,7 @@ def test_a_folder_that_only_we_can_write_is_ours_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o757, 0o1777, 0o702])
-def test_a_folder_that_others_can_write_is_not(tmp_path: Path, mode: int) -> None:
+def test_folder_that_others_can_write_is_not_private(tmp_path: Path, mode: int) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(mode)
@@ -51,7 +51,7 @@ def test_a_folder_that_others_can_write_is_not(tmp_path: Path, mode: int) -> Non
     assert not_ours_alone(folder) == f"others can write to {folder}"
 
 
-def test_a_folder_that_a_group_of_others_can_write_is_not(tmp_path: Path) -> None:
+def test_folder_that_a_group_of_others_can_write_is_not_private(tmp_path: Path) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
     if os.geteuid() == 0:
@@ -62,7 +62,7 @@ def test_a_folder_that_a_group_of_others_can_write_is_not(tmp_path: Path) -> Non
         leave_out("only root can give a folder to another group")
 
 
-def test_below_a_folder_that_others_can_write_nothing_is_ours_alone_unless_they_cannot_exchange_it(tmp_path: Path) -> None:
+def test_folder_inside_a_folder_that_others_can_write_is_private_only_if_they_cannot_replace_it(tmp_path: Path) -> None:
     inner = tmp_path / "shared" / "ours"
     inner.mkdir(parents=True)
     inner.parent.chmod(0o777)
@@ -73,7 +73,7 @@ def test_below_a_folder_that_others_can_write_nothing_is_ours_alone_unless_they_
     assert not_ours_alone(inner) is None
 
 
-def test_a_link_counts_as_the_way_that_it_goes(tmp_path: Path) -> None:
+def test_symbolic_link_is_checked_by_its_target(tmp_path: Path) -> None:
     target, way = tmp_path / "shared" / "target", tmp_path / "shared" / "way"
     target.mkdir(parents=True)
     way.symlink_to(target)
@@ -87,7 +87,7 @@ def test_a_link_counts_as_the_way_that_it_goes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["folder", "above", "link"])
-def test_what_belongs_to_somebody_else_is_not_ours_alone(tmp_path: Path, what: str) -> None:
+def test_file_of_another_user_is_not_private(tmp_path: Path, what: str) -> None:
     above, other = tmp_path / "above", tmp_path / "other"
     folder = above / "folder"
     above.mkdir()
@@ -122,7 +122,7 @@ def test_numbers_of_a_cache_in_a_folder_that_others_can_write_are_not_used(tmp_p
     assert Cache(folder).get(Kind.PUBLISHED, [KEY]) == {KEY: b"357"}
 
 
-def test_commands_say_that_nothing_is_kept_in_a_folder_of_others(tmp_path: Path, checkout: Path) -> None:
+def test_commands_report_that_nothing_is_stored_in_a_folder_of_others(tmp_path: Path, checkout: Path) -> None:
     folder = tmp_path / "cache"
     folder.mkdir()
     folder.chmod(0o777)
@@ -139,7 +139,7 @@ def test_commands_say_that_nothing_is_kept_in_a_folder_of_others(tmp_path: Path,
 
 
 class Planted:
-    """Runs when it is unpickled."""
+    """Runs code when it is unpickled."""
 
     def __init__(self, sign: Path) -> None:
         self.sign = sign
@@ -148,7 +148,7 @@ class Planted:
         return os.mkdir, (str(self.sign),)
 
 
-def test_what_somebody_else_left_beside_a_site_is_not_run(tmp_path: Path, checkout: Path) -> None:
+def test_file_that_somebody_else_left_next_to_a_site_is_not_executed(tmp_path: Path, checkout: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     code, said = run("report", str(checkout / "data/rti/custom-type"), "--output", str(shared / "site"))
@@ -168,7 +168,7 @@ def test_what_somebody_else_left_beside_a_site_is_not_run(tmp_path: Path, checko
     assert (shared / "site/index.html").is_file()
 
 
-def test_the_library_builds_no_site_with_a_folder_that_others_can_write(tmp_path: Path, checkout: Path) -> None:
+def test_library_builds_no_site_with_a_folder_that_others_can_write(tmp_path: Path, checkout: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     work.chmod(0o777)

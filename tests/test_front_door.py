@@ -1,4 +1,4 @@
-"""What `import tacholog` offers to notebooks and scripts."""
+"""The functions that `import tacholog` offers to notebooks and scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 RTI = ROOT / "tests/formats/rti/3.0.1-throughput-sub.log"
 
 
-def test_a_log_is_read_into_records_facts_and_problems(tmp_path: Path) -> None:
+def test_log_is_read_into_records_facts_and_problems(tmp_path: Path) -> None:
     log = tmp_path / "sub.log"
     log.write_bytes(RTI.read_bytes() + b"and a line that no tool prints\n")
 
@@ -38,7 +38,7 @@ def test_folders_and_logs_are_loaded_into_one_dataset() -> None:
     assert set(dataset.results["run"]) <= set(dataset.runs["run"])
 
 
-def test_a_saved_dataset_is_loaded_as_what_it_was(tmp_path: Path) -> None:
+def test_saved_dataset_is_loaded_unchanged(tmp_path: Path) -> None:
     saved = tacholog.load(RTI)
     saved.save(str(tmp_path))
 
@@ -48,12 +48,12 @@ def test_a_saved_dataset_is_loaded_as_what_it_was(tmp_path: Path) -> None:
     assert again.results["value"].equals(saved.results["value"])
 
 
-def test_the_same_run_twice_is_refused() -> None:
+def test_repeated_run_is_refused() -> None:
     with pytest.raises(UnreadableInput, match="was given twice"):
         tacholog.load(RTI, RTI)
 
 
-def test_a_file_that_no_format_fits_costs_only_itself_in_a_folder_of_logs(tmp_path: Path) -> None:
+def test_file_of_no_format_in_a_folder_of_logs_affects_only_itself(tmp_path: Path) -> None:
     shutil.copy(RTI, tmp_path)
     (tmp_path / "notes.txt").write_text("hello world\n")
 
@@ -64,21 +64,21 @@ def test_a_file_that_no_format_fits_costs_only_itself_in_a_folder_of_logs(tmp_pa
     assert dataset.problems[["log", "kind"]].to_numpy().tolist() == [["notes.txt", "unreadable"]]
 
 
-def test_a_file_that_was_named_itself_must_be_readable(tmp_path: Path) -> None:
+def test_file_given_by_name_must_be_readable(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello world\n")
 
     with pytest.raises(UnreadableInput, match=r"notes\.txt: no format fits"):
         tacholog.load(RTI, tmp_path / "notes.txt")
 
 
-def test_a_folder_of_which_no_file_can_be_read_is_refused_with_the_reasons(tmp_path: Path) -> None:
+def test_folder_without_a_readable_file_is_refused_with_reasons(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello world\n")
 
     with pytest.raises(UnreadableInput, match=r"notes\.txt: no format fits"):
         tacholog.load(tmp_path)
 
 
-def test_what_could_not_be_read_is_warned_of(tmp_path: Path) -> None:
+def test_unreadable_file_causes_a_warning(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "tests/formats/rti", tmp_path / "run", ignore=lambda _, names: [name for name in names if name != RTI.name])
     (tmp_path / "run/run.toml").write_text("speed = 3\n")
 
@@ -96,7 +96,7 @@ def test_two_sides_are_compared_by_path_and_as_datasets() -> None:
     assert len(by_path.rows) == len(as_datasets.rows) > 0
 
 
-def test_formats_are_listed_with_what_they_read() -> None:
+def test_formats_are_listed_with_the_outputs_that_they_read() -> None:
     formats = {found.name: found for found in tacholog.list_formats()}
 
     assert formats["iperf3"].tool == "iperf3"
@@ -104,7 +104,7 @@ def test_formats_are_listed_with_what_they_read() -> None:
     assert formats["iperf3"].dialects
 
 
-def test_importing_the_package_imports_nothing_heavy() -> None:
+def test_import_of_the_package_imports_no_other_package() -> None:
     code = "import sys; before = set(sys.modules); import tacholog; print(*(set(sys.modules) - before))"
 
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
@@ -112,7 +112,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     assert {name for name in found if name.partition(".")[0] not in sys.stdlib_module_names} == {"tacholog"}
 
 
-def test_no_submodule_shadows_a_function() -> None:
+def test_no_submodule_has_the_name_of_a_function() -> None:
     modules = {module.name for module in pkgutil.iter_modules(tacholog.__path__)}
 
     assert modules.isdisjoint(tacholog.__all__)

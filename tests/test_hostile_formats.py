@@ -1,4 +1,4 @@
-"""Somebody else's format, whatever it does: it costs its own log, and the message names the package that it is of."""
+"""A format of a stranger with any behaviour affects only its own log, and the message names its package."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ VALUES_NAMED = ["nan", "inf", "below zero", "huge"]
 
 
 class Place(NamedTuple):
-    """Where the package is, and the folder with a run for each of its logs and a good one."""
+    """The folder of the package, and the folder with a run for each of its logs and a good run."""
 
     package: Path
     runs: Path
@@ -118,7 +118,7 @@ class Place(NamedTuple):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """A package as pip installs it, a run for each way of being wrong, and a run of our own format."""
+    """A package as pip installs it, a run for each kind of error, and a run of one of our formats."""
     package, runs = tmp_path_factory.mktemp("package"), tmp_path_factory.mktemp("runs")
     (package / "somebodys.py").write_text(MODULE, encoding="utf-8")
     info = package / "somebodys-1.5.dist-info"
@@ -132,7 +132,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 
 def write_run(folder: Path, log: str, system: str) -> None:
-    """A run of one log."""
+    """Write a run of one log."""
     folder.mkdir()
     (folder / "some.log").write_text(log)
     digest = hashlib.sha256(log.encode()).hexdigest()
@@ -150,11 +150,11 @@ def tacholog(place: Place, *arguments: str | Path) -> subprocess.CompletedProces
 
 
 def complaint(said: str, way: str) -> str:
-    """What is said of the log of that way to be wrong."""
+    """Return the message about the log with this kind of error."""
     return "\n".join(line for line in said.splitlines() if f"{way.replace(' ', '-')}/some.log" in line or f"{way.replace(' ', '-')}:" in line)
 
 
-def test_parse_names_the_package_of_each_bad_log_and_reads_the_others(place: Place) -> None:
+def test_parse_names_the_package_for_each_bad_log_and_reads_the_other_logs(place: Place) -> None:
     done = tacholog(place, "parse", place.runs)
 
     assert done.returncode == 2
@@ -163,14 +163,14 @@ def test_parse_names_the_package_of_each_bad_log_and_reads_the_others(place: Pla
 
 
 @pytest.mark.parametrize("way", VALUES_NAMED)
-def test_a_value_that_cannot_be_costs_its_line_and_names_the_package(place: Place, way: str) -> None:
+def test_impossible_value_affects_only_its_line_and_names_the_package(place: Place, way: str) -> None:
     done = tacholog(place, "parse", "--strict", place.runs / way.replace(" ", "-") / "some.log")
 
     assert done.returncode == 1
     assert f"some.log:2: broken: the format sometool of {PACKAGE} says that latency mean is " in done.stderr
 
 
-def test_lines_that_a_format_does_not_ask_for_are_in_the_account(place: Place) -> None:
+def test_lines_that_a_format_does_not_request_are_counted_as_unknown(place: Place) -> None:
     done = tacholog(place, "parse", "--summary", "--strict", place.runs / "nothing/some.log")
 
     assert done.returncode == 1
@@ -185,7 +185,7 @@ def test_check_names_each_bad_log_and_its_package(place: Place) -> None:
     assert said.count(f"the format sometool of {PACKAGE}") >= len(WAYS_NAMED)
 
 
-def test_export_writes_what_is_good(place: Place, tmp_path: Path) -> None:
+def test_export_writes_the_good_numbers(place: Place, tmp_path: Path) -> None:
     done = tacholog(place, "export", "--data", place.runs, "--format", "csv", "--output", tmp_path / "numbers.csv")
 
     assert done.returncode == 2
@@ -201,7 +201,7 @@ def test_diff_names_the_package(place: Place) -> None:
 
 
 @pytest.mark.site
-def test_report_builds_the_site_of_what_is_good(place: Place, tmp_path: Path) -> None:
+def test_report_builds_a_site_of_the_good_runs(place: Place, tmp_path: Path) -> None:
     done = tacholog(place, "report", "--data", place.runs, "--output", tmp_path / "site")
 
     assert done.returncode == 2
@@ -221,7 +221,7 @@ def test_report_builds_the_site_of_what_is_good(place: Place, tmp_path: Path) ->
         (MODULE.replace("return Detected(", "raise MemoryError("), None),
     ],
 )
-def test_a_package_that_is_no_format_or_fails_at_a_log_costs_only_itself(tmp_path: Path, module: str, why: str | None) -> None:
+def test_package_without_a_format_and_package_that_fails_affect_only_themselves(tmp_path: Path, module: str, why: str | None) -> None:
     place = Place(tmp_path / "package", tmp_path / "runs")
     (place.package / "somebodys-1.5.dist-info").mkdir(parents=True)
     (place.package / "somebodys.py").write_text(module, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What Tacholog does about memory."""
+"""Tacholog's control of its memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-# Blocks of 64 KiB are small enough that the C library takes them from its own heap; the last one stays, so the heap cannot shrink by itself.
+# Blocks of 64 KiB are so small that the C library takes them from its heap. The last block stays, so the heap cannot shrink by itself.
 FREED = """
 import ctypes
 from pathlib import Path
@@ -25,13 +25,13 @@ print(hasattr(ctypes.CDLL(None), "malloc_trim"), kept_mb - resident_mb())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory of a process")
-def test_freed_memory_goes_back_to_the_system() -> None:
+def test_freed_memory_is_returned_to_the_system() -> None:
     can, given_mb = subprocess.run([sys.executable, "-c", FREED], check=True, capture_output=True, text=True).stdout.split()
 
     assert can == "False" or float(given_mb) > 200  # 4000 blocks of 64 KiB are 262 MB.
 
 
-# Arrays as a long log makes them. By itself the C library gives back what is above twice the size of one.
+# Arrays as for a long log. By itself, the C library returns only memory above twice the size of an array.
 MADE_AGAIN = """
 import ctypes
 import resource
@@ -47,10 +47,10 @@ print(hasattr(ctypes.CDLL(None), "mallopt"), faults * resource.getpagesize() / 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the faults of a process")
-def test_memory_that_was_freed_is_used_again() -> None:
+def test_freed_memory_is_used_again() -> None:
     can, made_mb = subprocess.run([sys.executable, "-c", MADE_AGAIN], check=True, capture_output=True, text=True).stdout.split()
 
-    assert can == "False" or float(made_mb) < 300  # 120 MB of arrays at a time, and Python itself; 1200 MB without
+    assert can == "False" or float(made_mb) < 300  # 120 MB of arrays at a time, and Python itself; 1200 MB without reuse.
 
 
 SEARCHES = """
@@ -68,7 +68,7 @@ print(len(found))
 
 
 @pytest.mark.parametrize(("between", "searches"), [("spare_existing()", 0), ("", 1)])
-def test_what_stays_is_not_searched_with_what_is_made_later(between: str, searches: int) -> None:
+def test_garbage_collector_does_not_search_older_objects_again(between: str, searches: int) -> None:
     done = subprocess.run([sys.executable, "-c", SEARCHES.format(between=between)], check=True, capture_output=True, text=True)
 
     assert int(done.stdout) == searches
@@ -85,7 +85,7 @@ main(["formats"])
 """
 
 
-def test_a_command_that_ends_does_not_search_its_objects() -> None:
+def test_command_does_not_search_its_objects_at_its_end() -> None:
     done = subprocess.run([sys.executable, "-c", AT_THE_END], check=True, capture_output=True, text=True)
 
     assert int(done.stdout.rpartition("others: ")[2]) < 100  # Thousands without.

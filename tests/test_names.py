@@ -1,4 +1,4 @@
-"""Names that say what a thing is: which words no variable is called, and that no two classes share a name."""
+"""Names state what a thing is: the forbidden names of variables, and unique names of classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "parsers" / "tacholog"
-# They say what happened to a thing, or that it is one, and never which: no search finds it, and a reader must go back for its noun.
+# These names state an event or a quantity, but not the thing: a search does not find them, and a reader must look for the noun elsewhere.
 FORBIDDEN = frozenset(
     [
         *("apart", "at", "beside", "came", "elsewhere", "found", "given", "heard", "held", "kept", "known", "look", "looks", "meant", "moved", "of"),
@@ -19,7 +19,7 @@ FORBIDDEN = frozenset(
         *("told", "way", "ways", "whole"),
     ]
 )
-# Names that users, or packages of theirs, see: fields of JSON documents, and the kit for formats.
+# Names that users and their packages see: fields of JSON documents, and the kit for formats.
 PUBLISHED = {
     "compare/requirements/result.py": {"place", "stated"},
     "compare/result.py": {"apart", "moved", "stated"},
@@ -30,7 +30,7 @@ PUBLISHED = {
 
 
 def names_in(path: Path) -> Iterator[tuple[int, str]]:
-    """The variables, parameters, fields and functions that a module binds, with their lines."""
+    """Yield the variables, parameters, fields and functions that a module defines, with their lines."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
@@ -44,7 +44,7 @@ def is_published(module: str, name: str) -> bool:
 
 
 @pytest.mark.parametrize("room", sorted(path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"))
-def test_no_variable_is_called_by_a_word_that_does_not_say_what_it_is(room: str) -> None:
+def test_no_variable_has_a_forbidden_name(room: str) -> None:
     paths = sorted((PACKAGE / room).rglob("*.py"))
 
     wrong = [
@@ -65,11 +65,11 @@ def test_no_two_classes_share_a_name() -> None:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
 
-    # The kit for formats, which packages of others import, calls a text with its place in a line a cell; pages call the numbers of a series so.
+    # The kit for formats, which packages of others import, calls a text with its position in a line a cell. Pages use Cell for numbers of a series.
     assert {name: modules for name, modules in places.items() if len(modules) > 1 and name != "Cell"} == {}
 
 
-def test_the_glossary_says_both_words_of_each_pair() -> None:
+def test_glossary_has_both_words_of_each_pair() -> None:
     pairs = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").partition("## The word on pages")[2]
 
     words = {"polls": "busy-poll", "sleeps": "block", "median": "p50", "payload received": "goodput", "machine": "host"}

@@ -1,4 +1,4 @@
-"""What cannot be read is named, costs only itself, and is counted: by every command, and on the site."""
+"""An unreadable file is reported, affects only itself, and is counted: by each command, and on the site."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READERS = ("export", "report", "diff")
 
 
 def tacholog(*arguments: str | Path, cwd: Path, prefix: tuple[str, ...] = (), path: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own, without Plotly from a registry."""
+    """Run the command line in a separate process, without a download of Plotly."""
     environment = {"TACHOLOG_PLOTLY": "full"} | ({"PYTHONPATH": str(path)} if path else {})
     return run_tacholog_text(*arguments, cwd=cwd, environment=environment, prefix=prefix)
 
@@ -38,7 +38,7 @@ def reading(command: str, folder: Path, prefix: tuple[str, ...] = ()) -> subproc
 
 @pytest.fixture
 def two(tmp_path: Path) -> Path:
-    """A folder whose data/ holds two runs."""
+    """A folder whose subfolder data has two runs."""
     for name in ("bad", "good"):
         shutil.copytree(RUN, tmp_path / "data" / name)
     (tmp_path / "data/hosts").mkdir()
@@ -48,7 +48,7 @@ def two(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def unprivileged(tmp_path: Path) -> Iterator[tuple[str, ...]]:
-    """What to put before a command so that access rights hold for it; they are given back at the end."""
+    """The prefix of a command that makes access rights effective. The rights are restored at the end."""
     words: tuple[str, ...] = ()
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:
@@ -75,23 +75,23 @@ def locked(path: Path) -> str:
 
 @pytest.mark.parametrize("spoil", [not_toml, unknown_key, locked])
 @pytest.mark.parametrize("command", READERS)
-def test_a_run_whose_manifest_cannot_be_read_is_named(two: Path, unprivileged: tuple[str, ...], command: str, spoil: Callable[[Path], str]) -> None:
+def test_run_with_an_unreadable_manifest_is_reported(two: Path, unprivileged: tuple[str, ...], command: str, spoil: Callable[[Path], str]) -> None:
     reason = spoil(two / "data/bad/run.toml")
 
     done = reading(command, two, prefix=unprivileged)
 
-    assert done.returncode in {2, 4}  # 4: what is left to compare is one published number a side
+    assert done.returncode in {2, 4}  # 4: only one published number per side remains for the comparison.
     assert f"tacholog: data/bad/run.toml: {reason}" in done.stderr
     assert done.stderr.count("run.toml") == 1
 
 
-def test_the_site_shows_a_run_that_was_not_read_and_claims_nothing_for_it(two: Path) -> None:
+def test_site_shows_an_unreadable_run_and_states_nothing_about_its_numbers(two: Path) -> None:
     unknown_key(two / "data/bad/run.toml")
 
     first, second = reading("report", two), reading("report", two)
 
     assert (first.returncode, second.returncode) == (2, 2)
-    assert "data/bad/run.toml" in second.stderr  # nothing has changed, and it is still not read
+    assert "data/bad/run.toml" in second.stderr  # The second build has no changes, and the run is still unreadable.
     quality, home = (re.sub(r"</?span[^>]*>", "", (two / "site" / name).read_text()) for name in ("quality.html", "index.html"))
     assert "No run is known to have failed" not in quality
     assert "All lines of all logs were recognised" not in quality
@@ -101,7 +101,7 @@ def test_the_site_shows_a_run_that_was_not_read_and_claims_nothing_for_it(two: P
     assert "None of 1 runs that could be read is known to have failed" in home
 
 
-def test_of_a_folder_whose_only_run_cannot_be_read_no_site_is_built_and_the_file_is_named(two: Path) -> None:
+def test_no_site_is_built_if_the_only_run_is_unreadable_and_the_file_is_named(two: Path) -> None:
     shutil.rmtree(two / "data/good")
     unknown_key(two / "data/bad/run.toml")
 
@@ -114,7 +114,7 @@ def test_of_a_folder_whose_only_run_cannot_be_read_no_site_is_built_and_the_file
     assert [path.name for path in two.iterdir()] == ["data"]
 
 
-def test_verify_names_the_run_that_cannot_be_read_where_it_is_the_only_one(two: Path) -> None:
+def test_verify_names_the_only_run_if_it_is_unreadable(two: Path) -> None:
     shutil.rmtree(two / "data/good")
     unknown_key(two / "data/bad/run.toml")
 
@@ -124,7 +124,7 @@ def test_verify_names_the_run_that_cannot_be_read_where_it_is_the_only_one(two: 
     assert re.search(r"data: no log could be read: .*data/bad/run\.toml: .*unknown field", done.stderr)
 
 
-def test_a_run_that_is_mended_is_shown_again(two: Path, unprivileged: tuple[str, ...]) -> None:
+def test_repaired_run_is_shown_again(two: Path, unprivileged: tuple[str, ...]) -> None:
     locked(two / "data/bad/run.toml")
     reading("report", two, prefix=unprivileged)
     (two / "data/bad/run.toml").chmod(0o644)
@@ -136,7 +136,7 @@ def test_a_run_that_is_mended_is_shown_again(two: Path, unprivileged: tuple[str,
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_a_folder_that_cannot_be_listed_is_named(two: Path, unprivileged: tuple[str, ...], command: str) -> None:
+def test_folder_that_cannot_be_listed_is_reported(two: Path, unprivileged: tuple[str, ...], command: str) -> None:
     (two / "data/bad").chmod(0)
 
     done = reading(command, two, prefix=unprivileged)
@@ -145,7 +145,7 @@ def test_a_folder_that_cannot_be_listed_is_named(two: Path, unprivileged: tuple[
     assert "tacholog: data/bad: the folder cannot be listed: Permission denied; what is in it was not read\n" in done.stderr
 
 
-def test_check_and_parse_name_a_folder_that_cannot_be_listed(two: Path, unprivileged: tuple[str, ...]) -> None:
+def test_check_and_parse_report_a_folder_that_cannot_be_listed(two: Path, unprivileged: tuple[str, ...]) -> None:
     (two / "data/bad").chmod(0)
 
     check, parent, alone = (tacholog(*words, cwd=two, prefix=unprivileged) for words in (("check", "data"), ("parse", "data"), ("parse", "data/bad")))
@@ -159,7 +159,7 @@ def test_check_and_parse_name_a_folder_that_cannot_be_listed(two: Path, unprivil
 
 
 @pytest.mark.parametrize("command", [*READERS, "check"])
-def test_what_would_wait_for_a_writer_is_named_wherever_it_lies(two: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipe_socket_or_device_is_reported_in_each_position(two: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(two / "data")  # The path of a socket has at most 108 bytes.
     for folder in ("same-build", "none"):
         Path(folder).mkdir()
@@ -175,11 +175,11 @@ def test_what_would_wait_for_a_writer_is_named_wherever_it_lies(two: Path, comma
     assert {f"data/{place}: not a file but a {kind}, and was not read" for place, kind in places.items()} <= set(said)
     assert f"{'' if command == 'check' else 'data/'}bad/pipe.log: manifest: not a file but a named pipe, and was not read" in said
     assert sum("not a file" in line for line in said) == 5
-    assert done.returncode == {"check": 1, "diff": 4}.get(command, 2)  # 4: of one run nothing can be tested, which goes before
+    assert done.returncode == {"check": 1, "diff": 4}.get(command, 2)  # 4: a single run cannot be tested; this has precedence.
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_a_log_that_cannot_be_opened_is_named_and_costs_only_itself(two: Path, unprivileged: tuple[str, ...], command: str) -> None:
+def test_log_that_cannot_be_opened_is_reported_and_affects_only_itself(two: Path, unprivileged: tuple[str, ...], command: str) -> None:
     (two / "data/bad/throughput-sub.log").chmod(0)
 
     done = reading(command, two, prefix=unprivileged)
@@ -192,7 +192,7 @@ def test_a_log_that_cannot_be_opened_is_named_and_costs_only_itself(two: Path, u
         assert "cannot open: Permission denied" in (two / "site/quality.html").read_text()
 
 
-def test_a_broken_line_is_named_by_export_which_has_no_other_place_for_it(two: Path) -> None:
+def test_export_reports_broken_lines_on_the_terminal(two: Path) -> None:
     log, manifest = two / "data/bad/throughput-sub.log", two / "data/bad/run.toml"
     as_it_was = hashlib.sha256(log.read_bytes()).hexdigest()
     log.write_text(log.read_text() + "Length:  7  Packets: \n")
@@ -206,7 +206,7 @@ def test_a_broken_line_is_named_by_export_which_has_no_other_place_for_it(two: P
     assert "tacholog: data/bad/throughput-sub.log:19: broken: " in broken.stderr
 
 
-def test_an_empty_folder_is_the_same_to_all(tmp_path: Path) -> None:
+def test_empty_folder_gives_the_same_result_for_all_commands(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
 
     codes = {command: reading(command, tmp_path).returncode for command in READERS}
@@ -216,15 +216,13 @@ def test_an_empty_folder_is_the_same_to_all(tmp_path: Path) -> None:
     assert tacholog("check", "data", cwd=tmp_path).returncode == 1
 
 
-def test_no_histogram_to_write_is_said(two: Path) -> None:
+def test_missing_histograms_are_reported(two: Path) -> None:
     done = tacholog("export", "--data", "data", "--format", "hdr", "--output", "hdr", cwd=two)
 
     assert (done.returncode, done.stderr) == (2, "tacholog: no log has a distribution: nothing to write\n")
 
 
-def test_the_newest_folder_that_holds_a_run_is_taken_and_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_newest_folder_with_a_run_is_used_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from tacholog.commands import report
 
     monkeypatch.chdir(tmp_path)
@@ -248,7 +246,7 @@ def test_data_and_build_are_in_the_current_folder_unless_it_is_in_the_checkout(t
         assert home() == expected
 
 
-def test_a_file_instead_of_a_folder_is_refused_by_report_with_what_to_do(tmp_path: Path) -> None:
+def test_file_instead_of_a_folder_is_refused_by_report_with_advice(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("x\n")
 
     done = tacholog("report", "a.log", cwd=tmp_path)
@@ -259,7 +257,7 @@ def test_a_file_instead_of_a_folder_is_refused_by_report_with_what_to_do(tmp_pat
     )
 
 
-def test_a_log_that_is_listed_twice_does_not_count_twice(two: Path) -> None:
+def test_log_that_is_listed_twice_counts_once(two: Path) -> None:
     manifest = two / "data/bad/run.toml"
     listed = re.search(r"\[\[logs\]\].*?(?=\n\[|\Z)", manifest.read_text(), re.DOTALL)
     assert listed
@@ -271,7 +269,7 @@ def test_a_log_that_is_listed_twice_does_not_count_twice(two: Path) -> None:
     assert "run.toml: the log throughput-sub.log is listed twice; its numbers would count twice\n" in done.stdout
 
 
-def test_the_same_bytes_under_two_names_are_wrong(two: Path) -> None:
+def test_same_bytes_in_two_logs_of_a_run_are_reported(two: Path) -> None:
     folder = two / "data/bad"
     shutil.copy(folder / "throughput-sub.log", folder / "again.log")
     digest = hashlib.sha256((folder / "again.log").read_bytes()).hexdigest()
@@ -281,7 +279,7 @@ def test_the_same_bytes_under_two_names_are_wrong(two: Path) -> None:
     assert "bad: again.log and throughput-sub.log hold the same bytes\n" in tacholog("check", "data", cwd=two).stdout
 
 
-def test_the_same_text_in_two_logs_of_a_run_is_wrong(two: Path) -> None:
+def test_same_text_in_two_logs_of_a_run_is_reported(two: Path) -> None:
     folder = two / "data/bad"
     content = gzip.compress((folder / "throughput-sub.log").read_bytes())
     (folder / "again.log.gz").write_bytes(content)
@@ -317,7 +315,7 @@ def parse(lines):
 
 
 def odd(folder: Path, metric: str = "latency", value: str = "5.0", definition: str = "odd-rtt", then: str = "") -> tuple[str, Path]:
-    """Install the format into a folder, and write a log that it reads; return the log's name and the folder to import from."""
+    """Install the format into a folder, and write a log that it reads. Returns the name of the log and the folder to import from."""
     information = folder / "plugin/tacholog_odd-1.dist-info"
     information.mkdir(parents=True)
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tacholog-odd\nVersion: 1\n")
@@ -338,7 +336,7 @@ def odd(folder: Path, metric: str = "latency", value: str = "5.0", definition: s
     ],
     ids=["no number", "negative"],
 )
-def test_what_a_format_cannot_have_read_is_a_broken_line(tmp_path: Path, wrong: dict[str, str], said: str) -> None:
+def test_impossible_record_of_a_format_is_a_broken_line(tmp_path: Path, wrong: dict[str, str], said: str) -> None:
     log, plugin = odd(tmp_path, **wrong)
 
     check, parse = tacholog("check", "data", cwd=tmp_path, path=plugin), tacholog("parse", "--strict", log, cwd=tmp_path, path=plugin)
@@ -348,7 +346,7 @@ def test_what_a_format_cannot_have_read_is_a_broken_line(tmp_path: Path, wrong: 
     assert f"data/odd/odd.log:2: broken: {said}" in parse.stderr
 
 
-def test_a_definition_that_the_format_does_not_define_is_wrong(tmp_path: Path) -> None:
+def test_unknown_definition_of_a_format_is_reported(tmp_path: Path) -> None:
     _, plugin = odd(tmp_path, definition="no-such")
 
     done = tacholog("check", "data", cwd=tmp_path, path=plugin)
@@ -357,7 +355,7 @@ def test_a_definition_that_the_format_does_not_define_is_wrong(tmp_path: Path) -
     assert "odd/odd.log: the definition 'no-such' is none of the format odd (odd-rtt)\n" in done.stdout
 
 
-def test_a_format_that_fails_costs_only_that_log(two: Path) -> None:
+def test_format_that_fails_affects_only_that_log(two: Path) -> None:
     log, plugin = odd(two, then='{}["banana"]')
     said = f"{log}: the format odd of tacholog-odd 1 failed at line 2: KeyError: 'banana'\n"
 
@@ -372,7 +370,7 @@ def test_a_format_that_fails_costs_only_that_log(two: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["report", "publish"])
-def test_a_folder_of_somebody_else_is_left_alone(two: Path, command: str) -> None:
+def test_folder_of_somebody_else_stays_unchanged(two: Path, command: str) -> None:
     (two / "mine").mkdir()
     (two / "mine/index.html").write_text("my home page")
     (two / "built").mkdir()
@@ -388,7 +386,7 @@ def test_a_folder_of_somebody_else_is_left_alone(two: Path, command: str) -> Non
     assert [path.name for path in (two / "mine").iterdir()] == ["index.html"]
 
 
-def test_pages_of_another_sphinx_project_are_left_alone_even_if_they_show_our_tables(two: Path) -> None:
+def test_pages_of_another_sphinx_project_stay_unchanged_even_if_they_show_our_tables(two: Path) -> None:
     (two / "mine/_static").mkdir(parents=True)
     mine = {name: two / "mine" / name for name in (".buildinfo", "_static/tacholog.css", "index.html", "notes.txt")}
     for path in mine.values():
@@ -402,7 +400,7 @@ def test_pages_of_another_sphinx_project_are_left_alone_even_if_they_show_our_ta
 
 
 @pytest.mark.parametrize("output", ["data", "."])
-def test_no_site_is_built_into_the_folder_that_holds_the_data(two: Path, output: str) -> None:
+def test_site_is_not_built_into_the_folder_with_the_data(two: Path, output: str) -> None:
     before = sorted(two.rglob("*"))
 
     done = tacholog("report", "--data", "data", "--output", output, cwd=two)
@@ -412,7 +410,7 @@ def test_no_site_is_built_into_the_folder_that_holds_the_data(two: Path, output:
     assert sorted(two.rglob("*")) == before
 
 
-def test_a_full_disk_is_told_in_one_line(two: Path) -> None:
+def test_full_disk_is_reported_in_one_line(two: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "tacholog", "export", "--data", "data"], cwd=two, stdout=full, stderr=subprocess.PIPE, text=True, check=False
@@ -430,14 +428,14 @@ def test_a_full_disk_is_told_in_one_line(two: Path) -> None:
         (("export", "--data", "data"), ">&- 2>&-", ""),
     ],
 )
-def test_a_stream_that_the_caller_closed_is_told_without_a_traceback(two: Path, words: tuple[str, ...], closed: str, said: str) -> None:
+def test_closed_stream_is_reported_without_a_traceback(two: Path, words: tuple[str, ...], closed: str, said: str) -> None:
     command = ["sh", "-c", f'"$@" {closed}', "sh", sys.executable, "-m", "tacholog", *words]
     done = subprocess.run(command, cwd=two, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (2, said)
 
 
-def test_what_is_written_with_a_closed_output_holds_nothing_that_was_meant_for_it(two: Path) -> None:
+def test_written_file_has_no_text_of_a_closed_output_stream(two: Path) -> None:
     words = [sys.executable, "-m", "tacholog", "export", "--data", "data", "--output", "results.csv"]
     usual = subprocess.run(words, cwd=two, capture_output=True, check=False).returncode
     before = (two / "results.csv").read_bytes()
@@ -446,7 +444,7 @@ def test_what_is_written_with_a_closed_output_holds_nothing_that_was_meant_for_i
     assert (closed, (two / "results.csv").read_bytes()) == (usual, before)
 
 
-def test_a_folder_that_somebody_deleted_is_named_as_the_current_one(two: Path) -> None:
+def test_deleted_current_folder_is_reported(two: Path) -> None:
     command = ["sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && "$@"', "sh", sys.executable, "-m", "tacholog", "export", "--data", "."]
     done = subprocess.run(command, cwd=two, capture_output=True, text=True, check=False)
 
@@ -463,7 +461,7 @@ def test_a_folder_that_somebody_deleted_is_named_as_the_current_one(two: Path) -
     ],
     ids=lambda words: words[0] if isinstance(words, tuple) else "",
 )
-def test_a_message_names_what_the_user_asked_for(two: Path, words: tuple[str, ...], said: str) -> None:
+def test_message_names_the_path_that_the_user_typed(two: Path, words: tuple[str, ...], said: str) -> None:
     done = tacholog(*words, cwd=two)
 
     assert done.returncode == 2
@@ -479,7 +477,7 @@ def test_a_message_names_what_the_user_asked_for(two: Path, words: tuple[str, ..
     ],
     ids=["a choice", "a type", "a choice in a list"],
 )
-def test_what_may_stand_in_a_manifest_is_said(tmp_path: Path, line: str, said: str) -> None:
+def test_invalid_value_in_a_manifest_is_answered_with_the_valid_values(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run/run.toml").write_text(f'system = "x"\n{line}' + ("" if "logs" in line else "" if "conditions" in line else "logs = []\n"))
 

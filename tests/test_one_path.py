@@ -1,4 +1,4 @@
-"""What a log says of its run holds of all its records, wherever it stands in the log: for ``parse`` as for the site."""
+"""A statement of a log about its run applies to all its records, at any position in the log: in ``parse`` and on the site."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tacholog.store.load import load_logs
 
 
 def parsed(*paths: Path) -> list[dict[str, Any]]:
-    """What ``tacholog parse --format jsonl`` prints."""
+    """Return the output of ``tacholog parse --format jsonl``."""
     done = run_tacholog_text("parse", "--format", "jsonl", *paths)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_conditions_that_stand_behind_the_results_are_those_of_the_results() -> None:
+def test_conditions_after_the_results_apply_to_the_results() -> None:
     names = Conditions.__struct_fields__
     shown = Counter((one["log"], one["line"], *(one.get(name) for name in names)) for one in parsed(*SAMPLE_LOGS))
 
@@ -33,18 +33,18 @@ def test_conditions_that_stand_behind_the_results_are_those_of_the_results() -> 
     loaded = {(run, line, *conditions) for run, line, *conditions in known[["run", "line", *names]].to_numpy().tolist()}
 
     assert len(shown) > 1000
-    places = {(log, line) for log, line, *_ in loaded}  # hmbdc's rows without a result have no number, and so no row in the results.
+    places = {(log, line) for log, line, *_ in loaded}  # Rows of hmbdc without a result have no number, and so no row in the results.
     assert {one for one in shown if one[:2] in places} - loaded == set()
     assert len(places) > 900
 
 
-def test_what_a_log_says_once_a_record_is_begun_is_in_what_parse_prints() -> None:
+def test_condition_stated_after_the_start_of_a_record_is_in_the_output_of_parse() -> None:
     record = next(one for one in parsed(FORMATS / "ecal/latency-5.10.log") if one["line"] == 10)  # Line 6 is "Zero copy : ON".
 
     assert (record["line"], record["last_line"], record["data_path"]) == (10, 17, "zero-copy")
 
 
-def test_metadata_behind_the_results_holds_of_them(tmp_path: Path) -> None:
+def test_metadata_after_the_results_applies_to_them(tmp_path: Path) -> None:
     results = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
     head = "\tReliability: Best Effort\n"
     log = tmp_path / "some.log"
@@ -56,7 +56,7 @@ def test_metadata_behind_the_results_holds_of_them(tmp_path: Path) -> None:
     assert [record["reliability"]] == loaded["reliability"].unique().tolist()
 
 
-def test_records_that_wait_in_a_file_come_back_as_they_were() -> None:
+def test_records_stored_in_a_file_while_waiting_come_back_unchanged() -> None:
     events = [event for event in read(FORMATS / "native/latency-udp.log").events if isinstance(event.what, Record)]
     held = HeldRecords(in_memory=3)
     for event in events:
@@ -69,7 +69,7 @@ def test_records_that_wait_in_a_file_come_back_as_they_were() -> None:
 
 
 @pytest.mark.parametrize(("output", "column"), [("table", 1), ("csv", 7)])
-def test_records_come_in_the_order_of_the_log(output: str, column: int) -> None:
+def test_records_are_in_the_order_of_the_log(output: str, column: int) -> None:
     said = run_tacholog_text("parse", "--format", output, FORMATS / "rti/manual-throughput.log").stdout
 
     cells = [line.replace(",", " , ").split(" , ") if output == "csv" else line.split() for line in said.splitlines()]

@@ -1,4 +1,4 @@
-"""``tacholog parse`` as its users meet it: a real process, real files."""
+"""``tacholog parse`` from a user's view: a real process, real files."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   
 
 
 def tacholog(*arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own."""
+    """Run the command line in a separate process."""
     done = run_tacholog(*arguments, stdin=stdin)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def test_the_published_figures_are_read_whole() -> None:
+def test_published_figures_are_read_completely() -> None:
     done = tacholog("parse", DATA / "rti", "--summary", "--strict")
 
     assert done.returncode == 0
     assert "14 logs: 231 records (54 latency, 177 throughput), 0 broken and 0 unknown of 1341 lines" in done.stdout
 
 
-def test_jsonl_objects_say_where_and_what() -> None:
+def test_jsonl_objects_have_the_position_and_the_content() -> None:
     done = tacholog("parse", "--format", "jsonl", DATA / "rti/udpv4-wan/keyed-reliable")
 
     first = json.loads(done.stdout.splitlines()[0])
@@ -51,7 +51,7 @@ def test_jsonl_objects_say_where_and_what() -> None:
     assert first["resolutions"]["latency_p50_ns"] == 1000
 
 
-def test_csv_has_one_row_a_number() -> None:
+def test_csv_has_one_row_for_each_number() -> None:
     done = tacholog("parse", "--format", "csv", FORMATS / "rti/cut-short.log")
 
     header, *rows = done.stdout.splitlines()
@@ -65,7 +65,7 @@ def test_standard_input_and_gzip_are_read() -> None:
     assert json.loads(done.stdout)["messages_received"] == 77849677
 
 
-def test_a_broken_line_is_named_with_file_and_line_and_strict_fails_on_it() -> None:
+def test_broken_line_is_reported_with_file_and_line_and_strict_fails() -> None:
     done = tacholog("parse", "--strict", FORMATS / "rti/cut-short.log")
 
     assert done.returncode == 1
@@ -73,11 +73,11 @@ def test_a_broken_line_is_named_with_file_and_line_and_strict_fails_on_it() -> N
     assert "664.2" in done.stdout
 
 
-def test_without_strict_a_broken_line_costs_only_itself() -> None:
+def test_broken_line_without_strict_affects_only_itself() -> None:
     assert tacholog("parse", FORMATS / "rti/cut-short.log").returncode == 0
 
 
-def test_explain_shows_every_line_with_its_class() -> None:
+def test_explain_shows_each_line_with_its_class() -> None:
     done = tacholog("parse", "--explain", FORMATS / "rti/document.md")
 
     assert [line.split(":")[1] for line in done.stdout.splitlines()] == [str(number) for number in range(1, 19)]
@@ -86,7 +86,7 @@ def test_explain_shows_every_line_with_its_class() -> None:
     assert "document.md:11: record " in done.stdout
 
 
-def test_explain_names_the_facts_that_a_line_states_of_the_run() -> None:
+def test_explain_names_the_facts_that_a_line_states_about_the_run() -> None:
     done = tacholog("parse", "--explain", FORMATS / "native/latency-udp.log")
 
     lines = done.stdout.splitlines()
@@ -96,7 +96,7 @@ def test_explain_names_the_facts_that_a_line_states_of_the_run() -> None:
     assert "latency-udp.log:11: chatter  warmup payload_bytes=64" in lines[10]
 
 
-def test_an_unreadable_file_is_one_line_and_the_others_are_still_read(tmp_path: Path) -> None:
+def test_unreadable_file_is_one_line_and_the_other_files_are_read(tmp_path: Path) -> None:
     noise, empty = tmp_path / "noise.bin", tmp_path / "empty.log"
     noise.write_bytes(os.urandom(10_000_000))
     empty.touch()
@@ -110,7 +110,7 @@ def test_an_unreadable_file_is_one_line_and_the_others_are_still_read(tmp_path: 
     assert "Traceback" not in done.stderr
 
 
-def test_what_a_terminal_would_act_on_is_not_printed(tmp_path: Path) -> None:
+def test_control_characters_of_a_terminal_are_not_printed(tmp_path: Path) -> None:
     log = tmp_path / "evil.log"
     log.write_bytes(LINE.encode() + b"\x1b]0;owned\x07 <script>alert(1)</script>\n")
 
@@ -128,14 +128,14 @@ def test_what_a_terminal_would_act_on_is_not_printed(tmp_path: Path) -> None:
         (("--explain", "--format", "csv"), "--explain prints lines, not records"),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused_with_the_reason(arguments: tuple[str, ...], why: str) -> None:
+def test_impossible_option_is_refused_with_a_reason(arguments: tuple[str, ...], why: str) -> None:
     done = tacholog("parse", FORMATS / "rti/cut-short.log", *arguments)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert why in done.stderr
 
 
-def test_a_manifest_with_a_mistake_is_named_with_its_key(tmp_path: Path) -> None:
+def test_manifest_with_an_error_is_named_with_its_key(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(LINE)
     (tmp_path / "run.toml").write_text('system = "X"\nlogs = []\nbanana = 1\n')
 
@@ -145,7 +145,7 @@ def test_a_manifest_with_a_mistake_is_named_with_its_key(tmp_path: Path) -> None
     assert "run.toml: Object contains unknown field `banana`" in done.stderr
 
 
-def test_the_formats_are_listed_with_what_they_were_checked_against() -> None:
+def test_formats_are_listed_with_the_evidence_that_they_were_checked_against() -> None:
     done = tacholog("formats")
 
     assert done.returncode == 0
@@ -153,7 +153,7 @@ def test_the_formats_are_listed_with_what_they_were_checked_against() -> None:
     assert re.search(r"^    latency-5\.3 +5\.3\.4 to 5\.9 +from source only$", done.stdout, re.MULTILINE)
 
 
-def test_one_format_is_listed_with_what_it_reads_and_its_source() -> None:
+def test_single_format_is_listed_with_its_outputs_and_its_source() -> None:
     done = tacholog("formats", "sockperf")
 
     assert done.stdout.startswith("sockperf: sockperf, for ")
@@ -163,7 +163,7 @@ def test_one_format_is_listed_with_what_it_reads_and_its_source() -> None:
     assert tacholog("formats", "nonsense").returncode == 2
 
 
-def test_a_run_that_was_cut_off_is_named_and_strict_fails(tmp_path: Path) -> None:
+def test_truncated_run_is_reported_and_strict_fails(tmp_path: Path) -> None:
     log = tmp_path / "perftest.log"
     whole = (FORMATS / "native" / "latency-udp.log").read_text().splitlines(keepends=True)
     log.write_text("".join(line for line in whole if not line.startswith("end ")))
@@ -174,7 +174,7 @@ def test_a_run_that_was_cut_off_is_named_and_strict_fails(tmp_path: Path) -> Non
     assert f"{log}: the run was cut off: " in done.stderr
 
 
-def test_a_run_without_a_result_is_named_and_strict_fails() -> None:
+def test_run_without_a_result_is_reported_and_strict_fails() -> None:
     log = FORMATS / "qperf/conf.log"
 
     done = tacholog("parse", log, "--strict")
@@ -183,14 +183,14 @@ def test_a_run_without_a_result_is_named_and_strict_fails() -> None:
     assert f"{log}: the run has no result: no result in the log" in done.stderr
 
 
-def test_how_a_run_ended_is_not_stated_where_its_log_has_no_word_for_it() -> None:
+def test_end_of_a_run_is_not_stated_if_its_log_does_not_state_it() -> None:
     done = tacholog("parse", DATA / "rti/udpv4-wan/keyed-reliable", "--summary", "--strict")
 
     assert done.returncode == 0
     assert done.stdout.splitlines()[1].endswith("  not stated")
 
 
-def test_a_format_that_there_is_not_is_said_once(tmp_path: Path) -> None:
+def test_unknown_format_is_reported_once(tmp_path: Path) -> None:
     for name in ("a.log", "b.log"):
         (tmp_path / name).write_text(LINE)
 
@@ -200,7 +200,7 @@ def test_a_format_that_there_is_not_is_said_once(tmp_path: Path) -> None:
     assert done.stderr.count("no format is called 'foo'") == 1
 
 
-def test_the_table_has_the_mean_which_is_all_that_some_tools_print() -> None:
+def test_table_has_the_mean_because_some_tools_print_nothing_else() -> None:
     done = tacholog("parse", FORMATS / "qperf/tcp-lat-plain.log")
 
     _, header, row = done.stdout.splitlines()
@@ -208,7 +208,7 @@ def test_the_table_has_the_mean_which_is_all_that_some_tools_print() -> None:
     assert row.split() == ["2", "-", "rtt/2", "-", "35", *["-"] * 6]
 
 
-def test_what_was_offered_has_a_table_of_its_own_where_nothing_says_what_was_received() -> None:
+def test_offered_rates_have_a_separate_table_if_no_received_rate_is_stated() -> None:
     done = tacholog("parse", FORMATS / "sockperf/throughput-udp.log", FORMATS / "iperf3/tcp.log")
 
     rows = [line.split() for line in done.stdout.splitlines()]
@@ -220,7 +220,7 @@ def test_what_was_offered_has_a_table_of_its_own_where_nothing_says_what_was_rec
     assert rows[9] == ["10", "-", "16700", "-", "-", "-", "-"]
 
 
-def test_the_rates_of_all_subscribers_together_are_shown_and_called_a_sum() -> None:
+def test_rates_of_all_subscribers_together_are_shown_and_called_a_sum() -> None:
     done = tacholog("parse", FORMATS / "native/three-subscribers-tcp.log")
 
     one, of_all = (row.split() for row in done.stdout.splitlines()[2:6:3])
@@ -229,7 +229,7 @@ def test_the_rates_of_all_subscribers_together_are_shown_and_called_a_sum() -> N
 
 
 @pytest.mark.parametrize("option", [(), ("--summary",)], ids=["table", "summary"])
-def test_records_that_the_table_leaves_out_are_counted_apart(option: tuple[str, ...]) -> None:
+def test_records_that_are_not_in_the_table_are_counted_separately(option: tuple[str, ...]) -> None:
     native = tacholog("parse", FORMATS / "native/throughput-probes-shm.log", *option)
     rti = tacholog("parse", FORMATS / "rti/csv-intervals-sub.csv", *option)
 
@@ -237,7 +237,7 @@ def test_records_that_the_table_leaves_out_are_counted_apart(option: tuple[str, 
     assert "1 log: 16 records (1 throughput, 15 intervals), " in rti.stdout + rti.stderr
 
 
-def test_metrics_that_have_no_column_in_the_table_are_named_with_their_count() -> None:
+def test_metrics_without_a_column_in_the_table_are_named_with_their_count() -> None:
     service = tacholog("parse", FORMATS / "ecal/service-and-topics.log")
     sender = tacholog("parse", FORMATS / "ecal/latency-6.2-sender.log")
     rates = tacholog("parse", "-", stdin=LINE.encode())
@@ -247,14 +247,14 @@ def test_metrics_that_have_no_column_in_the_table_are_named_with_their_count() -
     assert "only in jsonl and csv" not in rates.stdout
 
 
-def test_one_line_is_a_line() -> None:
+def test_single_line_is_reported_in_the_singular() -> None:
     done = tacholog("parse", "-", stdin=LINE.encode())
 
     assert done.stderr == "1 log: 1 record (1 throughput), 0 broken and 0 unknown of 1 line\n"
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstd.compress], ids=["gzip", "xz", "zstd"])
-def test_a_compressed_log_that_is_damaged_at_its_start_is_not_called_empty(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+def test_compressed_log_with_damage_at_its_start_is_not_called_empty(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     log = tmp_path / "some.log"
     packed = bytearray(pack((FORMATS / "native/latency-udp.log").read_bytes()))
     packed[30] ^= 0xFF
@@ -267,7 +267,7 @@ def test_a_compressed_log_that_is_damaged_at_its_start_is_not_called_empty(tmp_p
     assert "empty" not in done.stderr
 
 
-def test_a_damaged_log_of_which_too_little_is_left_to_tell_its_format_is_called_damaged(tmp_path: Path) -> None:
+def test_damaged_log_with_too_little_text_for_detection_is_called_damaged(tmp_path: Path) -> None:
     log = tmp_path / "some.log"
     log.write_bytes(gzip.compress(b"a word of nobody\n") + b"\x1f\x8b\x08 no stream")
 
@@ -277,7 +277,7 @@ def test_a_damaged_log_of_which_too_little_is_left_to_tell_its_format_is_called_
     assert f"tacholog: {log}: the gzip stream is damaged: " in done.stderr
 
 
-def test_what_would_wait_for_a_writer_is_refused_also_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipe_and_socket_are_refused_also_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # The path of a socket has at most 108 bytes.
     (tmp_path / "a").mkdir()
     os.mkfifo("a/pipe.log")
@@ -296,22 +296,24 @@ def test_what_would_wait_for_a_writer_is_refused_also_in_a_folder(tmp_path: Path
 
 
 @pytest.mark.parametrize("path", ["/dev/stdin", "/dev/fd/0"])
-def test_a_pipe_that_the_shell_opened_is_read(path: str) -> None:
+def test_pipe_opened_by_the_shell_is_read(path: str) -> None:
     assert "664.2" in tacholog("parse", path, stdin=LINE.encode()).stdout
 
 
-def test_a_format_that_finds_nothing_where_another_fits_is_told_so(tmp_path: Path) -> None:
+def test_format_without_a_record_is_answered_with_the_format_that_fits(tmp_path: Path) -> None:
     log = tmp_path / "some.log"
     log.write_text(LINE)
 
     wrong = tacholog("parse", "--as", "qperf", log)
     right = tacholog("parse", "--as", "qperf", FORMATS / "qperf/conf.log")
 
-    assert f"{log}: no record as qperf; it looks like rti\n" in wrong.stderr
+    assert f"tacholog: {log}: nothing was read: it is no log of qperf; it looks like rti\n" in wrong.stderr
+    assert wrong.returncode == 2
     assert "looks like" not in right.stderr
+    assert right.returncode == 0
 
 
-def test_a_log_that_names_no_system_is_of_none() -> None:
+def test_log_without_a_system_has_no_system() -> None:
     summary = FORMATS / "fastrtps/latency-summary.csv"
 
     (first, *_) = tacholog("parse", "--format", "jsonl", summary).stdout.splitlines()
@@ -325,7 +327,7 @@ def test_a_log_that_names_no_system_is_of_none() -> None:
     assert f"{summary}: system not stated; 1 run" in compared
 
 
-# Out of public mails, as they were sent.
+# From public mails, as they were sent.
 MAILS = (
     """\
 Connecting to host sawfly, port 5201
@@ -348,7 +350,7 @@ tMessages=3D2438563; ReceivedMessages=3D2438562
 
 
 @pytest.mark.parametrize("mail", MAILS)
-def test_a_mail_that_was_not_decoded_is_named_with_the_way_out(mail: str, tmp_path: Path) -> None:
+def test_encoded_mail_is_reported_with_advice(mail: str, tmp_path: Path) -> None:
     (tmp_path / "mail.txt").write_text(mail)
 
     said = tacholog("parse", tmp_path / "mail.txt").stderr

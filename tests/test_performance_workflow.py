@@ -1,4 +1,4 @@
-"""The workflow that measures pull requests: what of strangers it runs, and what it writes."""
+"""The workflow that measures pull requests: the code of strangers that it runs, and the files that it writes."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def jobs(text: str) -> dict[str, Any]:
     return dict(yaml.safe_load(text)["jobs"])
 
 
-def test_actions_are_pinned_by_the_digest_of_a_commit_with_their_version_beside_it(text: str) -> None:
+def test_actions_are_pinned_by_a_commit_with_their_version_in_a_comment(text: str) -> None:
     used = re.findall(r"uses: (.*)", text)
 
     assert len(used) == 5
     assert [one for one in used if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)] == []
 
 
-def test_the_job_that_runs_code_of_strangers_cannot_write_and_the_one_that_writes_runs_none(text: str, jobs: dict[str, Any]) -> None:
+def test_job_that_runs_code_of_strangers_cannot_write_and_the_job_that_writes_runs_none(text: str, jobs: dict[str, Any]) -> None:
     assert yaml.safe_load(text)["permissions"] == {"contents": "read"}
     assert "permissions" not in jobs["measure"]
     assert jobs["comment"]["permissions"] == {"pull-requests": "write"}
@@ -42,11 +42,11 @@ def test_the_job_that_runs_code_of_strangers_cannot_write_and_the_one_that_write
     assert "github.event.pull_request.head.repo.full_name == github.repository" in jobs["comment"]["if"]
 
 
-def test_the_code_of_strangers_gets_no_secret_and_no_word_of_theirs_becomes_a_part_of_a_command(text: str, jobs: dict[str, Any]) -> None:
+def test_code_of_strangers_gets_no_secret_and_its_text_never_becomes_part_of_a_command(text: str, jobs: dict[str, Any]) -> None:
     (checkout,) = [step for step in jobs["measure"]["steps"] if "checkout" in step.get("uses", "")]
     steps = [step for job in jobs.values() for step in job["steps"]]
 
-    assert [*yaml.safe_load(text)[True]] == ["pull_request"]  # "on" in YAML 1.1. pull_request_target has the rights of the repository.
+    assert [*yaml.safe_load(text)[True]] == ["pull_request"]  # "on" in YAML 1.1. pull_request_target would have the rights of the repository.
     assert "secrets." not in text
     assert "github.token" not in str(jobs["measure"])
     assert checkout["with"]["persist-credentials"] is False

@@ -1,4 +1,4 @@
-"""Each plausibility rule fires where it should, and only there."""
+"""Each plausibility rule marks the right numbers and no others."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CLOSED = Conditions(load_mode="closed", basis="rtt/2", definition="rti-one-way",
 
 
 def latency(samples: int | None = None, **values_ns: float) -> Record:
-    """A latency record; ``p99_99`` stands for p99.99."""
+    """Return a latency record; ``p99_99`` is p99.99."""
     numbers = tuple(Number(metric="latency", statistic=name.replace("_", "."), value=value) for name, value in values_ns.items())
     return Record(test="latency", payload_bytes=64, numbers=numbers, samples=samples)
 
 
 def throughput(goodput: float = 1e9, received: float = 1000, lost: float = 0) -> Record:
-    """A throughput record."""
+    """Return a throughput record."""
     values = {("goodput", "mean"): goodput, ("messages_received", "total"): received, ("messages_lost", "total"): lost}
     values["loss", "total"] = lost / (received + lost)
     numbers = tuple(Number(metric=metric, statistic=statistic, value=value) for (metric, statistic), value in values.items())
@@ -43,7 +43,7 @@ def marked(
     run: RunContext = RunContext(),  # noqa: B008
     others: Sequence[Record] = (),
 ) -> dict[str, tuple[str, ...]]:
-    """The marks of a record in a run that has other records too: by statistic, or metric where the statistic is a total or mean."""
+    """Return the marks of a record in a run with other records: by statistic, or by metric for a total or mean."""
     builder = ColumnBuilder()
     for line, one in enumerate((record, *others), start=1):
         builder.add(Event(line, line, (line,), "", "record", one), one)
@@ -57,14 +57,14 @@ def marked(
 
 
 @pytest.mark.parametrize(("samples", "expected"), [(99_999, {"p99.99": ("undersampled",)}), (100_000, {})])
-def test_a_percentile_wants_ten_samples_beyond_it(samples: int, expected: dict[str, tuple[str, ...]]) -> None:
+def test_percentile_needs_ten_samples_beyond_it(samples: int, expected: dict[str, tuple[str, ...]]) -> None:
     assert marked(latency(samples, p99=5, p99_99=6)) == expected
 
 
 @pytest.mark.parametrize(
     ("load", "processors", "expected"), [(2.4, 2, {}), (2.6, 2, {"p50": ("busy_machine",)}), (12.0, 64, {}), (12.0, None, {}), (None, 2, {})]
 )
-def test_a_machine_is_busy_above_the_runs_own_load_and_a_quarter_of_its_processors(
+def test_machine_is_busy_above_the_load_of_the_run_plus_a_quarter_of_its_processors(
     load: float | None, processors: float | None, expected: dict[str, tuple[str, ...]]
 ) -> None:
     assert marked(latency(10**9, p50=20), run=RunContext(load=load, processors=processors)) == expected
@@ -74,22 +74,22 @@ def test_a_machine_is_busy_above_the_runs_own_load_and_a_quarter_of_its_processo
     ("data_path", "touched", "expected"),
     [("zero-copy", None, ("reference_only",)), ("pointer", "none", ("reference_only",)), ("zero-copy", "write+read", None), ("copy", None, None)],
 )
-def test_the_latency_of_zero_copy_is_that_of_a_reference_unless_the_payload_was_touched(
+def test_latency_of_zero_copy_is_that_of_a_reference_unless_the_payload_was_touched(
     data_path: DataPath, touched: Touched | None, expected: tuple[str, ...] | None
 ) -> None:
     assert marked(latency(p50=3000), Conditions(data_path=data_path, payload_touched=touched)).get("p50") == expected
 
 
-def test_a_closed_loop_cannot_have_more_samples_than_round_trips_fit_into_its_time() -> None:
+def test_closed_loop_cannot_have_more_samples_than_round_trips_in_its_duration() -> None:
     assert "p99.99" not in marked(latency(mean=100_000, p99_99=200_000), CLOSED)
     assert "p99.99" in marked(latency(mean=101_000, p99_99=200_000), CLOSED)
 
 
 @pytest.mark.parametrize(("received", "lost", "expected"), [(9_990_000, 0, {}), (5_000_000, 4_989_999, {"p99": ("undersampled",)})])
-def test_where_one_message_in_so_many_is_measured_there_are_no_more_samples_than_the_messages_of_the_size_give(
+def test_sampled_latency_has_no_more_samples_than_the_messages_of_its_size_allow(
     received: float, lost: float, expected: dict[str, tuple[str, ...]]
 ) -> None:
-    """Of 9,990,000 messages one in 10,000 makes at most 1000 samples, of which ten lie beyond p99; another size has more of them."""
+    """Of 9,990,000 messages, one of 10,000 gives at most 1000 samples, ten of them beyond p99. Another size has more messages."""
     other = msgspec.structs.replace(throughput(received=1e9), payload_bytes=128)
     found = marked(
         latency(mean=5, p99=7), run=RunContext(messages_per_latency_sample=10_000), others=[throughput(received=received, lost=lost), other]
@@ -98,8 +98,8 @@ def test_where_one_message_in_so_many_is_measured_there_are_no_more_samples_than
     assert found == expected
 
 
-def test_percentiles_of_a_throughput_test_of_rti_perftest_have_as_few_samples_as_its_two_logs_say(tmp_path: Path) -> None:
-    """The publisher's log says "1 latency sample every 10000 samples", and the subscriber's "Packets:  1420059": at most 143 samples."""
+def test_percentiles_of_a_throughput_test_of_rti_perftest_have_the_number_of_samples_that_follows_from_its_two_logs(tmp_path: Path) -> None:
+    """The log of the publisher contains "1 latency sample every 10000 samples", that of the subscriber "Packets:  1420059": at most 143 samples."""
     names = ("3.0.1-throughput-pub.log", "3.0.1-throughput-sub.log")
     for name in names:
         shutil.copy(LOGS / "rti" / name, tmp_path)
@@ -113,62 +113,62 @@ def test_percentiles_of_a_throughput_test_of_rti_perftest_have_as_few_samples_as
     assert list(few["statistic"]) == ["p99", "p99.99", "p99.9999"]
 
 
-def test_without_samples_and_without_the_load_mode_nothing_is_said() -> None:
+def test_record_without_samples_and_without_a_load_mode_has_no_mark() -> None:
     assert marked(latency(mean=101_000, p99_9999=200_000)) == {}
 
 
-def test_a_maximum_of_half_the_tools_time_out_is_marked_with_what_it_spoils() -> None:
+def test_maximum_of_half_the_time_out_of_the_tool_is_marked_together_with_the_mean() -> None:
     found = marked(latency(mean=39_000, p50=30_000, max=100_057_000), Conditions(definition="rti-one-way"))
 
     assert found == {"mean": ("timeout_artefact",), "max": ("timeout_artefact",)}
 
 
-def test_another_tools_maximum_of_100_ms_is_no_time_out() -> None:
+def test_maximum_of_100_ms_of_another_tool_is_not_a_time_out() -> None:
     assert marked(latency(max=100_057_000), Conditions(definition="perftest-rtt")) == {}
 
 
-def test_the_two_statistics_that_are_out_of_order_are_marked_and_no_other() -> None:
+def test_only_the_two_statistics_out_of_order_are_marked() -> None:
     assert marked(latency(10**9, p50=20, p90=10, max=30)) == {"p50": ("out_of_order",), "p90": ("out_of_order",)}
 
 
-def test_statistics_that_are_no_neighbours_can_be_out_of_order_too() -> None:
+def test_statistics_that_are_not_adjacent_can_be_out_of_order_too() -> None:
     assert marked(latency(10**9, p50=20, p90=10, max=15)).keys() == {"p50", "p90", "max"}
 
 
 def printed_ns(**cells: tuple[float, float | None]) -> Record:
-    """A latency record of pairs of a value and its resolution, in nanoseconds; ``p99_9`` stands for p99.9."""
+    """Return a latency record of pairs of a value and its resolution, in nanoseconds; ``p99_9`` is p99.9."""
     numbers = (
         Number(metric="latency", statistic=name.replace("_", "."), value=value, resolution=resolution) for name, (value, resolution) in cells.items()
     )
     return Record(test="latency", payload_bytes=64, numbers=tuple(numbers), samples=10**9)
 
 
-def test_a_percentile_that_was_rounded_up_beyond_a_finer_maximum_is_in_order() -> None:
+def test_percentile_rounded_up_above_a_finer_maximum_is_in_order() -> None:
     assert marked(printed_ns(p50=(610e6, 10e6), p99_9=(1420e6, 10e6), max=(1416.192e6, 1e3))) == {}
 
 
-def test_a_percentile_beyond_the_maximum_by_more_than_both_resolutions_is_out_of_order() -> None:
+def test_percentile_above_the_maximum_by_more_than_both_resolutions_is_out_of_order() -> None:
     assert marked(printed_ns(p50=(610e6, 10e6), p99_9=(1430e6, 10e6), max=(1416.192e6, 1e3))).keys() == {"p99.9", "max"}
 
 
-def test_numbers_of_unknown_resolution_are_compared_as_they_stand() -> None:
+def test_numbers_with_unknown_resolution_are_compared_unchanged() -> None:
     assert marked(printed_ns(p99=(11.0, None), max=(10.0, None))).keys() == {"p99", "max"}
 
 
-def test_a_median_near_the_clocks_cost_is_marked() -> None:
+def test_median_close_to_the_overhead_of_the_clock_is_marked() -> None:
     assert marked(latency(10**9, p50=599), run=RunContext(clock_overhead_ns=30.0)) == {"p50": ("clock_coarse",)}
     assert marked(latency(10**9, p50=600), run=RunContext(clock_overhead_ns=30.0)) == {}
 
 
 @pytest.mark.parametrize(("touched", "expected"), [(None, ("no_bytes_moved",)), ("none", ("no_bytes_moved",)), ("write+read", None)])
-def test_a_zero_copy_rate_moved_bytes_only_if_somebody_touched_them(touched: str | None, expected: tuple[str, ...] | None) -> None:
+def test_zero_copy_rate_moved_bytes_only_if_the_payload_was_touched(touched: str | None, expected: tuple[str, ...] | None) -> None:
     conditions = Conditions(data_path="zero-copy", payload_touched=touched)  # type: ignore[arg-type]
 
     assert marked(throughput(), conditions).get("goodput") == expected
 
 
 @pytest.mark.parametrize(("path", "best", "expected"), [(None, 1.01e12, ("no_bytes_moved",)), (None, 0.99e12, None), ("copy", 1.01e12, None)])
-def test_where_the_path_of_the_bytes_is_not_stated_a_rate_beyond_any_memory_says_that_none_moved(
+def test_rate_beyond_any_memory_without_a_stated_data_path_is_marked_as_a_rate_of_references(
     path: str | None, best: float, expected: tuple[str, ...] | None
 ) -> None:
     conditions = Conditions(data_path=path)  # type: ignore[arg-type]
@@ -176,13 +176,13 @@ def test_where_the_path_of_the_bytes_is_not_stated_a_rate_beyond_any_memory_says
     assert marked(throughput(), conditions, others=[throughput(goodput=best)]).get("goodput") == expected
 
 
-def test_more_than_one_percent_lost_is_marked() -> None:
+def test_loss_above_one_percent_is_marked() -> None:
     assert "loss" not in marked(throughput(received=990, lost=10))
     assert marked(throughput(received=989, lost=11))["loss"] == ("loss",)
 
 
 @pytest.mark.parametrize("statistic", ["mean", "sum", "min"])
-def test_with_a_loss_every_rate_of_the_same_line_is_marked_also_those_of_all_subscribers(statistic: str) -> None:
+def test_loss_marks_each_rate_of_its_line_including_those_of_all_subscribers(statistic: str) -> None:
     counts = throughput(received=711, lost=289)
     rates = tuple(Number(metric=metric, statistic=statistic, value=5.0) for metric in ("goodput", "message_rate"))
     aggregate = Record(test="throughput", payload_bytes=64, numbers=(*rates, *counts.numbers[1:]))
@@ -191,7 +191,7 @@ def test_with_a_loss_every_rate_of_the_same_line_is_marked_also_those_of_all_sub
     assert (found["goodput"], found["message_rate"]) == (("loss",), ("loss",))
 
 
-def test_an_offered_load_beyond_what_the_run_ever_delivered_is_marked() -> None:
+def test_offered_load_above_the_best_delivered_rate_is_marked() -> None:
     best = [throughput(goodput=9.9e9)]
 
     assert "messages_lost" in marked(throughput(goodput=9e9, received=800, lost=200), others=best)
@@ -199,11 +199,11 @@ def test_an_offered_load_beyond_what_the_run_ever_delivered_is_marked() -> None:
 
 
 @pytest.mark.parametrize(("warmup", "mark"), [("fixed", "warmup_fixed"), ("not_steady", "not_steady"), ("steady", None)])
-def test_a_warm_up_that_broke_the_rules_is_on_every_figure_it_touches(warmup: str, mark: str | None) -> None:
+def test_warm_up_that_broke_the_rules_marks_each_of_its_figures(warmup: str, mark: str | None) -> None:
     found = marked(latency(10**9, p50=10_000), Conditions(warmup=warmup))
 
     assert found.get("p50") == ((mark,) if mark else None)
 
 
-def test_every_figure_of_a_failed_run_says_so() -> None:
+def test_each_figure_of_a_failed_run_is_marked() -> None:
     assert marked(latency(10**9, p50=10_000, p99=20_000), run=RunContext(failed=True)) == {"p50": ("run_failed",), "p99": ("run_failed",)}

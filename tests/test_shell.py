@@ -1,4 +1,4 @@
-"""What a shell and a project file do for somebody who types ``tacholog`` often."""
+"""Shell completion and project files for frequent users of ``tacholog``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from tests.left_out import leave_out
 from tests.questions.datasets import run
 from tests.waiting import LIMIT_S
 
+from tacholog.cli import COMMANDS
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def completed(words: str, cwd: Path, shell: str = "bash") -> list[str]:
-    """Return what a shell offers behind these words, by the protocol of its completion."""
+    """Return the completions of a shell for these words, by its protocol."""
     count = len(words.split(" ")) - 1
     last = words.rpartition(" ")[2]
     asked = {
@@ -52,11 +54,11 @@ def project(tmp_path: Path) -> Path:
         ("tacholog require 2", "2.0-rc1"),
     ],
 )
-def test_a_shell_completes_commands_values_and_releases(words: str, offered: str, shell: str, project: Path) -> None:
+def test_shell_completes_commands_values_and_releases(words: str, offered: str, shell: str, project: Path) -> None:
     assert any(offered in each for each in completed(words, project, shell))
 
 
-def test_the_line_of_the_docs_works_in_bash(project: Path) -> None:
+def test_line_in_the_docs_works_in_bash(project: Path) -> None:
     script = (
         'eval "$(_TACHOLOG_COMPLETE=bash_source tacholog)"; COMP_WORDS=(tacholog diff 1.0 2); COMP_CWORD=3; '
         '_tacholog_completion tacholog; echo "${COMPREPLY[@]}"'
@@ -73,7 +75,7 @@ def test_the_line_of_the_docs_works_in_bash(project: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_the_line_of_the_docs_is_good_in_other_shells(shell: str, tmp_path: Path) -> None:
+def test_line_in_the_docs_is_valid_in_other_shells(shell: str, tmp_path: Path) -> None:
     program = shutil.which(shell) or leave_out(f"{shell} is not installed")
     done = run_tacholog_text(cwd=tmp_path, environment={"_TACHOLOG_COMPLETE": f"{shell}_source"})
 
@@ -82,7 +84,7 @@ def test_the_line_of_the_docs_is_good_in_other_shells(shell: str, tmp_path: Path
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
-def test_a_project_has_its_defaults_in_a_file(project: Path) -> None:
+def test_project_has_its_defaults_in_a_file(project: Path) -> None:
     compared = run_tacholog_text("diff", "1.0", "2.0-rc1", cwd=project)
     reported = run_tacholog_text("report", cwd=project)
 
@@ -91,14 +93,14 @@ def test_a_project_has_its_defaults_in_a_file(project: Path) -> None:
     assert (project / "pages" / "index.html").is_file()
 
 
-def test_a_python_project_has_them_in_its_own_file(project: Path) -> None:
+def test_python_project_has_its_defaults_in_its_own_file(project: Path) -> None:
     (project / "tacholog.toml").unlink()
     (project / "pyproject.toml").write_text('[project]\nname = "x"\n\n[tool.tacholog]\ndata = ["perf"]\n')
 
     assert run_tacholog_text("table", "--subject", "release", cwd=project).stdout.startswith("Median latency of each release")
 
 
-def test_an_unknown_default_is_refused_with_its_file(project: Path) -> None:
+def test_unknown_default_is_refused_with_its_file(project: Path) -> None:
     (project / "tacholog.toml").write_text('dat = "perf"\n')
 
     done = run_tacholog_text("diff", "1.0", "2.0-rc1", cwd=project)
@@ -106,7 +108,26 @@ def test_an_unknown_default_is_refused_with_its_file(project: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "tacholog: tacholog.toml: Object contains unknown field `dat` (is data meant?)\n")
 
 
-def test_help_is_a_command_too(tmp_path: Path) -> None:
+def test_help_is_also_a_command(tmp_path: Path) -> None:
     assert run_tacholog_text("help", "diff", cwd=tmp_path).stdout == run_tacholog_text("diff", "--help", cwd=tmp_path).stdout
     assert run_tacholog_text("help", cwd=tmp_path).stdout == run_tacholog_text("--help", cwd=tmp_path).stdout
     assert run_tacholog_text("-V", cwd=tmp_path).stdout == run_tacholog_text("--version", cwd=tmp_path).stdout
+
+
+def test_quiet_leaves_results_and_errors_and_verbose_names_the_logs_that_are_read(project: Path) -> None:
+    verbose, usual, quiet = (run_tacholog_text("check", "perf", *words, cwd=project) for words in (["--verbose"], [], ["-q"]))
+    wrong = run_tacholog_text("check", "nowhere", "-q", cwd=project)
+
+    assert usual.stderr.startswith("2 runs, ")
+    assert (quiet.stdout, quiet.stderr) == (usual.stdout, "")
+    assert verbose.stderr.splitlines() == ["reading a/client.log", "reading b/client.log", *usual.stderr.splitlines()]
+    assert "nowhere: no such folder" in wrong.stderr
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("sustain", "cache", "host")])
+def test_both_words_mean_the_same_for_each_command(command: str) -> None:
+    text = run_tacholog_text(command, "--help").stdout
+
+    assert "-q, --quiet" in text
+    assert "-v, --verbose" in text
+    assert text.count("--verbose ") == 1

@@ -1,4 +1,4 @@
-"""What a manifest states beside what its logs say: gaps are filled, runs with other options are never pooled, contradictions are named."""
+"""Conditions of a manifest and of its logs: gaps are filled, runs with other options are never pooled, contradictions are reported."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tacholog.view import results
 from tacholog.view.series import series_of
 
 ROOT = Path(__file__).resolve().parent.parent
-# sockperf's ping-pong prints no size: whatever -m was, the log is the same.
+# The ping-pong test of sockperf prints no size: the log is the same for any -m.
 SOCKPERF = ROOT / "tests/formats/sockperf/ping-pong-udp.log"
 UDP = ROOT / "tests/formats/native/latency-udp.log"
 
 
 def run(root: Path, name: str, log: Path = SOCKPERF, **manifest: Any) -> Path:  # noqa: ANN401 - whatever a manifest may hold
-    """A run folder with one real log."""
+    """Write a run folder with one real log."""
     folder = root / name
     folder.mkdir(parents=True)
     shutil.copy(log, folder / "x.log")
@@ -44,13 +44,13 @@ def tacholog(*words: object) -> subprocess.CompletedProcess[str]:
     [{"conditions": StatedConditions(payload_bytes=64)}, {"options": {"payload_bytes": 64}}, {"options": {"size_bytes": 64}}],
     ids=["conditions", "an option of that name", "an option that means it"],
 )
-def test_the_size_that_a_campaign_sets_fills_the_gap_of_a_log_that_prints_none_and_is_marked(tmp_path: Path, said: dict[str, Any]) -> None:
+def test_size_set_by_a_campaign_fills_the_gap_of_a_log_without_a_size_and_is_marked(tmp_path: Path, said: dict[str, Any]) -> None:
     run(tmp_path, "a", **said)
 
     latency = load([tmp_path]).results.query("metric == 'latency' and statistic == 'p50'").iloc[0]
 
     assert latency["payload_bytes"] == 64
-    assert latency["value"] == 1770.0  # "percentile 50.000 =    1.770"
+    assert latency["value"] == 1770.0  # The line "percentile 50.000 =    1.770".
     assert "size_from_manifest" in latency["marks"]
 
 
@@ -62,7 +62,7 @@ def test_parse_shows_the_same_size_as_the_pages(tmp_path: Path) -> None:
     assert shown.splitlines()[2].split()[:2] == ["10", "64"]
 
 
-def test_a_size_that_the_log_prints_is_not_replaced_and_carries_no_mark(tmp_path: Path) -> None:
+def test_size_printed_by_the_log_is_not_replaced_and_has_no_mark(tmp_path: Path) -> None:
     run(tmp_path, "a", UDP, options={"sizes_bytes": [64, 1024]})
 
     dataset = load([tmp_path])
@@ -82,7 +82,7 @@ def test_a_size_that_the_log_prints_is_not_replaced_and_carries_no_mark(tmp_path
         ({"flags": ["--a", "--b"]}, {"flags": ["--b", "--a"]}, True),
     ],
 )
-def test_runs_that_differ_in_an_option_are_pooled_only_if_it_does_not_change_what_is_measured(
+def test_runs_that_differ_in_an_option_are_pooled_only_if_it_does_not_change_the_measurement(
     tmp_path: Path, first: dict[str, Any], second: dict[str, Any], pooled: bool
 ) -> None:
     run(tmp_path, "a", options=first)
@@ -94,14 +94,14 @@ def test_runs_that_differ_in_an_option_are_pooled_only_if_it_does_not_change_wha
     assert [cell.run_count for cell in cells] == ([2] if pooled else [1, 1])
 
 
-def test_series_that_differ_in_an_option_are_called_by_it(tmp_path: Path) -> None:
+def test_series_that_differ_in_an_option_are_named_by_it(tmp_path: Path) -> None:
     run(tmp_path, "a", options={"msg": 64})
     run(tmp_path, "b", options={"msg": 1024})
 
     assert sorted(series.label for series in series_of(results.results(load([tmp_path])))) == ["msg 1024", "msg 64"]
 
 
-def test_diff_does_not_call_runs_alike_that_were_made_with_other_options_unless_it_is_to_go_across_them(tmp_path: Path) -> None:
+def test_diff_does_not_compare_runs_with_different_options_unless_across_names_options(tmp_path: Path) -> None:
     run(tmp_path, "old", options={"msg": 64}, host="here", start_time="2026-01-01T00:00:00Z")
     run(tmp_path, "new", options={"msg": 1024}, host="here", start_time="2026-01-02T00:00:00Z")
 
@@ -114,7 +114,7 @@ def test_diff_does_not_call_runs_alike_that_were_made_with_other_options_unless_
     assert across.returncode == 0
 
 
-def test_diff_sees_an_option_that_only_one_side_sets(tmp_path: Path) -> None:
+def test_diff_notices_an_option_that_only_one_side_sets(tmp_path: Path) -> None:
     run(tmp_path, "old", options={"seed": 1}, host="here", start_time="2026-01-01T00:00:00Z")
     run(tmp_path, "new", options={"seed": 2, "colour": "blue"}, host="here", start_time="2026-01-02T00:00:00Z")
 
@@ -124,7 +124,7 @@ def test_diff_sees_an_option_that_only_one_side_sets(tmp_path: Path) -> None:
     assert "options: none -> colour blue" in done.stdout
 
 
-def test_a_server_on_another_machine_is_another_measurement(tmp_path: Path) -> None:
+def test_server_on_another_machine_is_another_measurement(tmp_path: Path) -> None:
     for name, machine, day in (("old", "host-1a2b3c", 1), ("new", "host-4d5e6f", 2)):
         server = Command(role="subscriber", argv=("sockperf", "server"), name="server", host=machine)
         client = Command(role="publisher", argv=("sockperf", "ping-pong"), name="client")
@@ -133,12 +133,12 @@ def test_a_server_on_another_machine_is_another_measurement(tmp_path: Path) -> N
     done = tacholog("diff", tmp_path / "old", tmp_path / "new")
 
     assert "options: server on host-1a2b3c -> server on host-4d5e6f" in done.stdout
-    assert done.returncode == 4  # nothing could be compared
+    assert done.returncode == 4  # Nothing could be compared.
     latencies = [result for result in results.results(load([tmp_path])) if result.metric == "latency"]
     assert len(series_of(latencies)) == 2
 
 
-def test_a_server_with_another_kernel_on_the_same_hardware_is_compared(tmp_path: Path) -> None:
+def test_server_with_another_kernel_on_the_same_hardware_is_compared(tmp_path: Path) -> None:
     for name, machine, kernel, day in (("old", "host-1a2b3c", "6.1", 1), ("new", "host-4d5e6f", "6.2", 2)):
         (tmp_path / name / "hosts").mkdir(parents=True)
         write(tmp_path / name / "hosts" / f"{machine}.toml", Host(name="Some CPU", source="x", cpu={"model": "Some CPU"}, system={"kernel": kernel}))
@@ -151,7 +151,7 @@ def test_a_server_with_another_kernel_on_the_same_hardware_is_compared(tmp_path:
     assert done.returncode == 0
 
 
-def test_check_names_a_condition_that_manifest_and_log_disagree_on_and_its_numbers_are_marked(tmp_path: Path) -> None:
+def test_check_reports_a_condition_on_which_manifest_and_log_disagree_and_its_numbers_are_marked(tmp_path: Path) -> None:
     run(tmp_path, "a", UDP, conditions=StatedConditions(transport="tcp"))
 
     checked = tacholog("check", tmp_path)
@@ -165,13 +165,13 @@ def test_check_names_a_condition_that_manifest_and_log_disagree_on_and_its_numbe
 
 
 @pytest.mark.parametrize("transport", ["udp", "UDP"])
-def test_a_condition_that_both_state_alike_is_no_contradiction(tmp_path: Path, transport: str) -> None:
+def test_equal_condition_of_manifest_and_log_is_not_a_contradiction(tmp_path: Path, transport: str) -> None:
     run(tmp_path, "a", UDP, conditions=StatedConditions(transport=transport))
 
     assert "contradicted" not in set(load([tmp_path]).problems["kind"])
 
 
-def test_bench_says_after_the_first_run_that_the_campaign_states_what_the_log_contradicts(tmp_path: Path) -> None:
+def test_bench_reports_a_contradiction_between_campaign_and_log_after_the_first_run(tmp_path: Path) -> None:
     campaign = tmp_path / "wrong.toml"
     campaign.write_text(
         f'system = "Sockets"\ntool = "cat"\nrepetitions = 1\n[[runs]]\nname = "udp"\ncommand = ["cat", "{UDP}"]\nconditions.transport = "tcp"\n'
@@ -183,7 +183,7 @@ def test_bench_says_after_the_first_run_that_the_campaign_states_what_the_log_co
     assert "run.toml says transport = tcp, the log says udp" in done.stderr
 
 
-def test_a_dataset_that_version_0_3_saved_without_options_can_still_be_opened(tmp_path: Path) -> None:
+def test_dataset_that_version_0_3_saved_without_options_can_be_opened(tmp_path: Path) -> None:
     run(tmp_path / "data", "a", options={"msg": 64})
     dataset = load([tmp_path / "data"])
     dataset.save(tmp_path / "saved")
@@ -192,7 +192,7 @@ def test_a_dataset_that_version_0_3_saved_without_options_can_still_be_opened(tm
     assert open_saved(tmp_path / "saved").runs["options"].isna().all()
 
 
-def test_an_option_that_json_has_no_word_for_sets_its_run_apart_and_is_kept(tmp_path: Path) -> None:
+def test_option_without_a_json_form_separates_its_run_and_is_saved(tmp_path: Path) -> None:
     written = {"a": "since = 2026-01-01\nlimit = nan", "b": "since = 2026-01-02\nlimit = inf", "c": "at = [07:32:00]"}
     for name, lines in written.items():
         manifest = run(tmp_path, name) / "run.toml"

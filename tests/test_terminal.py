@@ -1,12 +1,14 @@
-"""What comes from outside is drawn on the terminal, never obeyed: by every command, on both of its outputs."""
+"""Text from outside is drawn on the terminal, never executed: by each command, on both of its outputs."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import io
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -19,8 +21,10 @@ from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.schema.conditions import StatedConditions
 
 ROOT = Path(__file__).resolve().parent.parent
-LOG = ROOT / "docs/example/data/latency-udp/perftest.log"
-# Sets a window's title, rings the bell, goes back to the start of the line, begins a sequence by C1, turns the line around.
+EXAMPLES = ROOT / "docs/example/data"
+LOG = EXAMPLES / "latency-udp/perftest.log"
+LOGS = LOG, EXAMPLES / "throughput-udp/perftest.log"
+# Sets the title of a window, rings the bell, returns to the start of the line, starts a sequence by C1, reverses the line.
 NAME = "a\x1b]0;PWNED\x07b\rc\x9b31md\u202ee"
 OBEYED = ("\x1b", "\x07", "\r", "\x9b", "\u202e")
 DRAWN = "a\u241b]0;PWNED\u2407b\u240dc\\u{9b}31md\\u{202e}e"
@@ -28,7 +32,7 @@ DRAWN = "a\u241b]0;PWNED\u2407b\u240dc\\u{9b}31md\\u{202e}e"
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Runs whose folder, log, system, releases, host and reason all hold the name, one of which has failed, and a log that nobody can read."""
+    """Runs with this name in folder, log, system, releases, host and reason. One run has failed, and one log is unreadable."""
     text = LOG.read_bytes() + f"{NAME}\n".encode()
     for release in ("1", "2", "failed"):
         folder = tmp_path / "runs" / f"{NAME} {release}"
@@ -43,7 +47,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def commands(runs: Path) -> dict[str, list[str]]:
-    """A call of each command that says something of the runs, or of a word on the command line."""
+    """Return one call of each command that prints values from the runs or from its arguments."""
     folder, log = str(runs), str(runs / f"{NAME} 1" / "a.log")
     return {
         "parse": ["parse", folder],
@@ -68,7 +72,7 @@ def commands(runs: Path) -> dict[str, list[str]]:
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")
 @pytest.mark.parametrize("command", commands(Path()))
-def test_no_command_lets_a_name_command_the_terminal(
+def test_no_command_lets_a_name_control_the_terminal(
     command: str, runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TACHOLOG_PLOTLY", "full")
@@ -80,18 +84,18 @@ def test_no_command_lets_a_name_command_the_terminal(
     assert [sign for sign in OBEYED if sign in said] == []
     if "jsonl" in command:
         assert json.loads(said.splitlines()[0])["system"] == NAME
-    elif command != "report":  # its pages are made from the names, and it says none but those of paths
+    elif command != "report":  # Its pages contain the names, but it prints only names of paths.
         assert DRAWN.replace("\\u", "\\\\u") in said.replace("\\u", "\\\\u") or "a\\x1b]0;PWNED" in said, said
 
 
-def test_the_end_of_a_line_in_a_name_begins_no_other_line(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_line_end_in_a_name_starts_no_new_line(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["check", str(runs)])
 
     assert f"failed: failed: {DRAWN}\u240aall is well\n" in capsys.readouterr().out
 
 
-def test_data_for_programs_is_exact_where_no_terminal_reads_it(runs: Path) -> None:
+def test_data_for_programs_is_exact_unless_a_terminal_reads_it(runs: Path) -> None:
     call = [sys.executable, "-m", "tacholog", "parse", "--format", "csv", str(runs / f"{NAME} 1" / "a.log")]
 
     done = subprocess.run(call, capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
@@ -100,7 +104,7 @@ def test_data_for_programs_is_exact_where_no_terminal_reads_it(runs: Path) -> No
     assert not [sign for sign in OBEYED if sign in done.stderr.decode()]
 
 
-def test_a_terminal_that_knows_ascii_only_is_not_commanded_either(runs: Path) -> None:
+def test_terminal_with_ascii_only_is_not_controlled_either(runs: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tacholog", "check", str(runs)],
         capture_output=True,
@@ -114,7 +118,7 @@ def test_a_terminal_that_knows_ascii_only_is_not_commanded_either(runs: Path) ->
 
 
 class Terminal(io.TextIOWrapper):
-    """A terminal that keeps what it is sent."""
+    """A terminal that stores its input."""
 
     def __init__(self) -> None:
         self.kept = io.BytesIO()
@@ -129,7 +133,7 @@ class Terminal(io.TextIOWrapper):
 
 
 @pytest.mark.parametrize("form", ["csv", "table"])
-def test_on_a_terminal_data_are_drawn_and_our_own_style_is_not(runs: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+def test_data_on_a_terminal_are_drawn_and_our_own_style_is_executed(runs: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
 
@@ -142,8 +146,8 @@ def test_on_a_terminal_data_are_drawn_and_our_own_style_is_not(runs: Path, monke
     assert [sign for sign in OBEYED if sign in said] == []
 
 
-def test_no_value_of_a_log_commands_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """As they are, and as escapes of the native log: they get out as names do, and as data for programs where these go to a terminal."""
+def test_no_value_of_a_log_controls_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unchanged, and as escapes of the native log: the values are printed like names, and as data for programs that go to a terminal."""
     escaped = "".join("".join(f"\\x{byte:02X}" for byte in letter.encode()) if letter in OBEYED else letter for letter in NAME)
     for release, value in (("1", NAME.replace("\r", "")), ("2", escaped)):
         folder = tmp_path / release
@@ -169,8 +173,8 @@ def test_no_value_of_a_log_commands_the_terminal(tmp_path: Path, capsys: pytest.
     assert r"a\x1B]0;PWNED\x07b\x0Dc\xC2\x9B31md\xE2\x80\xAEe" in said
 
 
-def test_nothing_writes_past_the_guard() -> None:
-    """Whatever prints by another way than click's or that of `tacholog.terminal` is named."""
+def test_no_output_bypasses_the_guard() -> None:
+    """Lists each output that uses neither click nor `tacholog.terminal`."""
     found = [
         f"{path.name}:{node.lineno}"
         for path in sorted((ROOT / "parsers/tacholog").rglob("*.py"))
@@ -181,3 +185,50 @@ def test_nothing_writes_past_the_guard() -> None:
     ]
 
     assert found == []
+
+
+def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
+    """Run a command whose outputs are a terminal. Return its exit code, and all that the terminal was sent."""
+    terminal, stream = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", **variables}
+    command = [sys.executable, "-m", "tacholog", *map(str, arguments)]
+    with subprocess.Popen(command, stdin=stream, stdout=stream, stderr=stream, env=environment) as process:
+        os.close(stream)
+        sent = bytearray()
+        with contextlib.suppress(OSError):  # A terminal whose other end was closed ends with an error.
+            while part := os.read(terminal, 65536):
+                sent += part
+    os.close(terminal)
+    return process.returncode, sent.decode()
+
+
+def as_left(sent: str) -> list[str]:
+    """Return the lines that a terminal still shows at the end."""
+    return [line.rpartition("\r\x1b[K")[2] for line in sent.replace("\r\n", "\n").split("\n")]
+
+
+@pytest.mark.site
+def test_a_report_shows_on_a_terminal_what_it_does_and_leaves_only_its_result_there(tmp_path: Path) -> None:
+    code, sent = on_a_terminal("report", EXAMPLES, "--output", tmp_path / "site")
+
+    assert code == 0
+    steps = [f"\r\x1b[K{words}" for words in ("looking for runs", "reading: ", "writing the files for download", "page 1 of ", "log 1 of ")]
+    assert [step for step in steps if step not in sent] == []
+    assert [line.partition(" ")[0] for line in as_left(sent)] == ["results", "The", "Open", ""]
+
+
+@pytest.mark.parametrize(("options", "variables"), [(["--quiet"], {}), ([], {"TERM": "dumb"})])
+def test_nothing_is_drawn_where_nobody_wants_it_or_the_terminal_cannot(options: list[str], variables: dict[str, str]) -> None:
+    for command in (["check", EXAMPLES], ["formats", "native"], ["parse", "--summary", EXAMPLES], ["diff", *LOGS]):
+        code, sent = on_a_terminal(*command, *options, **variables)
+
+        assert code in (0, 4)
+        assert sent.count("\x1b") == (2 if command[0] == "formats" and not variables else 0)  # a bold title
+
+
+def test_without_a_terminal_no_progress_is_printed(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tacholog", "export", str(EXAMPLES), "--output", str(tmp_path / "all.csv")], capture_output=True, text=True, check=True
+    )
+
+    assert (done.stdout, done.stderr) == ("", "")

@@ -1,8 +1,7 @@
-"""Logs are read in several processes and on a cluster as they are in one process; a process that is lost costs only what it was reading."""
+"""Reading logs in several processes or on a cluster gives the same result as in one process. A lost process affects only the logs that it read."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
@@ -21,38 +20,19 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.left_out import leave_out
+from tests.small_runs import FIRST, LINE, add_run, tables
 from tests.waiting import LIMIT_S, until
 
 from tacholog.errors import TachologError
-from tacholog.runs.manifest import LogFile, Manifest, write
-from tacholog.schema.tables import TABLES
 from tacholog.store.cache import Cache
-from tacholog.store.frames import Dataset
 from tacholog.store.load import load
-from tacholog.store.pool import Cluster, CurrentProcess, PoolLost, Processes, Work
-
-LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
-
-
-def run(folder: Path, **logs: str) -> None:
-    """A run with these logs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    entries = []
-    for name, content in logs.items():
-        (folder / f"{name}.log").write_text(content)
-        entries.append(LogFile(file=f"{name}.log", sha256=hashlib.sha256(content.encode()).hexdigest()))
-    write(folder / "run.toml", Manifest(system="rti", logs=tuple(entries)))
+from tacholog.store.pool import Cluster, PoolLost, Processes, Work
 
 
 def runs(root: Path, count: int) -> None:
-    """So many runs, each with one small log."""
+    """Write ``count`` runs, each with one small log."""
     for number in range(count):
-        run(root / f"{number:04d}", sub=LINE.format(77_841_180 + number))
-
-
-def tables(dataset: Dataset) -> dict[str, list[list[object]]]:
-    found = {name: getattr(dataset, name).astype("object") for name in TABLES}
-    return {name: table.where(table.notna(), None).to_numpy().tolist() for name, table in found.items()}
+        add_run(root / f"{number:04d}", FIRST + number)
 
 
 POISONED = """
@@ -82,7 +62,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def poisoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A format of somebody else that hangs or dies."""
+    """A format of a stranger that hangs or ends its process."""
     folder = tmp_path / "installed"
     (folder / "poisoned_format-1.0.dist-info").mkdir(parents=True)
     (folder / "poisoned_format.py").write_text(POISONED)
@@ -92,7 +72,7 @@ def poisoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read_in_processes(folder: Path) -> tuple[list[float], list[list[str]], str]:
-    """The numbers and problems of the runs in a folder, and what was printed besides."""
+    """Return the numbers and problems of the runs in a folder, and the other output."""
     (folder / "read.py").write_text(READ)
     done = subprocess.run([sys.executable, "read.py"], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -101,54 +81,55 @@ def read_in_processes(folder: Path) -> tuple[list[float], list[list[str]], str]:
 
 
 @pytest.mark.usefixtures("poisoned")
-def test_logs_that_kill_their_reader_cost_only_themselves(tmp_path: Path) -> None:
+def test_logs_that_kill_their_reader_affect_only_themselves(tmp_path: Path) -> None:
     runs(tmp_path / "data", 300)
-    run(tmp_path / "data/0007", sub="poison: die\n")
-    run(tmp_path / "data/0250x", first=LINE.format(1), second="poison: die too\n", third="poison: print\n")
+    add_run(tmp_path / "data/0007", "poison: die\n")
+    add_run(tmp_path / "data/0250x", 1, "poison: die too\n", "poison: print\n")
 
     values, problems, printed = read_in_processes(tmp_path)
 
     assert len(values) == 300
     assert problems[0] == ["0007", "sub.log", "the process that read it ended (SIGKILL)"]
-    assert ["0250x", "second.log", "the process that read it ended (SIGKILL)"] in problems
-    assert [(run, log) for run, log, _ in problems] == [("0007", "sub.log"), ("0250x", "second.log"), ("0250x", "third.log")]
+    assert ["0250x", "sub1.log", "the process that read it ended (SIGKILL)"] in problems
+    assert [(run, log) for run, log, _ in problems] == [("0007", "sub.log"), ("0250x", "sub1.log"), ("0250x", "sub2.log")]
     assert "what a format prints" in printed
 
 
-def test_where_no_process_can_be_started_logs_are_read_in_this_one(tmp_path: Path) -> None:
+def test_logs_are_read_in_this_process_if_no_other_can_be_started(tmp_path: Path) -> None:
     runs(tmp_path / "data", 300)
-    # A process begins by importing the program, which here ends it.
+    # A new process imports the program first, which ends it here.
     unguarded = READ.replace('if __name__ == "__main__":', "if __name__ == '__main__' or sys.exit():").replace("import json", "import json, sys")
     (tmp_path / "read.py").write_text(unguarded.replace("Work(2,", "Work(2, warned=lambda text: print(text, file=sys.stderr),"))
 
     done = subprocess.run([sys.executable, "read.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)[0] == [77_841_180.0 + number for number in range(300)]
+    assert json.loads(done.stdout)[0] == [FIRST + number for number in range(300)]
     assert "some logs are read in this one, where a log that hangs stops everything" in done.stderr
 
 
 class Impatient:
-    """Reads in this process, and has no patience with runs one of whose logs hangs."""
+    """Reads in this process, and times out for runs with a log that hangs."""
 
     processes, is_remote = 2, False
 
-    def submit(self, task: Any, timeout_s: float) -> Future[Any]:  # noqa: ANN401 - a task of any kind
+    def submit(self, task: Any, _timeout_s: float) -> Future[Any]:  # noqa: ANN401 - a task of any kind
+        answer: Future[Any] = Future()
         if all((Path(run.folder) / "sub.log").read_text() != "poison: hang\n" or 0 in run.lost for run in task.args[0]):
-            return CurrentProcess().submit(task, timeout_s)
-        lost: Future[Any] = Future()
-        lost.set_exception(TimeoutError())
-        return lost
+            answer.set_result(task())
+        else:
+            answer.set_exception(TimeoutError())
+        return answer
 
     def close(self) -> None:
         pass
 
 
-def test_a_log_that_hangs_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_that_hangs_affects_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.store.pool.Processes", lambda _count, _warned: Impatient())
     runs(tmp_path / "data", 300)
-    run(tmp_path / "data/0007", sub="poison: hang\n")
-    run(tmp_path / "data/0008", sub="poison: hang\n", other=LINE.format(7))
+    add_run(tmp_path / "data/0007", "poison: hang\n")
+    add_run(tmp_path / "data/0008", "poison: hang\n", 7)
 
     found = load([tmp_path / "data"], work=Work(2, cache=Cache(tmp_path / "cache")))
 
@@ -158,7 +139,7 @@ def test_a_log_that_hangs_costs_only_itself(tmp_path: Path, monkeypatch: pytest.
     assert len(found.results[found.results["metric"] == "messages_received"]) == 299
 
 
-def test_a_task_that_takes_too_long_is_ended() -> None:
+def test_task_that_takes_too_long_is_ended() -> None:
     pool = Processes(1)
 
     with pytest.raises(TimeoutError):
@@ -167,7 +148,7 @@ def test_a_task_that_takes_too_long_is_ended() -> None:
     pool.close()
 
 
-def test_a_task_of_a_process_that_was_killed_has_an_exception_and_the_next_one_is_done() -> None:
+def test_task_of_a_killed_process_raises_and_the_next_task_is_done() -> None:
     pool = Processes(1)
     killed = pool.submit(partial(signal.raise_signal, signal.SIGKILL), LIMIT_S)
 
@@ -177,7 +158,7 @@ def test_a_task_of_a_process_that_was_killed_has_an_exception_and_the_next_one_i
     pool.close()
 
 
-def test_several_processes_give_what_one_gives_and_fill_the_cache_as_it_does(tmp_path: Path) -> None:
+def test_several_processes_give_the_result_of_one_and_fill_the_cache_in_the_same_way(tmp_path: Path) -> None:
     runs(tmp_path / "data", 400)
     work, again = Work(2, cache=Cache(tmp_path / "several")), Work(1, cache=Cache(tmp_path / "several"))
 
@@ -189,12 +170,12 @@ def test_several_processes_give_what_one_gives_and_fill_the_cache_as_it_does(tmp
     assert (again.tally.read, again.tally.cached) == (0, 400)
 
 
-def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_of_many_numbers_is_the_same_from_this_process_from_another_and_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.store.pool._WORTH_PROCESSES", (1, 1))
-    sizes = [(number, 77_841_180 * number) for number in range(1, 20_001)]
+    sizes = [(number, FIRST * number) for number in range(1, 20_001)]
     lines = [LINE.replace("   32", f"{size:5d}").replace("664.2", f"{2594706 * size * 8 / 1e6:.1f}").format(received) for size, received in sizes]
-    run(tmp_path / "data/run", sub="".join(lines))
-    run(tmp_path / "data/small", sub=LINE.format(1))
+    add_run(tmp_path / "data/run", "".join(lines))
+    add_run(tmp_path / "data/small", 1)
 
     here = load([tmp_path / "data"], work=Work(1, cache=Cache(tmp_path / "cache")))
     again, elsewhere = Work(1, cache=Cache(tmp_path / "cache")), Work(2, cache=Cache(tmp_path / "other"))
@@ -206,10 +187,10 @@ def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_fr
     assert tables(load([tmp_path / "data"], work=elsewhere)) == tables(here)
 
 
-def test_a_run_without_others_is_read_without_further_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_run_is_read_without_further_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.store.pool._WORTH_PROCESSES", (1, 1))
     monkeypatch.setattr("tacholog.store.pool.Processes", lambda *_: pytest.fail("a process was started"))
-    run(tmp_path / "data/run", sub=LINE.format(77_841_180))
+    add_run(tmp_path / "data/run", FIRST)
 
     found = load([tmp_path / "data"], work=Work(2, cache=Cache(tmp_path / "cache")))
 
@@ -231,7 +212,7 @@ def needs_dask() -> None:
 
 @contextmanager
 def cluster(folder: Path, patch: pytest.MonkeyPatch, connect_s: int = LIMIT_S) -> Iterator[Running]:
-    """Start a scheduler and two workers, and wait until it knows both."""
+    """Start a scheduler and two workers, and wait until both are registered."""
     patch.setattr("tacholog.store.pool._CONNECT_S", connect_s)
     distributed: Any = import_module("distributed")
     file = folder / "scheduler.json"
@@ -258,7 +239,7 @@ def cluster(folder: Path, patch: pytest.MonkeyPatch, connect_s: int = LIMIT_S) -
 
 @contextmanager
 def without_workers(folder: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> Iterator[Cluster]:
-    """A cluster whose workers ended after it was connected."""
+    """Yield a cluster whose workers ended after the connection."""
     with cluster(folder, monkeypatch) as running:
         pool = Cluster(running.address, said.append)
         for worker in running.workers:
@@ -270,12 +251,12 @@ def without_workers(folder: Path, monkeypatch: pytest.MonkeyPatch, said: list[st
 
 @pytest.fixture
 def soon_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look often whether there are workers, on a clock that goes on by 20 seconds each time: a cluster without any is given up at the second look."""
+    """Check for workers often, with a clock that advances by 20 seconds each time: the second check without workers ends the cluster."""
     monkeypatch.setattr("tacholog.store.pool._LOOK_S", 0.1)
     monkeypatch.setattr("tacholog.store.pool.time", SimpleNamespace(monotonic=count(0, 20).__next__))
 
 
-def test_a_cluster_gives_what_one_process_gives_although_a_worker_is_killed_in_the_middle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_gives_the_result_of_one_process_even_if_a_worker_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
     runs(tmp_path / "data", 2500)
     of_cluster = Cache(tmp_path / "cluster")
@@ -302,8 +283,9 @@ def test_a_cluster_gives_what_one_process_gives_although_a_worker_is_killed_in_t
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("soon_given_up")
-@pytest.mark.parametrize(("lost", "connect_s"), [("all workers", LIMIT_S), ("the scheduler", LIMIT_S)])  # so long it is called when it is gone
-def test_what_a_cluster_that_is_lost_did_not_read_is_read_here(tmp_path: Path, lost: str, connect_s: int, monkeypatch: pytest.MonkeyPatch) -> None:
+# So long the scheduler is tried after its loss.
+@pytest.mark.parametrize(("lost", "connect_s"), [("all workers", LIMIT_S), ("the scheduler", LIMIT_S)])
+def test_logs_that_a_lost_cluster_did_not_read_are_read_here(tmp_path: Path, lost: str, connect_s: int, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
     runs(tmp_path / "data", 1500)
     alone = tables(load([tmp_path / "data"], work=Work(1, cache=Cache(tmp_path / "one"))))
@@ -318,13 +300,13 @@ def test_what_a_cluster_that_is_lost_did_not_read_is_read_here(tmp_path: Path, l
         found = tables(load([tmp_path / "data"], work=Work(1, running.address, cache=Cache(tmp_path / "cluster"), progress=kill, warned=said.append)))
 
     assert found == alone
-    assert len(said) < 2  # The workers may have read everything by then.
+    assert len(said) < 2  # The workers may have finished before.
     assert all(text.startswith("--cluster tcp://") and text.endswith("; the rest is read on this machine") for text in said)
 
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("soon_given_up")
-def test_a_task_that_is_sent_while_the_cluster_is_given_up_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_task_sent_while_the_cluster_is_given_up_gets_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
     said: list[str] = []
     with without_workers(tmp_path, monkeypatch, said) as pool:
@@ -342,7 +324,7 @@ def test_a_task_that_is_sent_while_the_cluster_is_given_up_is_answered(tmp_path:
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("soon_given_up")
-def test_a_cluster_without_workers_is_given_up_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_without_workers_is_given_up_with_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
     said: list[str] = []
     with without_workers(tmp_path, monkeypatch, said) as pool:
@@ -353,7 +335,7 @@ def test_a_cluster_without_workers_is_given_up_and_says_so(tmp_path: Path, monke
     assert [text.partition(": ")[2] for text in said] == ["the cluster had no workers for 30 seconds; the rest is read on this machine"]
 
 
-def test_where_no_scheduler_answers_the_address_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_address_without_a_scheduler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
     monkeypatch.setattr("tacholog.store.pool._CONNECT_S", 1)
     runs(tmp_path / "data", 1)

@@ -1,4 +1,4 @@
-"""The content of the files of a site: what is compressed counts as what it holds."""
+"""The content of the files of a site, uncompressed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PART = re.compile(r'tachologPart\("([^"]+)", "([^"]+)"\);\n')
 
 
 def content_of(path: Path) -> bytes:
-    """What a file holds, without its compression."""
+    """Return the content of a file without its compression."""
     content = path.read_bytes()
     if path.suffix == ".js" and (part := _PART.fullmatch(content.decode())):
         return zlib.decompress(base64.b64decode(part[2]))
@@ -21,7 +21,7 @@ def content_of(path: Path) -> bytes:
 
 
 def pieces_of(script: Path) -> dict[str, str]:
-    """The pieces that a script gives to the page that loads it, by the ids that they belong to."""
+    """Return the pieces of HTML that a script gives to its page, by id."""
     part = _PART.fullmatch(script.read_text())
     assert part
     assert part[1] == script.name

@@ -1,4 +1,4 @@
-"""How tests wait for other processes: for an event, never for a time. The limit is there for what hangs, and only a failing test reaches it."""
+"""How tests wait for other processes: for an event, never for a time. Only a failing test reaches the limit, which is for tasks that hang."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-#: A guard against hanging, far longer than anything takes on a busy machine.
+#: A guard against hanging, far longer than any task takes on a busy machine.
 LIMIT_S = 600
 
 
 def until(condition: Callable[[], object], what: str) -> None:
-    """Wait until a condition holds. If it never does, the test fails and says ``what`` it waited for."""
+    """Wait until a condition holds. If it never does, the test fails and names ``what`` it waited for."""
     give_up = time.monotonic() + LIMIT_S
     while not condition():
         assert time.monotonic() < give_up, f"waited {LIMIT_S} s until {what}"

@@ -39,6 +39,7 @@ COMMANDS = {
     "host": "Describe this machine in a host file.",
 }
 USAGE = 2
+_WITHOUT_REMARKS = ("sustain", "cache", "host")  # All others have -q and -v. The words behind sustain are a command with options of its own.
 _RUN_PROGRAMS = ("bench", "sustain", "ab", "host")  # they pass the environment unchanged to the programs that they measure
 _THREADS_OF_NUMPY = "OPENBLAS_NUM_THREADS"
 
@@ -63,7 +64,11 @@ class Commands(click.Group):
             os.environ.setdefault(_THREADS_OF_NUMPY, "1")  # matrices here are small, and more threads would only keep processors busy
         name = module_name(cmd_name)
         command = getattr(importlib.import_module(f"tacholog.commands.{name}"), name)
-        return command if isinstance(command, click.Command) else None
+        if not isinstance(command, click.Command):
+            return None
+        if cmd_name not in _WITHOUT_REMARKS and not {option.name for option in _VERBOSITY} & {parameter.name for parameter in command.params}:
+            command.params += _VERBOSITY
+        return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the subcommand, and refuse empty values. If a command does not exist, the message suggests a similar one."""
@@ -90,6 +95,20 @@ class Commands(click.Group):
         """Write the list of subcommands into the help."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _option_of(wanted: terminal.Verbosity, words: str) -> click.Option:
+    def callback(_context: click.Context, _parameter: click.Parameter, is_set: bool) -> None:
+        if is_set:
+            terminal.set_verbosity(wanted)
+
+    return click.Option([f"-{wanted.value[0]}", f"--{wanted.value}"], is_flag=True, expose_value=False, callback=callback, help=words)
+
+
+_VERBOSITY = [
+    _option_of(terminal.Verbosity.QUIET, "Print only results and errors."),
+    _option_of(terminal.Verbosity.VERBOSE, "Print more: which logs are read, and every run of an import."),
+]
 
 
 def _refuse_empty(ctx: click.Context, args: Sequence[str]) -> None:
@@ -121,6 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     keep_freed_memory()
     exit_without_search()
     collect_rarely()
+    terminal.set_verbosity(terminal.Verbosity.NORMAL)
     with terminal.guarded(), ending_in_order():
         _run(arguments)
 

@@ -17,6 +17,7 @@ import termios
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 from types import FrameType
 from typing import Any, TextIO, cast
 
@@ -25,6 +26,7 @@ import click
 from tacholog.visible import drawn, drawn_in_line
 
 _IN, _OUT, _ERR = 0, 1, 2  # as every process has them
+_COLUMNS = 80  # of a terminal that does not say how wide it is
 
 
 class _SafeStream:
@@ -43,6 +45,7 @@ class _SafeStream:
 
     def write(self, text: str) -> int:
         """Write the text with hidden characters made visible."""
+        status("")
         self.stream.write(drawn(text))
         return len(text)
 
@@ -69,6 +72,7 @@ def guarded() -> Iterator[None]:
     try:
         yield
     finally:
+        status("")
         sys.stdin, sys.stdout, sys.stderr = before
 
 
@@ -108,8 +112,58 @@ def line(text: str, *, err: bool = False) -> None:
     click.echo(drawn_in_line(text), err=err)
 
 
+def remark(text: str, *, err: bool = True) -> None:
+    """Print a line that is neither a result nor an error, unless the user wants only these."""
+    if verbosity() != Verbosity.QUIET:
+        line(text, err=err)
+
+
+class Verbosity(Enum):
+    """How much a command prints: results and errors, also remarks and progress, or also which logs are read."""
+
+    QUIET = "quiet"
+    NORMAL = "normal"
+    VERBOSE = "verbose"
+
+
+_verbosity = [Verbosity.NORMAL]
+
+
+def verbosity() -> Verbosity:
+    """Return how much the user wants to read."""
+    return _verbosity[0]
+
+
+def set_verbosity(wanted: Verbosity) -> None:
+    """Set how much this command prints."""
+    _verbosity[0] = wanted
+
+
+_status = [""]  # what is on the last line of the terminal now
+
+
+def status(text: str) -> None:
+    """Show on a terminal what is being done, on one line that the next output replaces. An empty text removes it. Elsewhere, nothing is printed."""
+    if text == _status[0] or (text and not shows_status()):
+        return
+    _status[0] = text
+    stream = direct(sys.stderr)
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns or _COLUMNS
+    except OSError:
+        columns = _COLUMNS
+    stream.write(f"\r\x1b[K{drawn_in_line(text)[: columns - 1]}")
+    stream.flush()
+
+
+def shows_status() -> bool:
+    """Return whether `status` shows anything: standard error is a terminal that can replace a line, and the user wants to read it."""
+    return verbosity() != Verbosity.QUIET and direct(sys.stderr).isatty() and os.environ.get("TERM") != "dumb"
+
+
 def styled(text: str, **styles: Any) -> None:  # noqa: ANN401 - as click has them
     """Print a line, in bold, dim or a colour if it goes to a terminal."""
+    status("")
     stream = direct(sys.stdout)
     has_colours = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     click.secho(drawn_in_line(text), file=stream, color=has_colours, **styles)
@@ -120,6 +174,7 @@ def data(text: str) -> None:
     if sys.stdout.isatty():
         click.echo(text, nl=False)
         return
+    status("")
     stream = direct(sys.stdout)
     stream.flush()
     stream.buffer.write(text.encode("utf-8", "surrogateescape"))

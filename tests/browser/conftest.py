@@ -1,4 +1,4 @@
-"""The site of the checkout's data, built once, and the browser that all tests of this folder share."""
+"""The site of the data in the checkout, which is built once, and the browser that all tests of this folder share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacholog.site.build import build_site
 ROOT = Path(__file__).resolve().parent.parent.parent
 NATIVE = ROOT / "tests" / "formats" / "native"
 SCREENS = {"light": (1400, 900), "dark": (1400, 900), "phone": (375, 800)}
-# What is wider than its screen: the page, or its article, which cuts what does not fit instead of scrolling.
+# Elements wider than the screen: the page, or its article, which hides overflow instead of scrolling.
 TOO_WIDE = """() => [document.documentElement, ...document.querySelectorAll('.bd-article-container')]
     .filter((box) => box.scrollWidth > box.clientWidth).map((box) => `${box.className || 'page'}: ${box.scrollWidth} > ${box.clientWidth} px`)"""
 
@@ -28,7 +28,7 @@ Opener = Callable[..., AbstractContextManager[Page]]
 
 
 def add_own_runs(root: Path) -> Path:
-    """Write own runs from the sample logs of perftest: repeated, one that was killed, on a machine that is described."""
+    """Write own runs from the sample logs of perftest: repeated runs, a killed run, and a described machine."""
     command = Command(role="both", argv=("perftest", "--test", "latency", "--transport", "udp", "--sizes", "64,1024"))
     for name in ("latency-udp", "latency-udp", "throughput-udp", "subscriber-killed"):
         folder = root / "own" / f"{name}-{len(list(root.glob(f'own/{name}*'))) + 1}"
@@ -48,7 +48,7 @@ def add_own_runs(root: Path) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _offline() -> Iterator[None]:
-    """Take the small Plotly, which most readers get, from where it was fetched: no registry decides what is in the site under test."""
+    """Use the small Plotly, which most readers get, from the fetched files, so that the tested site does not depend on a registry."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TACHOLOG_PLOTLY", str(fetched(PLOTLY)))
         yield
@@ -56,7 +56,7 @@ def _offline() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def site(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    """The site of the checkout's data and of own runs."""
+    """The site of the data in the checkout and of own runs."""
 
     def build(folder: Path) -> None:
         build_site([ROOT / "data", add_own_runs(folder / "own-data")], folder / "site", folder / "work")
@@ -65,14 +65,14 @@ def site(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests that do not wait for the site, and end with those that take a second or less: then no process is idle for long."""
+    """Run the tests without the site first, and the tests of a second or less last, so that no process is idle for long."""
     slow = ("test_pages_open", "test_each_", "test_what_scripts_make", "test_pages_pass")
     items.sort(key=lambda item: ("site" in getattr(item, "fixturenames", ()), not item.name.startswith(slow)))
 
 
 @pytest.fixture(scope="session")
 def screenshots() -> Path | None:
-    """Where pictures of pages go: nowhere, unless TACHOLOG_SCREENSHOTS names a folder. No test looks at them."""
+    """The folder for screenshots: None unless TACHOLOG_SCREENSHOTS names one. No test checks them."""
     if not os.environ.get("TACHOLOG_SCREENSHOTS"):
         return None
     folder = Path(os.environ["TACHOLOG_SCREENSHOTS"]).absolute()
@@ -94,7 +94,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def opened(site: Path, browser: Browser) -> Opener:
-    """Open a page of the site by its address in it; ``screen`` is a name of `SCREENS`."""
+    """A function that opens a page of the site by its address. ``screen`` is a name of `SCREENS`."""
 
     @contextmanager
     def open_page(address: str, screen: str = "light", *, scripts: bool = True) -> Iterator[Page]:
@@ -111,16 +111,16 @@ def opened(site: Path, browser: Browser) -> Opener:
 
 
 def unfold(page: Page) -> None:
-    """Open the choices of the page that compares: at first only metric, machine and baseline are shown."""
+    """Open the folded choices of the comparison page. Initially only metric, machine and baseline are visible."""
     page.locator(".tl-more-choices > summary").click()
 
 
 def open_folds(page: Page) -> None:
-    """Open what a page shows folded at first. Parts that are loaded when somebody opens them stay closed."""
+    """Open the initially folded parts of a page. Parts that are loaded on opening stay closed."""
     page.evaluate("document.querySelectorAll('details.tl-fold').forEach((fold) => { fold.open = true; })")
 
 
 def open_everything(page: Page) -> None:
-    """Open all that a page folds, and wait until the parts that this loads are there."""
+    """Open all folded parts of a page, and wait until the parts that are loaded on opening are there."""
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     expect(page.locator("details[open]:is([data-part], [aria-busy])")).to_have_count(0)

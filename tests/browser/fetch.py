@@ -1,4 +1,4 @@
-"""Fetch what the tests in a browser need from the npm registry, so that no test asks a network: ``python -m tests.browser.fetch``.
+"""Fetch the npm packages for the browser tests, so that no test needs a network: ``python -m tests.browser.fetch``.
 
 It goes into the folder that ``TACHOLOG_FETCHED`` names, and what is there already is not fetched again. What could not be fetched is named;
 the tests that need it are left out then (see tests/left_out.py).
@@ -22,11 +22,11 @@ CHECKER = Packed(
     name="vnu-26.9.27.jar",
 )
 PLOTLY = BASIC
-_LIMIT_S = 300  # the checker has 30 MB
+_LIMIT_S = 300  # The checker has 30 MB.
 
 
 def fetched(wanted: Packed) -> Path:
-    """Return the file, or leave out the running test if nobody fetched it."""
+    """Return the file, or skip the running test if the file was not fetched."""
     path = Path(os.environ.get(VARIABLE, ""), wanted.name).absolute()
     if not path.is_file():
         leave_out(f"{path} is not there: {VARIABLE}=FOLDER python -m tests.browser.fetch fetches it")
@@ -34,7 +34,7 @@ def fetched(wanted: Packed) -> Path:
 
 
 def main() -> None:
-    """Fetch everything, and name what could not be fetched."""
+    """Fetch all packages, and name those that could not be fetched."""
     for wanted in (CHECKER, PLOTLY):
         if reason := fetch(wanted, Path(os.environ[VARIABLE]), _LIMIT_S):
             sys.stderr.write(f"left out: tests that need {wanted.package}, because {reason}\n")

@@ -1,4 +1,4 @@
-"""What a page costs its reader: bytes of a first visit, height, tab stops, elements, sheets of paper.
+"""The size of a page for a reader: bytes of a first visit, height, tab stops, elements, sheets of paper.
 
     python tests/browser/measures.py SITE [PAGE ...]
 
@@ -22,7 +22,7 @@ from tests.browser.patience import patient
 
 SCREEN: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 375, "height": 800}
-# A page of each kind. `*` stands for the largest page of that folder.
+# A page of each kind. `*` is the largest page of that folder.
 KINDS = {
     "home": "index.html",
     "side by side": "side-by-side.html",
@@ -41,7 +41,7 @@ KINDS = {
     "log": "logs/hmbdc/15-17-1/perf-sample.txt.html",
 }
 _ZIPPED = {".html", ".css", ".js", ".svg", ".json"}
-_LEVEL = 6  # what web servers use if nobody sets it
+_LEVEL = 6  # The default of web servers.
 STOPS = """() => {
     const names = new Set();
     return [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')]
@@ -57,13 +57,13 @@ STOPS = """() => {
 
 
 class Weights(NamedTuple):
-    """The bytes of a first visit to one page, by who needs them.
+    """The bytes of a first visit to a page, by kind.
 
     Attributes:
-        own: the page itself, our styles and scripts, and the data that its figures load.
+        own: the page itself, our styles and scripts, and the data of its plots.
         theme: styles, scripts and fonts of the theme and of Sphinx.
-        fonts: how much of ``theme`` are fonts.
-        plotly: the library that draws figures one can zoom; 0 where nothing loads it.
+        fonts: the fonts as a part of ``theme``.
+        plotly: the library for interactive plots; 0 if it is not loaded.
     """
 
     own: int
@@ -73,13 +73,13 @@ class Weights(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """The measures of one page.
+    """The measures of a page.
 
     Attributes:
         weights: the bytes of a first visit.
         height: in pixels, on a screen of 1280 x 800.
         phone_height: in pixels, on a screen of 375 x 800.
-        stops: how often one presses Tab to get through the page.
+        stops: how often a reader presses Tab to get through the page.
         nodes: elements.
         sheets: pages on paper.
     """
@@ -95,7 +95,7 @@ class Measures(NamedTuple):
 
 
 def pages_of_kinds(site: Path) -> Iterator[tuple[str, str]]:
-    """Yield the kinds of pages that a site has, each with a page."""
+    """Yield the kinds of pages of a site, each with one page."""
     for kind, pattern in KINDS.items():
         found = sorted(site.glob(pattern), key=lambda path: (path.stat().st_size, path.name))
         if found:
@@ -103,7 +103,7 @@ def pages_of_kinds(site: Path) -> Iterator[tuple[str, str]]:
 
 
 def weigh(site: Path, browser: Browser, name: str) -> Weights:
-    """Open a page, scroll through it so that all figures are drawn, and weigh what it loaded."""
+    """Open a page, scroll through it so that all plots are drawn, and return the bytes that it loaded."""
     page, asked = _opened(site, browser, name)
     _draw_all(page)
     page.context.close()
@@ -111,7 +111,7 @@ def weigh(site: Path, browser: Browser, name: str) -> Weights:
 
 
 def measure(site: Path, browser: Browser, kind: str, name: str) -> Measures:
-    """Open a page, scroll through it so that all figures are drawn, and measure it."""
+    """Open a page, scroll through it so that all plots are drawn, and measure it."""
     page, asked = _opened(site, browser, name)
     nodes, stops, height = (page.evaluate(script) for script in ("document.getElementsByTagName('*').length", STOPS, _HEIGHT))
     _draw_all(page)
@@ -123,7 +123,7 @@ def measure(site: Path, browser: Browser, kind: str, name: str) -> Measures:
 
 
 def _opened(site: Path, browser: Browser, name: str) -> tuple[Page, dict[str, None]]:
-    """Open a page; what it asks for is added to the addresses."""
+    """Open a page, and return it with the addresses that it requests."""
     page, asked = patient(browser.new_context(viewport=SCREEN)).new_page(), dict[str, None]()
     page.on("request", lambda request: asked.setdefault(request.url))
     page.goto((site / name).as_uri())
@@ -149,7 +149,7 @@ def _draw_all(page: Page) -> None:
 
 
 def _path_of(address: str) -> Path | None:
-    """Return the file of an address; nothing for what stands in the page itself (``data:``, ``blob:``)."""
+    """Return the file of an address; None for content in the page itself (``data:``, ``blob:``)."""
     parts = urlsplit(address)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
@@ -160,7 +160,7 @@ def _weight(path: Path) -> int:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a file is a page, a part of one, or of our own styles and scripts."""
+    """Whether a file is a page, a part of a page, or one of our styles and scripts."""
     return "_static" not in path.parts or path.name.startswith(("tacholog", "favicon"))
 
 

@@ -1,4 +1,4 @@
-"""Which pages of a site are opened: every page in the nightly, and in the gate a few that show all that the site can show.
+"""The pages of a site that the tests open: all pages in the nightly, and in the gate a few with all kinds of content.
 
 The few follow from the site alone, so that a new kind of page is among them without being listed anywhere.
 """
@@ -15,15 +15,15 @@ _CLASSES = re.compile(r'<[a-z][^>]*?\sclass="([^"]*)"')
 
 
 def every_page(site: Path) -> list[str]:
-    """Return the address of each page in a site."""
+    """Return the address of each page of a site."""
     return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts)
 
 
 def pages_for(site: Path, screen: str) -> list[str]:
     """Return the pages to open on a screen.
 
-    On a phone they are only looked at, so that there are more: every page at the top, and the largest of each folder. Elsewhere axe checks
-    all elements, which takes seconds, and which elements there are shows in their classes.
+    On a phone, pages are checked quickly, so there are more of them: all pages of the top folder, and the largest of each other folder. On other
+    screens, axe checks all elements, which takes seconds. So these pages are chosen by the classes of their elements.
     """
     names = every_page(site)
     if NIGHTLY:
@@ -40,11 +40,11 @@ def largest_of_folders(site: Path) -> list[str]:
 
 
 def showing_all_classes(site: Path, chosen: Iterable[str]) -> list[str]:
-    """Return the pages that were chosen, and as many others as are needed to have every class of element of the site."""
+    """Return the chosen pages, and as many others as needed to have each class of element of the site."""
     shown = {name: _classes(site / name) for name in every_page(site)}
     found = set(chosen)
     missing = set[str]().union(*shown.values()).difference(*(shown[name] for name in found))
-    while missing:  # the page that has most of them, the smallest of those that are equal
+    while missing:  # The page with most of the missing classes; of equal pages the smallest.
         best = max(sorted(shown), key=lambda name: (len(shown[name] & missing), -(site / name).stat().st_size))
         found.add(best)
         missing -= shown[best]

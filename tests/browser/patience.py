@@ -1,4 +1,4 @@
-"""How long tests wait for a browser: a guard against hanging, which only a test that fails waits out.
+"""How long tests wait for a browser: a guard against hanging. Only a failing test waits that long.
 
 A test that looks at once at what a page loads late passes by luck. ``TACHOLOG_LATE_MS=500 nox -s browser`` finds it: whatever a
 page does later than the moment that asks for it, such as loading a part or drawing what comes into view, happens so much later.
@@ -14,7 +14,7 @@ PATIENCE_S = 300
 PATIENCE_MS = 1000 * PATIENCE_S
 expect.set_options(timeout=PATIENCE_MS)
 
-# Scripts that load, observers, and events that a browser sends after the change they tell of.
+# Scripts that are loaded, observers, and events that a browser sends after a change.
 _LATE = """
 (() => {
   const late = (call) => call && function (...given) { setTimeout(() => call.apply(this, given), LATE_MS); };
@@ -31,7 +31,7 @@ _LATE = """
 
 
 def patient(context: BrowserContext) -> BrowserContext:
-    """Make everything in this context wait so long; Playwright's own limits are 5 and 30 s."""
+    """Set the timeouts of this context; the defaults of Playwright are 5 and 30 s."""
     context.set_default_timeout(PATIENCE_MS)
     if os.environ.get("TACHOLOG_LATE_MS"):
         context.add_init_script(_LATE.replace("LATE_MS", str(int(os.environ["TACHOLOG_LATE_MS"]))))

@@ -1,9 +1,9 @@
-"""How much of a page moves after it is drawn: layout shift, as browsers report it."""
+"""How far the content of a page moves after it is drawn: layout shift, as browsers report it."""
 
 from __future__ import annotations
 
 MOST_SHIFT = 0.05
-# Adds up the shifts of a page, and collects what moved. To be run before the scripts of the page.
+# Adds up the shifts of a page, and collects the elements that moved. Must run before the scripts of the page.
 SHIFTS = """
 window.shifts = 0;
 window.moved = [];
@@ -12,5 +12,5 @@ new PerformanceObserver((list) => list.getEntries().filter((entry) => !entry.had
   entry.sources.forEach(({node}) => window.moved.push(`${node?.nodeName}.${node?.className} after ${entry.startTime} ms`));
 })).observe({type: 'layout-shift', buffered: true});
 """
-# The second frame is asked for when the first is drawn.
+# The second frame is requested when the first is drawn.
 DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"

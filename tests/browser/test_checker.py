@@ -1,4 +1,4 @@
-"""Pages by the W3C's own checker: content models, attributes, ARIA; and what the page's scripts make of it."""
+"""The W3C checker on pages: content models, attributes, ARIA; also after the scripts of the page ran."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Checker = Callable[[Path], list[str]]
 
 pytestmark = [
     pytest.mark.browser,
-    # What MyST and the theme still use of Sphinx is their business.
+    # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -29,7 +29,7 @@ pytestmark = [
 
 @pytest.fixture(scope="session")
 def mistakes() -> Checker:
-    """The checker: names what is wrong with the pages of a folder."""
+    """The checker: a function that returns the errors in the pages of a folder."""
     java, jar = shutil.which("java"), fetched(CHECKER)
     if java is None:
         leave_out("the checker of HTML needs Java (Debian: default-jre-headless)")
@@ -43,7 +43,7 @@ def mistakes() -> Checker:
     return found
 
 
-def test_the_checker_finds_what_parsers_let_pass(tmp_path: Path, mistakes: Checker) -> None:
+def test_checker_reports_errors_that_parsers_accept(tmp_path: Path, mistakes: Checker) -> None:
     page = '<!DOCTYPE html><html lang="en"><head><title>a</title></head><body><ul><p>a</p></ul><p role="moon">a</p></body></html>'
     (tmp_path / "page.html").write_text(page)
 
@@ -63,7 +63,7 @@ def test_pages_pass_the_checker(site: Path, tmp_path: Path, mistakes: Checker) -
     assert mistakes(tmp_path) == []
 
 
-def test_what_scripts_make_of_tables_passes_the_checker(opened: Opener, tmp_path: Path, mistakes: Checker) -> None:
+def test_tables_changed_by_scripts_pass_the_checker(opened: Opener, tmp_path: Path, mistakes: Checker) -> None:
     for name in ("compare.html", "systems.html", "quality.html"):
         with opened(name) as page:
             page.locator(".tl-table th button").first.wait_for()

@@ -1,4 +1,4 @@
-"""The page that compares, the page of search results and the points of figures: what a reader asks for is there, or its absence is said."""
+"""The comparison page, the page of search results and the points of plots: a request is fulfilled, or a message states why not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Opener = Callable[..., AbstractContextManager[Page]]
 
 pytestmark = [
     pytest.mark.browser,
-    # What MyST and the theme still use of Sphinx is their business.
+    # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -31,7 +31,7 @@ def missing(page: Page) -> str:
     return " ".join(page.locator(".tl-missing").all_inner_texts())
 
 
-def test_at_first_all_is_compared_with_the_best(opened: Opener) -> None:
+def test_initial_comparison_is_with_the_best_series(opened: Opener) -> None:
     with opened(OWN) as page:
         ratios = [text.rstrip("\u00d7") for text in page.locator(".tl-result tbody td:nth-child(2)").all_inner_texts()]
 
@@ -40,15 +40,15 @@ def test_at_first_all_is_compared_with_the_best(opened: Opener) -> None:
     assert all(float(ratio) >= 1 for ratio in ratios[1:])
 
 
-def test_the_machine_that_was_measured_often_enough_for_a_verdict_is_shown_first(opened: Opener) -> None:
+def test_first_machine_is_one_that_was_measured_often_enough_for_a_verdict(opened: Opener) -> None:
     with opened("compare.html") as page:
         assert page.locator("#tl-host").input_value() == "host-a2b38a"
         assert {*page.locator(".tl-result td .tl-runs").all_inner_texts()} == {"6\u00a0runs"}
-        assert len(names(page)) == 47  # the variants of data/middleware that measure round trips, and the transports of 0.4.0
+        assert len(names(page)) == 47  # The variants of data/middleware that measure round trips, and the transports of 0.4.0.
         assert not any("host-a2b38a" in name for name in names(page))  # it stands above
 
 
-def test_ticking_versions_and_transports_does_not_move_the_baseline(opened: Opener) -> None:
+def test_ticking_versions_and_transports_does_not_change_the_baseline(opened: Opener) -> None:
     with opened(OWN) as page:
         before = page.locator("tr.tl-base th").inner_text()
         unfold(page)
@@ -60,7 +60,7 @@ def test_ticking_versions_and_transports_does_not_move_the_baseline(opened: Open
         assert missing(page) == ""
 
 
-def test_a_baseline_that_is_unticked_is_said_to_be_another_one(opened: Opener) -> None:
+def test_message_names_the_new_baseline_if_the_old_one_is_unticked(opened: Opener) -> None:
     with opened(OWN) as page:
         name = page.locator("#tl-base option:checked").inner_text()
         unfold(page)
@@ -82,7 +82,7 @@ def test_a_baseline_that_is_unticked_is_said_to_be_another_one(opened: Opener) -
     ],
     ids=["base", "base-and-transport", "metric", "host", "version", "size", "name"],
 )
-def test_what_an_address_asks_for_in_vain_is_said(opened: Opener, asked: str, said: str) -> None:
+def test_message_names_the_choices_of_an_address_that_do_not_exist(opened: Opener, asked: str, said: str) -> None:
     with opened(f"compare.html?{asked}") as page:
         assert said in missing(page)
 
@@ -95,7 +95,7 @@ def names(page: Page) -> list[str]:
     ("shown", "meant"),
     [("version=5.12", "version=ecal-5.12"), ("size=64KiB", "size=65536"), ("transport=shm%7Ctcp", "transport=shm%7CSHM%7Ctcp")],
 )
-def test_what_is_shown_is_understood_in_an_address(opened: Opener, shown: str, meant: str) -> None:
+def test_choices_shown_on_the_page_are_accepted_in_an_address(opened: Opener, shown: str, meant: str) -> None:
     with opened(f"compare.html?host=any&metric=latency.mean&{shown}") as page:
         assert names(page)
         assert missing(page) == ""
@@ -104,7 +104,7 @@ def test_what_is_shown_is_understood_in_an_address(opened: Opener, shown: str, m
     assert {*understood[0].split("|")} == {*meant.split("=")[1].split("%7C")}
 
 
-def test_a_version_that_is_ticked_and_unticked_gives_back_the_same_table(opened: Opener) -> None:
+def test_ticking_and_unticking_a_version_gives_the_same_table(opened: Opener) -> None:
     with opened(OWN) as page:
         before = page.locator(".tl-result tbody").inner_text()
         unfold(page)
@@ -116,7 +116,7 @@ def test_a_version_that_is_ticked_and_unticked_gives_back_the_same_table(opened:
         assert len(names(page)) == 6
 
 
-def test_the_campaign_with_more_runs_is_offered_and_only_it_is_tinted(opened: Opener) -> None:
+def test_campaign_with_more_runs_is_offered_and_only_its_cells_are_tinted(opened: Opener) -> None:
     tinted = ".tl-ratio.tl-better, .tl-ratio.tl-worse"
     with opened(OWN) as page:
         assert page.locator(tinted).count() == 0  # of two runs a side
@@ -129,13 +129,13 @@ def test_the_campaign_with_more_runs_is_offered_and_only_it_is_tinted(opened: Op
 
 
 def with_base(page: Page, transport: str) -> str:
-    """Make the series of a transport the baseline; its id."""
+    """Make the series of a transport the baseline, and return its id."""
     value = page.locator("#tl-base option", has_text=f", {transport}:").first.get_attribute("value") or ""
     page.locator("#tl-base").select_option(value)
     return value
 
 
-def test_a_baseline_that_was_unticked_leaves_the_address(opened: Opener) -> None:
+def test_baseline_that_was_unticked_is_removed_from_the_address(opened: Opener) -> None:
     with opened(f"{OWN}&transport=shm%7Cuds%7Ctcp") as page:
         base = with_base(page, "shm")
         assert parse_qs(urlsplit(page.url).query)["base"] == [base]
@@ -146,7 +146,7 @@ def test_a_baseline_that_was_unticked_leaves_the_address(opened: Opener) -> None
         assert "is not among what is chosen" in missing(page)
 
 
-def test_operating_systems_are_no_one_machine_and_what_was_printed_again_no_second_series(opened: Opener) -> None:
+def test_operating_systems_are_different_machines_and_a_repeated_publication_is_not_a_second_series(opened: Opener) -> None:
     with opened("compare.html?host=ecal-hp-zbook-15-g5&metric=latency.mean&version=5.11%7C5.12") as page:
         rows = {text.splitlines()[0]: text for text in page.locator(".tl-result tbody tr").all_inner_texts()}
         base = page.locator("tr.tl-base th").inner_text()
@@ -161,7 +161,7 @@ def test_operating_systems_are_no_one_machine_and_what_was_printed_again_no_seco
     assert "the same measurement, published again (see copy, version 5.12, Win10 AMD64)" in again
 
 
-def test_sizes_with_too_few_samples_have_no_part_in_the_mean_and_who_has_no_others_has_none(opened: Opener) -> None:
+def test_sizes_with_too_few_samples_are_left_out_of_the_mean_and_a_series_without_other_sizes_has_no_mean(opened: Opener) -> None:
     with opened("compare.html?host=host-087119&metric=latency.p99.99%40rtt") as page:
         with_base(page, "shm")
         rows = {text.split(",")[1].partition(":")[0].strip(): text for text in page.locator(".tl-result tbody tr").all_inner_texts()}
@@ -173,7 +173,7 @@ def test_sizes_with_too_few_samples_have_no_part_in_the_mean_and_who_has_no_othe
     assert reasons == ["1 series: at no chosen size do both sides have little enough loss and enough samples"]
 
 
-def test_every_series_without_a_ratio_refers_to_a_reason_that_stands_once(opened: Opener) -> None:
+def test_each_series_without_a_ratio_refers_to_a_reason_that_is_stated_once(opened: Opener) -> None:
     for asked in ("metric=loss.total", "metric=goodput.mean&host=any", "metric=latency.mean&host=any"):
         with opened(f"compare.html?{asked}") as page:
             if page.locator(".tl-rest button").count():
@@ -189,7 +189,7 @@ def test_every_series_without_a_ratio_refers_to_a_reason_that_stands_once(opened
         assert len({reason.partition(": ")[2] for reason in reasons}) == len(reasons)
 
 
-def test_the_table_is_on_the_first_screen_and_the_choices_are_folded(opened: Opener) -> None:
+def test_table_is_on_the_first_screen_and_the_choices_are_folded(opened: Opener) -> None:
     with opened("compare.html") as page:
         page.set_viewport_size({"width": 1280, "height": 800})
         row = page.locator("tr.tl-base").bounding_box()
@@ -201,11 +201,11 @@ def test_the_table_is_on_the_first_screen_and_the_choices_are_folded(opened: Ope
         assert "12 systems" in folded.inner_text()
         unfold(page)
         page.get_by_label("Aeron", exact=True).uncheck()
-        assert folded.get_attribute("open") is not None  # what a reader has opened stays open
+        assert folded.get_attribute("open") is not None  # Parts that a reader opened stay open.
         assert "11 systems" in folded.inner_text()
 
 
-# The content of cells that reaches over the edge of its cell.
+# Content of cells that extends beyond the cell.
 OVER_THE_EDGE = """() => [...document.querySelectorAll('.tl-result tbody td')].filter((cell) => {
     const range = document.createRange();
     range.selectNodeContents(cell);
@@ -215,13 +215,13 @@ OVER_THE_EDGE = """() => [...document.querySelectorAll('.tl-result tbody td')].f
 
 
 @pytest.mark.parametrize("metric", ["latency.p50", "goodput.mean"])
-def test_numbers_and_marks_stay_in_their_cells_on_a_phone(opened: Opener, metric: str) -> None:
+def test_numbers_and_marks_stay_inside_their_cells_on_a_phone(opened: Opener, metric: str) -> None:
     with opened(f"compare.html?metric={metric}&host=any", "phone") as page:
         assert page.locator(".tl-result td sup .tl-mark").count() > 10
         assert page.evaluate(OVER_THE_EDGE) == []
 
 
-def test_an_operating_system_is_no_participant(opened: Opener) -> None:
+def test_operating_system_is_not_treated_as_a_participant(opened: Opener) -> None:
     with opened("compare.html?host=any&metric=latency.mean&system=eCAL&transport=SHM") as page:
         differences = " ".join(page.locator(".tl-differs, .tl-why").all_inner_texts())
 
@@ -230,13 +230,13 @@ def test_an_operating_system_is_no_participant(opened: Opener) -> None:
 
 
 def results(page: Page) -> list[str]:
-    """The titles that a search finds, the best first."""
+    """Return the titles of the search results, best first."""
     page.locator("#search-results", has_text=re.compile("Search finished|did not match")).wait_for()
     return page.locator("#search-results ul.search > li > a").all_inner_texts()
 
 
 def errors_of(page: Page) -> list[str]:
-    """What goes wrong in a page from now on."""
+    """Return the list of errors in a page from now on."""
     said: list[str] = []
 
     def on_console(message: ConsoleMessage) -> None:
@@ -250,7 +250,7 @@ def errors_of(page: Page) -> list[str]:
 
 @pytest.fixture(scope="module")
 def served(site: Path) -> Iterator[str]:
-    """The site from a web server of its own."""
+    """The site from a separate web server."""
     handler = partial(SimpleHTTPRequestHandler, directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -259,7 +259,7 @@ def served(site: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("query", ["64 KiB", "64KB", "65536"])
-def test_a_size_is_found_however_it_is_written_on_a_disk_too(site: Path, browser: Browser, served: str, query: str) -> None:
+def test_size_is_found_in_any_form_also_on_a_disk(site: Path, browser: Browser, served: str, query: str) -> None:
     for root in (site.as_uri(), served):
         context = patient(browser.new_context())
         page = context.new_page()
@@ -270,12 +270,12 @@ def test_a_size_is_found_however_it_is_written_on_a_disk_too(site: Path, browser
 
         assert "Compare" in found
         assert "Tacholog perftest over shm" in found
-        assert "RTI Connext DDS over UDPv4_WAN" not in found  # which stops at other sizes
+        assert "RTI Connext DDS over UDPv4_WAN" not in found  # Its tests end at other sizes.
         assert said == []
 
 
 @pytest.mark.parametrize("query", ["99.9999", "99.9999 %", "p99.9999", "99.9999th percentile", "p99 64 KiB", "99 % 64KB"])
-def test_a_percentile_is_found_however_it_is_written(opened: Opener, query: str) -> None:
+def test_percentile_is_found_in_any_form(opened: Opener, query: str) -> None:
     with opened(f"search.html?q={quote_plus(query)}") as page:
         found = results(page)
 
@@ -295,7 +295,7 @@ def test_a_percentile_is_found_however_it_is_written(opened: Opener, query: str)
         ("99.9999", "Methodology"),
     ],
 )
-def test_the_first_result_is_the_page_that_answers(opened: Opener, query: str, first: str) -> None:
+def test_first_search_result_is_the_best_page(opened: Opener, query: str, first: str) -> None:
     with opened(f"search.html?q={quote_plus(query)}") as page:
         found = results(page)
 
@@ -303,7 +303,7 @@ def test_the_first_result_is_the_page_that_answers(opened: Opener, query: str, f
 
 
 @pytest.mark.parametrize("query", ["0.4.0", "v0.4.0", "0.3.0 0.4.0", "perftest 0.4"])
-def test_a_version_is_found_and_not_taken_for_another_number(opened: Opener, query: str) -> None:
+def test_version_is_found_and_not_confused_with_other_numbers(opened: Opener, query: str) -> None:
     with opened(f"search.html?q={quote_plus(query)}") as page:
         found = results(page)
 
@@ -311,7 +311,7 @@ def test_a_version_is_found_and_not_taken_for_another_number(opened: Opener, que
     assert "Tacholog perftest: 0.1.0 \u2192 0.2.0" not in found
 
 
-def test_a_version_of_two_numbers_is_found_behind_its_name(opened: Opener) -> None:
+def test_version_of_two_numbers_is_found_after_its_name(opened: Opener) -> None:
     with opened("search.html?q=ecal+5.12") as page:
         found = results(page)
 
@@ -320,19 +320,19 @@ def test_a_version_of_two_numbers_is_found_behind_its_name(opened: Opener) -> No
 
 
 @pytest.mark.parametrize("query", ["polling", "busy-poll", "CPU sleeps"])
-def test_how_a_side_waits_is_found_by_the_words_that_people_use(opened: Opener, query: str) -> None:
+def test_waiting_of_a_side_is_found_by_common_words(opened: Opener, query: str) -> None:
     with opened(f"search.html?q={quote_plus(query)}") as page:
         assert "Methodology" in results(page)
 
 
-def test_pages_of_logs_come_after_those_that_say_something(opened: Opener) -> None:
+def test_log_pages_come_after_other_pages_in_search_results(opened: Opener) -> None:
     with opened("search.html?q=shm") as page:
         found = results(page)
 
     assert re.search(" over [a-z-]*shm", found[0], re.IGNORECASE)
 
 
-def test_a_click_on_a_point_opens_its_line_of_the_log(opened: Opener) -> None:
+def test_click_on_a_point_opens_its_log_line(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
         figure = page.locator(".tl-figure").first
         figure.locator(".tl-is-live").wait_for()
@@ -344,7 +344,7 @@ def test_a_click_on_a_point_opens_its_line_of_the_log(opened: Opener) -> None:
         assert page.locator("li:has(:target)").count() == 1
 
 
-def test_of_one_size_rows_without_a_ratio_stand_at_their_place_by_value(opened: Opener) -> None:
+def test_rows_without_a_ratio_are_sorted_by_value_if_one_size_is_shown(opened: Opener) -> None:
     with opened("compare.html?host=host-a2b38a&metric=latency.p99%40rtt&size=1048576") as page:
         cells = page.locator(".tl-result tbody td:nth-child(3)")
         values = [float(text) for text in cells.evaluate_all("cells => cells.map(cell => cell.dataset.v ?? 'inf')")]
@@ -355,7 +355,7 @@ def test_of_one_size_rows_without_a_ratio_stand_at_their_place_by_value(opened: 
     assert "baseline" in ratios[1:]
 
 
-def test_a_percentile_of_too_few_samples_is_told_from_a_size_that_nobody_measured(opened: Opener) -> None:
+def test_percentile_with_too_few_samples_is_distinguished_from_a_size_that_was_not_measured(opened: Opener) -> None:
     with opened("compare.html?host=host-a2b38a&metric=latency.p99%40rtt&size=64%7C1048576") as page:
         rows = page.locator(".tl-result tbody tr").filter(has_text="fastdds-udp")
         said = {row.locator("th").inner_text(): row.locator("td").last.inner_text() for row in rows.all()}
@@ -364,7 +364,7 @@ def test_a_percentile_of_too_few_samples_is_told_from_a_size_that_nobody_measure
     assert [words for name, words in said.items() if "as it comes" in name] == ["not measured"]
 
 
-def test_all_panels_of_the_home_page_are_in_view_on_a_phone(opened: Opener) -> None:
+def test_all_panels_of_the_home_page_fit_a_phone(opened: Opener) -> None:
     with opened("index.html") as page:
         page.set_viewport_size({"width": 375, "height": 800})
         found = page.locator(".tl-panels").evaluate_all("all => all.map(each => [each.scrollWidth, each.clientWidth])")
@@ -374,7 +374,7 @@ def test_all_panels_of_the_home_page_are_in_view_on_a_phone(opened: Opener) -> N
 
 
 @pytest.mark.parametrize(("screen", "scripts", "is_open"), [("phone", True, False), ("phone", False, True), ("light", True, True)])
-def test_a_phone_folds_what_is_not_needed_first_and_only_a_script_does_so(opened: Opener, screen: str, scripts: bool, is_open: bool) -> None:
+def test_only_the_script_folds_secondary_content_on_a_phone(opened: Opener, screen: str, scripts: bool, is_open: bool) -> None:
     with opened("index.html", screen, scripts=scripts) as page:
         folds = page.locator("details.tl-folds-on-phone").evaluate_all("(all) => all.map((fold) => fold.open)")
 

@@ -1,4 +1,4 @@
-"""Which pages the gate opens follows from the site: a page that has something new is among them."""
+"""The pages that the gate opens depend on the site: a page with something new is among them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def few(tmp_path: Path) -> Path:
-    """A site of five pages; two say the same with the same classes."""
+    """A site of five pages; two pages have the same classes."""
     pages = {
         "index.html": '<p class="words">home</p>',
         "logs/long.html": f'<p class="words line">{"long " * 20}</p>',
@@ -26,7 +26,7 @@ def few(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_class_of_element_is_on_a_page_that_is_chosen(few: Path) -> None:
+def test_each_class_of_element_is_on_a_chosen_page(few: Path) -> None:
     assert showing_all_classes(few, ()) == ["index.html", "logs/odd.html"]
     assert showing_all_classes(few, ["index.html", "logs/long.html"]) == ["index.html", "logs/long.html", "logs/odd.html"]
 

@@ -1,4 +1,4 @@
-"""The site of those who have no npm: it has the whole Plotly, and draws the same."""
+"""A site for machines without npm: it has the full Plotly, and its plots look the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tacholog.site.bundle import full_bundle
 pytestmark = pytest.mark.browser
 
 
-def test_figures_are_drawn_with_the_whole_plotly_too(browser: Browser, tmp_path: Path) -> None:
+def test_plots_are_drawn_with_the_full_plotly_too(browser: Browser, tmp_path: Path) -> None:
     site, data = tmp_path / "site", add_own_runs(tmp_path / "data")
     done = run_tacholog("report", "--data", data, "--output", site, environment={"TACHOLOG_PLOTLY": "full"}, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""A site made of texts that try to break out, in a real browser: nothing of them is run, and nothing is asked for."""
+"""A site with texts that try to break out, in a real browser: no text is executed, and nothing is requested."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tacholog.site.settings import Link, SiteSettings
 
 pytestmark = [
     pytest.mark.browser,
-    # What MyST and the theme still use of Sphinx is their business.
+    # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
 
-def test_no_page_of_hostile_texts_runs_or_asks_for_anything(
+def test_pages_with_hostile_texts_execute_and_request_nothing(
     browser: Browser, tmp_path: Path, hostile: Sequence[str], runs_of: Callable[[Path, Sequence[str]], Path], screenshots: Path | None
 ) -> None:
     text = hostile[1]
@@ -52,7 +52,7 @@ def test_no_page_of_hostile_texts_runs_or_asks_for_anything(
 
 
 def watch(page: Page, name: str, found: list[str]) -> None:
-    """Note all that a page does beside being shown; what its policy forbids is on the console."""
+    """Record all actions of a page; violations of its policy are on the console."""
     page.on("dialog", lambda dialog: found.append(f"{name}: dialog {dialog.message}"))
     page.on("console", lambda message: found.append(f"{name}: {message.text}") if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: found.append(f"{name}: {error}"))

@@ -1,4 +1,4 @@
-"""Labels in a browser: a reader filters by them, an address keeps the choice, and pages that a label splits fit a phone."""
+"""Labels in a browser: readers filter by labels, an address keeps the choice, and pages split by a label fit a phone."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tacholog.site.settings import SiteSettings
 
 pytestmark = [
     pytest.mark.browser,
-    # What MyST and the theme still use of Sphinx is their business.
+    # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 LOG = Path(__file__).parent.parent / "formats/native/latency-udp.log"
-NAME = "Some Middleware performance"  # that of docs/site.md
+NAME = "Some Middleware performance"  # The name in docs/site.md.
 PLUGINS = ("flannel", "calico", "<b>bold</b>, a|b", None)
 
 
 @pytest.fixture(scope="module")
 def labelled(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    """A site of runs with labels, a page for each plugin."""
+    """A site of runs with labels, with a page for each plugin."""
 
     def build(folder: Path) -> None:
         for plugin in PLUGINS:
@@ -48,7 +48,7 @@ def labelled(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path
 
 @pytest.fixture
 def compare(labelled: Path, browser: Browser) -> Iterator[Page]:
-    """The page that compares."""
+    """The comparison page."""
     page = patient(browser.new_context()).new_page()
     page.goto((labelled / "compare.html").as_uri())
     yield page
@@ -59,7 +59,7 @@ def names(page: Page) -> list[str]:
     return page.locator(".tl-result tbody th").all_inner_texts()
 
 
-def test_a_label_that_differs_is_a_choice_and_one_that_all_share_is_none(compare: Page) -> None:
+def test_differing_label_is_a_choice_and_a_label_common_to_all_runs_is_not(compare: Page) -> None:
     unfold(compare)
     legends = compare.locator(".tl-boxes legend").all_inner_texts()
 
@@ -69,7 +69,7 @@ def test_a_label_that_differs_is_a_choice_and_one_that_all_share_is_none(compare
     assert any("plugin <b>bold</b>, a|b" in name for name in names(compare))
 
 
-def test_a_reader_filters_by_a_label_and_the_address_keeps_it(compare: Page) -> None:
+def test_reader_filters_by_a_label_and_the_address_keeps_the_filter(compare: Page) -> None:
     unfold(compare)
     for plugin in ("flannel", "not stated", "<b>bold</b>, a|b"):
         compare.get_by_label(plugin, exact=True).uncheck()
@@ -88,7 +88,7 @@ def test_two_labels_have_no_ratio_and_the_reason_names_both(compare: Page) -> No
 
 
 @pytest.mark.parametrize("name", ["flannel", "not-stated", "index"])
-def test_a_page_that_a_label_splits_fits_a_phone(labelled: Path, browser: Browser, name: str) -> None:
+def test_page_split_by_a_label_fits_a_phone(labelled: Path, browser: Browser, name: str) -> None:
     page = patient(browser.new_context(viewport={"width": 375, "height": 800})).new_page()
     page.goto((labelled / f"s/{name}.html").as_uri())
 
@@ -96,7 +96,7 @@ def test_a_page_that_a_label_splits_fits_a_phone(labelled: Path, browser: Browse
     page.context.close()
 
 
-def test_a_long_name_of_the_site_leaves_the_search_on_the_screen_of_a_phone(labelled: Path, browser: Browser) -> None:
+def test_long_name_of_the_site_leaves_the_search_visible_on_a_phone(labelled: Path, browser: Browser) -> None:
     page = patient(browser.new_context(viewport={"width": 375, "height": 800})).new_page()
     page.goto((labelled / "s/flannel.html").as_uri())
 

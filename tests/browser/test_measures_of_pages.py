@@ -1,4 +1,4 @@
-"""What a first visit loads stays within limits. ``python tests/browser/measures.py SITE`` prints it all, and what has no limits."""
+"""Limits for the bytes of a first visit. ``python tests/browser/measures.py SITE`` prints all measures, also those without a limit."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from tests.browser.measures import KINDS, SCREEN, Weights, pages_of_kinds, weigh
 from tests.browser.patience import patient
 from tests.depth import tries
 
-# In bytes as they are sent: gzipped.
+# In bytes as sent: with gzip.
 MOST_THEME = 130_000
 MOST_OWN = {"home": 60_000}
-# Answers once something of the page is painted.
+# Is resolved when a part of the page is painted.
 PAINTED = """() => new Promise((painted) => {
     new PerformanceObserver(painted).observe({type: 'paint', buffered: true});
 }).then(() => true)"""
 
 pytestmark = [
     pytest.mark.browser,
-    # What MyST and the theme still use of Sphinx is their business.
+    # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -28,18 +28,18 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def weights(site: Path, browser: Browser) -> dict[str, Weights]:
-    """What a page of each kind loads, by its kind."""
+    """The bytes that a page of each kind loads."""
     kinds = tries(gate=("home", "compare", "transport (shm)", "log"), nightly=tuple(KINDS))
     return {kind: weigh(site, browser, name) for kind, name in pages_of_kinds(site) if kind in kinds}
 
 
-def test_a_first_visit_loads_little_and_no_font(weights: dict[str, Weights]) -> None:
+def test_first_visit_loads_few_bytes_and_no_font(weights: dict[str, Weights]) -> None:
     assert {kind for kind, one in weights.items() if one.theme > MOST_THEME} == set()
     assert {kind for kind, one in weights.items() if one.fonts} == set()
     assert {kind: weights[kind].own for kind, most in MOST_OWN.items() if weights[kind].own > most} == {}
 
 
-def test_only_pages_with_figures_load_the_library_of_figures_and_the_home_page_does_not(weights: dict[str, Weights]) -> None:
+def test_only_pages_with_plots_load_the_plot_library_and_the_home_page_does_not(weights: dict[str, Weights]) -> None:
     loading = {kind for kind, one in weights.items() if one.plotly}
 
     assert "transport (shm)" in loading
@@ -47,7 +47,7 @@ def test_only_pages_with_figures_load_the_library_of_figures_and_the_home_page_d
 
 
 @pytest.mark.parametrize("name", ["tacholog-perftest/udp.html", "rti-connext-dds/shmem.html"])
-def test_a_page_is_painted_and_loaded_while_the_library_of_figures_is_not_there(site: Path, browser: Browser, name: str) -> None:
+def test_page_is_painted_and_loaded_before_the_plot_library_arrives(site: Path, browser: Browser, name: str) -> None:
     context = patient(browser.new_context(viewport=SCREEN))
     page = context.new_page()
     held: list[Route] = []

@@ -1,4 +1,4 @@
-"""Pages in a real browser: nothing asked from elsewhere, nothing forbidden, nothing wider than the screen, nothing that jumps.
+"""Pages in a real browser: no external requests, no policy violations, no overflow of the screen, no layout shift.
 
 Which pages these are says pages.py. If TACHOLOG_SCREENSHOTS names a folder, pictures of them go there.
 """
@@ -21,15 +21,15 @@ from tests.browser.shifts import DRAWN, MOST_SHIFT, SHIFTS
 from tacholog.slugs import path_slug
 
 Opener = Callable[..., AbstractContextManager[Page]]
-PARTS = 3  # of all pages, which are opened at once
+PARTS = 3  # The number of parts into which all pages are divided; the parts run in parallel.
 MOST_STOPS = 60
-# One page of each kind, for what is the same on all of a kind.
+# One page of each kind, for tests of a property that all pages of a kind share.
 KINDS = (
     *("index.html", "systems.html", "compare.html", "hosts.html", "quality.html", "releases.html", "definitions.html", "methodology.html"),
     *("downloads.html", "about.html", "tacholog-perftest/udp.html", "logs/hmbdc/15-17-1/perf-sample.txt.html"),
     *("diffs/ecal-ecal-5.11-to-ecal-5.12.html", "history/latency-mean.html"),
 )
-PAPER: ViewportSize = {"width": 1032, "height": 703}  # A4 lying, without its margins
+PAPER: ViewportSize = {"width": 1032, "height": 703}  # A4 in landscape format, without its margins.
 BEYOND_PAPER = """() => [...document.querySelectorAll('table')]
     .filter((table) => !table.closest('details:not([open])') && table.getBoundingClientRect().right > innerWidth)
     .map((table) => table.outerHTML.slice(0, 300))"""
@@ -38,7 +38,7 @@ HIDDEN = """(elements) => elements.filter((element) => {
     return !element.checkVisibility({visibilityProperty: true}) || box.width * box.height === 0;
 }).map((element) => element.outerHTML.slice(0, 300))"""
 INK = "rgb(27, 39, 51)"
-# Texts below 12 pixels, as large as they are drawn.
+# Texts smaller than 12 pixels on the screen.
 TOO_SMALL = """() => {
     const words = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT), found = [];
     while (words.nextNode()) {
@@ -50,7 +50,7 @@ TOO_SMALL = """() => {
     }
     return found.slice(0, 5);
 }"""
-# Names of lines that reach into the next plot of their panel.
+# Line labels that overlap the next plot of their panel.
 BEYOND_PLOT = """() => [...document.querySelectorAll('.tl-panel svg')].flatMap((drawing) => {
     const ticks = [...drawing.querySelectorAll('.tl-tick')].map((tick) => tick.getBBox().x);
     return [...drawing.querySelectorAll('.tl-name')]
@@ -60,14 +60,14 @@ BEYOND_PLOT = """() => [...document.querySelectorAll('.tl-panel svg')].flatMap((
 
 pytestmark = [
     pytest.mark.browser,
-    # What MyST and the theme still use of Sphinx is their business.
+    # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
 
 def scroll_through(page: Page) -> None:
-    """Bring every figure that is not folded into view, and wait until all are drawn."""
+    """Scroll each visible plot into view, and wait until all are drawn."""
     figures = page.locator(".tl-figure:visible:has(script)")
     for index in range(figures.count()):
         figures.nth(index).scroll_into_view_if_needed()
@@ -76,7 +76,7 @@ def scroll_through(page: Page) -> None:
 
 
 def watch(page: Page, complaints: list[str]) -> None:
-    """Collect what the console complains of (policy violations are there too) and what is asked from elsewhere."""
+    """Collect the errors on the console (also policy violations) and the external requests."""
     page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
@@ -85,9 +85,9 @@ def watch(page: Page, complaints: list[str]) -> None:
 
 
 def complaints_of(page: Page, screen: str) -> Iterator[str]:
-    """Yield what is wrong with an open page, and with what it shows folded at first."""
+    """Yield the problems of an open page, and of its initially folded parts."""
     page.evaluate(DRAWN)
-    page.evaluate("window.shifts = 0")  # how a page arrives depends on the machine: see test_slow_arrival.py
+    page.evaluate("window.shifts = 0")  # The shifts during loading depend on the machine: see test_slow_arrival.py.
     if not 5 < page.evaluate(STOPS) <= MOST_STOPS:
         yield f"the Tab key stops {page.evaluate(STOPS)} times"
     scroll_through(page)
@@ -101,14 +101,14 @@ def complaints_of(page: Page, screen: str) -> Iterator[str]:
     if small := page.evaluate(TOO_SMALL):
         yield f"text is too small to read: {small}"
     if screen != "phone":
-        # In the dark only colours differ.
+        # In the dark theme, only colours differ.
         yield from violations(page, {"runOnly": ["color-contrast"]} if screen == "dark" else {})
 
 
 def violations(page: Page, options: dict[str, object] | None = None) -> Iterator[str]:
-    """Yield what axe finds against the rules of accessibility."""
-    # Without preload: axe would ask for style sheets again, which a page from a disk may not. Nothing but violations: to write down
-    # each element that passes took longer than to check it.
+    """Yield the violations of accessibility rules that axe reports."""
+    # Without preload: otherwise axe requests style sheets again, which a page from a disk must not do. Only violations: listing
+    # each passing element took longer than checking it.
     asked = {"preload": False, "resultTypes": ["violations"], **(options or {})}
     for rule in Axe().run(page, options=asked).response["violations"]:
         yield f"{rule['id']}: {rule['nodes'][0]['html'][:200]}"
@@ -116,7 +116,7 @@ def violations(page: Page, options: dict[str, object] | None = None) -> Iterator
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("screen", SCREENS)
-def test_pages_open_without_complaint_and_fit_their_screen(site: Path, browser: Browser, screenshots: Path | None, screen: str, part: int) -> None:
+def test_pages_open_without_problems_and_fit_their_screen(site: Path, browser: Browser, screenshots: Path | None, screen: str, part: int) -> None:
     width, height = SCREENS[screen]
     context = patient(browser.new_context(viewport={"width": width, "height": height}, color_scheme="dark" if screen == "dark" else "light"))
     complaints: list[str] = []
@@ -136,7 +136,7 @@ def test_pages_open_without_complaint_and_fit_their_screen(site: Path, browser: 
 
 
 @pytest.mark.nightly
-def test_accessibility_rules_find_nothing_on_a_phone(opened: Opener) -> None:
+def test_accessibility_rules_report_nothing_on_a_phone(opened: Opener) -> None:
     found = []
     for name in KINDS:
         with opened(name, "phone") as page:
@@ -148,7 +148,7 @@ def test_accessibility_rules_find_nothing_on_a_phone(opened: Opener) -> None:
 
 
 @pytest.mark.parametrize("screen", ["light", "phone"])
-def test_no_name_of_a_line_lies_over_the_next_plot(opened: Opener, screen: str) -> None:
+def test_line_labels_do_not_overlap_the_next_plot(opened: Opener, screen: str) -> None:
     with opened("index.html", screen) as page:
         open_everything(page)
 
@@ -167,7 +167,7 @@ def test_short_cells_of_a_long_table_share_a_line_on_a_phone(opened: Opener, nam
 
 
 @pytest.mark.parametrize(("screen", "is_open"), [("light", True), ("phone", False)])
-def test_only_a_phone_folds_the_meanings_of_the_columns(opened: Opener, screen: str, *, is_open: bool) -> None:
+def test_meanings_of_the_columns_are_folded_only_on_a_phone(opened: Opener, screen: str, *, is_open: bool) -> None:
     with opened("downloads.html", screen) as page:
         fold = page.locator("details.tl-long")
 
@@ -176,20 +176,20 @@ def test_only_a_phone_folds_the_meanings_of_the_columns(opened: Opener, screen: 
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_page_says_everything_without_scripts(opened: Opener, name: str) -> None:
+def test_page_has_all_content_without_scripts(opened: Opener, name: str) -> None:
     with opened(name, "phone", scripts=False) as page:
         assert page.locator("h1").first.is_visible()
         assert page.locator(":is(.tl-table, .tl-svg):not(details *)").evaluate_all(HIDDEN) == []
         assert page.locator(".tl-tools:visible").count() == 0
 
 
-def test_the_page_that_compares_has_tables_without_scripts(opened: Opener) -> None:
+def test_comparison_page_has_tables_without_scripts(opened: Opener) -> None:
     with opened("compare.html", scripts=False) as page:
         assert page.locator(".tl-static .tl-table td").count() > 10
 
 
 @pytest.mark.parametrize("name", ["index.html", "compare.html"])
-def test_the_keyboard_reaches_everything(opened: Opener, name: str) -> None:
+def test_keyboard_reaches_each_element(opened: Opener, name: str) -> None:
     mark = """() => [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')]
         .filter((element) => element.checkVisibility({visibilityProperty: true}) && !element.closest('dialog, [hidden]') && element.tabIndex >= 0)
         .filter((element) => element.type !== 'radio')
@@ -206,7 +206,7 @@ def test_the_keyboard_reaches_everything(opened: Opener, name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "links", "row"), [("index.html", ".tl-panels", ".tl-panel"), ("systems.html", ".tl-links", "li")])
-def test_a_group_of_links_is_one_stop_and_arrow_keys_move_in_it(opened: Opener, name: str, links: str, row: str) -> None:
+def test_group_of_links_is_one_tab_stop_and_arrow_keys_move_in_it(opened: Opener, name: str, links: str, row: str) -> None:
     place = f"() => [...document.querySelectorAll('{links} a')].indexOf(document.activeElement)"
     with opened(name) as page:
         count = page.locator(f"{links} >> nth=0 >> a").count()
@@ -224,7 +224,7 @@ def test_a_group_of_links_is_one_stop_and_arrow_keys_move_in_it(opened: Opener, 
 
 @pytest.mark.parametrize("screen", ["light", "dark"])
 @pytest.mark.parametrize("name", ["index.html", "tacholog-perftest/udp.html", "compare.html", "rti-connext-dds/udpv4_wan.html", "quality.html"])
-def test_a_page_prints(opened: Opener, tmp_path: Path, name: str, screen: str) -> None:
+def test_page_can_be_printed(opened: Opener, tmp_path: Path, name: str, screen: str) -> None:
     with opened(name, screen) as page:
         scroll_through(page)
         page.pdf(path=tmp_path / "page.pdf", prefer_css_page_size=True)
@@ -242,7 +242,7 @@ def test_a_page_prints(opened: Opener, tmp_path: Path, name: str, screen: str) -
 
 
 @pytest.mark.parametrize("screen", ["light", "dark"])
-def test_on_paper_a_badge_is_dark_letters_in_a_frame(opened: Opener, screen: str) -> None:
+def test_badge_on_paper_is_dark_text_in_a_frame(opened: Opener, screen: str) -> None:
     style = "badge => { const style = getComputedStyle(badge); return [style.color, style.backgroundColor, style.borderColor, style.borderStyle]; }"
     with opened("systems.html", screen) as page:
         page.emulate_media(media="print")
@@ -251,7 +251,7 @@ def test_on_paper_a_badge_is_dark_letters_in_a_frame(opened: Opener, screen: str
         assert page.locator(".tl-published").first.evaluate(style) == [INK, "rgba(0, 0, 0, 0)", INK, "dashed"]
 
 
-def test_a_live_figure_follows_the_theme_and_has_no_button_that_uploads(opened: Opener) -> None:
+def test_interactive_plot_follows_the_theme_and_has_no_upload_button(opened: Opener) -> None:
     with opened("tacholog-perftest/udp.html") as page:
         scroll_through(page)
         tick = page.locator(".tl-live .xtick text").first
@@ -265,7 +265,7 @@ def test_a_live_figure_follows_the_theme_and_has_no_button_that_uploads(opened: 
         expect(tick).not_to_have_css("fill", light)
 
 
-def test_the_name_of_a_row_of_a_history_stays_while_its_values_scroll(opened: Opener) -> None:
+def test_row_name_in_a_history_stays_visible_while_its_values_scroll(opened: Opener) -> None:
     with opened("history/latency-p50.html", "phone") as page:
         box = page.locator(".tl-diff .scroll").first
         name = box.locator("th[scope=row]").first
@@ -276,7 +276,7 @@ def test_the_name_of_a_row_of_a_history_stays_while_its_values_scroll(opened: Op
         assert name.bounding_box() == before
 
 
-def test_the_reasons_of_a_comparison_have_room_on_a_phone(opened: Opener) -> None:
+def test_reasons_of_a_comparison_fit_a_phone(opened: Opener) -> None:
     heights = "[...document.querySelectorAll('.tl-diff td.r:not(:empty)')].map((cell) => [cell.clientHeight, cell.clientWidth])"
     with opened("diffs/ecal-ecal-5.5.0-to-ecal-5.12.html", "phone") as page:
         page.locator(".tl-diff section[id$=apart] summary").click()
@@ -290,7 +290,7 @@ def test_the_reasons_of_a_comparison_have_room_on_a_phone(opened: Opener) -> Non
         assert page.locator(".tl-diff .shared").first.inner_text().startswith("In all of these rows: tool: ecal_sample_latency_rec_cb -> ")
 
 
-def test_the_legend_hides_a_series_by_keyboard(opened: Opener) -> None:
+def test_legend_hides_a_series_by_keyboard(opened: Opener) -> None:
     with opened("tacholog-perftest/udp.html") as page:
         scroll_through(page)
         figure = page.locator(".tl-figure").first
@@ -303,11 +303,11 @@ def test_the_legend_hides_a_series_by_keyboard(opened: Opener) -> None:
         expect(figure.locator(".tl-legend button").first).to_have_attribute("aria-pressed", "false")
 
 
-def test_a_point_under_the_pointer_says_all_its_facts(opened: Opener) -> None:
+def test_point_under_the_pointer_shows_all_its_conditions(opened: Opener) -> None:
     with opened("rti-connext-dds/udpv4_wan.html") as page:
         figure = page.locator(".tl-figure").first
         figure.locator(".tl-is-live").wait_for()
-        page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")  # a place that still moves is missed
+        page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")  # A click misses an element that still moves.
         point = figure.locator(".tl-live path.point").last
         point.scroll_into_view_if_needed()
         box = point.bounding_box()
@@ -324,7 +324,7 @@ def test_a_point_under_the_pointer_says_all_its_facts(opened: Opener) -> None:
         assert "published by the vendor" in words
 
 
-def test_the_area_of_percentiles_is_shaded_once_two_series_are_left(opened: Opener) -> None:
+def test_area_of_percentiles_is_shaded_when_only_two_series_remain(opened: Opener) -> None:
     with opened("rti-connext-dds/udpv4_wan.html") as page:
         figure = page.locator(".tl-figure").first
         figure.locator(".tl-is-live").wait_for()
@@ -348,7 +348,7 @@ def test_the_area_of_percentiles_is_shaded_once_two_series_are_left(opened: Open
     ],
     ids=["results", "words", "quality"],
 )
-def test_the_search_shows_whole_sentences_of_a_page_and_no_text_of_its_figures(
+def test_search_shows_whole_sentences_of_a_page_and_no_text_of_its_plots(
     opened: Opener, site: Path, name: str, words: list[str], excerpt: str
 ) -> None:
     with opened("search.html") as page:
@@ -358,7 +358,7 @@ def test_the_search_shows_whole_sentences_of_a_page_and_no_text_of_its_figures(
         assert found.replace(" ", "\u00a0").startswith(excerpt.replace(" ", "\u00a0"))
 
 
-def test_a_number_leads_to_its_highlighted_line(opened: Opener) -> None:
+def test_number_links_to_its_highlighted_line(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
         open_folds(page)
         page.locator("#tl-throughput-rti-connext-dds-shmem-0 tbody td a[href*='#L']").first.click()

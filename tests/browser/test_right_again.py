@@ -1,4 +1,4 @@
-"""What readers see is right: a table takes all its rows, and an address shows again what it showed."""
+"""Readers see correct content: sorting and filters use all rows, and an address restores its page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [
 
 @pytest.fixture(scope="session")
 def many(opened: Opener) -> str:
-    """The address of a comparison of so many series that the table begins with some of them."""
+    """The address of a comparison with so many series that the table shows only some of them."""
     with opened("compare.html?host=any") as page:
         page.locator(".tl-more-choices > summary").click()
         for choice in ("Versions: all", "Campaigns (time each, runs): all"):
@@ -45,7 +45,7 @@ def all_names(opened: Opener, address: str) -> list[str]:
         return names(page)
 
 
-def test_sorting_takes_all_series_and_not_only_those_that_are_laid_out(opened: Opener, many: str) -> None:
+def test_sorting_uses_all_series_and_not_only_the_visible_ones(opened: Opener, many: str) -> None:
     everything = all_names(opened, many)
     with opened(many) as page:
         first = len(names(page))
@@ -58,7 +58,7 @@ def test_sorting_takes_all_series_and_not_only_those_that_are_laid_out(opened: O
         assert page.locator(".tl-rest").count() == 0
 
 
-def test_the_filter_finds_a_series_that_is_not_laid_out(opened: Opener, many: str) -> None:
+def test_filter_finds_a_series_that_is_not_visible(opened: Opener, many: str) -> None:
     everything = all_names(opened, many)
     with opened(many) as page:
         hidden = next(name for name in reversed(everything) if name not in names(page))
@@ -70,7 +70,7 @@ def test_the_filter_finds_a_series_that_is_not_laid_out(opened: Opener, many: st
         assert names(page) == everything
 
 
-def test_a_copy_has_all_series(opened: Opener, many: str) -> None:
+def test_copied_table_has_all_series(opened: Opener, many: str) -> None:
     everything = all_names(opened, many)
     with opened(many) as page:
         page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }")
@@ -80,7 +80,7 @@ def test_a_copy_has_all_series(opened: Opener, many: str) -> None:
 
 
 @pytest.mark.parametrize("act", ["sort", "filter"])
-def test_an_address_of_compare_shows_again_what_it_showed(opened: Opener, act: str) -> None:
+def test_address_of_a_comparison_restores_its_page(opened: Opener, act: str) -> None:
     with opened("compare.html") as page:
         if act == "sort":
             page.locator(".tl-result thead th button").nth(2).click()
@@ -96,7 +96,7 @@ def test_an_address_of_compare_shows_again_what_it_showed(opened: Opener, act: s
 
 
 @pytest.mark.parametrize("sort", ["1.5", "99", "-", "x"])
-def test_an_address_with_an_odd_sort_still_shows_the_page(opened: Opener, sort: str) -> None:
+def test_address_with_an_invalid_sort_still_shows_the_page(opened: Opener, sort: str) -> None:
     with opened(f"compare.html?compare.sort={sort}") as page:
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -107,20 +107,20 @@ def test_an_address_with_an_odd_sort_still_shows_the_page(opened: Opener, sort: 
         assert page.get_by_role("button", name="Copy as CSV").count() == 1
 
 
-def test_a_choice_that_the_page_does_not_have_is_still_named(opened: Opener) -> None:
+def test_choice_that_the_page_does_not_have_is_named(opened: Opener) -> None:
     with opened("compare.html?moon=full") as page:
         assert page.locator(".tl-missing").all_inner_texts() == ["There is no choice named \u201cmoon\u201d here."]
 
 
 @pytest.mark.parametrize("text", FORMULAS)
-def test_pages_and_files_guard_csv_against_formulas_by_one_rule(opened: Opener, text: str) -> None:
+def test_pages_and_files_protect_csv_from_formulas_by_the_same_rule(opened: Opener, text: str) -> None:
     with opened("about.html") as page:
         assert page.evaluate("(text) => tachologCsv.field(text)", text) == FORMULAS[text]
     assert next(csv.reader([FORMULAS[text]])) == [no_formula(text)]
 
 
 @pytest.mark.parametrize("width", [960, 1024, 1152, 1280, 1366])
-def test_an_unfolded_menu_fits_the_window(opened: Opener, width: int) -> None:
+def test_unfolded_menu_fits_the_window(opened: Opener, width: int) -> None:
     with opened("index.html") as page:
         page.set_viewport_size({"width": width, "height": 800})
         page.locator(".bd-header .navbar-header-items__center .dropdown-toggle").click()
@@ -134,8 +134,8 @@ def test_an_unfolded_menu_fits_the_window(opened: Opener, width: int) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
-def test_nothing_of_a_script_is_out_of_sight(opened: Opener) -> None:
-    """A word of thousands of blanks, and one of thousands of letters, push nothing behind the edge of a script."""
+def test_all_text_of_a_script_is_visible(opened: Opener) -> None:
+    """Words of thousands of blanks or letters do not push text beyond the edge of a script."""
     with opened("rti-connext-dds/shmem.html", "phone") as page:
         page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
         scripts = page.locator("div.highlight pre")

@@ -1,4 +1,4 @@
-"""All numbers of the whole site of the checkout's data, some fifty thousand: see `tests.report.walker`. No browser is needed for them."""
+"""All numbers of the whole site of the checkout, about fifty thousand: see `tests.report.walker`. No browser is needed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from tests.report.walker import points, walk
 
-# What MyST and the theme still use of Sphinx is their business.
+# Warnings about old parts of Sphinx that MyST and the theme still use.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
 
-@pytest.mark.nightly  # tests/report walks over the numbers of a smaller site for each change
-def test_each_number_of_the_whole_site_leads_to_a_line_that_says_it_or_names_its_statistic(site: Path) -> None:
+@pytest.mark.nightly  # tests/report checks the numbers of a smaller site at each change.
+def test_each_number_of_the_whole_site_links_to_a_line_with_this_number_or_names_its_statistic(site: Path) -> None:
     found = walk(site)
 
     assert found.wrong == []
@@ -23,7 +23,7 @@ def test_each_number_of_the_whole_site_leads_to_a_line_that_says_it_or_names_its
     assert found.linked + found.named.total() > 35_000
 
 
-def test_each_point_of_all_figures_leads_to_a_line_that_says_it(site: Path) -> None:
+def test_each_point_of_all_plots_links_to_a_line_with_its_value(site: Path) -> None:
     count, wrong = points(site)
 
     assert wrong == []

@@ -1,4 +1,4 @@
-"""A page that arrives in two parts is drawn in between, as on a slow network or a busy machine: what is drawn must stay where it is."""
+"""A page that arrives in two parts is drawn in between, as on a slow network. The content that is drawn must not move."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ PAGES = (
     *("systems.html", "releases.html", "hosts.html", "tacholog-perftest/udp.html"),
     *("diffs/tacholog-perftest-0.3.0-to-0.4.0.html", "history/latency-mean.html"),
 )
-# Where the first part of a page ends: after so many cells of a head and rows, counted from the first table of the page.
+# Where the first part of a page ends: after this number of cells of the header and of rows, counted from the first table of the page.
 HEADS = tries(gate=(4,), nightly=(2, 4, 6))
 ROWS = tries(gate=(1, 4), nightly=(1, 2, 4, 8))
 
 pytestmark = [
     pytest.mark.browser,
-    # What MyST and the theme still use of Sphinx is their business.
+    # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
 
 class TwoParts(ThreadingHTTPServer):
-    """Serve a site; a page that is asked for with ``?CUT`` stops after so many bytes until `rest` is set."""
+    """Serves a site. A page requested with ``?CUT`` stops after ``CUT`` bytes until `rest` is set."""
 
     daemon_threads = True
 
@@ -48,7 +48,7 @@ class _Handler(SimpleHTTPRequestHandler):
     server: TwoParts
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         asked = urlsplit(self.path)
@@ -62,7 +62,7 @@ class _Handler(SimpleHTTPRequestHandler):
         self.send_header("Content-Type", self.guess_type(asked.path))
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        with suppress(ConnectionError):  # the test has closed the page, and what it would load later is asked for no more
+        with suppress(ConnectionError):  # The test has closed the page, so the remaining requests fail.
             self.wfile.write(content[:cut])
             if cut < len(content):
                 self.wfile.flush()
@@ -72,7 +72,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def server(site: Path) -> Iterator[TwoParts]:
-    """Serve the site on a port of its own."""
+    """Serve the site on a free port."""
     with TwoParts(site) as started:
         thread = threading.Thread(target=started.serve_forever)
         thread.start()
@@ -83,7 +83,7 @@ def server(site: Path) -> Iterator[TwoParts]:
 
 
 def cuts(content: bytes) -> list[int]:
-    """Return where to cut a page."""
+    """Return the offsets at which a page is cut."""
     table = content.index(b"<table")
     heads, rows = ([found.end() for found in re.finditer(mark, content[table:])] for mark in (b"</th>", b"</tr>"))
     return [table + ends[count] for ends, counts in ((heads, HEADS), (rows, ROWS)) for count in counts if count < len(ends)]
@@ -91,7 +91,7 @@ def cuts(content: bytes) -> list[int]:
 
 @pytest.mark.parametrize("screen", ["light", "phone"])
 @pytest.mark.parametrize("name", PAGES)
-def test_what_is_drawn_of_a_page_stays_where_it_is_when_the_rest_arrives(
+def test_drawn_content_of_a_page_does_not_move_when_the_second_part_arrives(
     server: TwoParts, browser: Browser, site: Path, name: str, screen: str
 ) -> None:
     width, height = SCREENS[screen]

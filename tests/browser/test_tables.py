@@ -1,4 +1,4 @@
-"""Tables that sort, filter and copy, and the page that compares: what a reader chooses stands in the address."""
+"""Tables with sorting, filter and copy, and the comparison page: the choices of a reader are in the address."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ DIFF = "diffs/tacholog-perftest-0.3.0-to-0.4.0.html"
 
 pytestmark = [
     pytest.mark.browser,
-    # What MyST and the theme still use of Sphinx is their business.
+    # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
 
 def values(page: Page, column: int) -> list[float | None]:
-    """The numbers behind a column of the first table, as it is sorted now."""
+    """Return the numbers of a column of the first table in the current order."""
     script = f"[...document.querySelectorAll('.tl-table tbody tr')].map((row) => row.cells[{column}].querySelector('[data-v]')?.dataset.v ?? null)"
     return [None if value is None else float(value) for value in page.evaluate(script)]
 
@@ -40,7 +40,7 @@ def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
 
-def test_a_table_sorts_by_numbers_and_what_is_not_stated_stays_last(opened: Opener) -> None:
+def test_table_sorts_by_numbers_and_not_stated_stays_last(opened: Opener) -> None:
     with opened("systems.html") as page:
         head = page.locator(".tl-table thead th").nth(3)
         for state, reverse in (("ascending", False), ("descending", True)):
@@ -52,7 +52,7 @@ def test_a_table_sorts_by_numbers_and_what_is_not_stated_stays_last(opened: Open
             assert values(page, 3)[: len(known)] == known
 
 
-def test_sort_and_filter_are_in_the_address_and_come_back(opened: Opener) -> None:
+def test_sort_and_filter_are_kept_in_the_address_and_restored(opened: Opener) -> None:
     with opened("systems.html") as page:
         page.locator(".tl-table thead th").nth(3).locator("button").press("Enter")
         page.get_by_label("Filter").first.fill("perftest")
@@ -72,7 +72,7 @@ def found_rows(page: Page) -> list[str]:
     return [name.replace("\u00a0", " ") for name in names]
 
 
-def test_a_table_whose_rows_are_sizes_has_no_filter_and_one_of_runs_has(opened: Opener) -> None:
+def test_table_of_sizes_has_no_filter_and_table_of_runs_has_one(opened: Opener) -> None:
     filters = """() => [...document.querySelectorAll('.tl-tools:has(input)')]
         .map((tools) => tools.nextElementSibling.querySelector('thead th').textContent)"""
     with opened("rti-connext-dds/shmem.html") as page:
@@ -84,7 +84,7 @@ def test_a_table_whose_rows_are_sizes_has_no_filter_and_one_of_runs_has(opened: 
         assert "run" in page.evaluate(filters)
 
 
-def test_one_filter_finds_rows_of_a_comparison_by_transport_size_metric_and_verdict(opened: Opener) -> None:
+def test_filter_finds_rows_of_a_comparison_by_transport_size_metric_and_verdict(opened: Opener) -> None:
     with opened(DIFF) as page:
         folds = page.locator(".tl-diff section > details")
         before = folds.evaluate_all("(all) => all.map((fold) => fold.open)")
@@ -110,10 +110,10 @@ def test_one_filter_finds_rows_of_a_comparison_by_transport_size_metric_and_verd
         assert sum(of_heads) == len(several)
         assert "Better (7)" in heads.all_inner_texts()
         assert folds.evaluate_all("(all) => all.map((fold) => fold.open)") == before
-        assert sum(before) == 2  # what is better, and loss, which is higher
+        assert sum(before) == 2  # The better rows, and the rows with higher loss.
 
 
-def test_a_number_is_found_only_where_it_begins(opened: Opener) -> None:
+def test_number_is_found_only_at_its_beginning(opened: Opener) -> None:
     with opened(DIFF) as page:
         page.get_by_label("Filter").fill("4 KiB")
         names = found_rows(page)
@@ -122,7 +122,7 @@ def test_a_number_is_found_only_where_it_begins(opened: Opener) -> None:
         assert not [name for name in names if "64 KiB" in name]
 
 
-def test_a_comparison_of_releases_is_whole_without_scripts(opened: Opener) -> None:
+def test_comparison_of_releases_is_complete_without_scripts(opened: Opener) -> None:
     with opened(DIFF, scripts=False) as page:
         for summary in page.locator(".tl-diff summary").all():
             if not summary.evaluate("(summary) => summary.parentElement.open"):
@@ -132,14 +132,14 @@ def test_a_comparison_of_releases_is_whole_without_scripts(opened: Opener) -> No
         assert not page.locator(".tl-tools:visible").count()
 
 
-def test_a_link_to_the_rows_of_a_verdict_opens_them(opened: Opener) -> None:
+def test_link_to_the_rows_of_a_verdict_opens_them(opened: Opener) -> None:
     with opened(DIFF) as page:
         page.locator(".tl-diff .counts li.inconclusive a").click()
 
         page.locator("section.inconclusive table.rows").first.wait_for()
 
 
-def test_the_standalone_comparison_is_as_wide_as_a_phone(browser: Browser, tmp_path: Path) -> None:
+def test_standalone_comparison_fits_a_phone(browser: Browser, tmp_path: Path) -> None:
     old, new = find_all(["0.3.0", "0.4.0"], [ROOT / "data"])
     (tmp_path / "diff.html").write_text(html(compare(old, new, Policy(), ("0.3.0", "0.4.0"))), encoding="utf-8")
     page = patient(browser.new_context(viewport={"width": 375, "height": 800})).new_page()
@@ -150,7 +150,7 @@ def test_the_standalone_comparison_is_as_wide_as_a_phone(browser: Browser, tmp_p
     page.close()
 
 
-def test_a_copy_holds_plain_numbers_with_their_units_in_the_heads(opened: Opener) -> None:
+def test_copied_table_has_plain_numbers_with_units_in_the_header(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         open_folds(page)
@@ -164,7 +164,7 @@ def test_a_copy_holds_plain_numbers_with_their_units_in_the_heads(opened: Opener
     assert all(len(line.split(",")) == len(lines[0].split(",")) for line in lines)
 
 
-def test_the_points_of_a_figure_are_offered_as_a_file_in_the_units_of_the_data(opened: Opener) -> None:
+def test_points_of_a_plot_can_be_downloaded_in_the_units_of_the_data(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
         page.locator(".tl-figure .tl-is-live").first.wait_for()
         with page.expect_download() as download:
@@ -177,7 +177,7 @@ def test_the_points_of_a_figure_are_offered_as_a_file_in_the_units_of_the_data(o
     assert '"copy, default",32,664200000' in lines
 
 
-def test_a_figure_is_offered_as_a_picture_that_can_be_read_on_any_page(opened: Opener) -> None:
+def test_plot_can_be_downloaded_as_a_picture_with_a_readable_background(opened: Opener) -> None:
     alpha = """async (data) => {
         const image = new Image();
         image.src = `data:image/png;base64,${data}`;
@@ -200,7 +200,7 @@ def test_a_figure_is_offered_as_a_picture_that_can_be_read_on_any_page(opened: O
 
 
 @pytest.mark.parametrize("name", ["downloads.html", "definitions.html", "tacholog-perftest/shm.html"])
-def test_no_table_is_cut_and_heads_stay_in_sight_below_the_header(opened: Opener, name: str) -> None:
+def test_no_table_is_cut_and_its_header_stays_visible_below_the_page_header(opened: Opener, name: str) -> None:
     heads = """() => [...document.querySelectorAll('.tl-scroll')].filter((box) => box.offsetHeight > 400).flatMap((box) => {
         scrollTo({top: box.getBoundingClientRect().top + scrollY + 200, behavior: 'instant'});
         const header = document.querySelector('.bd-header').getBoundingClientRect().bottom;
@@ -216,7 +216,7 @@ def test_no_table_is_cut_and_heads_stay_in_sight_below_the_header(opened: Opener
     assert all(abs(gap) < 2 for gap in found)
 
 
-def test_an_edge_that_hides_columns_says_so(opened: Opener) -> None:
+def test_edge_that_hides_columns_is_marked(opened: Opener) -> None:
     with opened("rankings.html", "phone") as page:
         boxes = page.locator(".tl-scroll")
         wide = boxes.evaluate_all("boxes => boxes.findIndex((box) => box.scrollWidth > box.clientWidth)")
@@ -226,7 +226,7 @@ def test_an_edge_that_hides_columns_says_so(opened: Opener) -> None:
         expect(box).not_to_contain_class("tl-more")
 
 
-def test_ratios_are_to_the_baseline_that_the_reader_picks_and_the_address_keeps_it(opened: Opener) -> None:
+def test_ratios_refer_to_the_chosen_baseline_and_the_address_keeps_it(opened: Opener) -> None:
     with opened("compare.html?host=rti-benchmark-lab&metric=latency.p50%40rtt%2F2") as page:
         names = page.locator("#tl-base option").all_inner_texts()
         page.locator("#tl-base").select_option(label=names[1])
@@ -242,7 +242,7 @@ def test_ratios_are_to_the_baseline_that_the_reader_picks_and_the_address_keeps_
         assert page.locator(".tl-result table").inner_text() == table
 
 
-def test_a_ratio_is_the_quotient_of_the_two_numbers(opened: Opener) -> None:
+def test_ratio_is_the_quotient_of_the_two_numbers(opened: Opener) -> None:
     with opened("compare.html?host=rti-benchmark-lab&metric=latency.p50%40rtt%2F2&size=32") as page:
         rows = page.locator(".tl-result tbody tr")
         base = float(page.locator("tr.tl-base td[data-v]").get_attribute("data-v") or 0)
@@ -253,7 +253,7 @@ def test_a_ratio_is_the_quotient_of_the_two_numbers(opened: Opener) -> None:
                 assert float(ratio.inner_text().rstrip("\u00d7")) == pytest.approx(float(cell.get_attribute("data-v") or 0) / base, rel=0.005)
 
 
-def test_no_ratio_across_machines_bases_and_definitions_and_the_reason_is_said(opened: Opener) -> None:
+def test_no_ratio_across_machines_bases_and_definitions_and_the_reason_is_stated(opened: Opener) -> None:
     with opened("compare.html?host=any&metric=latency.p50") as page:
         refused = page.locator(".tl-result tbody tr", has_text="no ratio")
         words = " ".join(page.locator(".tl-why").all_inner_texts())
@@ -278,7 +278,7 @@ def test_systems_and_sizes_can_be_chosen(opened: Opener) -> None:
         assert query(page)["size"] == ["64"]
 
 
-def test_the_newest_versions_are_shown_until_older_ones_are_ticked(opened: Opener) -> None:
+def test_newest_versions_are_shown_until_older_versions_are_ticked(opened: Opener) -> None:
     with opened("compare.html?host=host-087119&metric=latency.p50%40rtt") as page:
         rows = page.locator(".tl-result tbody tr")
         first = rows.count()
@@ -296,7 +296,7 @@ def test_the_newest_versions_are_shown_until_older_ones_are_ticked(opened: Opene
         assert rows.all_inner_texts() == both
 
 
-def test_a_baseline_in_an_address_is_shown_whatever_its_version(opened: Opener) -> None:
+def test_baseline_in_an_address_is_shown_for_any_version(opened: Opener) -> None:
     with opened("compare.html?host=host-087119&metric=latency.p50%40rtt&version=0.1.0") as page:
         page.locator("#tl-base").select_option(index=2)
         name, base = page.locator("#tl-base option").nth(2).inner_text(), query(page)["base"][0]
@@ -306,7 +306,7 @@ def test_a_baseline_in_an_address_is_shown_whatever_its_version(opened: Opener) 
         assert "version 0.2.0" in page.locator(".tl-result tbody").inner_text()
 
 
-def test_the_mean_of_ratios_is_that_of_the_ticked_sizes(opened: Opener) -> None:
+def test_mean_of_ratios_is_for_the_ticked_sizes(opened: Opener) -> None:
     with opened("compare.html?host=rti-benchmark-lab&metric=latency.p50%40rtt%2F2&size=32%7C64") as page:
         assert page.locator(".tl-result thead th").nth(1).inner_text() == "mean ratio, 2 sizes"
         row = page.locator(".tl-result tbody tr:not(.tl-base)").first
@@ -317,7 +317,7 @@ def test_the_mean_of_ratios_is_that_of_the_ticked_sizes(opened: Opener) -> None:
 
 
 @pytest.mark.parametrize("name", ["quality.html", "systems.html", "releases.html", "definitions.html"])
-def test_a_table_of_words_is_whole_on_a_phone(opened: Opener, name: str) -> None:
+def test_text_table_is_complete_on_a_phone(opened: Opener, name: str) -> None:
     covered = """() => [...document.querySelectorAll('.tl-words tbody tr')].slice(0, 12).flatMap((row) => {
         row.scrollIntoView({block: 'center', behavior: 'instant'});
         return [...row.cells].filter((cell) => cell.textContent).filter((cell) => {
@@ -336,12 +336,12 @@ def test_a_table_of_words_is_whole_on_a_phone(opened: Opener, name: str) -> None
         )
         heads = page.locator(".tl-words thead").first.locator("th").all_inner_texts()
         assert [head for _, head in labels] == heads[1:]
-        named = [(label, head) for label, head in labels if label != "none"]  # of the others, the value says what it is
+        named = [(label, head) for label, head in labels if label != "none"]  # In the other cells, the value explains itself.
         assert named
         assert all(label in head for label, head in named)
 
 
-def test_a_table_of_words_filters_and_sorts_on_a_phone(opened: Opener) -> None:
+def test_text_table_can_be_filtered_and_sorted_on_a_phone(opened: Opener) -> None:
     with opened("systems.html", "phone") as page:
         page.get_by_label("Filter").first.fill("hmbdc")
         assert all("hmbdc" in text for text in page.locator(".tl-words tbody tr:visible").all_inner_texts())
@@ -357,11 +357,11 @@ OLD_SERIES = "tl-latency-tacholog-perftest-udp-1"  # of release 0.1.0
 
 
 def old_release(page: Page) -> Locator:
-    """The release that has that series."""
+    """Return the release with this series."""
     return page.locator("details.tl-release").filter(has_text="Release 0.1.0")
 
 
-def test_an_older_release_is_loaded_from_a_disk_when_it_is_opened(opened: Opener) -> None:
+def test_older_release_is_loaded_from_a_disk_when_it_is_opened(opened: Opener) -> None:
     with opened(OLDER) as page:
         release = old_release(page)
         assert release.locator("table").count() == 0
@@ -373,7 +373,7 @@ def test_an_older_release_is_loaded_from_a_disk_when_it_is_opened(opened: Opener
         assert page.locator(f"[id='{OLD_SERIES}']").count() == 1
 
 
-def test_an_old_link_to_the_numbers_of_each_run_of_an_older_release_opens_them(opened: Opener) -> None:
+def test_old_link_to_the_numbers_of_each_run_of_an_older_release_opens_them(opened: Opener) -> None:
     with opened(f"{OLDER}#{OLD_SERIES}-each") as page:
         table = page.locator(f"[id='{OLD_SERIES}-each'] table")
         table.wait_for()
@@ -381,7 +381,7 @@ def test_an_old_link_to_the_numbers_of_each_run_of_an_older_release_opens_them(o
         assert table.locator("a[href*='logs/perftest/']").count() > 10
 
 
-def test_each_runs_numbers_are_loaded_when_they_are_opened(opened: Opener) -> None:
+def test_numbers_of_each_run_are_loaded_when_they_are_opened(opened: Opener) -> None:
     with opened(OLDER) as page:
         open_folds(page)
         each = page.locator("details.tl-each").first
@@ -393,7 +393,7 @@ def test_each_runs_numbers_are_loaded_when_they_are_opened(opened: Opener) -> No
         assert each.locator("tbody tr").count() > 5
 
 
-def test_an_older_release_is_a_page_of_its_own_without_scripts(site: Path, browser: Browser) -> None:
+def test_older_release_has_a_separate_page_without_scripts(site: Path, browser: Browser) -> None:
     context = patient(browser.new_context(java_script_enabled=False))
     page = context.new_page()
     page.goto((site / OLDER).as_uri())
@@ -406,7 +406,7 @@ def test_an_older_release_is_a_page_of_its_own_without_scripts(site: Path, brows
     context.close()
 
 
-def test_a_folded_size_of_systems_side_by_side_is_loaded_when_it_is_opened(opened: Opener) -> None:
+def test_folded_size_of_systems_side_by_side_is_loaded_when_it_is_opened(opened: Opener) -> None:
     with opened("side-by-side.html") as page:
         fold = page.locator("details.tl-fold").first
         assert fold.locator("table").count() == 0
@@ -419,7 +419,7 @@ def test_a_folded_size_of_systems_side_by_side_is_loaded_when_it_is_opened(opene
         assert page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id).filter((id, at, all) => all.indexOf(id) !== at)") == []
 
 
-def test_the_page_of_an_older_release_draws_its_figures_from_its_script(opened: Opener) -> None:
+def test_page_of_an_older_release_draws_its_plots_from_its_script(opened: Opener) -> None:
     with opened(OLDER.replace(".html", "--release-0.1.0.html")) as page:
         assert page.locator("script.tl-spec").count() == 0
 
@@ -427,8 +427,8 @@ def test_the_page_of_an_older_release_draws_its_figures_from_its_script(opened: 
         page.locator("figure.tl-figure .tl-is-live .js-plotly-plot").first.wait_for()
 
 
-def test_no_page_grows_without_bound(site: Path, browser: Browser) -> None:
-    """A browser lays out 5000 elements at once; a page with more of them is slow on a phone."""
+def test_no_page_has_too_many_elements(site: Path, browser: Browser) -> None:
+    """A page with more than 5000 elements is slow on a phone."""
     page = patient(browser.new_context()).new_page()
     largest = sorted(site.rglob("*.html"), key=lambda path: path.read_text(encoding="utf-8").count("<"))[-4:]
     counts = {}
@@ -439,7 +439,7 @@ def test_no_page_grows_without_bound(site: Path, browser: Browser) -> None:
     assert [(name, count) for name, count in counts.items() if count > 5000] == []
 
 
-def test_a_long_comparison_shows_its_best_rows_and_the_others_on_request(opened: Opener) -> None:
+def test_long_comparison_shows_its_best_rows_and_the_others_on_request(opened: Opener) -> None:
     with opened("compare.html?host=any") as page:
         unfold(page)
         for choice in ("Versions: all", "Campaigns (time each, runs): all", "Sizes: all"):

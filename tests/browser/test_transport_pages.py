@@ -1,4 +1,4 @@
-"""Pages of results: short on the screen and on paper, few stops of the Tab key, tables and legends that arrow keys move in."""
+"""Pages of results: short on the screen and on paper, with few Tab stops; arrow keys move in tables and legends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOCUSED = """() => {
 
 pytestmark = [
     pytest.mark.browser,
-    # What MyST and the theme still use of Sphinx is their business.
+    # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -35,7 +35,7 @@ pytestmark = [
 
 @pytest.fixture
 def wide(site: Path, browser: Browser) -> Iterator[Callable[[str], Page]]:
-    """Open a page on a screen of 1280 pixels."""
+    """A function that opens a page on a screen of 1280 pixels."""
     context = patient(browser.new_context(viewport={"width": 1280, "height": 800}))
     page = context.new_page()
 
@@ -48,7 +48,7 @@ def wide(site: Path, browser: Browser) -> Iterator[Callable[[str], Page]]:
 
 
 def stops(page: Page) -> int:
-    """How often one presses Tab to come to the end of the page."""
+    """Return how often a reader presses Tab to reach the end of the page."""
     for count in range(MOST_STOPS * 2):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement === document.body"):
@@ -57,7 +57,7 @@ def stops(page: Page) -> int:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_of_results_is_short_on_screen_and_on_paper(wide: Callable[[str], Page], name: str) -> None:
+def test_page_of_results_is_short_on_screen_and_on_paper(wide: Callable[[str], Page], name: str) -> None:
     page = wide(name)
 
     assert page.evaluate("document.documentElement.scrollHeight") <= MOST_PIXELS
@@ -66,14 +66,14 @@ def test_a_page_of_results_is_short_on_screen_and_on_paper(wide: Callable[[str],
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_of_results_has_few_tab_stops(wide: Callable[[str], Page], name: str) -> None:
+def test_page_of_results_has_few_tab_stops(wide: Callable[[str], Page], name: str) -> None:
     page = wide(name)
     page.locator(".tl-figure .tl-is-live").first.wait_for()
 
     assert stops(page) <= MOST_STOPS
 
 
-def test_paper_holds_the_best_evidence_and_says_what_it_leaves_out(wide: Callable[[str], Page]) -> None:
+def test_printed_page_has_the_best_evidence_and_states_what_it_leaves_out(wide: Callable[[str], Page]) -> None:
     page = wide(SHM)
     page.emulate_media(media="print")
 
@@ -84,7 +84,7 @@ def test_paper_holds_the_best_evidence_and_says_what_it_leaves_out(wide: Callabl
     assert not page.locator(".tl-fold").first.is_visible()
 
 
-def test_arrow_keys_move_in_a_table_that_is_one_tab_stop(wide: Callable[[str], Page]) -> None:
+def test_table_is_one_tab_stop_and_arrow_keys_move_in_it(wide: Callable[[str], Page]) -> None:
     page = wide(SHM)
     table = page.locator("table.tl-beside").first
     table.locator("thead button").first.focus()
@@ -102,7 +102,7 @@ def test_arrow_keys_move_in_a_table_that_is_one_tab_stop(wide: Callable[[str], P
     assert not page.locator(".tl-keys").is_visible()
 
 
-def test_the_tab_key_comes_back_to_the_link_where_it_was(wide: Callable[[str], Page]) -> None:
+def test_tab_key_returns_to_the_last_link_of_the_table(wide: Callable[[str], Page]) -> None:
     page = wide(SHM)
     page.locator("table.tl-beside thead button").first.focus()
     page.keyboard.press("ArrowDown")
@@ -114,7 +114,7 @@ def test_the_tab_key_comes_back_to_the_link_where_it_was(wide: Callable[[str], P
     assert page.evaluate("document.activeElement.href") == before
 
 
-def test_a_row_that_is_filtered_out_is_no_stop(opened: Opener) -> None:
+def test_filtered_row_is_not_a_tab_stop(opened: Opener) -> None:
     with opened("systems.html") as page:
         table = page.locator("table").first
         table.locator("tbody a").first.focus()
@@ -126,7 +126,7 @@ def test_a_row_that_is_filtered_out_is_no_stop(opened: Opener) -> None:
         assert reached.is_visible()
 
 
-def test_the_lines_of_a_log_are_one_stop(opened: Opener) -> None:
+def test_lines_of_a_log_are_one_tab_stop(opened: Opener) -> None:
     with opened("logs/hmbdc/15-17-1/perf-sample.txt.html") as page:
         links = page.locator("ol.tl-log > li > a")
         links.first.focus()
@@ -137,7 +137,7 @@ def test_the_lines_of_a_log_are_one_stop(opened: Opener) -> None:
         assert page.evaluate("document.activeElement.getAttribute('href')") == "#L2"
 
 
-def test_a_link_to_the_numbers_of_each_run_opens_the_part_that_they_are_in(wide: Callable[[str], Page]) -> None:
+def test_link_to_the_numbers_of_each_run_opens_their_part(wide: Callable[[str], Page]) -> None:
     page = wide(SHM)
 
     page.locator("table.tl-beside a.tl-range").first.click()

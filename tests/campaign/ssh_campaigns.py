@@ -1,4 +1,4 @@
-"""A campaign of a server and a client on two hosts, and the processes that it left there."""
+"""A campaign of a server and a client on two hosts, and the processes that remain there."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def start_bench(path: Path, tmp_path: Path) -> subprocess.Popen[str]:
 
 
 def bench(path: Path, tmp_path: Path) -> tuple[int, str]:
-    """Run a campaign and return its exit code and all that it printed."""
+    """Run a campaign and return its exit code and its output."""
     with start_bench(path, tmp_path) as process:
         out, errors = process.communicate(timeout=LIMIT_S)
     return process.returncode, out + errors
@@ -78,12 +78,12 @@ def run_folder(tmp_path: Path) -> Path:
 
 
 def processes_left(hosts: TwoHosts) -> dict[int, str]:
-    """What is left of a campaign on both hosts, and of its connections here."""
+    """Return the processes that remain on both hosts, and the connections of the campaign here."""
     return hosts.processes("a") | hosts.processes("b") | hosts.local_processes()
 
 
 def in_own_folder(name: str) -> Callable[[TwoHosts], object]:
-    """Give a host a temporary folder of its own, so that a test sees what is left in it."""
+    """Give a host a separate temporary folder, so that a test sees the files that remain in it."""
 
     def prepare(hosts: TwoHosts) -> None:
         for host_name in "ab":

@@ -1,4 +1,4 @@
-"""`tacholog ab` with the real perftest and its mock transport: order of pairs, interruption, extension, calibration, and a change that is found."""
+"""`tacholog ab` with the real perftest and its mock transport: order of pairs, interruption, extension, calibration, and a detected change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tacholog.formats.reading import read as read_log
 from tacholog.runs.manifest import Manifest, read_manifest
 from tacholog.schema.records import Record
 
-# Throughput, because a rate can also be measured on a busy machine; a latency would have too few samples in such a short run.
+# Throughput, because it can be measured on a busy machine. A latency would have too few samples in such a short run.
 CAMPAIGN = """
 system = "Tacholog perftest"
 tool = "perftest"
@@ -71,7 +71,7 @@ def runs_in_order(folder: Path) -> list[tuple[str, Manifest]]:
 
 
 @pytest.mark.core
-def test_sides_run_next_to_each_other_in_changing_order_and_are_compared(tmp_path: Path, perftest: Path) -> None:
+def test_sides_run_next_to_each_other_in_alternating_order_and_are_compared(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", "--format", "json", cwd=tmp_path)
 
     report = json.loads(done.stdout)
@@ -85,24 +85,24 @@ def test_sides_run_next_to_each_other_in_changing_order_and_are_compared(tmp_pat
     assert len({run.session for _, run in runs}) == 1
     progress = [line for line in done.stderr.splitlines() if line.startswith("[")]
     assert [line.partition("]")[0] for line in progress] == [f"[{number}/12" for number in range(1, 13)]
-    assert all(re.fullmatch(r"\d+ (s|min) left", line.rpartition(", ")[2]) for line in progress)  # corrected by the runs that are done
+    assert all(re.fullmatch(r"\d+ (s|min) left", line.rpartition(", ")[2]) for line in progress)  # Corrected by the finished runs.
     assert progress[-1].endswith(", 0 s left")
 
 
 @pytest.mark.core
-def test_the_plan_says_before_what_it_can_find_in_which_time_and_writes_nothing(tmp_path: Path, perftest: Path) -> None:
+def test_plan_states_the_detectable_change_and_the_time_and_writes_nothing(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--plan", cwd=tmp_path)
 
     assert done.returncode == 0
     assert "12 pairs of 1 variant: 24 runs to do, about 20 s." in done.stderr
     assert "Run-to-run noise: 2.0% (assumed" in done.stderr
     sentence = "Smallest detectable change of a median or mean, in four cases of five: 3.8 % in a row alone, 3.8 % in one row of 2."
-    assert sentence in done.stderr  # above the threshold of 3 %, because with a change of exactly 3 % every second estimate is below it
+    assert sentence in done.stderr  # Above the threshold of 3 %: with a change of exactly 3 %, every second estimate is below it.
     assert list(tmp_path.glob("build/runs/*")) == []
 
 
 @pytest.mark.core
-def test_the_plan_counts_each_tested_percentile_of_a_latency_as_a_row(tmp_path: Path, perftest: Path) -> None:
+def test_plan_counts_each_tested_percentile_of_a_latency_as_a_row(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("throughput", "latency").replace("max-rate", "closed")
 
     done = ab(perftest, perftest, campaign(tmp_path, text), "--plan", cwd=tmp_path)
@@ -111,7 +111,7 @@ def test_the_plan_counts_each_tested_percentile_of_a_latency_as_a_row(tmp_path: 
 
 
 @pytest.mark.core
-def test_the_plan_of_few_pairs_says_that_they_find_nothing(tmp_path: Path, perftest: Path) -> None:
+def test_plan_of_few_pairs_states_that_they_detect_nothing(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("throughput", "latency").replace("max-rate", "closed")
 
     one, six = (ab(perftest, perftest, campaign(tmp_path, text), "--plan", "--pairs", pairs, cwd=tmp_path).stderr for pairs in ("1", "6"))
@@ -122,7 +122,7 @@ def test_the_plan_of_few_pairs_says_that_they_find_nothing(tmp_path: Path, perft
 
 
 @pytest.mark.core
-def test_detect_makes_as_many_pairs_as_the_change_takes(tmp_path: Path, perftest: Path) -> None:
+def test_detect_makes_as_many_pairs_as_the_change_needs(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("throughput", "latency").replace("max-rate", "closed")
 
     done = ab(perftest, perftest, campaign(tmp_path, text), "--plan", "--detect", "5%", cwd=tmp_path)
@@ -133,7 +133,7 @@ def test_detect_makes_as_many_pairs_as_the_change_takes(tmp_path: Path, perftest
 
 
 @pytest.mark.core
-def test_a_change_that_no_number_of_pairs_finds_is_not_measured(tmp_path: Path, perftest: Path) -> None:
+def test_change_that_no_number_of_pairs_detects_is_not_measured(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--detect", "2", cwd=tmp_path)
 
     assert done.returncode == 2
@@ -143,7 +143,7 @@ def test_a_change_that_no_number_of_pairs_finds_is_not_measured(tmp_path: Path, 
 
 @pytest.mark.core
 @pytest.mark.parametrize("words", ["0%", "-5", "five", "inf"])
-def test_a_change_to_detect_is_a_percentage_above_zero(tmp_path: Path, perftest: Path, words: str) -> None:
+def test_change_to_detect_must_be_a_percentage_above_zero(tmp_path: Path, perftest: Path, words: str) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--plan", f"--detect={words}", cwd=tmp_path)
 
     assert done.returncode == 2
@@ -151,7 +151,7 @@ def test_a_change_to_detect_is_a_percentage_above_zero(tmp_path: Path, perftest:
 
 
 @pytest.mark.core
-def test_one_build_with_itself_is_the_calibration_whose_band_the_next_diff_uses(tmp_path: Path, perftest: Path) -> None:
+def test_comparison_of_one_build_with_itself_is_a_calibration_that_the_next_diff_uses(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", cwd=tmp_path)
 
     folder = only_folder(tmp_path)
@@ -172,7 +172,7 @@ def test_one_build_with_itself_is_the_calibration_whose_band_the_next_diff_uses(
 
 @pytest.mark.core
 @pytest.mark.nightly
-def test_five_percent_more_hold_is_found_worse(tmp_path: Path, perftest: Path) -> None:
+def test_five_percent_longer_hold_is_detected_as_worse(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("uds", "mock").replace("throughput", "latency").replace("max-rate", "closed")
     holds = [f"{perftest} {{arguments}} --set faults=hold={hold}us" for hold in (HOLD_US, HOLD_US * 105 // 100)]
 
@@ -189,7 +189,7 @@ def test_five_percent_more_hold_is_found_worse(tmp_path: Path, perftest: Path) -
 
 
 def _skip_if_the_rig_was_robbed_of_its_cpus(folder: Path) -> None:
-    """Skip if a median is a third above the injected time. Both sides poll, so they need one CPU each all the time."""
+    """Skip if a median is a third above the injected time. Both sides poll, so each needs a CPU all the time."""
     medians = []
     for log in folder.rglob("perftest.log"):
         records = (event.what for event in read_log(log).events if isinstance(event.what, Record))
@@ -202,7 +202,7 @@ def _skip_if_the_rig_was_robbed_of_its_cpus(folder: Path) -> None:
 
 
 @pytest.mark.core
-def test_an_interrupted_comparison_says_so_stays_valid_and_goes_on_with_whole_pairs(tmp_path: Path, perftest: Path) -> None:
+def test_interrupted_comparison_states_this_and_remains_valid_and_continues_with_complete_pairs(tmp_path: Path, perftest: Path) -> None:
     file, program = campaign(tmp_path, f"{CAMPAIGN}deadline_s = {LIMIT_S - 100}\n"), tmp_path / "perftest"
     ended = f"$(ls {tmp_path}/build/runs/ab-*/*/stream-uds/*/run.toml 2>/dev/null | wc -l)"
     hold = f'if test "$1" != --version && test {ended} -ge 7 && ! test -e {tmp_path}/go; then touch {tmp_path}/held; exec sleep 1000; fi'
@@ -235,7 +235,7 @@ def test_an_interrupted_comparison_says_so_stays_valid_and_goes_on_with_whole_pa
 
 
 @pytest.mark.core
-def test_pairs_that_are_added_later_leave_the_first_as_they_are_and_are_told(tmp_path: Path, perftest: Path) -> None:
+def test_added_pairs_leave_the_first_pairs_unchanged_and_the_report_states_the_extension(tmp_path: Path, perftest: Path) -> None:
     file = campaign(tmp_path)
     ab(perftest, perftest, file, "--pairs", "6", cwd=tmp_path)
     folder = only_folder(tmp_path)
@@ -253,7 +253,7 @@ def test_pairs_that_are_added_later_leave_the_first_as_they_are_and_are_told(tmp
 
 
 @pytest.mark.core
-def test_labelled_sides_are_kept_for_publication_and_found_as_releases(tmp_path: Path, perftest: Path) -> None:
+def test_labelled_sides_are_copied_for_publication_and_are_found_as_releases(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", "--release", "9.1", "9.2", cwd=tmp_path)
 
     kept = tmp_path / "data/perftest/9.1-to-9.2"
@@ -268,7 +268,7 @@ def test_labelled_sides_are_kept_for_publication_and_found_as_releases(tmp_path:
 
 
 @pytest.mark.core
-def test_a_comparison_is_not_continued_with_another_build(tmp_path: Path, perftest: Path) -> None:
+def test_comparison_is_not_continued_with_another_build(tmp_path: Path, perftest: Path) -> None:
     file = campaign(tmp_path)
     ab(perftest, perftest, file, "--pairs", "1", cwd=tmp_path)
 
@@ -278,7 +278,7 @@ def test_a_comparison_is_not_continued_with_another_build(tmp_path: Path, perfte
     assert "is not the build that this campaign was started with" in done.stderr
 
 
-def test_a_command_template_takes_a_vendors_tool_with_arguments_of_its_own(tmp_path: Path) -> None:
+def test_command_template_runs_another_tool_with_its_own_arguments(tmp_path: Path) -> None:
     text = 'system = "coreutils"\ntool = "seq"\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["seq", "{last}"]\nvary.last = [2]\n'
     file = campaign(tmp_path, text)
 
@@ -286,13 +286,13 @@ def test_a_command_template_takes_a_vendors_tool_with_arguments_of_its_own(tmp_p
 
     logs = {path.relative_to(only_folder(tmp_path)).parts[0]: path.read_text() for path in only_folder(tmp_path).rglob("perftest.log")}
     assert logs == {"old": "1,2\n", "new": "2\n"}
-    assert done.returncode == 4  # these logs have no results, so nothing could be compared
+    assert done.returncode == 4  # These logs have no results, so nothing could be compared.
     assert "! The old side has no figures: none of its logs has a result." in done.stdout
     assert "tacholog: echo {arguments}: none of 1 runs gave a result (its log cannot be read: " in done.stderr
     assert "): is it the program that the campaign small runs? Its output is in build/runs/" in done.stderr
 
 
-def test_a_program_that_prints_nothing_is_named_with_what_came_of_it(tmp_path: Path) -> None:
+def test_program_without_output_is_named_with_a_reason(tmp_path: Path) -> None:
     text = 'system = "X"\ntool = "x"\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["x"]\n'
     silent = shutil.which("true") or ""
 
@@ -302,7 +302,7 @@ def test_a_program_that_prints_nothing_is_named_with_what_came_of_it(tmp_path: P
     assert done.stderr.count("tacholog: true: none of 1 runs gave a result (the program printed nothing): is it the program") == 2
 
 
-def test_behind_env_the_version_and_the_build_are_those_of_the_tool(tmp_path: Path) -> None:
+def test_version_and_build_behind_env_are_those_of_the_tool(tmp_path: Path) -> None:
     text = 'system = "S"\ntool = "t"\nversion_command = ["t", "--version"]\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["t", "2"]\n'
     tool = tmp_path / "ping"
     tool.write_text('#!/bin/sh\n[ "$2" = --version ] && echo "$MODE 3.7.1" || echo "$MODE $@"\n')
@@ -324,7 +324,7 @@ def test_behind_env_the_version_and_the_build_are_those_of_the_tool(tmp_path: Pa
     assert logs == {"old": "fast -q 2 -v\n", "new": "slow -q 2\n"}
 
 
-def test_more_pairs_add_to_the_end_of_the_order(tmp_path: Path) -> None:
+def test_more_pairs_extend_the_order_at_its_end(tmp_path: Path) -> None:
     text = CAMPAIGN.replace("options = { sizes", 'vary.transport = ["a", "b", "c"]\noptions = { sizes').replace('"stream-uds"', '"{transport}"')
     plan = read_campaign(campaign(tmp_path, text))
     few, many = (schedule_pairs((one, one), 5) for one in (msgspec.structs.replace(plan, repetitions=pairs) for pairs in (4, 7)))
@@ -347,13 +347,13 @@ def test_more_pairs_add_to_the_end_of_the_order(tmp_path: Path) -> None:
         (".", ".: no program perftest here (looked for bin/perftest, perftest, build/bench/release/perftest)"),
     ],
 )
-def test_a_side_that_is_nothing_is_named(tmp_path: Path, name: str, message: str) -> None:
+def test_side_that_does_not_exist_is_named(tmp_path: Path, name: str, message: str) -> None:
     done = ab(name, name, campaign(tmp_path), cwd=tmp_path)
 
     assert (done.returncode, done.stderr) == (2, f"tacholog: {message}\n")
 
 
-def test_revisions_are_built_in_worktrees_that_are_taken_away_again(tmp_path: Path) -> None:
+def test_revisions_are_built_in_worktrees_that_are_removed_afterwards(tmp_path: Path) -> None:
     if not all(map(shutil.which, ("git", "c++"))):
         leave_out("git and a C++ compiler are needed to build a revision")
     repository = tmp_path / "repository"
@@ -402,7 +402,7 @@ command = ["sockperf", "ping-pong", "-t", "1"]
 """
 
 
-def test_a_template_replaces_the_measured_program_in_each_process_that_starts_with_it(tmp_path: Path) -> None:
+def test_template_replaces_the_measured_program_in_each_process_that_starts_with_it(tmp_path: Path) -> None:
     (tmp_path / "served.toml").write_text(SERVED)
     campaign = read_campaign(tmp_path / "served.toml")
 
@@ -417,7 +417,7 @@ def test_a_template_replaces_the_measured_program_in_each_process_that_starts_wi
     assert replaced.version_command == ("env", "A=1", "sockperf", "--version")
 
 
-def test_the_template_of_another_tool_replaces_the_program_that_measures(tmp_path: Path) -> None:
+def test_template_of_another_tool_replaces_the_measuring_program(tmp_path: Path) -> None:
     (tmp_path / "served.toml").write_text(SERVED)
     campaign = read_campaign(tmp_path / "served.toml")
 
@@ -426,7 +426,7 @@ def test_the_template_of_another_tool_replaces_the_program_that_measures(tmp_pat
     assert [process.command[:2] for process in replaced.runs[0].processes] == [("sleep", "300"), ("env", "seq"), ("env", "seq")]
 
 
-def test_a_program_given_by_its_path_replaces_that_of_its_name_in_all_processes(tmp_path: Path) -> None:
+def test_program_given_by_its_path_replaces_the_program_of_its_name_in_all_processes(tmp_path: Path) -> None:
     (tmp_path / "served.toml").write_text(SERVED)
     other = tmp_path / "bin" / "sockperf"
     other.parent.mkdir()
@@ -441,7 +441,7 @@ def test_a_program_given_by_its_path_replaces_that_of_its_name_in_all_processes(
 SEQ = 'system = "coreutils"\ntool = "seq"\nrepetitions = 1\n[[runs]]\nname = "{name}"\ncommand = ["seq", "{last}"]\n'
 
 
-def test_two_campaigns_run_in_turns_each_with_commands_of_its_own(tmp_path: Path) -> None:
+def test_two_campaigns_take_turns_and_each_uses_its_own_commands(tmp_path: Path) -> None:
     files = [tmp_path / "mine.toml", tmp_path / "mine-more.toml"]
     for file, last in zip(files, "12", strict=True):
         file.write_text(SEQ.format(name="s", last=last))
@@ -467,7 +467,7 @@ def test_two_campaigns_run_in_turns_each_with_commands_of_its_own(tmp_path: Path
         (["a.toml", "seq"], "a.toml is a campaign: compare two campaigns, or two programs with the campaign behind them"),
     ],
 )
-def test_campaigns_that_cannot_be_compared_are_refused_before_anything_runs(tmp_path: Path, words: list[str], message: str) -> None:
+def test_campaigns_that_cannot_be_compared_are_refused_before_any_run(tmp_path: Path, words: list[str], message: str) -> None:
     for file, name in (("a.toml", "s"), ("b.toml", "t")):
         (tmp_path / file).write_text(SEQ.format(name=name, last=1))
 

@@ -1,4 +1,4 @@
-"""Mistakes in a campaign are reported before anything runs, and a plan runs nothing."""
+"""Errors in a campaign are reported before any run, and a plan runs nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_file(folder: Path, file: str, text: str) -> Path:
 
 
 @pytest.mark.parametrize("plan", [[], ["--plan"]])
-def test_two_campaigns_of_one_tool_and_one_name_are_refused_before_the_first_runs(tmp_path: Path, plan: list[str]) -> None:
+def test_two_campaigns_with_the_same_tool_and_name_are_refused_before_the_first_run(tmp_path: Path, plan: list[str]) -> None:
     (tmp_path / "other").mkdir()
     files = [write_file(folder, "a.toml", TEXT.format(system="S", name="a")) for folder in (tmp_path, tmp_path / "other")]
 
@@ -33,7 +33,7 @@ def test_two_campaigns_of_one_tool_and_one_name_are_refused_before_the_first_run
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "other"]
 
 
-def test_a_release_that_exists_is_refused_before_another_campaign_runs(tmp_path: Path) -> None:
+def test_existing_release_is_refused_before_any_run(tmp_path: Path) -> None:
     first = write_file(tmp_path, "a.toml", TEXT.format(system="S", name="a"))
     second = write_file(tmp_path, "b.toml", TEXT.format(system="S", name="b").replace('"seq"\nlog', '"other"\nlog'))
     (tmp_path / "data" / "other" / "2.0").mkdir(parents=True)
@@ -46,7 +46,7 @@ def test_a_release_that_exists_is_refused_before_another_campaign_runs(tmp_path:
 
 
 @pytest.mark.parametrize("command", [["bench"], ["ab", "tool.sh", "tool.sh"]])
-def test_a_plan_runs_no_command_of_the_campaign_and_says_which_it_would_run(tmp_path: Path, command: list[str]) -> None:
+def test_plan_runs_no_command_of_the_campaign_and_states_which_command_it_would_run(tmp_path: Path, command: list[str]) -> None:
     tool = write_file(tmp_path, "tool.sh", "#!/bin/sh\ntouch ran\necho 1.2.3\n")
     tool.chmod(0o755)
     asked = 'version_command = ["./tool.sh", "--version"]\nonly_if_listed = { by = ["./tool.sh", "list"], name = "{kind}" }\n'
@@ -64,7 +64,7 @@ def test_a_plan_runs_no_command_of_the_campaign_and_says_which_it_would_run(tmp_
 
 @pytest.mark.parametrize("plan", [[], ["--plan"]])
 @pytest.mark.parametrize("kind", ["run", "process"])
-def test_a_name_that_no_file_can_have_is_refused_in_the_plan(tmp_path: Path, plan: list[str], kind: str) -> None:
+def test_name_that_no_file_can_have_is_refused_by_the_plan(tmp_path: Path, plan: list[str], kind: str) -> None:
     long = "x" * 300
     process = f'[[runs.processes]]\nname = "{long}"\nrole = "client"\ncommand = ["seq", "3"]\n'
     block = f'[[runs]]\nname = "{long}"\ncommand = ["seq", "3"]\n' if kind == "run" else f'[[runs]]\nname = "a"\n{process}'
@@ -91,7 +91,7 @@ esac
 
 
 @pytest.mark.parametrize("has_requirements", [True, False])
-def test_the_recipe_for_ci_runs_under_bash_e_to_its_comment_and_fails_behind_it(tmp_path: Path, *, has_requirements: bool) -> None:
+def test_recipe_for_ci_under_bash_e_reaches_its_comment_and_then_fails(tmp_path: Path, *, has_requirements: bool) -> None:
     docs = (Path(__file__).parent.parent.parent / "docs" / "ci.md").read_text()
     recipe = docs.partition("```sh\n")[2].partition("```")[0]
     write_file(tmp_path, "tacholog", STAND_IN).chmod(0o755)
@@ -107,7 +107,7 @@ def test_the_recipe_for_ci_runs_under_bash_e_to_its_comment_and_fails_behind_it(
 
 
 @pytest.mark.parametrize("more", ["repetitions = 1000000000", "expected_s = nan", "expected_s = inf", "vary = { a = %s, b = %s, c = %s }"])
-def test_a_campaign_of_too_many_runs_or_of_no_length_is_refused(tmp_path: Path, more: str) -> None:
+def test_campaign_with_too_many_runs_or_without_a_duration_is_refused(tmp_path: Path, more: str) -> None:
     text = TEXT.format(system="S", name="a")
     text = text.replace("repetitions = 1", more) if more.startswith("repetitions") else text + more.replace("%s", str([*range(100)])) + "\n"
 

@@ -1,4 +1,4 @@
-"""`tacholog bench` with real programs: the files that it keeps of a campaign, and runs that fail."""
+"""`tacholog bench` with real programs: the files of a campaign, and failed runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tacholog.runs.manifest import Manifest, read_host, read_manifest
 
 HEAD = 'system = "coreutils"\ntool = "seq"\nversion_command = ["seq", "--version"]\nlog = "seq.log"\nrepetitions = 2\n'
 GOOD = '[[runs]]\nname = "to-{last}"\ncommand = ["seq", "{last}"]\nvary.last = [3, 5]\nconditions.transport = "pipe"\n'
-# Lets another thousand seconds pass for the harness, each time. A run has the folder build/runs/small-*/hangs/01.
+# Lets 1000 seconds pass for the harness, each time. A run has the folder build/runs/small-*/hangs/01.
 LATER = "cd ../../../../..; echo $(($(cat clock 2>/dev/null || echo 0) + 1000)) > new; mv new clock; wait"
 HANGS = f'[[runs]]\nname = "hangs"\ncommand = ["sh", "-c", "echo begun; trap \'\' TERM; sleep 300 & echo $! > child; {LATER}"]\ndeadline_s = 3\n'
 
@@ -47,7 +47,7 @@ def manifests(folder: Path) -> dict[str, Manifest]:
     return {str(path.parent.relative_to(folder)): read_manifest(path) for path in sorted(folder.rglob("run.toml"))}
 
 
-def test_each_run_keeps_its_log_as_printed_and_a_manifest(tmp_path: Path) -> None:
+def test_each_run_has_its_log_as_printed_and_a_manifest(tmp_path: Path) -> None:
     done = bench(campaign(tmp_path, GOOD), "--output", "out", cwd=tmp_path)
 
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, f"4 of 4 runs are good: {only_folder(tmp_path / 'out').relative_to(tmp_path)}")
@@ -65,7 +65,7 @@ def test_each_run_keeps_its_log_as_printed_and_a_manifest(tmp_path: Path) -> Non
     assert run.environment["program_sha256"] == hashlib.sha256(Path(shutil.which("seq") or "").read_bytes()).hexdigest()
 
 
-def test_the_host_stands_beside_the_runs_under_a_pseudonym(tmp_path: Path) -> None:
+def test_description_of_the_host_is_stored_with_the_runs_under_a_pseudonym(tmp_path: Path) -> None:
     bench(campaign(tmp_path, GOOD), cwd=tmp_path)
 
     folder = only_folder(tmp_path / "build/runs")
@@ -75,7 +75,7 @@ def test_the_host_stands_beside_the_runs_under_a_pseudonym(tmp_path: Path) -> No
     assert os.uname().nodename not in (folder / "plan.toml").read_text()
 
 
-def test_no_path_of_this_machine_gets_into_what_is_kept(tmp_path: Path) -> None:
+def test_stored_files_contain_no_path_of_this_machine(tmp_path: Path) -> None:
     bench(campaign(tmp_path, GOOD), cwd=tmp_path)
 
     kept = [path.read_text() for path in only_folder(tmp_path / "build/runs").rglob("*.toml")]
@@ -93,7 +93,7 @@ def test_order_and_seed_are_recorded(tmp_path: Path) -> None:
     assert [run["folder"] for run in planned["runs"]] == sorted(runs, key=lambda name: runs[name].order_index or 0)
 
 
-def test_a_program_that_hangs_is_ended_with_its_children_and_marked(tmp_path: Path) -> None:
+def test_hanging_program_is_stopped_with_its_children_and_marked(tmp_path: Path) -> None:
     clock = {CLOCK_FILE: str(tmp_path / "clock")}
     done = run_tacholog_text("bench", "--no-control", campaign(tmp_path, GOOD + HANGS), cwd=tmp_path, environment=clock)
 
@@ -115,7 +115,7 @@ def test_a_program_that_hangs_is_ended_with_its_children_and_marked(tmp_path: Pa
     ],
     ids=["exit code", "crash", "silence"],
 )
-def test_a_run_that_fails_is_kept_with_its_reason(tmp_path: Path, command: str, status: str, reason: str) -> None:
+def test_failed_run_is_kept_with_its_reason(tmp_path: Path, command: str, status: str, reason: str) -> None:
     done = bench(campaign(tmp_path, f'[[runs]]\nname = "bad"\ncommand = {command}\n'), cwd=tmp_path)
 
     run = manifests(only_folder(tmp_path / "build/runs"))["bad/01"]
@@ -141,7 +141,7 @@ def interrupted(tmp_path: Path, with_signal: signal.Signals) -> tuple[Path, int,
 
 
 @pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "terminated", "closed"])
-def test_an_interrupted_campaign_says_how_to_go_on(tmp_path: Path, with_signal: signal.Signals) -> None:
+def test_interrupted_campaign_states_how_to_continue(tmp_path: Path, with_signal: signal.Signals) -> None:
     folder, code, messages = interrupted(tmp_path, with_signal)
 
     assert code == 128 + with_signal
@@ -149,7 +149,7 @@ def test_an_interrupted_campaign_says_how_to_go_on(tmp_path: Path, with_signal: 
     assert "slow/01" not in manifests(folder)
 
 
-def test_resuming_does_what_is_left_and_leaves_what_is_done(tmp_path: Path) -> None:
+def test_resumed_campaign_does_the_remaining_runs_and_keeps_the_finished_runs(tmp_path: Path) -> None:
     folder, _, _ = interrupted(tmp_path, signal.SIGINT)
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("run.toml")}
     (folder / "go").write_text("")
@@ -160,15 +160,15 @@ def test_resuming_does_what_is_left_and_leaves_what_is_done(tmp_path: Path) -> N
     assert {path: path.stat().st_mtime_ns for path in before} == before
     runs = manifests(folder)
     assert [run.order_index for run in sorted(runs.values(), key=lambda run: run.order_index or 0)] == [1, 2, 3, 4, 5, 6]
-    repeated = "An earlier try was interrupted or above its limits; this run was measured again from the start."
+    repeated = "Measured again from the start: the first try was interrupted, or others used too much of the machine."
     assert [repeated in run.notes for run in runs.values()].count(True) == 1
 
 
-def test_a_campaign_that_is_being_measured_is_not_resumed_at_the_same_time(tmp_path: Path) -> None:
+def test_running_campaign_cannot_be_resumed_at_the_same_time(tmp_path: Path) -> None:
     bench(campaign(tmp_path, GOOD), cwd=tmp_path)
     folder = only_folder(tmp_path / "build/runs")
     shutil.rmtree(folder / "to-3")
-    held = os.open(folder, os.O_RDONLY)  # as the harness that measures it holds it
+    held = os.open(folder, os.O_RDONLY)  # The lock that the measuring harness holds.
     fcntl.flock(held, fcntl.LOCK_EX)
 
     done = bench(folder, "--resume", cwd=tmp_path)
@@ -179,7 +179,7 @@ def test_a_campaign_that_is_being_measured_is_not_resumed_at_the_same_time(tmp_p
     assert not (folder / "to-3").exists()
 
 
-def test_a_finished_campaign_has_nothing_to_resume(tmp_path: Path) -> None:
+def test_finished_campaign_has_nothing_to_resume(tmp_path: Path) -> None:
     file = campaign(tmp_path, GOOD)
     bench(file, cwd=tmp_path)
 
@@ -188,7 +188,7 @@ def test_a_finished_campaign_has_nothing_to_resume(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "tacholog: nothing to resume: there is no unfinished campaign small under build/runs\n")
 
 
-def test_a_campaign_is_not_continued_with_another_build(tmp_path: Path) -> None:
+def test_campaign_is_not_continued_with_another_build(tmp_path: Path) -> None:
     tool = tmp_path / "count"
     shutil.copy(shutil.which("seq") or "", tool)
     text = f'[[runs]]\nname = "count"\ncommand = ["{tool}", "3"]\n'
@@ -201,7 +201,7 @@ def test_a_campaign_is_not_continued_with_another_build(tmp_path: Path) -> None:
     assert "is not the build that this campaign was started with" in done.stderr
 
 
-def test_a_release_is_kept_for_publication_with_its_host(tmp_path: Path) -> None:
+def test_release_is_copied_for_publication_with_its_host(tmp_path: Path) -> None:
     file = campaign(tmp_path, GOOD)
     bench(file, "--release", "9.5", cwd=tmp_path)
 
@@ -229,7 +229,7 @@ def test_campaigns_of_one_tool_share_a_release_with_a_folder_for_each(tmp_path: 
 
 
 @pytest.mark.parametrize("label", ["../../evil", "b c", "/", ".hidden", "a/b"])
-def test_a_release_that_cannot_name_a_folder_is_refused_before_anything_runs(tmp_path: Path, label: str) -> None:
+def test_release_that_is_not_a_valid_folder_name_is_refused_before_any_run(tmp_path: Path, label: str) -> None:
     done = bench(campaign(tmp_path, GOOD), "--release", label, cwd=tmp_path)
 
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -238,12 +238,12 @@ def test_a_release_that_cannot_name_a_folder_is_refused_before_anything_runs(tmp
 
 
 @pytest.mark.parametrize(("releases", "message"), [(("../evil", "b"), "letters, digits"), (("a", "a"), "need different labels")])
-def test_the_sides_of_a_comparison_have_labels_that_differ_and_can_name_a_folder(tmp_path: Path, releases: tuple[str, str], message: str) -> None:
+def test_sides_of_a_comparison_have_different_labels_that_are_valid_folder_names(tmp_path: Path, releases: tuple[str, str], message: str) -> None:
     with pytest.raises(UnreadableInput, match=message):
         pairs_folder(tmp_path, "perftest", releases)
 
 
-def test_without_perftest_the_message_says_how_to_build_it(tmp_path: Path) -> None:
+def test_message_without_perftest_states_the_missing_program(tmp_path: Path) -> None:
     file = campaign(tmp_path, '[[runs]]\nname = "x"\ncommand = ["perftest"]\n')
 
     done = bench(file, "--perftest", "nowhere/perftest", cwd=tmp_path)
@@ -252,7 +252,7 @@ def test_without_perftest_the_message_says_how_to_build_it(tmp_path: Path) -> No
 
 
 @pytest.mark.core
-def test_perftest_measures_and_its_log_is_whole(tmp_path: Path, perftest: Path) -> None:
+def test_perftest_measures_and_its_log_is_complete(tmp_path: Path, perftest: Path) -> None:
     text = """
     [[runs]]
     name = "latency"
@@ -268,14 +268,14 @@ def test_perftest_measures_and_its_log_is_whole(tmp_path: Path, perftest: Path) 
     assert log[-1].startswith("end status=ok latency=2")
 
 
-def test_a_campaign_of_which_nothing_ran_leaves_no_folder_behind(tmp_path: Path) -> None:
+def test_campaign_without_any_run_leaves_no_folder(tmp_path: Path) -> None:
     done = bench(campaign(tmp_path, '[[runs]]\nname = "x"\ncommand = ["no-such-tool"]\n'), cwd=tmp_path)
 
     assert done.returncode == 2
     assert not list(tmp_path.glob("build/runs/*"))
 
 
-def test_some_failed_runs_are_an_exit_code_of_their_own_after_all_were_tried(tmp_path: Path) -> None:
+def test_exit_code_states_failed_runs_after_all_runs_were_tried(tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text(HEAD + GOOD)
     file = campaign(tmp_path, GOOD + '[[runs]]\nname = "bad"\ncommand = ["false"]\n')
 
@@ -286,7 +286,7 @@ def test_some_failed_runs_are_an_exit_code_of_their_own_after_all_were_tried(tmp
     assert "4 of 4 runs are good" in done.stdout
 
 
-def test_a_program_that_cannot_be_started_is_a_failed_run(tmp_path: Path) -> None:
+def test_program_that_cannot_be_started_is_a_failed_run(tmp_path: Path) -> None:
     tool = tmp_path / "no-program"
     tool.write_bytes(b"\x7fELF nothing")
     tool.chmod(0o755)
@@ -297,7 +297,7 @@ def test_a_program_that_cannot_be_started_is_a_failed_run(tmp_path: Path) -> Non
     assert (run.status, run.reason) == ("failed", "cannot be started: Exec format error")
 
 
-def test_a_log_that_no_format_reads_is_told_after_its_run(tmp_path: Path) -> None:
+def test_log_that_no_format_reads_is_reported_after_its_run(tmp_path: Path) -> None:
     done = bench(campaign(tmp_path, '[[runs]]\nname = "odd"\ncommand = ["echo", "nobody knows this"]\n'), cwd=tmp_path)
 
     assert done.returncode == 1
@@ -306,7 +306,7 @@ def test_a_log_that_no_format_reads_is_told_after_its_run(tmp_path: Path) -> Non
     assert "0 of 2 runs are good" in done.stdout
 
 
-def test_a_format_that_does_not_exist_is_refused_before_anything_runs(tmp_path: Path) -> None:
+def test_unknown_format_is_refused_before_any_run(tmp_path: Path) -> None:
     path = campaign(tmp_path, '[[runs]]\nname = "a"\ncommand = ["echo"]\n')
     path.write_text('format = "sockprf"\n' + path.read_text())
 
@@ -319,7 +319,7 @@ def test_a_format_that_does_not_exist_is_refused_before_anything_runs(tmp_path: 
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-def test_dry_run_is_another_name_of_plan(tmp_path: Path) -> None:
+def test_option_dry_run_is_a_synonym_of_plan(tmp_path: Path) -> None:
     path = campaign(tmp_path, '[[runs]]\nname = "a"\ncommand = ["echo"]\n')
 
     plan, dry_run = (bench(option, path, cwd=tmp_path) for option in ("--plan", "--dry-run"))
@@ -327,7 +327,7 @@ def test_dry_run_is_another_name_of_plan(tmp_path: Path) -> None:
     assert (dry_run.returncode, dry_run.stdout) == (0, plan.stdout)
 
 
-def test_a_folder_instead_of_a_campaign_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_folder_instead_of_a_campaign_is_refused_with_advice(tmp_path: Path) -> None:
     path = campaign(tmp_path, '[[runs]]\nname = "a"\ncommand = ["echo", "x"]\n')
     bench(path, cwd=tmp_path)
     started = only_folder(tmp_path / "build/runs")
@@ -340,7 +340,7 @@ def test_a_folder_instead_of_a_campaign_is_refused_with_what_to_do(tmp_path: Pat
     assert "is a folder: name the file of a campaign in it, such as " in bench("--plan", tmp_path, cwd=tmp_path).stderr
 
 
-def test_an_error_in_a_block_names_the_file(tmp_path: Path) -> None:
+def test_error_in_a_block_names_the_file(tmp_path: Path) -> None:
     path = campaign(tmp_path, '[[runs]]\nname = "a"\ncommand = ["echo", "{nothing}"]\n')
 
     commands: tuple[list[str | Path], ...] = (["bench", path], ["bench", "--plan", path], ["ab", "echo", "echo", path])

@@ -1,4 +1,4 @@
-"""The largest difference between two clocks, from their reports. The reports are real: chronyd 4.3 with -x, ptp4l 3.1.1."""
+"""The largest difference between two clocks, from reports of clock programs. The reports are real: chronyd 4.3 with -x, ptp4l 3.1.1."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def ptp(first: tuple[str, ...], second: tuple[str, ...]) -> str:
     return log(*(f"{host} {when} pmc {line}" for when in ("before", "after") for host, line in lines))
 
 
-def test_the_error_is_chronys_own_bound_of_the_worse_moment() -> None:
-    # 758 ns, 1135 ns and half of 2490 ns before the run is more than 971 ns, 725 ns and half of 2178 ns after it.
+def test_clock_error_is_the_bound_of_chrony_at_the_worst_moment() -> None:
+    # Before the run 758 ns, 1135 ns and half of 2490 ns: more than 971 ns, 725 ns and half of 2178 ns after the run.
     assert clock_error_ns(chrony(REFERENCE, FOLLOWER, LATER)) == pytest.approx(3138)
 
 
-def test_two_clocks_that_follow_servers_elsewhere_may_be_wrong_in_opposite_directions() -> None:
+def test_two_clocks_with_different_servers_may_be_wrong_in_opposite_directions() -> None:
     assert clock_error_ns(chrony(SERVED, SERVED)) == pytest.approx(2 * 3138)
 
 
-def test_the_error_of_ptp_is_offset_and_path_delay() -> None:
+def test_clock_error_of_ptp_is_offset_plus_path_delay() -> None:
     assert clock_error_ns(ptp(MASTER, SLAVE)) == pytest.approx(1208 + 2160)
 
 
@@ -78,7 +78,7 @@ def test_the_error_of_ptp_is_offset_and_path_delay() -> None:
         ),
     ],
 )
-def test_reports_that_tell_nothing_are_refused_with_the_reason(text: str, reason: str) -> None:
+def test_reports_without_usable_data_are_refused_with_a_reason(text: str, reason: str) -> None:
     with pytest.raises(NoWitness) as refused:
         clock_error_ns(text)
 

@@ -1,4 +1,4 @@
-"""One-way latencies between two machines: kept only with a witness of both clocks. The witness is a real chronyd that does not steer."""
+"""One-way latencies between two machines are kept only with reports on both clocks. The reports come from a real chronyd that does not steer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.waiting import until
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
 
-#: A log that prints one-way latencies. The hosts of these tests print it instead of measuring.
+#: A log with one-way latencies. The hosts of these tests print it instead of measuring.
 LOG = Path(__file__).parents[1] / "formats/native/latency-one-way-shm.log"
 CAMPAIGN = """
 system = "transports"
@@ -48,7 +48,7 @@ host = "b"
 
 @pytest.fixture
 def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], TwoHosts]]:
-    """Two hosts, of which ``b`` has another boot id, as another machine has."""
+    """Return a function that makes two hosts. ``b`` has another boot id, as on another machine."""
     if missing_requirement():
         leave_out(f"needs {missing_requirement()}")
     if shutil.which("chronyd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin") is None or shutil.which("chronyc") is None:
@@ -79,7 +79,7 @@ def start_clocks(hosts: TwoHosts) -> None:
     until(lambda: hosts.clock("a").endswith(",Normal\n") and hosts.clock("b").startswith("0A580002,10.88.0.2,9,"), "the clock of b follows that of a")
 
 
-def test_the_error_of_the_clocks_stands_beside_each_one_way_latency(tmp_path: Path, clocked: Callable[[], TwoHosts]) -> None:
+def test_clock_error_is_stored_for_each_one_way_latency(tmp_path: Path, clocked: Callable[[], TwoHosts]) -> None:
     start_clocks(clocked())
 
     data = measured(tmp_path)
@@ -93,13 +93,13 @@ def test_the_error_of_the_clocks_stands_beside_each_one_way_latency(tmp_path: Pa
     assert latencies(data)["value"].notna().all()
     errors = data.results[data.results["metric"] == "clock_error"]
     assert len(errors) == len(latencies(data)[["log", "line"]].drop_duplicates())
-    # Both clocks are one here. Chrony knows it only as exactly as the network allows.
+    # Both hosts have the same clock here. The network limits how exactly chrony knows this.
     assert (errors["value"].nunique(), bool((errors["value"] > 0).all()), bool((errors["value"] < 1e9).all())) == (1, True, True)
     assert data.problems.empty, data.problems.to_string()
 
 
 @pytest.mark.nightly
-def test_without_a_witness_one_way_latencies_are_refused_with_the_reason(tmp_path: Path, clocked: Callable[[], TwoHosts]) -> None:
+def test_one_way_latencies_without_clock_reports_are_refused_with_a_reason(tmp_path: Path, clocked: Callable[[], TwoHosts]) -> None:
     clocked()
 
     data = measured(tmp_path)
@@ -123,7 +123,7 @@ def test_without_a_witness_one_way_latencies_are_refused_with_the_reason(tmp_pat
 
 
 @pytest.mark.nightly
-def test_two_clocks_of_their_own_are_no_witness_for_each_other(tmp_path: Path, clocked: Callable[[], TwoHosts]) -> None:
+def test_two_clocks_without_a_common_reference_do_not_confirm_each_other(tmp_path: Path, clocked: Callable[[], TwoHosts]) -> None:
     hosts = clocked()
     for place in "ab":
         hosts.start_clock(place, "local stratum 8", "port 0")

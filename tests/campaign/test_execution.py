@@ -1,4 +1,4 @@
-"""How the harness waits for processes: it notices each end immediately, whenever it happens."""
+"""The harness waits for processes, and notices each end immediately."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tacholog.campaign.execution import ProcessStep, run_steps
 from tacholog.campaign.machines.local import LocalMachine, LocalProcess
 from tacholog.campaign.machines.machine import HostEntry, Job, ProcessEnd
 
-# It fails as soon as it is told to, and by itself after a second: the harness may have looked less often than the test chose.
+# It fails when the file exists, and by itself after a second: the harness may check less often than the test assumes.
 FAILS_WHEN_TOLD = "n=0; until test -e go || test $n = 100; do n=$((n + 1)); sleep 0.01; done; exit 3"
 
 
 class EndsBeforeALook(LocalProcess):
-    """A process that ends just before the harness looks at it for the n-th time."""
+    """A process that ends just before the n-th check by the harness."""
 
     looks = 0
     ends_before = 0
 
     def poll(self) -> ProcessEnd | None:
-        """Let the process end first, if it is time."""
+        """Let the process end first at the n-th check."""
         self.looks += 1
         if self.looks == self.ends_before:
             (self.job.folder / "go").write_text("")
@@ -34,10 +34,10 @@ class EndsBeforeALook(LocalProcess):
 
 
 class Here(LocalMachine):
-    """This machine, where one process ends in a moment that the test chooses."""
+    """This machine; one process ends at a time that the test chooses."""
 
     def __init__(self, ends_before: int) -> None:
-        """Take the number of the look before which the process named ``first`` ends."""
+        """Take the number of the check before which the process named ``first`` ends."""
         super().__init__("", HostEntry(), {})
         self.ends_before = ends_before
 
@@ -53,11 +53,11 @@ class Here(LocalMachine):
 
 @pytest.mark.parametrize("look", range(1, 6))
 @pytest.mark.parametrize("others", [{}, {"second": "sleep 300"}], ids=["alone", "beside a process that goes on"])
-def test_an_end_is_seen_at_once_in_whatever_moment_it_comes(tmp_path: Path, look: int, others: Mapping[str, str]) -> None:
+def test_end_of_a_process_is_noticed_immediately_at_any_time(tmp_path: Path, look: int, others: Mapping[str, str]) -> None:
     machine = Here(look)
     commands = {"first": FAILS_WHEN_TOLD, **others}
     processes = [Process(name=name, role="both", command=("sh", "-c", text), log=f"{name}.log") for name, text in commands.items()]
     steps = [ProcessStep(process, machine, machine.find("sh"), process.log_file, process.errors_file) for process in processes]
     outcome = run_steps(steps, tmp_path, LIMIT_S)
 
-    assert (outcome.status, outcome.reason) == ("failed", "first: exit code 3")  # not that the deadline was over
+    assert (outcome.status, outcome.reason) == ("failed", "first: exit code 3")  # Not a passed deadline.

@@ -1,4 +1,4 @@
-"""Controls beside a campaign: its own, or short runs of perftest's floor."""
+"""Controls of a campaign: its own controls, or short runs of perftest as a floor."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def campaign(folder: Path, text: str) -> Campaign:
     return read_campaign(folder / "small.toml")
 
 
-def test_control_runs_have_the_label_that_says_so_and_all_others_do_not(tmp_path: Path) -> None:
+def test_only_control_runs_have_the_label_control(tmp_path: Path) -> None:
     runs = schedule_runs(campaign(tmp_path, RUN + CONTROL), 1, ("0", "1"))
 
     assert {run.folder.partition("/")[0]: run.labels for run in runs} == {"measured": {}, "control": {"kind": "tcp", "control": "yes"}}
 
 
-def test_the_floor_runs_in_every_repetition_with_a_program_of_its_own(tmp_path: Path) -> None:
+def test_floor_runs_in_each_repetition_with_its_own_program(tmp_path: Path) -> None:
     runs = schedule_runs(with_floor(campaign(tmp_path, RUN), TOOLS), 1, ("0", "1"))
 
     floor = [run for run in runs if run.labels == {"control": "yes"}]
@@ -40,13 +40,13 @@ def test_the_floor_runs_in_every_repetition_with_a_program_of_its_own(tmp_path: 
 
 
 @pytest.mark.parametrize("text", [RUN + CONTROL, 'hosts.lab = { ssh = "lab" }\n' + RUN], ids=["controls of its own", "another host"])
-def test_a_campaign_with_controls_of_its_own_or_other_hosts_gets_no_floor(tmp_path: Path, text: str) -> None:
+def test_campaign_with_own_controls_or_other_hosts_gets_no_floor(tmp_path: Path, text: str) -> None:
     given = campaign(tmp_path, text)
 
     assert with_floor(given, TOOLS) == given
 
 
-def test_without_a_perftest_there_is_no_floor(tmp_path: Path) -> None:
+def test_campaign_gets_no_floor_without_perftest(tmp_path: Path) -> None:
     given = campaign(tmp_path, RUN)
 
     assert with_floor(given, floor_tools({"client": Path("client")}, None)) == given

@@ -1,4 +1,4 @@
-"""Gaps: conditions that comparisons need and nothing states. The plan names them, and so does the first log of each variant."""
+"""Gaps: conditions that comparisons need and that nothing states. The plan reports them, and so does the first log of each variant."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def bench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]
     return run_tacholog_text("bench", "--no-control", *arguments, cwd=cwd)
 
 
-def test_the_plan_names_what_is_run_how_often_and_how_long_and_starts_nothing(tmp_path: Path) -> None:
+def test_plan_states_runs_repetitions_and_durations_and_starts_nothing(tmp_path: Path) -> None:
     done = bench("--plan", campaign(tmp_path, 'load_mode = "max-rate", batch_bytes = 0, reliability = "reliable"'), cwd=tmp_path)
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -55,7 +55,7 @@ def test_the_plan_names_what_is_run_how_often_and_how_long_and_starts_nothing(tm
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
 
-def test_of_a_perftest_that_is_not_built_the_plan_names_what_builds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_names_the_build_command_if_perftest_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     path = tmp_path / "own.toml"
     path.write_text('system = "S"\ntool = "perftest"\nrepetitions = 1\n[[runs]]\nname = "r"\ncommand = ["perftest"]\n')
@@ -66,7 +66,7 @@ def test_of_a_perftest_that_is_not_built_the_plan_names_what_builds_it(tmp_path:
     assert f"Program perftest: NOT FOUND on this machine; {way}." in lines
 
 
-def test_the_plan_names_an_option_that_no_command_has(tmp_path: Path) -> None:
+def test_plan_names_an_option_that_no_command_uses(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "max-rate", batch_bytes = 0, reliability = "reliable"')
     log = LOGS / "sockperf/throughput-tcp.log"
     path.write_text(path.read_text() + f'options = {{ duration_s = 10, log = "{log}", sizes_bytes = [64, 1024] }}\n')
@@ -74,13 +74,13 @@ def test_the_plan_names_an_option_that_no_command_has(tmp_path: Path) -> None:
     lines = bench("--plan", path, cwd=tmp_path).stdout.splitlines()
 
     end = "or this value, so the runs may use another one than is recorded."
-    assert [line for line in lines if line.endswith(end)] == [  # the command has the log
+    assert [line for line in lines if line.endswith(end)] == [  # The command has the log.
         f"duration_s = 10: no command of throughput has {{duration_s}} {end}",
         f"sizes_bytes = 64,1024: no command of throughput has {{sizes_bytes}} {end}",
     ]
 
 
-def test_the_plan_names_each_condition_that_nothing_will_state_and_what_to_add(tmp_path: Path) -> None:
+def test_plan_names_each_condition_that_nothing_states_and_the_key_to_add(tmp_path: Path) -> None:
     done = bench("--plan", campaign(tmp_path, 'load_mode = "max-rate"'), cwd=tmp_path)
 
     assert done.stdout.splitlines()[-3:] == [
@@ -96,7 +96,7 @@ def test_the_plan_names_each_condition_that_nothing_will_state_and_what_to_add(t
     ]
 
 
-def test_a_latency_needs_no_batching_and_only_its_log_can_show_the_rest(tmp_path: Path) -> None:
+def test_latency_needs_no_batching_and_only_its_log_can_state_the_other_conditions(tmp_path: Path) -> None:
     done = bench("--plan", campaign(tmp_path, 'load_mode = "closed", reliability = "reliable"'), cwd=tmp_path)
 
     assert "batch_bytes" not in done.stdout
@@ -110,14 +110,14 @@ def test_a_latency_needs_no_batching_and_only_its_log_can_show_the_rest(tmp_path
     ("tool", "reason"),
     [("mytool", "the campaign names no format, and no format has the tool 'mytool'")],
 )
-def test_the_plan_says_what_it_cannot_know(tmp_path: Path, tool: str, reason: str) -> None:
+def test_plan_states_what_it_cannot_know(tmp_path: Path, tool: str, reason: str) -> None:
     done = bench("--plan", campaign(tmp_path, 'load_mode = "closed"', tool=tool), cwd=tmp_path)
 
     line = f"Not known before the first run: which conditions the logs of throughput state ({reason})."
     assert line in done.stdout.splitlines()
 
 
-def test_a_program_that_is_not_there_or_not_known_is_named_in_the_plan(tmp_path: Path) -> None:
+def test_missing_or_unknown_program_is_named_in_the_plan(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "closed"')
     path.write_text(path.read_text() + '[[runs]]\nname = "b"\ncommand = ["taskset", "-c", "0", "no-such-tool"]\n')
     path.write_text(path.read_text() + '[[runs]]\nname = "c"\ncommand = ["sh", "-c", "cat log"]\n')
@@ -133,7 +133,7 @@ def test_a_program_that_is_not_there_or_not_known_is_named_in_the_plan(tmp_path:
     )
 
 
-def test_before_the_runs_the_gaps_are_named_once_and_not_again_after_the_first_log(tmp_path: Path) -> None:
+def test_gaps_are_reported_once_before_the_runs_and_not_again_after_the_first_log(tmp_path: Path) -> None:
     done = bench(campaign(tmp_path, 'load_mode = "max-rate", reliability = "reliable"'), cwd=tmp_path)
 
     assert done.returncode == 0
@@ -141,7 +141,7 @@ def test_before_the_runs_the_gaps_are_named_once_and_not_again_after_the_first_l
     assert done.stderr.index("batch_bytes: nothing states it") < done.stderr.index("[1/2]")
 
 
-def test_the_first_log_of_a_variant_shows_what_only_a_log_can_show(tmp_path: Path) -> None:
+def test_first_log_of_a_variant_reports_gaps_that_only_a_log_can_show(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "closed", reliability = "reliable"', "sockperf/ping-pong-udp.log")
 
     done = bench(path, cwd=tmp_path)
@@ -157,7 +157,7 @@ def test_the_first_log_of_a_variant_shows_what_only_a_log_can_show(tmp_path: Pat
     assert done.stderr[second:].splitlines()[1:] == []
 
 
-def test_unknown_lines_of_the_first_log_are_named(tmp_path: Path) -> None:
+def test_unknown_lines_of_the_first_log_are_reported(tmp_path: Path) -> None:
     log = tmp_path / "strange.log"
     text = (LOGS / "sockperf/throughput-tcp.log").read_text()
     log.write_text(text + "sockperf: a line of a version to come\n")
@@ -171,7 +171,7 @@ def test_unknown_lines_of_the_first_log_are_named(tmp_path: Path) -> None:
     )
 
 
-def test_a_comparison_names_the_gaps_before_it_begins_but_not_those_that_it_goes_across(tmp_path: Path) -> None:
+def test_comparison_reports_gaps_before_it_starts_but_not_for_fields_of_across(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "max-rate"')
 
     plain, across = (
@@ -183,7 +183,7 @@ def test_a_comparison_names_the_gaps_before_it_begins_but_not_those_that_it_goes
     assert "reliability: nothing states it" in across.stderr
 
 
-def test_a_field_that_a_comparison_cannot_go_across_is_refused_before_anything_runs(tmp_path: Path) -> None:
+def test_field_that_across_does_not_accept_is_refused_before_any_run(tmp_path: Path) -> None:
     done = run_tacholog_text("ab", "cat", "cat", campaign(tmp_path, ""), "--across", "colour", cwd=tmp_path)
 
     assert done.returncode == 2
@@ -191,7 +191,7 @@ def test_a_field_that_a_comparison_cannot_go_across_is_refused_before_anything_r
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
 
-def test_a_comparison_across_a_field_compares_sides_that_differ_in_it(tmp_path: Path) -> None:
+def test_comparison_across_a_field_compares_sides_with_different_values_of_it(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "max-rate", batch_bytes = 0, reliability = "reliable"')
     sides = "cat {arguments}", "sed s/TCP/UDP/ {arguments}"
 
@@ -206,17 +206,17 @@ def test_a_comparison_across_a_field_compares_sides_that_differ_in_it(tmp_path: 
     assert not list((tmp_path / "b").glob("same-build"))
 
 
-def test_the_time_left_is_corrected_by_the_runs_of_the_same_kind_or_else_by_all() -> None:
+def test_remaining_time_is_corrected_by_runs_of_the_same_kind_or_else_by_all_runs() -> None:
     pace = Pace()
 
     assert pace.seconds([("a", 10.0), ("b", 1.0)]) == 11.0
     pace.add("a", 10.0, 30.0)
     assert pace.seconds([("a", 10.0), ("b", 1.0)]) == 33.0
     pace.add("b", 10.0, 10.0)
-    assert pace.seconds([("a", 10.0), ("b", 1.0), ("c", 1.0)]) == 33.0  # c: 40 s for 20 expected ones
+    assert pace.seconds([("a", 10.0), ("b", 1.0), ("c", 1.0)]) == 33.0  # c: 40 s for 20 expected seconds
 
 
-def test_the_plan_names_the_percentiles_that_will_get_no_verdict(tmp_path: Path) -> None:
+def test_plan_names_the_percentiles_that_will_get_no_verdict(tmp_path: Path) -> None:
     conditions = 'load_mode = "open", reliability = "reliable", offered_rate_per_s = 5000, planned_duration_s = 4'
 
     done = bench("--plan", campaign(tmp_path, conditions), cwd=tmp_path)
@@ -228,7 +228,7 @@ def test_the_plan_names_the_percentiles_that_will_get_no_verdict(tmp_path: Path)
     assert "p99 no verdict" not in done.stdout
 
 
-def test_after_the_first_run_of_a_variant_its_percentiles_with_too_few_samples_are_named_once(tmp_path: Path) -> None:
+def test_percentiles_with_too_few_samples_are_named_once_after_the_first_run_of_a_variant(tmp_path: Path) -> None:
     done = bench(campaign(tmp_path, 'load_mode = "open", reliability = "reliable"', "sockperf/under-load.log"), cwd=tmp_path)
 
     lines = [line for line in done.stderr.splitlines() if "no verdict" in line]

@@ -1,4 +1,4 @@
-"""A machine's facts, read from copies of what kernels print."""
+"""The properties of a machine, read from copies of kernel files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tacholog.runs import host
 from tacholog.runs.manifest import Host, read_host, write
 
 CPU = "sys/devices/system/cpu"
-# A virtual machine with two CPUs, as its kernel (6.18) prints it; long lines cut.
+# A virtual machine with two CPUs, as its kernel (6.18) prints it. Long lines are cut.
 CLOUD = {
     "proc/cpuinfo": "".join(
         f"processor\t: {number}\nmodel name\t: Intel(R) Xeon(R) Processor\nmicrocode\t: 0x1\ncpu MHz\t\t: 2700.000\nflags\t\t: fpu hypervisor\n\n"
@@ -42,7 +42,7 @@ CLOUD = {
     "sys/class/net/eth0/address": "02:fc:00:00:00:05\n",
     "sys/class/net/eth0/device/vendor": "0x1af4\n",
 }
-# What a workstation has more: two threads a core, a clock that changes, a network card that knows its speed, a CPU limit.
+# Additional files of a workstation: two threads per core, a variable clock rate, a network card with a known speed, and a CPU limit.
 BARE_METAL = CLOUD | {
     "proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) Silver 4110 CPU @ 2.10GHz\ncpu MHz\t\t: 800.012\nflags\t\t: fpu vme\n",
     "proc/self/cgroup": "0::/user.slice/bench\n",
@@ -81,7 +81,7 @@ def machine(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-def test_a_virtual_machine_says_what_it_is(tmp_path: Path) -> None:
+def test_virtual_machine_is_described_as_virtual(tmp_path: Path) -> None:
     facts = host.this_host(machine(tmp_path, CLOUD))
 
     assert facts.name == "Intel(R) Xeon(R) Processor, 2 threads"
@@ -98,7 +98,7 @@ def test_a_virtual_machine_says_what_it_is(tmp_path: Path) -> None:
     }
 
 
-def test_a_workstation_says_more(tmp_path: Path) -> None:
+def test_workstation_has_more_properties(tmp_path: Path) -> None:
     facts = host.this_host(machine(tmp_path, BARE_METAL))
 
     assert facts.cpu["cores"] == "1"
@@ -111,7 +111,7 @@ def test_a_workstation_says_more(tmp_path: Path) -> None:
     assert facts.system["cgroup_cpus"] == "1.5"
 
 
-def test_a_machine_says_how_its_processors_rest_and_which_are_isolated(tmp_path: Path) -> None:
+def test_idle_states_and_isolated_processors_are_described(tmp_path: Path) -> None:
     facts = host.this_host(machine(tmp_path, BARE_METAL))
 
     assert (facts.cpu["isolated"], facts.cpu["idle_driver"]) == ("1", "intel_idle")
@@ -120,24 +120,24 @@ def test_a_machine_says_how_its_processors_rest_and_which_are_isolated(tmp_path:
     assert (changing["idle_states"], changing["transparent_huge_pages"]) == ("POLL, C1, C1E, C10 (off)", "madvise")
 
 
-def test_no_isolated_processor_is_known_and_a_kernel_that_does_not_say_is_not(tmp_path: Path) -> None:
+def test_zero_isolated_processors_are_recorded_as_none_but_an_unknown_list_is_left_out(tmp_path: Path) -> None:
     assert host.this_host(machine(tmp_path / "none", CLOUD | {f"{CPU}/isolated": "\n"})).cpu["isolated"] == "none"
     assert "isolated" not in host.this_host(machine(tmp_path / "silent", CLOUD)).cpu
 
 
-def test_a_container_in_a_virtual_machine_is_called_both(tmp_path: Path) -> None:
+def test_container_in_a_virtual_machine_is_described_as_both(tmp_path: Path) -> None:
     facts = host.this_host(machine(tmp_path, CLOUD | {".dockerenv": "", "sys/class/dmi/id/sys_vendor": "QEMU\n"}))
 
     assert facts.system["virtualisation"] == "container in a virtual machine (QEMU)"
 
 
-def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+def test_unreadable_properties_are_left_out(tmp_path: Path) -> None:
     facts = host.this_host(tmp_path)
 
     assert facts == Host(name="Unnamed CPU", source="read by tacholog host")
 
 
-def test_a_host_file_is_written_into_a_new_folder_and_is_never_overwritten_unless_asked(tmp_path: Path) -> None:
+def test_host_file_is_written_into_a_new_folder_and_overwritten_only_with_the_option(tmp_path: Path) -> None:
     file = tmp_path / "data/hosts/lab7.toml"
 
     first = run_tacholog_text("host", "--output", file)
@@ -152,19 +152,19 @@ def test_a_host_file_is_written_into_a_new_folder_and_is_never_overwritten_unles
     assert "the rack by the window" not in file.read_text()
 
 
-def test_names_and_addresses_are_not_told(tmp_path: Path) -> None:
+def test_names_and_addresses_are_left_out(tmp_path: Path) -> None:
     facts = repr(host.this_host(machine(tmp_path, CLOUD)))
 
     assert [secret for secret in ("build-17", "02:fc", "2024", "console") if secret in facts] == []
 
 
-def test_a_cpu_that_is_switched_off_does_not_count(tmp_path: Path) -> None:
+def test_cpu_that_is_switched_off_does_not_count(tmp_path: Path) -> None:
     facts = host.this_host(machine(tmp_path, CLOUD | {f"{CPU}/cpu1/online": "0\n"}))
 
     assert facts.cpu["threads"] == "1"
 
 
-def test_the_pseudonym_is_the_machines_own(tmp_path: Path) -> None:
+def test_pseudonym_depends_only_on_the_machine(tmp_path: Path) -> None:
     one = host.this_host(machine(tmp_path / "one", CLOUD))
     same = host.this_host(machine(tmp_path / "same", CLOUD | {"proc/loadavg": "9.99 9.99 9.99 9/99 9999\n"}))
     other = host.this_host(machine(tmp_path / "other", BARE_METAL))
@@ -173,7 +173,7 @@ def test_the_pseudonym_is_the_machines_own(tmp_path: Path) -> None:
     assert host.pseudonym(one).startswith("host-")
 
 
-def test_the_moment_has_load_clock_and_throttling(tmp_path: Path) -> None:
+def test_state_of_the_machine_has_load_clock_rate_and_throttling(tmp_path: Path) -> None:
     assert host.moment(machine(tmp_path, BARE_METAL)).properties == {
         "load1": "0.15",
         "load5": "0.11",
@@ -183,7 +183,7 @@ def test_the_moment_has_load_clock_and_throttling(tmp_path: Path) -> None:
     }
 
 
-def test_the_environment_says_which_commit_measured_and_whether_it_was_changed(tmp_path: Path) -> None:
+def test_environment_states_the_commit_of_the_harness_and_whether_it_was_modified(tmp_path: Path) -> None:
     identity = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.org"}
     for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
         subprocess.run(["git", *command], cwd=tmp_path, env=os.environ | identity, check=True)
@@ -197,7 +197,7 @@ def test_the_environment_says_which_commit_measured_and_whether_it_was_changed(t
     assert host.environment(tmp_path, checkout=tmp_path)["harness_dirty"] == "yes"
 
 
-def test_this_machine_can_be_read_written_and_read_back(tmp_path: Path) -> None:
+def test_properties_of_this_machine_are_the_same_after_writing_and_reading(tmp_path: Path) -> None:
     facts = host.this_host()
 
     write(tmp_path / "here.toml", facts)

@@ -1,4 +1,4 @@
-"""A host that answers wrongly over ssh. Each such answer becomes one line of text or an unknown value: never a traceback, never an endless wait.
+"""A host with wrong answers over ssh. Each wrong answer becomes one line of text or an unknown value: no traceback and no endless wait.
 
 ``ssh`` is a program of the test here. It runs the real watchdog in a shell on this machine, and changes one kind of its answers.
 """
@@ -37,7 +37,7 @@ for line in shell.stdout:
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RemoteMachine]:
-    """Return a function that connects to a host whose answers of one kind are replaced, from the ``first`` one of them on."""
+    """Return a function that connects to a host. From the answer number ``first`` on, its answers of one kind are replaced."""
 
     def connect(kind: str, answer: str, first: int = 1, *, endless: bool = False) -> RemoteMachine:
         ssh = tmp_path / "bin" / "ssh"
@@ -51,13 +51,13 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Remot
 
 
 @pytest.mark.parametrize("number", ["\u00b2", "-5", "9" * 5000, "x", ""])
-def test_a_size_that_is_no_number_is_one_line(host: Callable[..., RemoteMachine], number: str) -> None:
+def test_size_that_is_not_a_number_is_an_error_of_one_line(host: Callable[..., RemoteMachine], number: str) -> None:
     with pytest.raises(TachologError, match="host lab: a file in its temporary folder is gone"):
         host("size", f"MARK size {number}\n")
 
 
 @pytest.mark.parametrize("code", ["\u00b2", "9" * 5000])
-def test_an_exit_code_that_is_no_number_is_not_success(host: Callable[..., RemoteMachine], code: str) -> None:
+def test_exit_code_that_is_not_a_number_is_not_success(host: Callable[..., RemoteMachine], code: str) -> None:
     with pytest.raises(TachologError, match="host lab: its properties could not be read"):
         host("ended", f"MARK ended 1 {code}\n")
 
@@ -70,7 +70,7 @@ def test_an_exit_code_that_is_no_number_is_not_success(host: Callable[..., Remot
         f"/proc/1/task/1/status:VmHWM: {'9' * 30}",
     ],
 )
-def test_numbers_of_resources_that_no_process_can_have_are_unknown(host: Callable[..., RemoteMachine], tmp_path: Path, used: str) -> None:
+def test_impossible_numbers_of_resources_are_unknown(host: Callable[..., RemoteMachine], tmp_path: Path, used: str) -> None:
     machine = host("used", f"MARK used {used}\n")
     try:
         running = machine.start(Job(name="x", argv=("true",), program="/bin/true", folder=tmp_path, log="x.log", errors="x.stderr.txt"))
@@ -82,7 +82,7 @@ def test_numbers_of_resources_that_no_process_can_have_are_unknown(host: Callabl
     assert (resources.max_rss_bytes, resources.user_cpu_ns) == (None, None)
 
 
-def test_a_check_without_a_result_is_not_success(host: Callable[..., RemoteMachine]) -> None:
+def test_check_without_a_result_is_not_success(host: Callable[..., RemoteMachine]) -> None:
     machine = host("checked", "MARK checked 2 \u00b2\n")
     try:
         assert machine.check(["true"]).result(LIMIT_S) is None
@@ -90,6 +90,6 @@ def test_a_check_without_a_result_is_not_success(host: Callable[..., RemoteMachi
         machine.close()
 
 
-def test_endless_answers_that_nobody_asked_for_end_the_connection(host: Callable[..., RemoteMachine]) -> None:
+def test_endless_unrequested_answers_end_the_connection(host: Callable[..., RemoteMachine]) -> None:
     with pytest.raises(TachologError, match=r"host lab: (it sent answers without a request|a file in its temporary folder is gone)"):
         host("size", "MARK x\n" * 1000, endless=True)

@@ -1,4 +1,4 @@
-"""The load of other programs on a machine: how it is computed, how a campaign with limits records it, and runs above a limit."""
+"""The load of other programs on a machine: its computation, its record in a campaign with limits, and runs above a limit."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def reading(text: str) -> ProcessorTime:
     return found
 
 
-def test_time_of_programs_interrupts_idleness_and_steal_are_told_apart() -> None:
+def test_times_of_programs_interrupts_idle_and_steal_are_separate() -> None:
     assert reading(FIRST) == ProcessorTime(2, 4936942 + 492537 + 1140360, 66877, 1275095 + 13200, 4219)
 
 
-def test_what_the_run_used_itself_is_not_load_of_others() -> None:
+def test_usage_by_the_run_itself_is_not_load_of_others() -> None:
     found = disturbance(reading(FIRST), reading(SECOND), own_s=0.5)
 
     assert found is not None
@@ -44,28 +44,28 @@ def test_what_the_run_used_itself_is_not_load_of_others() -> None:
     assert found.other_load == pytest.approx(0.3)
 
 
-def test_the_load_of_others_is_unknown_if_nobody_knows_what_the_run_used() -> None:
+def test_load_of_others_is_unknown_if_the_usage_by_the_run_is_unknown() -> None:
     assert disturbance(reading(FIRST), reading(SECOND), own_s=None) == Disturbance(2.0, None)
 
 
-def test_a_run_that_used_more_than_the_kernel_sampled_has_no_load_of_others_below_zero() -> None:
+def test_load_of_others_is_never_below_zero() -> None:
     assert disturbance(reading(FIRST), reading(SECOND), own_s=0.83) == Disturbance(2.0, 0.0)
 
 
 @pytest.mark.parametrize("text", ["", "cpu  1 2 3\ncpu0 1 2 3\n", "cpu  a b c d e f g h\ncpu0 1\n", "cpu  1 2 3 4 5 6 7 8\n"])
-def test_a_kernel_that_does_not_count_all_of_it_states_nothing(text: str) -> None:
+def test_kernel_without_all_counters_gives_no_times(text: str) -> None:
     assert processor_time(text) is None
 
 
-def test_no_time_between_two_readings_states_nothing() -> None:
+def test_two_readings_at_the_same_time_give_no_load() -> None:
     assert disturbance(reading(FIRST), reading(FIRST), 0) is None
 
 
-def test_processors_that_came_or_went_between_two_readings_state_nothing() -> None:
+def test_readings_with_different_numbers_of_processors_give_no_load() -> None:
     assert disturbance(reading(FIRST), reading(SECOND + "cpu2 1 2 3 4 5 6 7 8 0 0\n"), 0) is None
 
 
-def test_each_moment_and_each_machine_is_held_against_the_limits() -> None:
+def test_load_at_each_time_and_on_each_machine_is_compared_with_the_limits() -> None:
     during = as_environment(Disturbance(0, 0.7), "during")
     facts = as_environment(Disturbance(2.5, 0.3), "before") | {f"b.{name}": text for name, text in during.items()}
 
@@ -75,11 +75,11 @@ def test_each_moment_and_each_machine_is_held_against_the_limits() -> None:
     assert [*exceeded(facts, None)] == []
 
 
-def test_what_is_no_number_breaks_no_limit() -> None:
+def test_value_that_is_not_a_number_exceeds_no_limit() -> None:
     assert [*exceeded({"steal_percent_before": "nan", "other_load_during": "1e9", "load1_before": "9"}, Limits(steal_percent=0, other_load=0))] == []
 
 
-def test_a_campaign_with_limits_records_what_others_took_before_during_and_after_its_runs(tmp_path: Path) -> None:
+def test_campaign_with_limits_records_the_load_before_during_and_after_its_runs(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(HEAD + UNREACHABLE + QUIET)
 
     done = bench("small.toml", "--output", "out", cwd=tmp_path)
@@ -94,7 +94,7 @@ def test_a_campaign_with_limits_records_what_others_took_before_during_and_after
 
 
 def disturbed(tmp_path: Path) -> Path:
-    """Return the folder of a campaign whose first run was disturbed, as its manifest says."""
+    """Return the folder of a campaign whose first run was disturbed according to its manifest."""
     (tmp_path / "small.toml").write_text(HEAD + UNREACHABLE + QUIET)
     bench("small.toml", "--output", "out", cwd=tmp_path)
     folder = only_folder(tmp_path / "out")
@@ -103,13 +103,13 @@ def disturbed(tmp_path: Path) -> Path:
 
 
 def mark_disturbed(file: Path) -> None:
-    """Write into the manifest of a run that others took much of the machine before it."""
+    """Write a high load of others before the run into its manifest."""
     lines = [line for line in file.read_text().splitlines() if not line.startswith("other_load_before")]
     place = lines.index("[environment]") + 1
     file.write_text("\n".join([*lines[:place], 'other_load_before = "200000.00"', *lines[place:]]) + "\n")
 
 
-def test_a_campaign_above_its_limits_says_so_and_its_disturbed_runs_are_done_again(tmp_path: Path) -> None:
+def test_campaign_above_its_limits_states_this_and_its_disturbed_runs_are_repeated(tmp_path: Path) -> None:
     folder = disturbed(tmp_path)
     before = json.dumps({name: run.start_time for name, run in manifests(folder).items() if name != "to-3/01"})
 
@@ -124,7 +124,7 @@ def test_a_campaign_above_its_limits_says_so_and_its_disturbed_runs_are_done_aga
     assert json.dumps({name: run.start_time for name, run in runs.items() if name != "to-3/01"}) == before
 
 
-def test_a_campaign_above_its_limits_is_not_copied_for_publication(tmp_path: Path) -> None:
+def test_campaign_above_its_limits_is_not_copied_for_publication(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(HEAD + "limits = { other_load = 0 }\n" + BUSY)
     other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
@@ -161,7 +161,7 @@ def test_pairs_above_the_limits_are_not_copied_for_publication(tmp_path: Path) -
     assert not (tmp_path / "data").exists()
 
 
-def test_a_disturbed_run_of_a_pair_is_done_again_with_the_other_run_of_the_pair(tmp_path: Path) -> None:
+def test_disturbed_run_of_a_pair_is_repeated_with_the_other_run_of_the_pair(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(HEAD + UNREACHABLE + QUIET)
     compared(tmp_path)
     [folder] = (tmp_path / "build/runs").glob("ab-small-*")

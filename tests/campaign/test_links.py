@@ -1,4 +1,4 @@
-"""The link between the hosts of a run, as the kernel of each host states it."""
+"""The link between the hosts of a run, according to the kernel of each host."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacholog.compare.profiles import profiles_of
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.store.load import load
 
-#: A real /proc/net/route: a default route, a network of 16 bits, and one of 24 bits within it.
+#: A real /proc/net/route: a default route, a network of 16 bits, and a network of 24 bits within it.
 ROUTES = (
     "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT                                                       \n"
     "eth0\t00000000\t0100580A\t0003\t0\t0\t0\t00000000\t0\t0\t0                                                                               \n"
@@ -27,7 +27,7 @@ ROUTES = (
     ("address", "device"),
     [("10.88.2.7", "eth2"), ("10.88.3.7", "eth1"), ("192.0.2.1", "eth0"), ("fe80::1", None)],
 )
-def test_the_most_exact_route_counts_where_there_is_no_program_to_ask(address: str, device: str | None) -> None:
+def test_most_specific_route_is_used_if_there_is_no_program_to_ask(address: str, device: str | None) -> None:
     assert device_in_table(ROUTES, address) == device
 
 
@@ -35,7 +35,7 @@ def machines(names: Sequence[str], hosts: dict[str, HostEntry]) -> dict[str, Mac
     return {name: LocalMachine(name, hosts[name], {}) for name in names}
 
 
-def test_hosts_on_one_machine_meet_on_its_loopback() -> None:
+def test_hosts_on_one_machine_are_linked_by_the_loopback() -> None:
     hosts = {"a": HostEntry(address="127.0.0.1"), "b": HostEntry(address="127.0.0.2")}
 
     link = read_link(machines("ab", hosts), hosts)
@@ -53,7 +53,7 @@ def test_hosts_without_addresses_or_with_names_have_no_known_link() -> None:
     assert (dict(link.environment), link.bit_per_s) == ({}, None)
 
 
-def test_the_link_of_a_run_is_compared_instead_of_all_cards_of_its_host(tmp_path: Path) -> None:
+def test_link_of_a_run_is_compared_instead_of_all_cards_of_its_host(tmp_path: Path) -> None:
     log = Path(__file__).parents[2] / "docs/example/data/latency-udp/perftest.log"
     (tmp_path / "run").mkdir()
     (tmp_path / "run/perftest.log").write_bytes(log.read_bytes())

@@ -1,4 +1,4 @@
-"""Campaigns over ssh, on two hosts with an sshd each (`tests.campaign.two_hosts`): processes are started there, and all files come back."""
+"""Campaigns over ssh, on two hosts with an sshd each (`tests.campaign.two_hosts`): processes start there, and all files are copied back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tacholog.store.load import load
 WORDS = ("a b", "it's", "$HOME", "line\nline", "; touch pwned", "\u00fcn\u00efcode \u2028", "", "*", "\\n", "!!", "`id`", '"', "%s", "-n", "#")
 
 
-def test_a_campaign_over_two_hosts_brings_everything_back_and_leaves_nothing(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_campaign_over_two_hosts_copies_all_files_back_and_leaves_none(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"))
 
     code, said = bench(campaign(tmp_path, '["sh", "-c", "seq 200000; echo done >&2"]'), tmp_path)
@@ -45,7 +45,7 @@ def test_a_campaign_over_two_hosts_brings_everything_back_and_leaves_nothing(tmp
 
 
 @pytest.mark.nightly
-def test_no_id_of_a_boot_and_no_address_gets_into_what_is_kept_of_a_run(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_stored_files_of_a_run_contain_no_boot_id_and_no_address(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab()
 
     bench(campaign(tmp_path, '["seq", "3"]'), tmp_path)
@@ -56,7 +56,7 @@ def test_no_id_of_a_boot_and_no_address_gets_into_what_is_kept_of_a_run(tmp_path
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
-def test_each_shell_passes_every_argument_on_unchanged(tmp_path: Path, lab: Callable[..., TwoHosts], shell: str) -> None:
+def test_each_shell_passes_all_arguments_unchanged(tmp_path: Path, lab: Callable[..., TwoHosts], shell: str) -> None:
     path = shutil.which(shell)
     if path is None:
         leave_out(f"needs {shell}")
@@ -74,7 +74,7 @@ def test_each_shell_passes_every_argument_on_unchanged(tmp_path: Path, lab: Call
 
 
 @pytest.mark.parametrize("shell", ["fish", "tcsh", "bash"])
-def test_the_login_shell_does_not_matter(lab: Callable[..., TwoHosts], shell: str) -> None:
+def test_any_login_shell_works(lab: Callable[..., TwoHosts], shell: str) -> None:
     path = shutil.which(shell)
     if path is None and shell == "fish":
         pytest.skip("needs fish, which is large, so that CI does not install it")
@@ -89,7 +89,7 @@ def test_the_login_shell_does_not_matter(lab: Callable[..., TwoHosts], shell: st
         machine.close()
 
 
-def test_a_login_shell_that_prints_a_banner_disturbs_nothing(lab: Callable[..., TwoHosts]) -> None:
+def test_banner_of_a_login_shell_is_ignored(lab: Callable[..., TwoHosts]) -> None:
     def prepare(hosts: TwoHosts) -> None:
         shell = hosts.folder / "shell"
         shell.write_text('#!/bin/sh\necho "Welcome! No mail."\necho "Please be nice." >&2\nexec /bin/sh "$@"\n')
@@ -105,7 +105,7 @@ def test_a_login_shell_that_prints_a_banner_disturbs_nothing(lab: Callable[..., 
         machine.close()
 
 
-def test_a_host_is_described_as_it_describes_itself(lab: Callable[..., TwoHosts]) -> None:
+def test_description_of_a_remote_host_equals_its_own_description(lab: Callable[..., TwoHosts]) -> None:
     lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
 
@@ -118,7 +118,7 @@ def test_a_host_is_described_as_it_describes_itself(lab: Callable[..., TwoHosts]
         machine.close()
 
 
-def test_programs_are_found_on_the_path_of_the_host(lab: Callable[..., TwoHosts]) -> None:
+def test_programs_are_searched_on_the_path_of_the_host(lab: Callable[..., TwoHosts]) -> None:
     lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
 
@@ -131,7 +131,7 @@ def test_programs_are_found_on_the_path_of_the_host(lab: Callable[..., TwoHosts]
         machine.close()
 
 
-def test_readiness_is_seen_by_output_and_by_port(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_readiness_is_detected_by_output_and_by_port(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
     listen = "import socket, time; s = socket.socket(); s.bind(('0.0.0.0', 4711)); s.listen(); print('on [port]', flush=True); time.sleep(1000)"
@@ -148,7 +148,7 @@ def test_readiness_is_seen_by_output_and_by_port(tmp_path: Path, lab: Callable[.
         machine.close()
 
 
-def test_what_a_process_used_comes_from_its_host(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_resources_of_a_process_are_read_on_its_host(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
     spin = "x = bytearray(50_000_000); import time; begin = time.process_time()\nwhile time.process_time() - begin < 0.5: pass\n"
@@ -171,7 +171,7 @@ def test_what_a_process_used_comes_from_its_host(tmp_path: Path, lab: Callable[.
     assert used.voluntary is not None
 
 
-def test_a_process_that_ignores_the_request_to_end_is_killed_with_its_children(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_process_that_ignores_the_request_to_end_is_killed_with_its_children(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
 
@@ -186,7 +186,7 @@ def test_a_process_that_ignores_the_request_to_end_is_killed_with_its_children(t
         machine.close()
 
 
-def test_a_daemon_that_left_the_group_of_its_process_is_ended_with_it(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_daemon_outside_of_the_process_group_is_ended_with_its_process(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
 
@@ -200,7 +200,7 @@ def test_a_daemon_that_left_the_group_of_its_process_is_ended_with_it(tmp_path: 
 
 
 @pytest.mark.nightly
-def test_a_campaign_over_ssh_is_loaded_with_what_its_processes_used(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_dataset_of_a_campaign_over_ssh_has_the_resources_of_its_processes(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     log = Path(__file__).parents[2] / "docs/example/data/latency-udp/perftest.log"
     lab()
 

@@ -1,4 +1,4 @@
-"""Campaigns over ssh that fail: the run has the reason, and no process is left on either side."""
+"""Campaigns over ssh that fail: the run states the reason, and no process remains on either side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tacholog.errors import TachologError, UnreadableInput
 
 
 @pytest.mark.nightly
-def test_a_program_that_cannot_be_executed_fails_the_run_with_its_reason(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_program_that_fails_makes_the_run_fail_with_its_reason(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab()
 
     code, said = bench(campaign(tmp_path, '["sh", "-c", "echo no such device >&2; exit 3"]'), tmp_path)
@@ -27,7 +27,7 @@ def test_a_program_that_cannot_be_executed_fails_the_run_with_its_reason(tmp_pat
     assert (code, manifest(tmp_path).reason) == (1, "client: exit code 3: no such device"), said
 
 
-def test_a_dropped_link_fails_the_run_with_one_line_and_leaves_nothing_on_either_side(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_broken_link_makes_the_run_fail_with_one_line_and_leaves_no_process_on_either_side(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"))
 
     with start_bench(campaign(tmp_path, '["sleep", "1000"]'), tmp_path) as process:
@@ -47,7 +47,7 @@ def test_a_dropped_link_fails_the_run_with_one_line_and_leaves_nothing_on_either
 
 
 @pytest.mark.nightly
-def test_nothing_is_left_after_the_harness_was_killed(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_no_process_remains_after_the_harness_was_killed(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"))
 
     with start_bench(campaign(tmp_path, '["sleep", "1000"]'), tmp_path) as process:
@@ -59,7 +59,7 @@ def test_nothing_is_left_after_the_harness_was_killed(tmp_path: Path, lab: Calla
 
 
 @pytest.mark.nightly
-def test_a_side_that_is_killed_fails_the_run_and_the_other_side_is_ended(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_killed_side_makes_the_run_fail_and_the_other_side_is_ended(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab()
 
     with start_bench(campaign(tmp_path, '["sleep", "1000"]'), tmp_path) as process:
@@ -72,7 +72,7 @@ def test_a_side_that_is_killed_fails_the_run_and_the_other_side_is_ended(tmp_pat
     until(lambda: not processes_left(hosts), "nothing is left")
 
 
-def test_a_killed_watchdog_does_not_leave_its_process(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_killed_watchdog_ends_its_process(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"), ("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
 
@@ -89,7 +89,7 @@ def test_a_killed_watchdog_does_not_leave_its_process(tmp_path: Path, lab: Calla
 
 
 @pytest.mark.nightly
-def test_a_full_disk_on_a_host_fails_the_run_and_what_was_printed_is_kept(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_full_disk_on_a_host_makes_the_run_fail_and_its_output_is_kept(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     def prepare(hosts: TwoHosts) -> None:
         full = hosts.folder / "full"
         full.mkdir()
@@ -98,7 +98,7 @@ def test_a_full_disk_on_a_host_fails_the_run_and_what_was_printed_is_kept(tmp_pa
 
     hosts = lab(prepare)
 
-    # `true` after it: a program that does not notice, as many do not.
+    # `true` at the end: a program that does not notice the error, like many programs.
     code, said = bench(campaign(tmp_path, '["sh", "-c", "seq 1000000 2>/dev/null; true"]'), tmp_path)
 
     kept = manifest(tmp_path)
@@ -108,7 +108,7 @@ def test_a_full_disk_on_a_host_fails_the_run_and_what_was_printed_is_kept(tmp_pa
     until(lambda: not processes_left(hosts), "nothing is left")
 
 
-def test_a_host_without_a_temporary_folder_is_named(lab: Callable[..., TwoHosts]) -> None:
+def test_host_without_a_temporary_folder_is_named(lab: Callable[..., TwoHosts]) -> None:
     def prepare(hosts: TwoHosts) -> None:
         hosts.environment["a"]["TMPDIR"] = str(hosts.folder / "nothing-here")
 
@@ -119,7 +119,7 @@ def test_a_host_without_a_temporary_folder_is_named(lab: Callable[..., TwoHosts]
 
 
 @pytest.mark.nightly
-def test_logs_come_back_whole_over_a_network_that_becomes_slow(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_logs_are_copied_completely_over_a_network_that_becomes_slow(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab()
 
     with start_bench(
@@ -135,7 +135,7 @@ def test_logs_come_back_whole_over_a_network_that_becomes_slow(tmp_path: Path, l
 
 
 @pytest.mark.nightly
-def test_a_link_that_drops_while_logs_come_back_fails_the_run_and_leaves_nothing(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_link_that_breaks_during_the_copy_of_logs_makes_the_run_fail_and_leaves_no_process(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"))
 
     with start_bench(
@@ -154,7 +154,7 @@ def test_a_link_that_drops_while_logs_come_back_fails_the_run_and_leaves_nothing
     assert [*(tmp_path / "lab/temporary-a").iterdir(), *(tmp_path / "lab/temporary-b").iterdir()] == []
 
 
-def test_a_host_whose_key_changed_is_refused_with_the_words_of_ssh(lab: Callable[..., TwoHosts]) -> None:
+def test_host_with_a_changed_key_is_refused_with_the_message_of_ssh(lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(start=("a",))
     run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", hosts.folder / "other")
     other = " ".join((hosts.folder / "other.pub").read_text().split()[:2])
@@ -164,7 +164,7 @@ def test_a_host_whose_key_changed_is_refused_with_the_words_of_ssh(lab: Callable
         RemoteMachine("a", HostEntry(ssh="host-a"))
 
 
-def test_a_host_whose_key_is_unknown_is_refused_without_a_question(lab: Callable[..., TwoHosts]) -> None:
+def test_host_with_an_unknown_key_is_refused_without_a_question(lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(start=("a",))
     (hosts.folder / "known_hosts").write_text("")
     settings = hosts.folder / "ssh_config"
@@ -174,7 +174,7 @@ def test_a_host_whose_key_is_unknown_is_refused_without_a_question(lab: Callable
         RemoteMachine("a", HostEntry(ssh="host-a"))
 
 
-def test_an_unreachable_host_is_one_line_that_quotes_ssh(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_unreachable_host_is_one_line_that_quotes_ssh(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab(start=("a",))
 
     code, said = bench(campaign(tmp_path, '["seq", "3"]'), tmp_path)
@@ -184,24 +184,24 @@ def test_an_unreachable_host_is_one_line_that_quotes_ssh(tmp_path: Path, lab: Ca
 
 
 @pytest.mark.parametrize("place", ["-oProxyCommand=touch pwned", "--", "", "a b", "a;touch pwned", "$(touch pwned)", "a\nb", "user@-host\t", "`id`"])
-def test_the_name_of_a_host_cannot_become_an_option_or_a_command(place: str) -> None:
+def test_name_of_a_host_cannot_become_an_option_or_a_command(place: str) -> None:
     with pytest.raises(UnreadableInput, match=r"hosts\.a: ssh = "):
         check_hosts({"a": HostEntry(ssh=place)})
 
 
 @pytest.mark.parametrize("place", ["lab-a", "user@lab-a.example.org", "ssh://user@10.0.0.2:2222", "user@fe80::1%eth0", "ssh://user@[::1]:22"])
-def test_usual_names_of_hosts_are_taken(place: str) -> None:
+def test_usual_names_of_hosts_are_accepted(place: str) -> None:
     check_hosts({"a": HostEntry(ssh=place)})
 
 
-def test_a_host_without_ssh_on_this_machine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_ssh_on_this_machine_is_reported_for_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(TachologError, match=r"^host a: ssh cannot be started: No such file or directory$"):
         RemoteMachine("a", HostEntry(ssh="host-a"))
 
 
-def test_a_process_on_a_lost_host_cannot_be_started(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_process_on_a_lost_host_cannot_be_started(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
 

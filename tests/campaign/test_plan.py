@@ -1,4 +1,4 @@
-"""From a campaign file to runs, in a random order that the seed reproduces."""
+"""The runs of a campaign file, in a random order that the seed reproduces."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def schedule(tmp_path: Path) -> Schedule:
     return scheduled
 
 
-def test_lists_multiply_and_each_variant_is_repeated(schedule: Schedule) -> None:
+def test_lists_are_multiplied_and_each_variant_is_repeated(schedule: Schedule) -> None:
     folders = {run.folder for run in schedule(TWO_BY_TWO)}
 
     assert folders == {f"{order}-{number}/0{repetition}" for order in ("up", "down") for number in (1, 2) for repetition in (1, 2, 3)}
 
 
-def test_the_same_seed_draws_the_same_plan_and_another_seed_another(schedule: Schedule) -> None:
+def test_same_seed_gives_the_same_plan_and_another_seed_gives_another(schedule: Schedule) -> None:
     assert schedule(TWO_BY_TWO, 7) == schedule(TWO_BY_TWO, 7)
     assert [run.folder for run in schedule(TWO_BY_TWO, 7)] != [run.folder for run in schedule(TWO_BY_TWO, 8)]
 
 
-def test_repetitions_interleave_each_round_in_an_order_of_its_own(schedule: Schedule) -> None:
+def test_repetitions_are_interleaved_with_a_new_order_in_each_round(schedule: Schedule) -> None:
     runs = schedule(TWO_BY_TWO)
 
     assert [run.repetition for run in runs] == [1] * 4 + [2] * 4 + [3] * 4
@@ -55,20 +55,20 @@ def test_repetitions_interleave_each_round_in_an_order_of_its_own(schedule: Sche
     assert len(set(rounds)) > 1
 
 
-def test_placeholders_become_whole_arguments_that_no_shell_reads(schedule: Schedule) -> None:
+def test_placeholders_become_whole_arguments_without_a_shell(schedule: Schedule) -> None:
     commands = {run.command for run in schedule(TWO_BY_TWO)}
 
     assert ("seq", "--separator=$(1) b", "up", "16,64,1024", "0/1") in commands
     assert ("seq", "--separator=$(2) b", "down", "16,64,1024", "0/1") in commands
 
 
-def test_conditions_are_those_of_the_schema_and_keep_their_types(schedule: Schedule) -> None:
+def test_conditions_keep_the_types_of_the_schema(schedule: Schedule) -> None:
     conditions = next(run.conditions for run in schedule(TWO_BY_TWO) if run.folder.startswith("up"))
 
     assert (conditions.transport, conditions.planned_duration_s, conditions.load_mode) == ("over up", 2, "closed")
 
 
-def test_sizes_are_shuffled_only_where_the_campaign_says_so(schedule: Schedule) -> None:
+def test_sizes_are_shuffled_only_if_the_campaign_states_this(schedule: Schedule) -> None:
     fixed = {tuple(run.options["sizes_bytes"]) for run in schedule(TWO_BY_TWO)}  # type: ignore[arg-type]
     shuffled = {tuple(run.options["sizes_bytes"]) for run in schedule(TWO_BY_TWO + 'shuffle = ["sizes_bytes"]\n')}  # type: ignore[arg-type]
 
@@ -77,7 +77,7 @@ def test_sizes_are_shuffled_only_where_the_campaign_says_so(schedule: Schedule) 
     assert {tuple(sorted(sizes)) for sizes in shuffled} == fixed
 
 
-def test_time_expected_follows_from_sizes_and_duration(schedule: Schedule) -> None:
+def test_expected_time_follows_from_sizes_and_duration(schedule: Schedule) -> None:
     run = schedule(TWO_BY_TWO.replace("duration_s = 2", "duration_s = 2, warmup_s = 0.5"))[0]
 
     assert run.expected_s == 3 * 2.5 + 0.5
@@ -100,7 +100,7 @@ def test_time_expected_follows_from_sizes_and_duration(schedule: Schedule) -> No
     ],
     ids=["unknown placeholder", "same name twice", "unknown condition", "a shell line", "a way out", "shuffling nothing", "unknown key"],
 )
-def test_a_mistake_is_named(schedule: Schedule, text: str, message: str) -> None:
+def test_mistake_in_a_campaign_is_named(schedule: Schedule, text: str, message: str) -> None:
     with pytest.raises(UnreadableInput) as error:
         schedule(text)
 
@@ -121,7 +121,7 @@ options = { size = 2 }
 """
 
 
-def test_blocks_share_the_command_and_the_options_of_the_campaign(schedule: Schedule) -> None:
+def test_blocks_inherit_the_command_and_the_options_of_the_campaign(schedule: Schedule) -> None:
     runs = {run.folder: run for run in schedule(SHARED)}
 
     assert (runs["plain/01"].command, runs["plain/01"].options) == (("seq", "3"), {"last": 3, "size": 1})
@@ -138,13 +138,13 @@ vary.transport = ["udp", "zeromq-tcp", "tcp"]
 """
 
 
-def test_variants_that_a_program_does_not_list_are_left_out_and_the_plan_says_who_will_be_asked(tmp_path: Path) -> None:
+def test_variants_that_a_program_does_not_list_are_left_out_and_the_plan_names_the_program(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(HEAD + LISTED)
 
     plan = run_tacholog_text("bench", "--no-control", "--plan", "small.toml", cwd=tmp_path)
     done = run_tacholog_text("bench", "--no-control", "small.toml", "--output", "out", cwd=tmp_path)
 
-    # The program is the campaign's, so a plan does not run it.
+    # The program belongs to the campaign, so a plan does not run it.
     assert plan.stdout.splitlines()[0] == "small: 3 variants, 3 repetitions each: 9 runs, about 3 min."
     assert "does not list them: it is run at the start." in plan.stdout
     said = ["Left out: zeromq-tcp (left out of this build: zeromq (install libzmq3-dev)).", "Left out: tcp, which is not listed."]
@@ -152,7 +152,7 @@ def test_variants_that_a_program_does_not_list_are_left_out_and_the_plan_says_wh
     assert sorted(path.parent.name for path in tmp_path.glob("out/*/udp/*/run.toml")) == ["01", "02", "03"]
 
 
-def test_a_program_that_cannot_list_is_named_before_anything_is_run(tmp_path: Path) -> None:
+def test_program_without_a_list_is_reported_before_any_run(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(HEAD + LISTED.replace('"printf"', '"false"'))
 
     done = run_tacholog_text("bench", "small.toml", "--output", "out", cwd=tmp_path)
@@ -163,7 +163,7 @@ def test_a_program_that_cannot_list_is_named_before_anything_is_run(tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["quick", "release", "full"])
-def test_our_own_campaigns_can_be_laid_out(checkout: Path, name: str) -> None:
+def test_campaigns_of_this_project_can_be_planned(checkout: Path, name: str) -> None:
     campaign = read_campaign(checkout / f"bench/campaigns/{name}.toml")
     runs = schedule_runs(campaign, 1, CPUS)
 
@@ -171,27 +171,27 @@ def test_our_own_campaigns_can_be_laid_out(checkout: Path, name: str) -> None:
     assert {run.command[0] for run in runs if run.command} == {"perftest"}
 
 
-def test_the_quick_campaign_takes_well_under_three_minutes(checkout: Path) -> None:
+def test_quick_campaign_takes_well_under_three_minutes(checkout: Path) -> None:
     runs = schedule_runs(read_campaign(checkout / "bench/campaigns/quick.toml"), 1, CPUS)
 
     assert sum(run.expected_s for run in runs) < 150
 
 
-def test_the_release_campaign_takes_ten_minutes_and_repeats_enough_to_name_a_best(checkout: Path) -> None:
+def test_release_campaign_takes_ten_minutes_and_repeats_enough_to_name_a_best(checkout: Path) -> None:
     campaign = read_campaign(checkout / "bench/campaigns/release.toml")
 
     assert campaign.repetitions >= MIN_RUNS
     assert sum(run.expected_s for run in schedule_runs(campaign, 1, CPUS)) < 660
 
 
-def test_the_campaign_of_middleware_takes_at_most_forty_minutes_and_repeats_enough_to_name_a_best(checkout: Path) -> None:
+def test_middleware_campaign_takes_at_most_forty_minutes_and_repeats_enough_to_name_a_best(checkout: Path) -> None:
     campaign = read_campaign(checkout / "bench/campaigns/middleware.toml")
 
     assert campaign.repetitions >= MIN_RUNS
     assert sum(run.expected_s for run in schedule_runs(campaign, 1, CPUS)) < 2400
 
 
-def test_the_first_look_at_middleware_is_short_and_takes_each_library_as_the_long_campaign_does(checkout: Path) -> None:
+def test_short_middleware_campaign_is_short_and_has_the_settings_of_the_long_campaign(checkout: Path) -> None:
     short, long = (read_campaign(checkout / f"bench/campaigns/{name}.toml") for name in ("middleware-quick", "middleware"))
 
     def settings(campaign: Campaign) -> dict[tuple[object, object], tuple[str, ...]]:
@@ -203,7 +203,7 @@ def test_the_first_look_at_middleware_is_short_and_takes_each_library_as_the_lon
     assert settings(short).items() <= settings(long).items()
 
 
-def test_the_full_campaign_repeats_each_row_twelve_times(checkout: Path) -> None:
+def test_full_campaign_repeats_each_row_twelve_times(checkout: Path) -> None:
     assert read_campaign(checkout / "bench/campaigns/full.toml").repetitions == 12
 
 
@@ -261,7 +261,7 @@ def test_placeholders_of_processes_hosts_and_labels_are_replaced(schedule: Sched
         ('"size {payload_bytes}"', '" "', "labels: "),
     ],
 )
-def test_processes_that_cannot_make_a_run_are_refused_with_one_line(schedule: Schedule, old: str, new: str, message: str) -> None:
+def test_processes_that_cannot_form_a_run_are_refused_with_one_line(schedule: Schedule, old: str, new: str, message: str) -> None:
     assert old in HOSTS + SEVERAL
 
     with pytest.raises(UnreadableInput) as error:

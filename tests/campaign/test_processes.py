@@ -1,4 +1,4 @@
-"""Runs of several processes, with real programs: the files of a run, failures and their reasons, and no process is left."""
+"""Runs of several processes, with real programs: the files of a run, failures and their reasons, and no remaining process."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from tacholog.site.script import shell_script
 from tacholog.store.load import load
 
 HEAD = 'system = "pipes"\ntool = "sh"\nrepetitions = 1\n'
-# A server that says that it listens, and ends only when it is stopped.
+# A server that prints that it listens, and ends only when it is stopped.
 SERVER = 'sh -c "echo listening; exec sleep 300"'
-# Lets a thousand seconds pass for the harness. A run has the folder out/small-*/only/01.
+# Lets 1000 seconds pass for the harness. A run has the folder out/small-*/only/01.
 LATER = "echo 1000 > ../../../../clock"
-# A server that is never ready, and prints a line more when it is stopped.
+# A server that never becomes ready, and prints one more line when it is stopped.
 LOADS = f"sh -c \"trap 'echo terminated; exit 1' TERM; echo loading; {LATER}; sleep 300 & wait\""
-# It goes on until the launcher of the client has ended, which reports the end before.
+# It continues until the launcher of the client, which reports the end first, has ended.
 GOES_ON = f'''sh -c "echo listening; until test -s client; do sleep 0.05; done
 until grep -qs ') Z ' /proc/$(cat client)/stat || ! test -e /proc/$(cat client); do sleep 0.05; done; {LATER}; exec sleep 300"'''
 CLIENT = "echo done"
 LAUNCHED = 'sh -c "echo done; echo $PPID > client"'
 FORMATS = Path(__file__).parent.parent / "formats"
-# A network where no other process has a port.
+# A network in which no other process uses a port.
 OWN_NETWORK = ("unshare", *(("--user", "--map-root-user") if os.geteuid() else ()), "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 
 
@@ -63,7 +63,7 @@ def bench(path: Path) -> subprocess.CompletedProcess[str]:
 
 
 def bench_by_hand(path: Path) -> Manifest:
-    """Run a campaign for which time passes only by what its processes write in the file ``clock``."""
+    """Run a campaign in which time passes only by what its processes write to the file ``clock``."""
     run_tacholog_text("bench", "--no-control", path, "--output", "out", cwd=path.parent, environment={CLOCK_FILE: str(path.parent / "clock")})
     return read_manifest(run_folder(path.parent) / "run.toml")
 
@@ -93,7 +93,7 @@ def port() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def test_each_process_has_its_log_and_its_entry_in_the_manifest(tmp_path: Path) -> None:
+def test_each_process_has_a_log_and_an_entry_in_the_manifest(tmp_path: Path) -> None:
     run = measured(tmp_path, server(), process("client", CLIENT, 'log = "c.txt"'))
 
     assert (run.status, run.reason) == ("ok", None)
@@ -110,7 +110,7 @@ def test_each_process_has_its_log_and_its_entry_in_the_manifest(tmp_path: Path) 
     assert len({command.program_sha256 for command in run.commands} - {None}) == 2
 
 
-def test_a_process_starts_when_the_one_before_it_is_ready(tmp_path: Path) -> None:
+def test_process_starts_when_the_process_before_it_is_ready(tmp_path: Path) -> None:
     slow = 'sh -c "sleep 0.4; touch prepared; echo listening; exec sleep 300"'
 
     run = measured(tmp_path, server(slow), process("client", "cat prepared", 'log = "c.txt"'), process("last", CLIENT))
@@ -118,7 +118,7 @@ def test_a_process_starts_when_the_one_before_it_is_ready(tmp_path: Path) -> Non
     assert {command.name: command.exit_status for command in run.commands}["client"] == 0
 
 
-def test_an_exit_status_after_being_stopped_is_no_failure(tmp_path: Path) -> None:
+def test_exit_status_of_a_stopped_process_is_not_a_failure(tmp_path: Path) -> None:
     run = measured(tmp_path, server("sh -c \"trap 'exit 7' TERM; echo listening; sleep 300 & wait\""), process("client", CLIENT))
 
     assert (run.status, run.commands[0].exit_status) == ("ok", 7)
@@ -145,7 +145,7 @@ def test_an_exit_status_after_being_stopped_is_no_failure(tmp_path: Path) -> Non
     ],
     ids=["early death", "server crash", "ended unready", "server ends early", "silence", "silence but for an error"],
 )
-def test_a_run_that_fails_is_kept_with_its_reason_and_all_logs(tmp_path: Path, processes: list[str], reason: str) -> None:
+def test_failed_run_is_kept_with_its_reason_and_all_logs(tmp_path: Path, processes: list[str], reason: str) -> None:
     run = measured(tmp_path, *processes)
 
     assert run.status == ("empty" if "nothing" in reason else "failed")
@@ -177,7 +177,7 @@ def test_a_run_that_fails_is_kept_with_its_reason_and_all_logs(tmp_path: Path, p
     ],
     ids=["never ready", "deadline", "server that nobody stops"],
 )
-def test_a_run_that_takes_too_long_is_kept_with_its_reason_and_all_logs(tmp_path: Path, processes: list[str], reason: str) -> None:
+def test_run_that_takes_too_long_is_kept_with_its_reason_and_all_logs(tmp_path: Path, processes: list[str], reason: str) -> None:
     run = bench_by_hand(campaign(tmp_path, *processes, block="deadline_s = 60"))
 
     assert (run.status, run.reason) == ("failed", reason)
@@ -192,14 +192,14 @@ def test_a_run_that_takes_too_long_is_kept_with_its_reason_and_all_logs(tmp_path
     ],
     ids=["no format", "nothing"],
 )
-def test_a_server_whose_log_holds_no_results_is_told_how_to_say_so(tmp_path: Path, command: str, reason: str) -> None:
+def test_message_on_a_server_log_without_results_names_the_key_results(tmp_path: Path, command: str, reason: str) -> None:
     chatty = process("server", command, 'ready = { output = "listening" }', 'ends = "stopped"')
     done = bench(campaign(tmp_path, chatty, process("client", f"cat {FORMATS / 'sockperf/throughput-tcp.log'}")))
 
     assert f"({reason}if it is right that server.log holds no results, add results = false to its process)" in done.stderr
 
 
-def test_the_last_line_of_a_program_that_printed_no_result_is_quoted(tmp_path: Path) -> None:
+def test_last_line_of_a_program_without_a_result_is_quoted(tmp_path: Path) -> None:
     text = FORMATS / "sockperf/throughput-tcp.log"
     done = bench(campaign(tmp_path, server(), process("client", f'sh -c "head -n 3 {text}; echo usage: client ADDRESS"'), head='format = "sockperf"'))
 
@@ -207,7 +207,7 @@ def test_the_last_line_of_a_program_that_printed_no_result_is_quoted(tmp_path: P
     assert "(client: client.log holds no results; its last line: usage: client ADDRESS)" in done.stderr
 
 
-def test_the_deadline_of_the_whole_run_ends_every_process(tmp_path: Path) -> None:
+def test_deadline_of_the_run_ends_all_processes(tmp_path: Path) -> None:
     lasts = server('sh -c "echo $$ > pid; echo listening; exec sleep 300"')
 
     run = bench_by_hand(campaign(tmp_path, lasts, process("client", f'sh -c "{LATER}; exec sleep 300"'), block="deadline_s = 1"))
@@ -216,16 +216,16 @@ def test_the_deadline_of_the_whole_run_ends_every_process(tmp_path: Path) -> Non
     assert gone(number_in(run_folder(tmp_path) / "pid"))
 
 
-def test_a_port_that_is_in_use_is_named_before_the_server_starts(tmp_path: Path, port: int) -> None:
+def test_port_in_use_is_named_before_the_server_starts(tmp_path: Path, port: int) -> None:
     run = measured(tmp_path, process("server", SERVER, f"ready = {{ port = {port} }}", 'ends = "stopped"'), process("client", CLIENT))
 
     assert run.reason == f"server: port {port} is in use already, by another program"
     assert run.logs == ()
 
 
-def test_a_server_is_ready_when_it_listens_on_its_port(tmp_path: Path) -> None:
+def test_server_is_ready_when_it_listens_on_its_port(tmp_path: Path) -> None:
     shared = "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)"
-    with socket.socket() as held:  # so that no other process is given the port; it does not listen
+    with socket.socket() as held:  # Keeps other processes from getting the port; it does not listen.
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         held.bind(("127.0.0.1", 0))
         free = held.getsockname()[1]
@@ -243,7 +243,7 @@ def test_a_server_is_ready_when_it_listens_on_its_port(tmp_path: Path) -> None:
     assert (run.status, run.reason) == ("ok", None)
 
 
-def test_a_missing_program_is_named_before_anything_runs(tmp_path: Path) -> None:
+def test_missing_program_is_named_before_any_run(tmp_path: Path) -> None:
     done = bench(campaign(tmp_path, server(), process("client", "no-such-program")))
 
     assert (done.returncode, done.stderr) == (2, "tacholog: no-such-program: no such program; install it, or put it on the PATH\n")
@@ -253,7 +253,7 @@ def test_a_missing_program_is_named_before_anything_runs(tmp_path: Path) -> None
 LEAVES = 'sh -c "setsid sleep 300 & echo $! > child; echo $$ > self; echo listening; wait"'
 
 
-def test_a_process_that_left_its_group_is_ended_with_the_run(tmp_path: Path) -> None:
+def test_process_that_left_its_group_is_ended_with_the_run(tmp_path: Path) -> None:
     run = measured(tmp_path, server(LEAVES), process("client", 'sh -c "setsid sleep 300 & echo $! > other; echo done"'))
 
     assert run.status == "ok"
@@ -261,7 +261,7 @@ def test_a_process_that_left_its_group_is_ended_with_the_run(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_nothing_is_left_of_a_harness_that_is_killed(tmp_path: Path, with_signal: signal.Signals) -> None:
+def test_no_process_remains_of_a_killed_harness(tmp_path: Path, with_signal: signal.Signals) -> None:
     path = campaign(tmp_path, server(LEAVES), process("client", 'sh -c "echo $$ > client; exec sleep 300"'))
     harness = subprocess.Popen(
         [sys.executable, "-m", "tacholog", "bench", "--no-control", path, "--output", "out"],
@@ -279,7 +279,7 @@ def test_nothing_is_left_of_a_harness_that_is_killed(tmp_path: Path, with_signal
         until(lambda pid=pid: gone(pid), f"{pid} has ended")  # type: ignore[misc]
 
 
-def test_if_its_launcher_is_killed_a_process_is_ended_and_the_run_has_failed(tmp_path: Path) -> None:
+def test_process_is_ended_and_the_run_fails_if_its_launcher_is_killed(tmp_path: Path) -> None:
     kill_parent = 'sh -c "sleep 300 & echo $! > child; echo $$ > self; kill -9 $PPID; wait"'
 
     run = measured(tmp_path, server(), process("client", kill_parent))
@@ -294,7 +294,7 @@ def started(folder: Path, *argv: str) -> Job:
     return Job(name="x", argv=argv, program=program, folder=folder, log="x.log", errors="x.stderr.txt")
 
 
-def test_the_memory_of_a_small_program_does_not_depend_on_that_of_the_harness(tmp_path: Path) -> None:
+def test_memory_of_a_small_program_does_not_include_that_of_the_harness(tmp_path: Path) -> None:
     ballast = b"x" * (300 << 20)
 
     used = LocalMachine("", HostEntry(), {}).start(started(tmp_path, "true")).collect().resources
@@ -303,10 +303,10 @@ def test_the_memory_of_a_small_program_does_not_depend_on_that_of_the_harness(tm
     assert used is not None
     assert used.max_rss_bytes is not None
     assert used.max_rss_bytes < 10_000_000
-    assert used.max_rss_is_bound  # nobody knows how much less it was
+    assert used.max_rss_is_bound  # The true value is unknown, but not larger.
 
 
-def test_the_memory_of_a_program_that_uses_some_is_its_own(tmp_path: Path) -> None:
+def test_memory_of_a_larger_program_is_exact(tmp_path: Path) -> None:
     job = started(tmp_path, sys.executable, "-c", "x = b'x' * (50 << 20)")
 
     used = LocalMachine("", HostEntry(), {}).start(job).collect().resources
@@ -317,7 +317,7 @@ def test_the_memory_of_a_program_that_uses_some_is_its_own(tmp_path: Path) -> No
     assert not used.max_rss_is_bound
 
 
-def test_what_sockperf_used_reaches_the_results_with_a_line_for_each_process(tmp_path: Path) -> None:
+def test_results_contain_the_resources_of_each_process_of_sockperf(tmp_path: Path) -> None:
     if shutil.which("sockperf") is None:
         leave_out("needs sockperf")
     if subprocess.run([*OWN_NETWORK, "true"], check=False, capture_output=True).returncode:
@@ -352,7 +352,7 @@ def test_what_sockperf_used_reaches_the_results_with_a_line_for_each_process(tmp
     assert checked.returncode == 0, checked.stdout
 
 
-def test_the_script_of_a_run_starts_all_processes_and_ends_those_that_serve(tmp_path: Path) -> None:
+def test_script_of_a_run_starts_all_processes_and_ends_the_servers(tmp_path: Path) -> None:
     run = measured(
         tmp_path, server('sh -c "echo $$ > self; echo listening; exec sleep 300"'), process("client", 'echo "it\'s $HOME; ok"', 'log = "it\'s"')
     )
@@ -368,7 +368,7 @@ def test_the_script_of_a_run_starts_all_processes_and_ends_those_that_serve(tmp_
     assert gone(number_in(folder / "self"))
 
 
-def test_lines_of_a_log_without_results_are_no_problem(tmp_path: Path) -> None:
+def test_lines_of_a_log_without_results_are_not_a_problem(tmp_path: Path) -> None:
     client, noise = (FORMATS / "sockperf/ping-pong-udp.log").read_bytes(), b"what no format knows\nMessage min latency : 7 us @ 1\n"
     logs = (
         LogFile(file="client.log", sha256=hashlib.sha256(client).hexdigest(), process="client"),
@@ -390,7 +390,7 @@ def test_lines_of_a_log_without_results_are_no_problem(tmp_path: Path) -> None:
     assert shown.problems.to_dict("records") == []
 
 
-def test_a_log_without_results_that_was_changed_is_named(tmp_path: Path) -> None:
+def test_changed_log_without_results_is_named(tmp_path: Path) -> None:
     run = tmp_path / "data" / "one"
     run.mkdir(parents=True)
     (run / "server.log").write_bytes(b"listening\n")
@@ -399,7 +399,7 @@ def test_a_log_without_results_that_was_changed_is_named(tmp_path: Path) -> None
     assert run_tacholog_text("check", "data", cwd=tmp_path).stdout.startswith("one/server.log: altered: ")
 
 
-def test_a_run_of_one_command_says_what_another_tool_used(tmp_path: Path) -> None:
+def test_run_of_one_command_states_the_resources_of_another_tool(tmp_path: Path) -> None:
     path = tmp_path / "small.toml"
     path.write_text(f'{HEAD}\n[[runs]]\nname = "only"\ncommand = ["cat", "{FORMATS}/sockperf/ping-pong-udp.log"]\n')
     bench(path)
@@ -413,7 +413,7 @@ def test_a_run_of_one_command_says_what_another_tool_used(tmp_path: Path) -> Non
 
 
 @pytest.mark.core
-def test_perftest_says_itself_what_it_used_so_a_run_of_one_command_says_it_once(tmp_path: Path, perftest: Path) -> None:
+def test_run_of_one_perftest_command_states_its_resources_once(tmp_path: Path, perftest: Path) -> None:
     path = tmp_path / "small.toml"
     words = ["perftest", "--test", "throughput", "--transport", "mock", "--sizes", "64", "--duration", "0.05", "--warmup", "0.01", "--output", "-"]
     path.write_text(f'{HEAD}\n[[runs]]\nname = "only"\ncommand = {words}\n')
@@ -424,7 +424,7 @@ def test_perftest_says_itself_what_it_used_so_a_run_of_one_command_says_it_once(
     assert [log.file for log in read_manifest(run_folder(tmp_path) / "run.toml").logs] == ["perftest.log"]
 
 
-def test_the_script_of_a_run_ends_what_it_started_if_one_process_fails(tmp_path: Path) -> None:
+def test_script_of_a_run_ends_its_processes_if_one_of_them_fails(tmp_path: Path) -> None:
     run = measured(tmp_path, server('sh -c "echo $$ > self; echo listening; exec sleep 300"'), process("client", "false"))
     text = shell_script(run, "only/01", [])
     assert text is not None

@@ -14,7 +14,7 @@ from tacholog.runs import host
 
 
 @pytest.mark.parametrize("shell", [("dash",), ("bash", "--posix"), ("busybox", "sh")], ids=" ".join)
-def test_each_shell_tells_of_this_machine_what_this_machine_knows_of_itself(shell: tuple[str, ...]) -> None:
+def test_each_shell_reports_the_properties_that_this_machine_reads_itself(shell: tuple[str, ...]) -> None:
     if shutil.which(shell[0]) is None:
         leave_out(f"needs {shell[0]}")
 
@@ -40,23 +40,23 @@ def test_each_shell_tells_of_this_machine_what_this_machine_knows_of_itself(shel
         *("stated ../x y", "stated name", "", "no colon and no word"),
     ],
 )
-def test_a_host_cannot_name_a_file_outside_of_the_folder(line: str) -> None:
+def test_host_cannot_name_a_file_outside_of_the_folder(line: str) -> None:
     facts = facts_from(line)
 
     assert (dict(facts.files), facts.folders, dict(facts.drivers), dict(facts.answers)) == ({}, frozenset(), {}, {})
 
 
-def test_a_host_that_names_one_path_as_file_and_as_folder_is_refused() -> None:
+def test_host_that_names_one_path_as_file_and_as_folder_is_refused() -> None:
     with pytest.raises(TachologError, match="cannot be written"):
         facts_from("sys/a:text\nsys/a/b:text\n").describe()
 
 
-def test_a_host_that_tells_of_more_files_than_any_machine_has_is_refused() -> None:
+def test_host_that_reports_too_many_files_is_refused() -> None:
     with pytest.raises(TachologError, match="more than 20000 files"):
         facts_from("".join(f"sys/file{number}:x\n" for number in range(20001)))
 
 
-def test_only_one_word_of_the_command_line_of_the_kernel_leaves_a_host() -> None:
+def test_host_reports_only_one_word_of_the_kernel_command_line() -> None:
     printed = subprocess.run(["sh", "-c", FACTS, "sh", "all"], capture_output=True, text=True, check=True).stdout
 
     assert [line for line in printed.splitlines() if line.startswith("proc/cmdline") and "mitigations=" not in line] == []

@@ -1,4 +1,4 @@
-"""The highest rate that a tool sustains: the search, where the outcome of each trial is known, and ``tacholog sustain`` with a stand-in tool."""
+"""The highest rate that a tool sustains: the search with known results of trials, and ``tacholog sustain`` with a program in place of the tool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tacholog.campaign.sustain import SearchPlan, SearchResult, SustainSearch, T
 from tacholog.formats.reading import Log, read
 
 CAPACITY = 20_000
-# It answers as `sockperf under-load` does. Above its capacity a queue grows for as long as the trial lasts.
+# It prints like `sockperf under-load`. Above its capacity, a queue grows during the trial.
 PROGRAM = """
 import sys
 rate, seconds, capacity = float(sys.argv[1]), float(sys.argv[2]), 20000
@@ -50,7 +50,7 @@ sockperf: ---> <MIN> observation =    3.808''')
 
 
 def search(plan: SearchPlan, passes: Callable[[TrialOrder, int], bool]) -> tuple[SearchResult, list[str]]:
-    """Carry out a search whose trials pass as ``passes`` says; return its result, and its trials as in ``1000s`` (short) and ``1000F`` (full)."""
+    """Run a search with the results of ``passes``. Returns its result, and its trials in the form ``1000s`` (short) and ``1000F`` (full)."""
     found, trials = SustainSearch(plan), list[str]()
     while order := found.next():
         found.add(order, passed=passes(order, len(trials)))
@@ -59,15 +59,15 @@ def search(plan: SearchPlan, passes: Callable[[TrialOrder, int], bool]) -> tuple
     return found.result(), trials
 
 
-def test_the_search_asks_for_the_trials_that_perftest_asks_for() -> None:
+def test_search_requests_the_same_trials_as_perftest() -> None:
     _, trials = search(SearchPlan(), lambda order, _: order.rate_per_s <= 50_000)
 
-    # The same list stands in bench/tests/sustain_test.cpp.
+    # bench/tests/sustain_test.cpp has the same list.
     assert " ".join(trials) == ("1000s 4000s 16000s 64000s 32000s 45255s 53817s 49351s 51536s 50432s 49889s 50160s 49889F 49889F 50160F 50160F")
 
 
 @pytest.mark.parametrize("capacity", [1001, 4_321, 50_000, 777_777, 9_500_000])
-def test_a_known_capacity_is_found_within_the_goal_width(capacity: int) -> None:
+def test_known_capacity_is_found_within_the_width_of_the_goal(capacity: int) -> None:
     found, _ = search(SearchPlan(), lambda order, _: order.rate_per_s <= capacity)
 
     assert found.outcome == "found"
@@ -76,13 +76,13 @@ def test_a_known_capacity_is_found_within_the_goal_width(capacity: int) -> None:
     assert 0.9899 * capacity <= found.rate_per_s <= capacity < found.upper_per_s
 
 
-def test_a_trial_that_misses_the_goal_by_chance_does_not_move_the_result() -> None:
+def test_trial_that_misses_the_goal_by_chance_does_not_change_the_result() -> None:
     found, _ = search(SearchPlan(), lambda order, at: order.rate_per_s <= 50_000 and at % 7 != 4)
 
     assert found.rate_per_s == pytest.approx(50_000, rel=0.02)
 
 
-def test_whatever_the_outcome_of_trials_the_search_ends() -> None:
+def test_search_ends_for_any_results_of_trials() -> None:
     chance = random.Random(1)  # noqa: S311 - outcomes, not secrets
     for _ in range(300):
         found, _ = search(SearchPlan(), lambda _order, _at: chance.random() < 0.7)
@@ -127,7 +127,7 @@ def test_the_capacity_of_a_program_is_found_within_two_percent_and_its_log_is_re
     assert log.broken == []
 
 
-def test_a_program_that_does_not_send_the_rate_misses_the_goal(tmp_path: Path) -> None:
+def test_program_that_does_not_send_the_rate_misses_the_goal(tmp_path: Path) -> None:
     slow = PROGRAM.replace("sent = round(rate * seconds)", "late_us = 0; sent = round(min(rate, capacity) * seconds)")
     done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=slow)
 
@@ -137,7 +137,7 @@ def test_a_program_that_does_not_send_the_rate_misses_the_goal(tmp_path: Path) -
     assert rate.value == pytest.approx(CAPACITY, rel=0.02)
 
 
-def test_a_program_that_fails_ends_the_search_and_its_log_says_why(tmp_path: Path) -> None:
+def test_failed_program_ends_the_search_and_its_log_states_why(tmp_path: Path) -> None:
     done = sustain(tmp_path, "--latency-goal", "p99=5ms", program="raise SystemExit('no server')")
 
     assert done.returncode == 1
@@ -155,7 +155,7 @@ print("For additional information visit our website")
 """
 
 
-def test_what_a_program_printed_that_gave_no_result_is_shown_though_it_ended_without_an_error(tmp_path: Path) -> None:
+def test_output_of_a_program_without_a_result_is_shown_even_if_it_ended_without_an_error(tmp_path: Path) -> None:
     done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=HELP)
 
     assert done.returncode == 1
@@ -165,7 +165,7 @@ def test_what_a_program_printed_that_gave_no_result_is_shown_though_it_ended_wit
     assert len(done.stderr) < 1000
 
 
-def test_a_log_without_a_result_is_shown(tmp_path: Path) -> None:
+def test_log_without_a_result_is_shown(tmp_path: Path) -> None:
     silent = f"{PROGRAM.partition('sockperf: [Total Run]')[0]}sockperf: No messages were received from the server. Is the server down?''')"
 
     done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=silent)
@@ -174,7 +174,7 @@ def test_a_log_without_a_result_is_shown(tmp_path: Path) -> None:
     assert done.stderr.endswith("sockperf: Test ended | sockperf: No messages were received from the server. Is the server down?\n")
 
 
-def test_a_log_that_does_not_state_the_goal_s_statistic_is_not_taken_for_one_that_keeps_it(tmp_path: Path) -> None:
+def test_log_without_the_statistic_of_the_goal_does_not_pass(tmp_path: Path) -> None:
     done = sustain(tmp_path, "--latency-goal", "p99.5=5ms")
 
     assert done.returncode == 1
@@ -189,7 +189,7 @@ def test_a_log_that_does_not_state_the_goal_s_statistic_is_not_taken_for_one_tha
         (("--trial-duration", "9"), "must not be longer than --duration"),
     ],
 )
-def test_options_that_make_no_search_are_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_options_without_a_possible_search_are_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
     done = sustain(tmp_path, *arguments)
 
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""The campaigns of bench/campaigns/tools with the real tools, server and client in two network namespaces that are joined by a cable."""
+"""The campaigns of bench/campaigns/tools with the real tools. Server and client are in two network namespaces with a virtual cable."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ROWS = {
 }
 
 
-#: Makes two network namespaces with a cable between them, then becomes the command behind it. All of it is gone when the command has ended.
+#: Makes two network namespaces with a cable, then runs the command given after it. The end of the command removes them.
 WITH_CABLE = f"""
 mount -t tmpfs tmpfs /run && mkdir /run/netns && ip netns add a && ip netns add b &&
 ip -n a link add eth0 type veth peer name eth0 netns b &&
@@ -57,7 +57,7 @@ NAMESPACES = ("unshare", *OTHER_USER, "--net", "--mount", "sh", "-c", WITH_CABLE
 
 @pytest.fixture(scope="module")
 def cable() -> None:
-    """Network namespaces can be made here."""
+    """Skip unless network namespaces can be made here."""
     done = subprocess.run([*NAMESPACES, "true"], capture_output=True, text=True, check=False)
     if done.returncode:
         leave_out(f"network namespaces cannot be made: {done.stderr.strip()}")
@@ -81,7 +81,7 @@ def in_namespaces(tool: str, folder: Path, repetitions: int) -> Path:
 
 
 def measured(path: Path, output: Path) -> Path:
-    """Run a campaign and return its folder. Nothing may be said about conditions that are missing or lines that are unknown."""
+    """Run a campaign and return its folder. No message about missing conditions or unknown lines is allowed."""
     done = run_tacholog_text("bench", "--no-control", path, "--output", output, cwd=path.parent, prefix=NAMESPACES)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line for line in done.stderr.splitlines() if not re.match(r"\[\d+/\d+\] \S+: ok, ", line)] == []
@@ -91,7 +91,7 @@ def measured(path: Path, output: Path) -> Path:
 
 @pytest.mark.usefixtures("cable")
 @pytest.mark.parametrize("tool", ["qperf", *(pytest.param(tool, marks=pytest.mark.nightly) for tool in ROWS if tool != "qperf")])
-def test_a_campaign_of_a_tool_gives_rows_that_compare(tool: str, tmp_path: Path) -> None:
+def test_campaign_of_a_tool_gives_comparable_rows(tool: str, tmp_path: Path) -> None:
     if shutil.which(tool) is None:
         leave_out(f"{tool} is not installed")
     old, new = (measured(in_namespaces(tool, tmp_path, repetitions), tmp_path / f"runs-{repetitions}") for repetitions in (2, 1))
@@ -106,7 +106,7 @@ def test_a_campaign_of_a_tool_gives_rows_that_compare(tool: str, tmp_path: Path)
 
 
 def counted_rows(folder: Path, tool: str) -> dict[tuple[str, str, int, str], int]:
-    """Count the repetitions of each row with a size that matters: its mean, at the load mode that most of the tool's tests have."""
+    """Count the repetitions of each row with a size: its mean, in the usual load mode of the tests of the tool."""
     dataset = load([folder])
     wanted = {metric for *_, metric in ROWS[tool]}
     rows = dataset.results.merge(dataset.runs[["run", "repetition"]], on="run")

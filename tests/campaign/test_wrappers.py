@@ -1,4 +1,4 @@
-"""The measured program of a command that begins with env, taskset, ip netns exec or the like."""
+"""The measured program of a command that starts with env, taskset, ip netns exec or a similar program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacholog.runs.manifest import read_manifest
         ("perftest --test latency", "perftest", ()),
         ("/opt/tool/bin/ping -q", "/opt/tool/bin/ping", ()),
         ("env MODE=fast ./ping -q", "./ping", ("env",)),
-        ("env -u perf tool", "tool", ("env",)),  # perf is a variable here, and a program elsewhere
+        ("env -u perf tool", "tool", ("env",)),  # perf is a variable here, and a program in other commands.
         ("env -uperf -i A=b C= tool", "tool", ("env",)),
         ("env - PATH=/bin tool", "tool", ("env",)),
         ("env --unset perf --chdir=/tmp tool", "tool", ("env",)),
@@ -28,7 +28,7 @@ from tacholog.runs.manifest import read_manifest
         ("taskset -ac 0,1 tool -p", "tool", ("taskset",)),
         ("taskset 0x3 tool", "tool", ("taskset",)),
         ("ip netns exec b prog -c 1", "prog", ("ip",)),
-        ("ip -n b netns exec time prog", "prog", ("ip",)),  # a namespace may have the name of a program
+        ("ip -n b netns exec time prog", "prog", ("ip",)),  # A namespace can have the name of a program.
         ("ip net e b prog", "prog", ("ip",)),
         ("ip -all netns exec prog", "prog", ("ip",)),
         ("ip vrf exec blue prog", "prog", ("ip",)),
@@ -55,7 +55,7 @@ from tacholog.runs.manifest import read_manifest
         ("ip netns exec a taskset -c 1 env -u time nice prog 9", "prog", ("ip", "taskset", "env", "nice")),
     ],
 )
-def test_the_program_behind_wrappers_is_found_by_the_grammar_of_each(command: str, program: str, wrappers: tuple[str, ...]) -> None:
+def test_program_behind_wrappers_is_found_by_the_grammar_of_each_wrapper(command: str, program: str, wrappers: tuple[str, ...]) -> None:
     words = shlex.split(command)
     found = behind_wrappers(words)
 
@@ -78,13 +78,13 @@ def test_the_program_behind_wrappers_is_found_by_the_grammar_of_each(command: st
         ("ip netns exec b", "no program stands behind ip and its options"),
     ],
 )
-def test_where_the_program_cannot_be_known_the_reason_is_given(command: str, doubt: str) -> None:
+def test_reason_is_given_if_the_program_cannot_be_known(command: str, doubt: str) -> None:
     found = behind_wrappers(shlex.split(command))
 
     assert (found.position, found.doubt) == (0, doubt)
 
 
-def test_a_run_records_which_program_of_its_command_is_measured(tmp_path: Path) -> None:
+def test_run_records_the_measured_program_of_its_command(tmp_path: Path) -> None:
     text = 'system = "S"\ntool = "seq"\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["env", "-u", "sort", "nice", "-n", "5", "seq", "3"]\n'
     (tmp_path / "small.toml").write_text(text)
 
@@ -96,7 +96,7 @@ def test_a_run_records_which_program_of_its_command_is_measured(tmp_path: Path) 
     assert manifest.environment["program_sha256"] == hashlib.sha256(seq.read_bytes()).hexdigest()
 
 
-def test_a_run_says_that_the_program_behind_a_shell_is_not_known(tmp_path: Path) -> None:
+def test_run_notes_that_the_program_behind_a_shell_is_unknown(tmp_path: Path) -> None:
     text = 'system = "S"\ntool = "seq"\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["sh", "-c", "seq 3"]\n'
     (tmp_path / "small.toml").write_text(text)
 

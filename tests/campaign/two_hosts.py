@@ -1,7 +1,7 @@
-"""Two hosts for tests, ``a`` and ``b``, each with an sshd of its own, and a switch between them where the harness is.
+"""Two hosts for tests, ``a`` and ``b``, each with an sshd, and a switch between them and the harness.
 
-Everything is made in network namespaces with names of this process, so that several tests can run at once, and all of it is removed afterwards. Each
-host has a mount namespace too: with its own ``/run``, and, if a test asks for it, another boot id, login shell or ``/bin/sh``.
+All of it is in network namespaces whose names contain the process id, so that several tests can run at the same time. It is removed afterwards. Each
+host also has a mount namespace, with its own ``/run``, and with another boot id, login shell or ``/bin/sh`` if a test requests it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.waiting import LIMIT_S, until
 
-#: What the machine needs for it (Debian: openssh-server, openssh-client, iproute2, util-linux).
+#: The required programs (Debian: openssh-server, openssh-client, iproute2, util-linux).
 PROGRAMS = ("ip", "ssh", "sshd", "ssh-keygen", "unshare", "mount", "tc")
 ADDRESSES = {"a": "10.88.0.2", "b": "10.88.0.3"}
 PORT = 2222
@@ -26,7 +26,7 @@ _numbers = itertools.count(1)
 
 
 def missing() -> str:
-    """What this machine lacks; empty if nothing."""
+    """Return what this machine lacks; empty if nothing is missing."""
     path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
     lacking = [program for program in PROGRAMS if shutil.which(program, path=path) is None]
     if lacking:
@@ -42,14 +42,14 @@ def missing() -> str:
 
 
 def run(*words: str | Path) -> str:
-    """Run a command that must succeed, and return what it prints."""
+    """Run a command that must succeed, and return its output."""
     done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.returncode == 0, (words, done.stderr)
     return done.stdout
 
 
 class TwoHosts:
-    """The hosts. ``mounts`` names files that take the place of others on a host: ``{"a": {"/etc/passwd": path}}``."""
+    """The two hosts. ``mounts`` names files that replace others on a host: ``{"a": {"/etc/passwd": path}}``."""
 
     def __init__(self, folder: Path) -> None:
         """Make the namespaces, the cables and the keys."""
@@ -84,7 +84,7 @@ class TwoHosts:
         return f"{self._name}{host}"
 
     def _write_client(self) -> None:
-        """Write an ``ssh`` that runs where the harness is in the network, with a configuration of its own."""
+        """Write an ``ssh`` that runs in the network of the harness, with its own configuration."""
         names = "".join(f"Host host-{host}\n  HostName {address}\n" for host, address in ADDRESSES.items())
         general = f"Host *\n  Port {PORT}\n  User root\n  IdentityFile {self.folder / 'user'}\n  IdentitiesOnly yes\n  IdentityAgent none\n"
         known = f"  UserKnownHostsFile {self.folder / 'known_hosts'}\n  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n"
@@ -94,7 +94,7 @@ class TwoHosts:
         client.chmod(0o755)
 
     def start(self, *hosts: str) -> None:
-        """Start the sshd of these hosts, or of both, and wait until they answer."""
+        """Start the sshd of these hosts, by default of both, and wait until they answer."""
         for host in hosts or ADDRESSES:
             self._start_sshd(host)
         for host in hosts or ADDRESSES:
@@ -104,7 +104,7 @@ class TwoHosts:
         return any(f":{PORT:04X} 00000000:0000 0A" in _read(f"/proc/{pid}/net/tcp").decode() for pid in _within(self.space(host)))
 
     def _start_sshd(self, host: str) -> None:
-        home = self.folder / f"home-{host}"  # not that of this machine, where some login shells write
+        home = self.folder / f"home-{host}"  # Not the home of this machine, because some login shells write there.
         home.mkdir(exist_ok=True)
         variables = {"PATH": _PATH, "HOME": str(home), **self.environment[host]}
         (self.folder / f"sshd_config-{host}").write_text(
@@ -113,7 +113,7 @@ class TwoHosts:
             "StrictModes no\nUsePAM no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\nMaxStartups 100\n"
             f"SetEnv {' '.join(f'{name}={value}' for name, value in variables.items())}\n"
         )
-        # /run is hidden, because sshd needs a folder in it, and because a chronyd of this machine must not answer for the hosts.
+        # /run is hidden: sshd needs a folder in it, and a chronyd of this machine must not answer for the hosts.
         steps = ["mount -t tmpfs none /run", "mkdir -m 755 /run/sshd", self.prepare[host]]
         steps += [f"mount --bind {source} {target}" for target, source in self.mounts[host].items()]
         steps.append(f"exec {shutil.which('sshd', path=_PATH)} -D -e -f {self.folder / f'sshd_config-{host}'}")
@@ -123,7 +123,7 @@ class TwoHosts:
             self._started.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
 
     def processes(self, host: str) -> dict[int, str]:
-        """The processes on a host, with their command lines, without sshd."""
+        """Return the processes on a host with their command lines, without sshd."""
         return {pid: words for pid, words in _commands(self.space(host)).items() if words and "sshd" not in words.split()[0]}
 
     def local_processes(self) -> dict[int, str]:
@@ -131,38 +131,38 @@ class TwoHosts:
         return _commands(self.lab)
 
     def unplug(self, host: str) -> None:
-        """Pull the cable of a host."""
+        """Disconnect a host."""
         run("ip", "-n", self.lab, "link", "set", f"port-{host}", "down")
 
     def plug(self, host: str) -> None:
-        """Put the cable back."""
+        """Connect the host again."""
         run("ip", "-n", self.lab, "link", "set", f"port-{host}", "up")
 
     def slow_down(self, host: str, rate: str) -> None:
-        """Let a host send no faster than this."""
+        """Limit the sending rate of a host."""
         run("tc", "-n", self.space(host), "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "16kb", "latency", "50ms")
 
     def start_clock(self, host: str, *settings: str) -> None:
-        """Start a chronyd that steers nothing on a host."""
+        """Start a chronyd that does not steer the clock on a host."""
         chronyd = shutil.which("chronyd", path=_PATH)
         assert chronyd is not None
         file = self.folder / f"chrony-{host}.conf"
-        # Its command port is open in the network of the host only; there is no socket in /run, which belongs to the machine.
+        # Its command port is open only in the network of the host. It has no socket in /run, which belongs to the machine.
         file.write_text("\n".join((*settings, "bindcmdaddress 127.0.0.1", "bindcmdaddress /", f"pidfile {self.folder}/chrony-{host}.pid", "")))
         words = self.within(host, chronyd, "-x", "-d", "-u", "root", "-f", file)
         with (self.folder / f"chrony-{host}.txt").open("wb") as log:
             self._started.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
 
     def clock(self, host: str) -> str:
-        """What the chronyd of a host reports."""
+        """Return the reports of the chronyd of a host."""
         return subprocess.run(self.within(host, "chronyc", "-h", "127.0.0.1", "-c", "tracking"), capture_output=True, text=True, check=False).stdout
 
     def within(self, host: str, *words: str | Path) -> list[str]:
-        """The words that run a command in the network of a host."""
+        """Return the command line that runs a command in the network of a host."""
         return ["ip", "netns", "exec", self.space(host), *map(str, words)]
 
     def close(self) -> None:
-        """End everything that runs in the namespaces, and remove them."""
+        """End all processes in the namespaces, and remove the namespaces."""
         spaces = (self.lab, *map(self.space, ADDRESSES))
         for space in spaces:
             for pid in _within(space):
@@ -175,7 +175,7 @@ class TwoHosts:
 
 
 def _within(space: str) -> list[int]:
-    """The processes in a network namespace: what ``ip netns pids`` prints, without a process for each look."""
+    """Return the processes in a network namespace, like ``ip netns pids`` but without starting a process."""
     wanted, found = Path(f"/run/netns/{space}").stat().st_ino, []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it ended
@@ -185,7 +185,7 @@ def _within(space: str) -> list[int]:
 
 
 def _commands(space: str) -> dict[int, str]:
-    """The processes in a network namespace, with their command lines."""
+    """Return the processes in a network namespace, with their command lines."""
     return {pid: _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode(errors="replace").strip() for pid in _within(space)}
 
 

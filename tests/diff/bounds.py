@@ -1,4 +1,4 @@
-"""What luck may do to the share that a simulation finds: the fewer the reports, the more. Seeds are fixed: no verdict changes by itself."""
+"""The range in which the share in a simulation may lie by chance: wider for fewer reports. Seeds are fixed, so a test result never changes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _LUCK = 0.01
 
 
 def at_most(share: float, reports: int) -> float:
-    """Return the share that is exceeded in one simulation of a hundred if ``share`` is the true one."""
+    """Return the share that one simulation of a hundred exceeds if the true share is ``share``."""
     return float(binom.ppf(1 - _LUCK, reports, share) / reports)
 
 
 def at_least(share: float, reports: int) -> float:
-    """Return the share that is missed in one simulation of a hundred if ``share`` is the true one."""
+    """Return the share that one simulation of a hundred does not reach if the true share is ``share``."""
     return float(binom.ppf(_LUCK, reports, share) / reports)

@@ -1,4 +1,4 @@
-"""Made-up campaigns whose truth is known: datasets with the values, the order and the conditions that a test asks for."""
+"""Artificial campaigns with a known truth: datasets with the values, the order and the conditions that a test requests."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def make_side(
     marks: tuple[str, ...] = (),
     **said: Any,  # noqa: ANN401 - any column
 ) -> Dataset:
-    """One side of a diff: ``values`` has a row for each size and a column for each run.
+    """Return one side of a diff: ``values`` has a row for each size and a column for each run.
 
     Args:
         values: shape (sizes, runs).
-        places: when each run was made, counted in runs; none: not stated.
-        host: where; none: not stated.
-        marks: quality marks of every number.
-        said: any column of the results or of the runs; a list holds one value for each run.
+        places: the position of each run in time, in runs; None: not stated.
+        host: the machine; None: not stated.
+        marks: quality marks of each number.
+        said: any column of the results or of the runs; a list has one value for each run.
     """
     sizes, runs = values.shape
     frame = _runs(runs, places, said) | {"host": ["host" if host else None] * runs}
@@ -123,7 +123,7 @@ def _run_frame(frame: dict[str, list[Any]]) -> pd.DataFrame:
 
 
 def make_pairs(old: NDArray[np.float64], new: NDArray[np.float64], **said: Any) -> tuple[Dataset, Dataset]:  # noqa: ANN401 - any column
-    """Both sides of interleaved pairs: the sides take turns in going first."""
+    """Return both sides of interleaved pairs: the sides take turns in going first."""
     pairs = np.arange(old.shape[1])
     first = pairs % 2
     return make_side(old, list(2 * pairs + first), **said), make_side(new, list(2 * pairs + 1 - first), **said)
@@ -144,7 +144,7 @@ _FIGURES = pytest.StashKey[list[str]]()
 
 @pytest.fixture
 def figure(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """Note a figure that a simulation found: all of them are printed at the end of the tests."""
+    """A function that records a figure of a simulation. All figures are printed at the end of the tests."""
 
     def note(what: str, found: str) -> None:
         request.config.stash.setdefault(_FIGURES, []).append(f"{what}: {found}")
@@ -153,7 +153,7 @@ def figure(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print what the simulations found."""
+    """Print the figures of the simulations."""
     figures = config.stash.get(_FIGURES, [])
     if figures:
         terminalreporter.section("simulated with known truth")
@@ -163,19 +163,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture
 def side() -> Side:
-    """One made-up side of a diff."""
+    """A function that makes one artificial side of a diff."""
     return make_side
 
 
 @pytest.fixture
 def compared() -> Compared:
-    """Compare the values of interleaved pairs of runs."""
+    """A function that compares the values of interleaved pairs of runs."""
     return compare_pairs
 
 
 @pytest.fixture
 def noise() -> NDArray[np.float64]:
-    """Runs of one build: 12 pairs of 4 rows around 10 us, 1 % apart."""
+    """Runs of one build: 12 pairs of 4 rows around 10 us, with 1 % noise."""
     generator = np.random.default_rng(20261121)
     return 10_000 * np.exp(0.01 * generator.standard_normal((2, 4, 12)))
 

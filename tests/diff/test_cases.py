@@ -1,4 +1,4 @@
-"""The comparisons that users come for, through the command line, with the verdicts that must come out typed in."""
+"""The typical comparisons of users, through the command line. The expected verdicts are typed in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Found = Counter[tuple[str | None, str, str]]
 
 @pytest.fixture(scope="module")
 def published(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The part of the checkout's data in which these releases are looked up: all of it takes seconds to read."""
+    """The part of the data of the checkout that has these releases: reading all of it takes seconds."""
     folder = tmp_path_factory.mktemp("published") / "data"
     for name in ("ecal", "hmbdc", "hosts"):
         shutil.copytree(checkout / "data" / name, folder / name)
@@ -34,11 +34,11 @@ def compared(data: Path, *words: str, exit_code: int = 0) -> dict[str, Any]:
 
 
 def verdicts(report: dict[str, Any]) -> Found:
-    """Data path, verdict and reasons of the rows, counted."""
+    """The data path, verdict and reasons of the rows, counted."""
     return Counter((row["key"].get("data_path"), row["verdict"], " ".join(row.get("reasons", ()))) for row in report["rows"])
 
 
-def test_ecal_5_4_to_5_5_was_measured_with_another_program(published: Path) -> None:
+def test_ecal_5_4_and_5_5_were_measured_with_different_programs(published: Path) -> None:
     report = compared(published, "ecal-5.4.0", "ecal-5.5.0", exit_code=4)
 
     assert verdicts(report) == {(None, "not_comparable", "tool"): 26, (None, "added", ""): 4}
@@ -46,13 +46,13 @@ def test_ecal_5_4_to_5_5_was_measured_with_another_program(published: Path) -> N
     assert (difference["old"], difference["new"]) == ("ecal_sample_latency_rec", "ecal_sample_latency_rec_cb")
 
 
-def test_ecal_5_5_to_5_11_has_another_ubuntu_and_program_and_5_5_does_not_say_which_path_the_bytes_took(published: Path) -> None:
+def test_ecal_5_5_and_5_11_have_different_ubuntu_and_program_and_5_5_does_not_state_the_data_path(published: Path) -> None:
     report = compared(published, "ecal-5.5.0", "ecal-5.11", exit_code=4)
 
     assert verdicts(report) == {
         (None, "not_comparable", "tool participant transport data_path"): 15,
         (None, "not_comparable", "tool transport data_path"): 15,
-        ("copy", "added", ""): 2,  # of 32 MiB, which 5.5 did not measure
+        ("copy", "added", ""): 2,  # Of 32 MiB, a size that 5.5 did not measure.
         ("zero-copy", "added", ""): 32,
     }
     first = report["rows"][0]
@@ -66,14 +66,14 @@ def test_ecal_5_5_to_5_11_has_another_ubuntu_and_program_and_5_5_does_not_say_wh
     assert (first["key"]["participant"], first["new_key"]["participant"]) == ("Ubuntu16 AMD64", "Ubuntu22 AMD64")
 
 
-def test_ecal_5_4_to_5_11_has_the_same_program_on_another_ubuntu(published: Path) -> None:
+def test_ecal_5_4_and_5_11_have_the_same_program_on_different_ubuntu(published: Path) -> None:
     report = compared(published, "ecal-5.4.0", "ecal-5.11", exit_code=4)
 
     assert verdicts(report)[None, "not_comparable", "participant transport data_path"] == 13
     assert verdicts(report)[None, "not_comparable", "transport data_path"] == 13
 
 
-def test_ecal_5_11_to_5_12_printed_its_copy_columns_again_and_refuses_bytes_against_a_reference(published: Path) -> None:
+def test_ecal_5_12_repeats_the_copy_columns_of_5_11_and_bytes_are_not_compared_with_a_reference(published: Path) -> None:
     report = compared(published, "ecal-5.11", "ecal-5.12")
 
     assert verdicts(report) == {("copy", "unreplicated_same", "same_measurement"): 32, ("zero-copy", "not_comparable", "latency_of"): 32}
@@ -89,25 +89,25 @@ def test_ecal_5_11_to_5_12_printed_its_copy_columns_again_and_refuses_bytes_agai
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
-def test_the_zero_copy_columns_of_5_12_are_those_of_a_reference_which_is_said_at_the_top(published: Path, form: str) -> None:
+def test_report_states_at_its_top_that_the_zero_copy_columns_of_5_12_are_of_a_reference(published: Path, form: str) -> None:
     result = CliRunner().invoke(diff, ["ecal-5.11", "ecal-5.12", "--data", str(published), "--format", form], catch_exceptions=False)
 
     top = result.output[: result.output.upper().index("NOT COMPARABLE (32)")]
-    assert "32 rows do not compare: 32 with different contents (bytes, or a reference to them)" in top
+    assert "32 rows do not compare: 32 that measured bytes in the old release and a reference in the new one" in top
     assert "32 rows have the latency of bytes on one side" in top
     assert "the latency of bytes against that of a reference" in result.output
     assert "x0.00144" not in result.output
     assert "Marked: The latency of a reference (32 rows): Zero copy hands over a reference" in result.output
 
 
-def test_hmbdc_15_17_1_printed_the_ranges_of_14_2_again(published: Path) -> None:
+def test_hmbdc_15_17_1_repeats_the_ranges_of_14_2(published: Path) -> None:
     report = compared(published, "hmbdc-14-2", "hmbdc-15-17-1")
 
     assert {(verdict, reason) for _, verdict, reason in verdicts(report)} == {("unreplicated_same", "same_measurement")}
     assert Counter(row["key"]["statistic"] for row in report["rows"]) == {"range-low": 5, "range-high": 5, "typical": 2}
 
 
-def test_rti_default_type_against_custom_type(checkout: Path) -> None:
+def test_rti_default_type_is_compared_with_custom_type(checkout: Path) -> None:
     data = checkout / "data/rti"
 
     report = compared(data, str(data / "default-type"), str(data / "custom-type"), "--across", "type")
@@ -134,7 +134,7 @@ def test_rti_default_type_against_custom_type(checkout: Path) -> None:
         ("unkeyed-best-effort", "unkeyed-reliable", ("reliability",)),
     ],
 )
-def test_rti_udpv4_wan_in_two_configurations(checkout: Path, old: str, new: str, across: tuple[str, ...]) -> None:
+def test_rti_udpv4_wan_is_compared_in_two_configurations(checkout: Path, old: str, new: str, across: tuple[str, ...]) -> None:
     data = checkout / "data/rti/udpv4-wan"
 
     report = compared(data, str(data / old), str(data / new), *(word for field in across for word in ("--across", field)))
@@ -147,7 +147,7 @@ def test_rti_udpv4_wan_in_two_configurations(checkout: Path, old: str, new: str,
     assert report["counts"]["unreplicated_diff"] + report["counts"]["unreplicated_same"] == 24
 
 
-def test_two_releases_of_our_own_core_in_recorded_pairs(checkout: Path) -> None:
+def test_two_releases_of_perftest_are_compared_in_recorded_pairs(checkout: Path) -> None:
     pairs = checkout / "data/perftest/0.1.0-to-0.2.0"
 
     result = CliRunner().invoke(diff, [str(pairs / "old"), str(pairs / "new"), "--format", "json"], catch_exceptions=False)
@@ -160,7 +160,7 @@ def test_two_releases_of_our_own_core_in_recorded_pairs(checkout: Path) -> None:
     assert found["shm", 64]["verdict"] == "no_change"
 
 
-def test_a_side_of_two_releases_is_not_called_the_same_build_as_one_of_them(checkout: Path) -> None:
+def test_side_of_two_releases_is_not_called_the_same_build_as_one_of_them(checkout: Path) -> None:
     pairs = checkout / "data/perftest/0.1.0-to-0.2.0"
 
     result = CliRunner().invoke(diff, [str(pairs / "old"), str(pairs), "--format", "json"], catch_exceptions=False)
@@ -169,7 +169,7 @@ def test_a_side_of_two_releases_is_not_called_the_same_build_as_one_of_them(chec
     assert (report["new"]["releases"], report["same_build"], "same_build" in report["warnings"]) == (["0.1.0", "0.2.0"], False, False)
 
 
-def test_a_maximum_is_tested_only_if_asked_for_and_then_as_the_tail(checkout: Path) -> None:
+def test_maximum_is_tested_only_on_request_and_with_the_threshold_of_the_tail(checkout: Path) -> None:
     recorded = [str(checkout / "data/perftest/0.1.0-to-0.2.0" / side) for side in ("old", "new")]
 
     unasked, asked = (
@@ -181,11 +181,11 @@ def test_a_maximum_is_tested_only_if_asked_for_and_then_as_the_tail(checkout: Pa
     assert {(row["key"]["statistic"], row["threshold"]) for row in asked} == {("max", 0.1)}
 
 
-def test_two_repetitions_of_our_own_core_are_not_enough_and_the_report_says_what_would_be(checkout: Path) -> None:
+def test_two_repetitions_are_not_enough_and_the_report_states_how_many_are_needed(checkout: Path) -> None:
     recorded = [str(checkout / "data/perftest" / release) for release in ("0.1.0", "0.2.0")]
 
     result = CliRunner().invoke(diff, recorded, catch_exceptions=False)
 
-    assert result.exit_code == 4  # nothing could be judged, which is never a green comparison
+    assert result.exit_code == 4  # No row could be tested, so the comparison does not succeed.
     assert "2 and 2 runs, 6 a side are needed" in result.output
     assert "`tacholog ab` makes 12 pairs" in result.output

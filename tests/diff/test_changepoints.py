@@ -1,4 +1,4 @@
-"""Steps and drifts over many releases, where the truth is known."""
+"""Steps and drifts over many releases with a known truth."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Figure = Callable[[str, str], None]
 
 
 def page(seed: int, change: Floats | None = None, *, session: float = 0.0, releases: int = RELEASES, histories: int = HISTORIES) -> list[Change]:
-    """The changes of a page of histories; ``change`` is that of the first one, ``session`` what the runs of a release share."""
+    """Return the changes on a page of histories. ``change`` is the change of the first history, ``session`` the common effect of a release's runs."""
     generator = np.random.default_rng(seed)
     values = NOISE * generator.standard_normal((histories, releases, RUNS)) + session * generator.standard_normal((histories, releases, 1))
     if change is not None:
@@ -33,7 +33,7 @@ def page(seed: int, change: Floats | None = None, *, session: float = 0.0, relea
 
 
 def steps() -> Floats:
-    """Slower by 4 % from release 10 on, faster by 6 % from release 20 on."""
+    """4 % slower from release 10 on, 6 % faster from release 20 on."""
     level = np.zeros(RELEASES)
     level[10:] += np.log(1.04)
     level[20:] += np.log(0.94)
@@ -41,7 +41,7 @@ def steps() -> Floats:
 
 
 def slow_drift(releases: int = RELEASES, first: int = 9) -> Floats:
-    """Slower by 1 % with each of ten releases."""
+    """1 % slower with each of ten releases."""
     return np.asarray(np.log(1.01) * np.clip(np.arange(releases) - first, 0, 10))
 
 
@@ -50,7 +50,7 @@ def found_at(found: list[Change], release: int, sign: int) -> bool:
 
 
 @pytest.mark.parametrize("session", [0.0, 0.01])
-def test_steps_are_found_at_the_right_release_or_one_beside_it(session: float, figure: Figure) -> None:
+def test_steps_are_detected_at_most_one_release_away(session: float, figure: Figure) -> None:
     pages = [page(seed, steps(), session=session) for seed in range(PAGES)]
 
     up, down = (float(np.mean([found_at(found, *where) for found in pages])) for where in ((10, 1), (20, -1)))
@@ -61,7 +61,7 @@ def test_steps_are_found_at_the_right_release_or_one_beside_it(session: float, f
 
 
 @pytest.mark.parametrize(("releases", "first"), [(30, 9), (10, 0)])
-def test_a_slow_drift_is_found_and_called_one(releases: int, first: int, figure: Figure) -> None:
+def test_slow_drift_is_detected_as_a_drift(releases: int, first: int, figure: Figure) -> None:
     pages = [page(seed, slow_drift(releases, first), releases=releases) for seed in range(PAGES)]
 
     called = float(np.mean([any((one.history, one.kind) == (0, "drift") and one.shift > 0 for one in found) for found in pages]))
@@ -71,7 +71,7 @@ def test_a_slow_drift_is_found_and_called_one(releases: int, first: int, figure:
     assert called >= (tries(0.9, 0.95) if releases == RELEASES else tries(at_least(0.7, PAGES), 0.7))
 
 
-def test_pages_without_any_change_rarely_show_one(figure: Figure) -> None:
+def test_pages_without_a_change_rarely_show_one(figure: Figure) -> None:
     pages = [page(seed, session=session) for seed in range(PAGES) for session in (0.0, 0.01)]
 
     false = float(np.mean([bool(found) for found in pages]))
@@ -79,7 +79,7 @@ def test_pages_without_any_change_rarely_show_one(figure: Figure) -> None:
     assert false <= tries(at_most(0.05, 2 * PAGES), 0.1)  # 5 % in the long simulation
 
 
-def test_a_change_says_when_how_much_and_how_sure() -> None:
+def test_change_has_a_time_a_size_and_an_interval() -> None:
     first, second = sorted(page(3, steps()), key=lambda one: one.first)[:2]
 
     assert (first.history, first.kind, first.first, first.last) == (0, "step", 10, 10)
@@ -90,28 +90,28 @@ def test_a_change_says_when_how_much_and_how_sure() -> None:
 
 @pytest.mark.parametrize("apart", [0.1, 0.5])
 @pytest.mark.parametrize("release", [0, 15, RELEASES - 1])
-def test_one_release_apart_from_all_others_is_no_step(release: int, apart: float) -> None:
+def test_single_outlying_release_is_not_a_step(release: int, apart: float) -> None:
     level = np.zeros(RELEASES)
     level[release] = apart
 
     assert not [one for seed in range(5) for one in page(seed, level) if one.history == 0]
 
 
-def test_two_releases_apart_from_all_others_are_steps() -> None:
+def test_two_outlying_releases_are_steps() -> None:
     level = np.zeros(RELEASES)
     level[15:17] = 0.1
 
     assert [(one.kind, one.first) for one in sorted(page(4, level), key=lambda one: one.first) if one.history == 0] == [("step", 15), ("step", 17)]
 
 
-def test_a_drift_that_goes_on_until_the_newest_release_is_no_outlier_there() -> None:
+def test_drift_until_the_newest_release_is_not_an_outlier() -> None:
     found = [one for one in page(4, np.linspace(0, 0.05 * (RELEASES - 1), RELEASES)) if one.history == 0]
 
     assert [(one.kind, one.first, one.last) for one in found] == [("drift", 0, RELEASES - 1)]
 
 
 @pytest.mark.parametrize(("releases", "first"), [(30, 0), (30, 9), (10, 0)])
-def test_the_interval_of_a_drift_holds_the_whole_change(releases: int, first: int, figure: Figure) -> None:
+def test_interval_of_a_drift_contains_the_whole_change(releases: int, first: int, figure: Figure) -> None:
     level = slow_drift(releases, first) if first else np.linspace(0, np.log(1.01) * (releases - 1), releases)
 
     drifts = [one for seed in range(PAGES) for one in page(seed, level, releases=releases, histories=5) if (one.history, one.kind) == (0, "drift")]
@@ -121,14 +121,14 @@ def test_the_interval_of_a_drift_holds_the_whole_change(releases: int, first: in
     assert held >= tries(at_least(0.95, len(drifts)), 0.93)
 
 
-def test_values_that_are_rounded_to_the_one_or_the_other_step_have_no_changes() -> None:
+def test_values_that_alternate_between_two_rounding_steps_have_no_changes() -> None:
     generator = np.random.default_rng(8)
-    true = 16.45 * np.exp(0.003 * generator.standard_normal((40, RELEASES, 1)))  # printed as 16 or 17, and mostly 16
+    true = 16.45 * np.exp(0.003 * generator.standard_normal((40, RELEASES, 1)))  # Printed as 16 or 17, mostly as 16.
 
     assert changes(np.round(true).tolist(), [0.5 / 16] * 40) == []
 
 
-def test_a_step_that_rounding_may_explain_is_none_and_a_larger_one_is(compared: Callable[..., Comparison]) -> None:
+def test_step_that_rounding_can_explain_is_not_reported_and_a_larger_step_is(compared: Callable[..., Comparison]) -> None:
     report = compared(np.full(6, 16.0), np.full(6, 16.0), resolution=1.0)
     found = []
     for after in (17.0, 20.0):
@@ -141,7 +141,7 @@ def test_a_step_that_rounding_may_explain_is_none_and_a_larger_one_is(compared: 
     assert found[1][0].high > 20.5 / 15.5
 
 
-def test_a_short_history_has_no_changes_and_a_long_one_beside_it_has() -> None:
+def test_short_history_has_no_changes_but_a_long_history_on_the_same_page_has() -> None:
     generator = np.random.default_rng(5)
     short = [[1.0, 1.01], [1.0, 0.99], [2.0, 2.01], [2.0, 1.99]]
     long = np.exp(0.01 * generator.standard_normal((20, 4)) + np.repeat([0.0, 0.3], 10)[:, None]).tolist()
@@ -149,17 +149,17 @@ def test_a_short_history_has_no_changes_and_a_long_one_beside_it_has() -> None:
     assert [(one.history, one.first) for one in changes([short, long])] == [(1, 10)]
 
 
-def test_histories_that_never_vary_have_no_changes() -> None:
+def test_histories_without_variation_have_no_changes() -> None:
     assert changes([[[5.0, 5.0]] * 12] * 3) == []
     assert changes([]) == []
 
 
-def test_a_step_must_gain_more_the_more_histories_there_are() -> None:
+def test_penalty_of_a_step_grows_with_the_number_of_histories() -> None:
     assert step_penalty(30, 1) < step_penalty(30, 40) < step_penalty(10, 40)
 
 
 def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
-    """A line of a history page: latencies with these levels, as logarithms, and 1 % noise."""
+    """A line of a history page: latencies with these levels (as logarithms) and 1 % noise."""
     runs = 10_000 * np.exp(levels[:, None] + 0.01 * np.random.default_rng(seed).standard_normal((len(levels), RUNS)))
     key = RowKey(system="M", test="latency", transport="shm", payload_bytes=64, metric="latency", statistic="p50")
     return HistoryLine(key, [HistoryPoint(place, float(np.median(values)), None, tuple(values.tolist())) for place, values in enumerate(runs)])
@@ -170,13 +170,13 @@ def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
     [
         (None, None, "release or host"),
         (False, (-0.01, 0.02), "release"),
-        (False, (-0.1, 0.1), "release or host"),  # the controls may have missed as much
+        (False, (-0.1, 0.1), "release or host"),  # The controls can have missed a change of this size.
         (True, (-0.1, 0.1), "host"),
-        (True, (-0.01, 0.02), "release or host"),  # more than the host explains
+        (True, (-0.01, 0.02), "release or host"),  # More than the host explains.
         (True, (None, None), "host"),
     ],
 )
-def test_a_step_is_by_release_or_host_unless_controls_tell(
+def test_step_is_attributed_to_release_or_host_unless_controls_decide(
     compared: Callable[..., Comparison], moved: bool | None, alone: tuple[float | None, float | None] | None, by: str
 ) -> None:
     line, report = line_of(steps()), compared(np.full(6, 10.0), np.full(6, 10.0))
@@ -188,7 +188,7 @@ def test_a_step_is_by_release_or_host_unless_controls_tell(
     assert up.low < 1.04 < up.high
 
 
-def test_the_page_lists_what_changed_when_and_how_sure_the_worst_first(compared: Callable[..., Comparison]) -> None:
+def test_page_lists_changes_with_release_size_and_interval_and_the_worst_first(compared: Callable[..., Comparison]) -> None:
     line, report = line_of(steps()), compared(np.full(6, 10.0), np.full(6, 10.0))
     names = [f"1.{number}" for number in range(RELEASES)]
 
@@ -201,7 +201,7 @@ def test_the_page_lists_what_changed_when_and_how_sure_the_worst_first(compared:
     assert list_of_changes([], names) == []
 
 
-def test_a_drift_names_the_releases_between_which_it_happened(compared: Callable[..., Comparison]) -> None:
+def test_drift_names_its_first_and_last_release(compared: Callable[..., Comparison]) -> None:
     line, report = line_of(slow_drift()), compared(np.full(6, 10.0), np.full(6, 10.0))
 
     (change,) = changes_of([(line, [report] * (RELEASES - 1))])
@@ -212,8 +212,8 @@ def test_a_drift_names_the_releases_between_which_it_happened(compared: Callable
     assert change.reason == "release or host"
 
 
-def test_the_segmentation_is_that_of_a_library() -> None:
-    ruptures = import_module("ruptures")  # it has no types; a test that left itself out where the library is missing would check nothing
+def test_segmentation_equals_that_of_the_library_ruptures() -> None:
+    ruptures = import_module("ruptures")  # The library has no type hints. A test that is skipped without the library would check nothing.
     from tacholog.compare.changepoints import _segmented
 
     generator = np.random.default_rng(6)

@@ -1,9 +1,8 @@
-"""`tacholog diff` as a user meets it."""
+"""The command `tacholog diff` from a user's view."""
 
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import lzma
 import os
@@ -40,7 +39,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(diff, [str(word) for word in arguments], catch_exceptions=False)
 
 
-def test_worse_comes_first_with_both_values_the_ratio_and_its_interval(compared: Compared) -> None:
+def test_worse_rows_come_first_with_both_values_the_ratio_and_its_interval(compared: Compared) -> None:
     old = np.full((2, 12), 10_000.0)
     new = old * np.array([[1.1], [0.8]]) + 10.0 * np.arange(-5, 7)
 
@@ -56,7 +55,7 @@ def test_worse_comes_first_with_both_values_the_ratio_and_its_interval(compared:
     ]
 
 
-def test_markdown_shows_what_changed_and_folds_the_rest(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_markdown_shows_changes_and_folds_other_rows(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = diff_text.markdown(compared(noise[0], noise[1] * np.array([[1.1], [1.0], [1.0], [1.0]])))
 
     assert text.startswith("### old → new: 1 worse, 3 no change")
@@ -64,14 +63,14 @@ def test_markdown_shows_what_changed_and_folds_the_rest(compared: Compared, nois
     assert "| latency p50, shm, copy, 16\u00a0B |" in text
 
 
-def test_names_out_of_manifests_cannot_become_markup(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_names_from_manifests_cannot_become_markup(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = diff_text.markdown(compared(noise[0], noise[1] * 1.1, transport="<script>|`x`"))
 
     assert "<script>" not in text
     assert "&lt;script&gt;\\|\\`x\\`" in text
 
 
-def test_runs_that_did_not_end_well_are_named_on_either_side(side: Side, noise: NDArray[np.float64]) -> None:
+def test_runs_that_did_not_end_well_are_named_for_each_side(side: Side, noise: NDArray[np.float64]) -> None:
     ends = ["ok"] * 9 + ["truncated", "empty", "failed"]
     why = [*[None] * 9, "the log has no end", None, "exit code `7`"]
     old, new = side(noise[0], OLD_TURNS), side(noise[1], NEW_TURNS, status=ends, reason=why)
@@ -100,11 +99,11 @@ def test_json_has_rows_with_verdict_and_reasons(checkout: Path) -> None:
     assert len(found["untested"]) > 100
 
 
-def test_the_schema_of_the_json_can_be_had() -> None:
+def test_option_prints_the_schema_of_the_json() -> None:
     assert "Report" in json.loads(run("--schema").output)["$defs"]
 
 
-def test_raw_logs_need_no_manifest_and_a_folder_of_them_is_a_set_of_runs(tmp_path: Path) -> None:
+def test_raw_logs_need_no_manifest_and_a_folder_of_raw_logs_is_a_side(tmp_path: Path) -> None:
     for name in ("perf-sample-14-2.txt", "perf-sample-15.17-1.txt"):
         shutil.copy2(HMBDC / name, tmp_path)
 
@@ -114,7 +113,7 @@ def test_raw_logs_need_no_manifest_and_a_folder_of_them_is_a_set_of_runs(tmp_pat
     assert "2 runs, 24 numbers" in result.output
 
 
-def test_logs_in_folders_of_a_folder_are_found_as_parse_finds_them(tmp_path: Path) -> None:
+def test_logs_in_subfolders_are_read_as_by_parse(tmp_path: Path) -> None:
     for side, name in (("old", "perf-sample-14-2.txt"), ("new", "perf-sample-15.17-1.txt")):
         (tmp_path / side / "monday" / "first").mkdir(parents=True)
         shutil.copy(HMBDC / name, tmp_path / side / "monday" / "first")
@@ -124,7 +123,7 @@ def test_logs_in_folders_of_a_folder_are_found_as_parse_finds_them(tmp_path: Pat
     assert (result.exit_code, result.output.count("1 run, 12 numbers")) == (0, 2)
 
 
-def test_a_saved_dataset_is_a_side(tmp_path: Path, checkout: Path) -> None:
+def test_saved_dataset_can_be_a_side(tmp_path: Path, checkout: Path) -> None:
     load([checkout / "data/rti/custom-type"]).save(tmp_path / "saved")
 
     result = run(tmp_path / "saved", checkout / "data/rti/custom-type", "--only", "unreplicated_same")
@@ -134,7 +133,7 @@ def test_a_saved_dataset_is_a_side(tmp_path: Path, checkout: Path) -> None:
 
 
 @pytest.mark.parametrize("saved", [("old", "new"), ("old",)])
-def test_saved_datasets_compare_as_the_folders_do_that_they_were_saved_from(recorded: Path, tmp_path: Path, saved: tuple[str, ...]) -> None:
+def test_saved_datasets_give_the_same_comparison_as_their_folders(recorded: Path, tmp_path: Path, saved: tuple[str, ...]) -> None:
     (tmp_path / "renames.toml").write_text('[transport]\nuds = "domain socket"\n')
     for name in saved:
         load([recorded / name]).save(tmp_path / "saved" / name)
@@ -148,7 +147,7 @@ def test_saved_datasets_compare_as_the_folders_do_that_they_were_saved_from(reco
         assert found[part] == expected[part]
 
 
-def test_a_release_is_looked_up_in_the_data(tmp_path: Path, checkout: Path) -> None:
+def test_release_is_looked_up_in_the_data(tmp_path: Path, checkout: Path) -> None:
     for release, source in (("6.0", "default-type"), ("6.1", "custom-type")):
         shutil.copytree(checkout / "data/rti" / source / "shmem-regular", tmp_path / release)
         manifest = tmp_path / release / "run.toml"
@@ -161,7 +160,7 @@ def test_a_release_is_looked_up_in_the_data(tmp_path: Path, checkout: Path) -> N
     assert "18 sizes" in result.output
 
 
-def test_a_name_that_is_nothing_says_which_releases_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_name_lists_the_existing_releases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["diff", "1.0", "2.0", "--data", str(tmp_path)])
 
@@ -169,7 +168,7 @@ def test_a_name_that_is_nothing_says_which_releases_there_are(tmp_path: Path, ca
     assert "1.0: no such file or folder, and no release with this name" in capsys.readouterr().err
 
 
-def test_a_named_pipe_is_said_to_be_one_also_beside_raw_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_named_pipe_is_refused_also_together_with_raw_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "logs").mkdir()
     pipe, beside = tmp_path / "pipe", tmp_path / "logs" / "pipe.log"
     os.mkfifo(pipe)
@@ -185,7 +184,7 @@ def test_a_named_pipe_is_said_to_be_one_also_beside_raw_logs(tmp_path: Path, cap
         main(["diff", str(HMBDC / "perf-sample-14-2.txt"), str(beside.parent)])
 
     assert (direct.value.code, alone.value.code) == (2, 2)
-    assert together.value.code == 4  # of one run nothing can be tested, which goes before
+    assert together.value.code == 4  # A single run cannot be tested; this has precedence.
     nothing = f"tacholog: {beside.parent}: no run.toml, no saved dataset and no log below it"
     left_out = f"{beside}: not a file but a named pipe, and was not read"
     assert said == [f"tacholog: {pipe}: not a file but a named pipe, and is not read", f"{nothing}; {left_out}"]
@@ -207,7 +206,7 @@ def test_a_named_pipe_is_said_to_be_one_also_beside_raw_logs(tmp_path: Path, cap
         (["--transport", "moon"], "--transport moon: neither side has it; there are: TCP (qperf), loopback; TCP (qperf), network; inter-process"),
     ],
 )
-def test_a_wrong_option_is_one_line_and_exit_code_2(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_option_is_one_line_and_exit_code_2(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["diff", str(HMBDC / "perf-sample-14-2.txt"), str(HMBDC / "perf-sample-14-2.txt"), *arguments])
 
@@ -215,7 +214,7 @@ def test_a_wrong_option_is_one_line_and_exit_code_2(arguments: list[str], said: 
     assert said in capsys.readouterr().err
 
 
-def test_a_thresholds_file_with_a_mistake_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_in_a_thresholds_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "thresholds.toml").write_text("[[row]]\nmetric = 'latency'\n")
 
     with pytest.raises(SystemExit):
@@ -226,7 +225,7 @@ def test_a_thresholds_file_with_a_mistake_is_named(tmp_path: Path, capsys: pytes
 
 @pytest.fixture
 def recorded(tmp_path: Path, checkout: Path) -> Path:
-    """Two releases in recorded pairs, of one transport: a copy that may be spoilt."""
+    """Two releases in recorded pairs, of one transport: a copy that tests can damage."""
     for side in ("old", "new"):
         shutil.copytree(checkout / "data/perftest/0.1.0-to-0.2.0" / side / "latency-uds", tmp_path / side / "latency-uds")
     return tmp_path
@@ -237,7 +236,7 @@ def told(folder: Path, output: str, *words: str) -> tuple[int, str]:
     return result.exit_code, result.stdout
 
 
-def test_a_log_that_was_cut_after_its_run_is_exit_code_2_and_named_in_every_output(recorded: Path) -> None:
+def test_log_cut_after_its_run_gives_exit_code_2_and_is_named_in_each_output(recorded: Path) -> None:
     log = recorded / "new/latency-uds/03/perftest.log"
     log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
 
@@ -249,8 +248,8 @@ def test_a_log_that_was_cut_after_its_run_is_exit_code_2_and_named_in_every_outp
     assert (problem["side"], problem["run"], problem["log"]) == ("new", "latency-uds/03", "perftest.log")
 
 
-def test_rows_with_a_log_that_is_not_the_one_that_was_recorded_get_no_verdict(recorded: Path) -> None:
-    """A number leads to the line of the log that was recorded; of this one nobody knows what the line said."""
+def test_rows_with_an_altered_log_get_no_verdict(recorded: Path) -> None:
+    """A number links to its line in the recorded log. The line of an altered log may have had another number."""
     before = json.loads(run(recorded / "old", recorded / "new", "--format", "json").stdout)
     log = recorded / "new/latency-uds/03/perftest.log"
     log.write_text(log.read_text() + "# a word more\n")
@@ -264,7 +263,7 @@ def test_rows_with_a_log_that_is_not_the_one_that_was_recorded_get_no_verdict(re
     assert "not the log that was recorded" in run(recorded / "old", recorded / "new").stdout
 
 
-def test_a_raw_log_without_its_end_is_exit_code_2_and_named(recorded: Path, tmp_path: Path) -> None:
+def test_truncated_raw_log_gives_exit_code_2_and_is_named(recorded: Path, tmp_path: Path) -> None:
     whole, cut = recorded / "old/latency-uds/01/perftest.log", tmp_path / "cut.log"
     cut.write_bytes(b"".join(whole.read_bytes().splitlines(keepends=True)[:-1]))
 
@@ -275,7 +274,7 @@ def test_a_raw_log_without_its_end_is_exit_code_2_and_named(recorded: Path, tmp_
     assert "cut.log (truncated: " in result.output
 
 
-def test_a_folder_without_a_manifest_beside_others_is_exit_code_2_and_named(recorded: Path) -> None:
+def test_folder_without_a_manifest_beside_runs_gives_exit_code_2_and_is_named(recorded: Path) -> None:
     (recorded / "old/latency-uds/05/run.toml").unlink()
 
     said = {output: told(recorded, output) for output in ("text", "json")}
@@ -284,7 +283,7 @@ def test_a_folder_without_a_manifest_beside_others_is_exit_code_2_and_named(reco
     assert all("latency-uds/05: no run.toml in this folder, so that perftest.log was not read" in text for _, text in said.values())
 
 
-def test_runs_against_themselves_are_the_same_measurement_and_exit_code_4(recorded: Path) -> None:
+def test_runs_compared_with_themselves_are_the_same_measurement_with_exit_code_4(recorded: Path) -> None:
     result = run(recorded / "old", recorded / "old", "--format", "json", "--fail-on", "worse")
 
     report = json.loads(result.stdout)
@@ -293,7 +292,7 @@ def test_runs_against_themselves_are_the_same_measurement_and_exit_code_4(record
 
 
 @pytest.mark.parametrize(("output", "lines"), [("text", 3), ("markdown", 4), ("github", 4), ("html", None)])
-def test_runs_against_themselves_are_said_to_be_the_same_and_nothing_else(recorded: Path, output: str, lines: int | None) -> None:
+def test_report_on_runs_compared_with_themselves_states_only_that_they_are_the_same(recorded: Path, output: str, lines: int | None) -> None:
     said = re.sub(r"<style>.*?</style>", "", run(recorded / "old", recorded / "old", "--format", output).stdout, flags=re.DOTALL)
 
     assert said.count("Both sides are the same runs, by the SHA-256 of their logs and by when they were made: nothing was compared.") == 1
@@ -301,12 +300,12 @@ def test_runs_against_themselves_are_said_to_be_the_same_and_nothing_else(record
     assert lines in (None, len([line for line in said.splitlines() if line]))
 
 
-def test_runs_that_one_side_has_beside_others_are_counted(recorded: Path) -> None:
+def test_runs_that_are_on_both_sides_are_counted(recorded: Path) -> None:
     assert "! 12 runs are on both sides: for these, a side is compared with itself.\n" in run(recorded / "old", recorded).stdout
 
 
 @pytest.mark.parametrize("output", ["text", "markdown", "json", "html", "github"])
-def test_each_verdict_that_is_asked_for_is_listed_and_no_other_in_every_output(checkout: Path, output: str) -> None:
+def test_each_output_lists_only_the_requested_verdicts(checkout: Path, output: str) -> None:
     words = ["--only", "removed", "--only", "added", "--format", output]
 
     said = run(checkout / "data/rti/default-type", checkout / "data/rti/custom-type", "--across", "type", *words).stdout
@@ -327,7 +326,7 @@ def test_each_verdict_that_is_asked_for_is_listed_and_no_other_in_every_output(c
         ("single_value_percent.xyz = 3", "Object contains unknown field `xyz` (there are centre, high, tail) - at `$.single_value_percent`"),
     ],
 )
-def test_a_key_that_a_thresholds_file_does_not_have_is_answered_with_the_nearest(tmp_path: Path, text: str, said: str) -> None:
+def test_unknown_key_in_a_thresholds_file_is_answered_with_the_most_similar_key(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "thresholds.toml"
     file.write_text(text)
 
@@ -335,7 +334,7 @@ def test_a_key_that_a_thresholds_file_does_not_have_is_answered_with_the_nearest
         read_policy(file)
 
 
-def test_what_a_thresholds_file_leaves_out_stays_as_it_is(tmp_path: Path) -> None:
+def test_values_missing_in_a_thresholds_file_keep_their_defaults(tmp_path: Path) -> None:
     file = tmp_path / "thresholds.toml"
     file.write_text("thresholds_percent.high = 8\nsingle_value_percent.tail = 60\n")
 
@@ -353,7 +352,7 @@ LINE = "monday,2026-11-02T10:00:00Z,5e1f,12,Tacholog perftest,latency,uds,copy,,
 
 
 @pytest.mark.parametrize("place", [".", "data"])
-def test_the_band_that_was_measured_on_a_host_is_used_for_its_later_comparisons(recorded: Path, tmp_path: Path, place: str) -> None:
+def test_band_measured_on_a_host_is_used_for_later_comparisons_on_it(recorded: Path, tmp_path: Path, place: str) -> None:
     band = tmp_path / place / "same-build" / "host-087119.csv"
     band.parent.mkdir(parents=True)
     band.write_text(HEAD + LINE.format(deviation=0.02, shift_high=0.5))
@@ -367,7 +366,7 @@ def test_the_band_that_was_measured_on_a_host_is_used_for_its_later_comparisons(
     assert (found[64, "p50"]["verdict"], found[1024, "p50"]["verdict"]) == ("no_change", "better")
 
 
-def test_nothing_comparable_is_exit_code_4_and_implausible_figures_5_on_request(checkout: Path) -> None:
+def test_exit_code_is_4_without_comparable_rows_and_5_with_implausible_figures_on_request(checkout: Path) -> None:
     old, new = checkout / "data/rti/default-type", checkout / "data/rti/custom-type"
 
     codes = [run(old, new, *options).exit_code for options in ([], ["--across", "type"], ["--across", "type", "--fail-on", "implausible"])]
@@ -375,14 +374,14 @@ def test_nothing_comparable_is_exit_code_4_and_implausible_figures_5_on_request(
     assert codes == [4, 0, 5]
 
 
-def test_the_output_may_go_into_a_file(tmp_path: Path) -> None:
+def test_output_can_be_written_to_a_file(tmp_path: Path) -> None:
     result = run(HMBDC / "perf-sample-14-2.txt", HMBDC / "perf-sample-15.17-1.txt", "--format", "markdown", "--output", tmp_path / "new" / "diff.md")
 
     assert result.output == ""
     assert (tmp_path / "new" / "diff.md").read_text().startswith("### ")
 
 
-def test_a_job_on_github_gets_a_summary_and_its_worse_rows_beside_the_change(
+def test_job_on_github_gets_a_summary_and_annotations_for_its_worse_rows(
     compared: Compared, noise: NDArray[np.float64], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = compared(noise[0], noise[1] * np.array([[1.1], [1.0], [1.0], [1.0]]), transport="a::b\n::error::")
@@ -399,7 +398,7 @@ def test_a_job_on_github_gets_a_summary_and_its_worse_rows_beside_the_change(
     assert line.startswith("::warning title=Worse than old::latency p50%2C a%3A%3Ab %3A%3Aerror%3A%3A%2C copy%2C 16 B%3A x1.")
 
 
-def test_without_a_job_the_summary_is_printed(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summary_is_printed_outside_of_a_github_job(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
 
     result = run("ecal-5.11", "ecal-5.12", "--data", checkout / "data", "--format", "github")
@@ -407,7 +406,7 @@ def test_without_a_job_the_summary_is_printed(checkout: Path, monkeypatch: pytes
     assert result.output.startswith("### ecal-5.11 → ecal-5.12: 32 not comparable, 32 alike, not proven\n\n| verdict | rows |")
 
 
-def test_a_line_of_a_raw_log_is_named_by_its_path_once(tmp_path: Path) -> None:
+def test_line_of_a_raw_log_is_named_by_its_path_once(tmp_path: Path) -> None:
     log = tmp_path / "sample.txt"
     log.write_text(f"what is this\n{(HMBDC / 'perf-sample-14-2.txt').read_text()}")
 
@@ -417,7 +416,7 @@ def test_a_line_of_a_raw_log_is_named_by_its_path_once(tmp_path: Path) -> None:
 
 
 def bare(folder: Path, *more: str) -> Path:
-    """A folder of three raw logs, the first two with further lines. It has no run.toml."""
+    """A folder of three raw logs without run.toml. The first two have further lines."""
     folder.mkdir()
     log = (SOCKPERF / "ping-pong-udp.log").read_text()
     for name, text in zip("abc", (*more, "", "", ""), strict=False):
@@ -425,18 +424,18 @@ def bare(folder: Path, *more: str) -> Path:
     return folder
 
 
-def test_of_logs_without_a_manifest_the_command_that_names_their_problems_is_parse(tmp_path: Path) -> None:
+def test_message_on_problems_of_logs_without_a_manifest_names_the_command_parse(tmp_path: Path) -> None:
     old, new = (bare(tmp_path / name, "strange\n" * 22) for name in ("old", "new"))
 
     done = run_tacholog_text("diff", old, new)
     named = run_tacholog_text("parse", old)
 
     assert "tacholog: 26 more problems with lines and files; 'tacholog parse' names those of each log\n" in done.stderr
-    assert named.stderr.count("unknown: 'strange'") == 20  # of 22, and then says so
+    assert named.stderr.count("unknown: 'strange'") == 20  # Of 22 lines; then the number of further lines.
     assert "2 more" in named.stderr
 
 
-def test_a_copy_of_a_raw_log_is_named_by_the_path_of_the_first(tmp_path: Path) -> None:
+def test_copied_raw_log_is_named_by_the_path_of_the_first(tmp_path: Path) -> None:
     old, new = bare(tmp_path / "old"), bare(tmp_path / "new")
 
     done = run_tacholog_text("diff", old, new)
@@ -444,7 +443,7 @@ def test_a_copy_of_a_raw_log_is_named_by_the_path_of_the_first(tmp_path: Path) -
     assert f"{old}/b.log: copied: the same bytes as {old}/a.log: a copy is no second measurement" in done.stderr
 
 
-def test_a_log_is_a_copy_of_what_another_one_holds_compressed(tmp_path: Path) -> None:
+def test_compressed_log_with_the_text_of_another_log_is_a_copy(tmp_path: Path) -> None:
     old, new = bare(tmp_path / "old"), bare(tmp_path / "new")
     (old / "b.log").unlink()
     (old / "b.log.gz").write_bytes(gzip.compress((old / "a.log").read_bytes()))
@@ -457,7 +456,7 @@ def test_a_log_is_a_copy_of_what_another_one_holds_compressed(tmp_path: Path) ->
     assert f"{new}/b.log.xz: copied: the same text as {new}/a.log: a copy is no second measurement" in said
 
 
-def test_a_metric_may_be_asked_for_by_the_words_of_the_tables(checkout: Path) -> None:
+def test_metric_can_be_selected_by_its_name_in_tables(checkout: Path) -> None:
     words = [checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", "--limit", "1"]
 
     by_name, by_words = run(*words, "--metric", "goodput:mean"), run(*words, "--metric", "payload received:mean")
@@ -466,7 +465,7 @@ def test_a_metric_may_be_asked_for_by_the_words_of_the_tables(checkout: Path) ->
     assert "payload received" in by_words.stdout.lower()
 
 
-def test_logs_of_what_was_only_sent_are_said_to_have_nothing_to_compare_and_why(checkout: Path) -> None:
+def test_logs_with_only_sent_messages_have_nothing_to_compare_and_the_report_states_why(checkout: Path) -> None:
     logs = checkout / "tests/formats/sockperf"
     why = "a figure that could be better or worse, so nothing is compared. There is only: Payload offered by the publisher; Messages offered by the"
 
@@ -479,7 +478,7 @@ def test_logs_of_what_was_only_sent_are_said_to_have_nothing_to_compare_and_why(
     assert "better or worse, so nothing" not in none
 
 
-def test_with_nothing_but_loss_it_is_said_once_that_there_is_nothing_else(checkout: Path) -> None:
+def test_report_with_loss_only_states_once_that_there_is_nothing_else(checkout: Path) -> None:
     said = run(checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", "--metric", "loss", "--transport", "tcp").stdout
 
     assert said.lower().count("nothing to compare") == 1
@@ -487,7 +486,7 @@ def test_with_nothing_but_loss_it_is_said_once_that_there_is_nothing_else(checko
     assert "LOSS. No run lost anything (" in said
 
 
-def test_only_the_transport_that_is_asked_for_is_compared(checkout: Path) -> None:
+def test_only_the_requested_transport_is_compared(checkout: Path) -> None:
     words = ["--transport", "tcp", "--metric", "latency:p50", "--format", "json"]
 
     report = json.loads(run(checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", *words).stdout)
@@ -507,7 +506,7 @@ SIZED = ["--metric", "p99", "--format", "json"]
         (["--size", "64B", "--size", "4KiB.."], {64, 4096, 16384, 65536, 1048576}),
     ],
 )
-def test_only_the_sizes_that_are_asked_for_are_compared(checkout: Path, asked: list[str], sizes: set[int]) -> None:
+def test_only_the_requested_sizes_are_compared(checkout: Path, asked: list[str], sizes: set[int]) -> None:
     sides = checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0"
 
     report = json.loads(run(*sides, "--transport", "tcp", *SIZED, *asked).stdout)
@@ -516,7 +515,7 @@ def test_only_the_sizes_that_are_asked_for_are_compared(checkout: Path, asked: l
     assert {(row["key"]["metric"], row["key"]["statistic"]) for row in report["rows"]} == {("latency", "p99")}
 
 
-def test_rows_that_are_alike_are_counted_and_listed_where_they_are_asked_for(checkout: Path) -> None:
+def test_unchanged_rows_are_counted_and_listed_only_on_request(checkout: Path) -> None:
     words = [checkout / "data/rti/default-type", checkout / "data/rti/custom-type", "--across", "type"]
 
     counted, listed, named = (run(*words, *more).stdout for more in ([], ["--all"], ["--only", "Alike, not proven"]))
@@ -529,38 +528,3 @@ def test_rows_that_are_alike_are_counted_and_listed_where_they_are_asked_for(che
     assert "ALIKE, NOT PROVEN (47)" in named
     assert "Only counted here" not in listed + named
     assert "--limit 0" not in listed
-
-
-# --- a word that is both a folder and a release
-
-
-IPERF3_LOG = Path(__file__).parent.parent / "formats" / "iperf3" / "tcp.log"
-
-
-def write_run(folder: Path, release: str) -> None:
-    folder.mkdir(parents=True)
-    shutil.copy(IPERF3_LOG, folder / "a.log")
-    digest = hashlib.sha256(IPERF3_LOG.read_bytes()).hexdigest()
-    (folder / "run.toml").write_text(f'system = "S"\nrelease = "{release}"\n\n[[logs]]\nfile = "a.log"\nsha256 = "{digest}"\n')
-
-
-def test_a_folder_that_hides_a_release_is_named(tmp_path: Path) -> None:
-    for release in ("a", "b"):
-        write_run(tmp_path / "data" / release, release)
-    write_run(tmp_path / "b" / "1", "other")
-
-    hidden = run_tacholog_text("diff", "a", "b", "--data", "data", cwd=tmp_path)
-    plain = run_tacholog_text("diff", "a", "./b", "--data", "data", cwd=tmp_path)
-
-    words = "b: this is read as the folder ./b, not as the release b in data; write ./b for the folder, or call the command from another folder"
-    assert words in hidden.stderr
-    assert "this is read as" not in plain.stderr
-
-
-def test_a_shell_that_asks_for_the_value_of_an_option_gets_the_values(tmp_path: Path) -> None:
-    asked = {"_TACHOLOG_COMPLETE": "bash_complete", "COMP_WORDS": "tacholog diff 1.0 1.1 --format ", "COMP_CWORD": "5"}
-
-    done = run_tacholog_text(cwd=tmp_path, environment=asked)
-
-    assert "Traceback" not in done.stderr
-    assert done.stdout.split() == ["plain,text", "plain,markdown", "plain,json", "plain,html", "plain,github", "plain,comment"]

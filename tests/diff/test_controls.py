@@ -1,4 +1,4 @@
-"""Code or host? What a diff says of rows while the host changed, with controls and without. The truth is known."""
+"""Release or host? What a diff states about rows if the host changed, with and without controls. With a known truth."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LABEL = '{"control": "yes"}'
 
 
 def with_controls(rows: Floats, controls: Floats, places: list[int], **said: Any) -> Dataset:  # noqa: ANN401 - any column
-    """One side: rows of a campaign, and the controls that ran beside them."""
+    """Return one side: rows of a campaign, and controls that ran at the same times."""
     measured, beside = make_side(rows, places, **said), make_side(controls, places, labels=LABEL, **{"transport": "inter-thread"} | said)
     for table in (beside.runs, beside.results):
         table["run"] = "control/" + table["run"]
@@ -45,13 +45,13 @@ def msgspec_replace(side: Dataset, runs: pd.DataFrame, results: pd.DataFrame) ->
 
 
 def turns(pairs: int) -> tuple[list[int], list[int]]:
-    """When the runs of interleaved pairs were made: of every two pairs, each side is first once."""
+    """Return the positions of the runs of interleaved pairs: the sides take turns in going first."""
     first = np.arange(pairs) % 2
     return (2 * np.arange(pairs) + first).tolist(), (2 * np.arange(pairs) + 1 - first).tolist()
 
 
 class Host(NamedTuple):
-    """How much slower the host makes every row, how differently, and whether the controls feel it."""
+    """The slowdown of each row by the host, its variation, and whether the controls have it too."""
 
     percent: float
     varies: float = 0.0
@@ -59,7 +59,7 @@ class Host(NamedTuple):
 
 
 def report_of(host: Host, seed: int, *, lone: float = 0.0, controls: int = CONTROLS, pairs: int = PAIRS, **said: Any) -> Comparison:  # noqa: ANN401
-    """A report of 40 rows, with noise of 2 %, whose new side ran while the host was slower."""
+    """Return a report of 40 rows with noise of 2 %. The host was slower for the new side."""
     generator = np.random.default_rng(seed)
     old, new = iid(generator, (2, ROWS + controls, pairs))
     effect = np.log1p(host.percent / 100) + host.varies * generator.standard_normal((ROWS + controls, 1))
@@ -84,7 +84,7 @@ def moved(report: Comparison) -> Controls:
 
 
 @pytest.mark.parametrize("host", [Host(1), Host(4), Host(1, 0.03), Host(7, 0.03)], ids=str)
-def test_what_the_host_did_is_not_blamed_on_the_release_where_controls_share_it(host: Host, figure: Figure) -> None:
+def test_change_of_the_host_is_not_attributed_to_the_release_if_controls_share_it(host: Host, figure: Figure) -> None:
     found = [report_of(host, seed) for seed in range(REPORTS)]
 
     false = float(np.mean([is_false(report) for report in found]))
@@ -92,14 +92,14 @@ def test_what_the_host_did_is_not_blamed_on_the_release_where_controls_share_it(
     assert false <= at_most(0.05, REPORTS)  # 5 % in the long simulation
 
 
-def test_without_controls_the_release_is_blamed() -> None:
+def test_change_of_the_host_is_attributed_to_the_release_without_controls() -> None:
     report = report_of(Host(7), 1, controls=0)
 
     assert report.controls is None
     assert report.counts["worse"] == ROWS
 
 
-def test_controls_have_a_verdict_of_their_own_and_no_row_in_the_report() -> None:
+def test_controls_have_separate_verdicts_and_no_rows_in_the_report() -> None:
     report = report_of(Host(7), 1)
 
     controls = moved(report)
@@ -111,7 +111,7 @@ def test_controls_have_a_verdict_of_their_own_and_no_row_in_the_report() -> None
     assert {row.reasons for row in report.rows} == {("host_changed",)}
 
 
-def test_a_change_that_the_host_does_not_explain_is_found_beside_it() -> None:
+def test_change_beyond_that_of_the_host_is_detected() -> None:
     report = report_of(Host(4), 2, lone=40)
 
     assert [row.key.payload_bytes for row in report.rows if row.verdict == "worse"] == [16]
@@ -122,7 +122,7 @@ def test_a_change_that_the_host_does_not_explain_is_found_beside_it() -> None:
     assert 0.04 < high < 0.2
 
 
-def test_every_output_labels_the_rows_and_names_what_else_differs_as_candidates() -> None:
+def test_each_output_marks_the_rows_and_lists_other_differences_as_candidates() -> None:
     generator = np.random.default_rng(3)
     old, new = 10_000 * np.exp(iid(generator, (2, ROWS + CONTROLS, PAIRS)) + np.array([0.0, np.log(1.04)])[:, None, None])
     later = msgspec.structs.replace(HOST, system={"kernel": "6.5"})
@@ -139,7 +139,7 @@ def test_every_output_labels_the_rows_and_names_what_else_differs_as_candidates(
         assert "as candidates: system kernel 6.1 -" in shown
 
 
-def test_controls_that_do_not_cover_a_transport_say_so() -> None:
+def test_controls_that_do_not_cover_a_transport_are_reported() -> None:
     report = report_of(Host(7, shared=False), 4)
 
     assert report.controls is not None
@@ -152,7 +152,7 @@ def test_controls_that_do_not_cover_a_transport_say_so() -> None:
     )
 
 
-def test_worse_rows_on_a_changed_machine_without_controls_come_with_a_warning() -> None:
+def test_worse_rows_on_a_changed_machine_without_controls_have_a_warning() -> None:
     later = msgspec.structs.replace(HOST, system={"kernel": "6.5"})
     places = turns(PAIRS)
     values = np.full((2, PAIRS), 10_000.0) * np.exp(0.01 * np.random.default_rng(5).standard_normal((2, PAIRS)))
@@ -163,7 +163,7 @@ def test_worse_rows_on_a_changed_machine_without_controls_come_with_a_warning() 
     assert "The environments differ, and no control was measured: release or host? Candidates: system kernel 6.1 -> 6.5." in text(report)
 
 
-def test_blocks_of_runs_have_no_verdict_but_their_controls_still_show_that_the_host_changed() -> None:
+def test_blocks_of_runs_get_no_verdict_but_controls_show_that_the_host_changed() -> None:
     generator = np.random.default_rng(6)
     old, new = 10_000 * np.exp(iid(generator, (2, 4 + CONTROLS, 8)) + np.array([0.0, np.log(1.07)])[:, None, None])
     sides = [with_controls(values[:4], values[4:], list(range(first, first + 8))) for values, first in ((old, 0), (new, 100))]
@@ -175,7 +175,7 @@ def test_blocks_of_runs_have_no_verdict_but_their_controls_still_show_that_the_h
     assert {row.host_change for row in report.rows} == {moved(report).change}
 
 
-def test_controls_take_hardly_anything_from_the_power_of_a_report(figure: Figure) -> None:
+def test_controls_hardly_reduce_the_power_of_a_report(figure: Figure) -> None:
     found: list[ComparisonRow] = []
     for seed in range(REPORTS):
         found += [row for row in report_of(Host(0), 100 + seed, lone=10, pairs=8).rows if row.key.payload_bytes == 16]
@@ -185,7 +185,7 @@ def test_controls_take_hardly_anything_from_the_power_of_a_report(figure: Figure
     assert share >= tries(at_least(0.95, REPORTS), 0.8)
 
 
-def test_a_single_control_explains_anything_if_it_moved() -> None:
+def test_single_control_that_moved_explains_any_change() -> None:
     report = report_of(Host(20), 7, controls=1)
 
     assert moved(report).explains == (None, None)
@@ -200,7 +200,7 @@ def test_controls_with_too_few_runs_are_not_judged() -> None:
     assert report.controls.moved is None
 
 
-def test_few_controls_may_miss_a_host_that_is_not_the_same_for_all_rows() -> None:
+def test_report_warns_that_few_controls_can_miss_a_change_of_the_host() -> None:
     found = [text(report_of(Host(0), 9, lone=20, controls=controls)) for controls in (4, 8)]
 
     assert ["Only 4 controls could be judged. Fewer than 8 can miss a change of the host" in shown for shown in found] == [True, False]
@@ -217,7 +217,7 @@ def test_few_controls_may_miss_a_host_that_is_not_the_same_for_all_rows() -> Non
         ({"governor": ("performance", "powersave")}, "governor performance -> powersave"),
     ],
 )
-def test_what_runs_record_of_other_programs_and_of_the_processor_are_candidates(facts: dict[str, tuple[str, str]], candidates: str) -> None:
+def test_other_programs_and_processor_states_recorded_by_runs_are_candidates(facts: dict[str, tuple[str, str]], candidates: str) -> None:
     generator = np.random.default_rng(10)
     old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)) + np.array([0.0, np.log(1.07)])[:, None, None])
     manifests = [f'{{"environment": {json.dumps({name: two[side] for name, two in facts.items()})}}}' for side in (0, 1)]
@@ -231,11 +231,11 @@ def test_what_runs_record_of_other_programs_and_of_the_processor_are_candidates(
     assert f"What else differs between the environments, as candidates: {candidates}." in shown
 
 
-def test_a_row_that_the_other_side_has_as_a_control_only_is_not_there_under_other_conditions() -> None:
+def test_row_that_the_other_side_has_only_as_a_control_has_no_other_conditions() -> None:
     generator = np.random.default_rng(11)
     old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)))
     sides = [with_controls(values[:1], values[1:], places) for values, places in zip((old, new), turns(PAIRS), strict=True)]
-    also = make_side(new[1:], turns(PAIRS)[1], transport="inter-thread")  # the new release measured inter-thread for itself, too
+    also = make_side(new[1:], turns(PAIRS)[1], transport="inter-thread")  # The new release also measured inter-thread without controls.
     for table in (also.runs, also.results):
         table["run"] = "inter-thread/" + table["run"]
     runs, results = (pd.concat([getattr(side, name) for side in (sides[1], also)], ignore_index=True) for name in ("runs", "results"))
@@ -255,14 +255,14 @@ RUNS, SESSIONS = 6, 8
 
 
 def in_blocks(values: NDArray[np.float64], rows: int = 1) -> Comparison:
-    """A report of two blocks of runs: the first rows are measured, all others are controls. Logarithms, shape (sides, rows, runs)."""
+    """Return a report of two blocks of runs. The first ``rows`` rows are measured, the others are controls. Logarithms, shape (sides, rows, runs)."""
     level, runs = 10_000 * np.exp(values), values.shape[2]
     sides = [with_controls(one[:rows], one[rows:], list(range(first, first + runs))) for one, first in zip(level, (0, 100), strict=True)]
     return compare(sides[0], sides[1], Policy(), everything=False)
 
 
 def of_host(host: Host, seed: int, *, controls: int = CONTROLS, runs: int = RUNS, noise: Noise = iid) -> Comparison:
-    """A report of two blocks, the second of which was measured while the host was slower."""
+    """Return a report of two blocks; the host was slower during the second block."""
     generator = np.random.default_rng(seed)
     values = noise(generator, (2, 1 + controls, runs))
     values[1] += np.log1p(host.percent / 100) + host.varies * generator.standard_normal((1 + controls, 1))
@@ -270,7 +270,7 @@ def of_host(host: Host, seed: int, *, controls: int = CONTROLS, runs: int = RUNS
 
 
 def in_sessions(host: Host, seed: int, *, effect: float, runs: int = 3, rows: int = 4) -> Comparison:
-    """A report of sessions that take turns, of several runs each. Each session has an effect on all of its rows."""
+    """Return a report of alternating sessions with several runs each. Each session has an effect on all its rows."""
     generator = np.random.default_rng(seed)
     values = iid(generator, (2, rows + CONTROLS, SESSIONS * runs)) + np.repeat(effect * generator.standard_normal((2, 1, SESSIONS)), runs, axis=2)
     values[1] += np.log1p(host.percent / 100)
@@ -291,16 +291,16 @@ def share_moved(made: Callable[[int], Comparison], reports: int = REPORTS) -> fl
     return float(np.mean([has_moved(made(seed)) for seed in range(reports)]))
 
 
-def test_splits_that_no_other_split_exceeds_have_the_smallest_p() -> None:
+def test_split_that_no_other_split_exceeds_has_the_smallest_possible_p() -> None:
     rows = SharedRows(np.array([0]), np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]), np.arange(6)[None])
 
     (p,) = by_largest([rows], 1, 3)
 
-    assert p == pytest.approx(1 / 10)  # 20 splits, of which each and its mirror image count once
+    assert p == pytest.approx(1 / 10)  # 20 splits; each split and its mirror image count as one.
     assert (splits_of(3, 3), splits_of(6, 6), splits_of(5, 6), splits_of(8, 8)) == (10, 462, 462, 4096)
 
 
-def test_a_row_that_lacks_a_run_is_compared_by_those_that_it_has() -> None:
+def test_row_without_a_run_is_tested_with_its_other_runs() -> None:
     whole = SharedRows(np.array([0]), np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]), np.arange(6)[None])
     short = SharedRows(np.array([1]), np.array([[4.0, 2.0, 3.0, 1.0]]), np.array([[0, 2, 3, 5]]))
 
@@ -311,19 +311,19 @@ def test_a_row_that_lacks_a_run_is_compared_by_those_that_it_has() -> None:
     assert np.isnan(together[2])
 
 
-def test_all_controls_together_show_what_none_of_them_shows_alone() -> None:
+def test_mean_of_all_controls_shows_a_change_that_no_single_control_shows() -> None:
     report = of_host(Host(2), 1)
 
     controls = moved(report)
     assert controls.layout == "blocks"
     assert controls.change == pytest.approx(0.02, abs=0.01)
     assert (controls.p or 1) < 0.01
-    # Alone, each control would need all new runs to be slower than all old ones: 0.0022 at best, times twelve.
+    # For a single control, the smallest possible p is 0.0022 (all new runs slower than all old runs), times twelve.
     assert max(row.ratio or 0 for row in controls.rows) < 1.05
 
 
 @pytest.mark.parametrize("noise", [iid, shared_by_rows], ids=lambda noise: noise.__name__)
-def test_controls_of_one_host_seldom_move(noise: Noise, figure: Figure) -> None:
+def test_controls_on_an_unchanged_host_rarely_move(noise: Noise, figure: Figure) -> None:
     found = share_moved(lambda seed: of_host(Host(0), seed, noise=noise))
 
     figure(f"blocks of {RUNS} runs, nothing changed, {noise.__name__}", f"{found:.1%} of {REPORTS} reports say that the host changed")
@@ -331,14 +331,14 @@ def test_controls_of_one_host_seldom_move(noise: Noise, figure: Figure) -> None:
 
 
 @pytest.mark.parametrize(("host", "controls", "least"), [(Host(2), 12, 0.8), (Host(4), 4, 0.8)], ids=str)
-def test_a_change_of_the_host_between_two_blocks_is_found(host: Host, controls: int, least: float, figure: Figure) -> None:
+def test_change_of_the_host_between_two_blocks_is_detected(host: Host, controls: int, least: float, figure: Figure) -> None:
     found = share_moved(lambda seed: of_host(host, seed, controls=controls))
 
     figure(f"blocks of {RUNS} runs, host {host.percent:g} % slower, {controls} controls", f"found in {found:.1%} of {REPORTS} reports")
     assert found >= least
 
 
-def test_a_control_that_lost_a_run_does_not_take_the_others_with_it() -> None:
+def test_control_without_one_run_does_not_remove_the_other_controls() -> None:
     generator = np.random.default_rng(2)
     values = iid(generator, (2, 1 + CONTROLS, 8))
     values[1] += np.log1p(0.02)
@@ -348,17 +348,17 @@ def test_a_control_that_lost_a_run_does_not_take_the_others_with_it() -> None:
 
     report = compare(sides[0], msgspec_replace(sides[1], sides[1].runs, results[~lost].reset_index(drop=True)), Policy(), everything=False)
 
-    assert (moved(report).p or 1) < 0.01  # the mean of the eleven others has all of its runs
+    assert (moved(report).p or 1) < 0.01  # The mean of the other eleven controls has all its runs.
 
 
-def test_sessions_that_differ_by_themselves_are_no_change_of_the_host(figure: Figure) -> None:
+def test_random_differences_between_sessions_are_not_a_change_of_the_host(figure: Figure) -> None:
     found = share_moved(lambda seed: in_sessions(Host(0), seed, effect=2 * SD))
 
     figure(f"{SESSIONS} sessions a side in turns, session effect {2 * SD:.0%}", f"{found:.1%} of {REPORTS} reports say that the host changed")
     assert found <= tries(at_most(0.03, REPORTS), 0.1)
 
 
-def test_a_host_that_was_slower_in_each_second_session_is_found_and_takes_the_verdict() -> None:
+def test_host_that_was_slower_in_each_second_session_is_detected_and_takes_the_verdict() -> None:
     report = in_sessions(Host(7), 3, effect=0.5 * SD)
 
     assert moved(report).layout == "sessions"
@@ -366,7 +366,7 @@ def test_a_host_that_was_slower_in_each_second_session_is_found_and_takes_the_ve
     assert {row.reasons for row in report.rows} == {("host_changed",)}
 
 
-def test_a_report_of_blocks_says_what_controls_cannot_show() -> None:
+def test_report_of_blocks_states_what_controls_cannot_show() -> None:
     shown = text(of_host(Host(4), 4))
 
     assert "Host changed: 4.3 % worse, by controls (p 0.0022)." in shown
@@ -389,14 +389,14 @@ def test_controls_under_other_conditions_are_not_judged() -> None:
 
 
 def lossy_side(values: NDArray[np.float64], loss: NDArray[np.float64], places: list[int]) -> Dataset:
-    """One side: a row of latency with its loss, and controls."""
+    """Return one side: a row of latency with its loss, and controls."""
     side = with_controls(values[:1], values[1:], places)
     lost = make_side(loss, places, metric="loss", statistic="total", unit="ratio", samples=None).results
     return msgspec_replace(side, side.runs, pd.concat([side.results, lost], ignore_index=True))
 
 
 @pytest.mark.parametrize(("percent", "verdict"), [(0, "worse"), (7, "inconclusive")])
-def test_loss_is_not_blamed_on_the_release_while_the_host_changed(percent: float, verdict: str) -> None:
+def test_loss_is_not_attributed_to_the_release_if_the_host_changed(percent: float, verdict: str) -> None:
     generator = np.random.default_rng(6)
     old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, 12)))
     nothing, some = np.zeros((1, 12)), 0.2 + 0.01 * generator.random((1, 12))

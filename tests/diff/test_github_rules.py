@@ -1,4 +1,4 @@
-"""A comment on GitHub makes no link, mention or picture of a stranger's text. GitHub's own renderer says what becomes of it."""
+"""A comment on GitHub makes no link, mention or picture from text of a stranger. The expected result is that of GitHub's own renderer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacholog.render.markdown import escape
 from tacholog.store.frames import Dataset
 
 Side = Callable[..., Dataset]
-# What GitHub makes of text that is not code, after Markdown: https://github.com/gjtorikian/html-pipeline, and "Autolinked references" in its docs.
+# How GitHub treats text outside of code, after Markdown: https://github.com/gjtorikian/html-pipeline, and "Autolinked references" in its docs.
 ACTIVE = re.compile(
     r"(?:^|\W)@[a-z0-9]|(?:^|[^\w&])#\d|[\w-]/[\w.-]+[#@]\w|(?:^|\W)gh-\d|[a-z][a-z0-9+.-]*://|www\.|[\w.+-]+@[\w-]|:(?!\d\d:)[\w+-]+:", re.IGNORECASE
 )
@@ -41,7 +41,7 @@ HOSTILE = (
 
 
 class Text(HTMLParser):
-    """The elements of a page, and its text that is not code."""
+    """The elements of a page, and its text outside of code."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Text(HTMLParser):
 
 
 def shown(markdown: str) -> Text:
-    """What GitHub shows of Markdown, before it looks for mentions and the like."""
+    """Return the HTML that GitHub makes from Markdown, before it searches for mentions and links."""
     try:
         cmark = importlib.import_module("cmarkgfm.cmark")
     except ImportError:
@@ -83,28 +83,28 @@ def active(page: Text) -> Iterator[str]:
 @pytest.mark.parametrize(
     "around", ["{}", "| a |\n|---|\n| {} |", "- {}", "> **Note** {}", "### {} → 1", "<details><summary>{}</summary>\n\nx\n</details>"]
 )
-def test_no_text_of_a_stranger_becomes_a_link_or_a_mention(text: str, around: str) -> None:
+def test_escaped_text_never_becomes_a_link_or_a_mention(text: str, around: str) -> None:
     assert list(active(shown(around.format(escape(text))))) == []
 
 
 @pytest.mark.parametrize("text", ["@octocat", "fixes #1", "https://evil.test/x", "www.evil.test", "me@evil.test"])
-def test_without_escape_it_would(text: str) -> None:
+def test_text_without_escape_becomes_a_link_or_a_mention(text: str) -> None:
     assert list(active(shown(text))) != []
 
 
 @given(st.lists(st.sampled_from([*HOSTILE, "www", ".", ":", "//", "@", "#", "1", "a", "_", "\\", " ", "&", ";"]), max_size=8).map("".join))
-def test_nor_does_what_is_put_together_of_such_texts(text: str) -> None:
+def test_escaped_text_in_a_table_never_becomes_a_link_or_a_mention(text: str) -> None:
     assert list(active(shown(f"| a |\n|---|\n| {escape(text)} |"))) == []
 
 
 @pytest.mark.parametrize("text", ["shm-zero-copy", "1.2", "payload 64 KiB", "a_b*c", "x < y & z", "100 %", "C:/x", "12:30:00"])
-def test_a_reader_sees_other_texts_as_they_are(text: str) -> None:
+def test_escaped_text_is_shown_unchanged(text: str) -> None:
     assert "".join(shown(escape(text)).text).strip() == text
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("output", ["comment", "markdown", "github"])
-def test_names_of_runs_are_no_mentions_in_a_comment(name: str, output: str, side: Side) -> None:
+def test_names_of_runs_are_not_mentions_in_a_comment(name: str, output: str, side: Side) -> None:
     values = np.array([[4100.0, 4300.0, 4200.0, 4600.0, 4000.0, 4400.0]])
     stated = {"transport": name, "participant": name, "type": name, "tool_version": name}
     old = side(values, [0, 3, 4, 7, 8, 11], system=name, release=name, **stated)

@@ -1,4 +1,4 @@
-"""Labels are the user's own words: two runs with different labels are never pooled, and never compared unless somebody asks for it."""
+"""Labels are chosen by users: runs with different labels are never pooled, and are compared only on request."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ VALUES = np.array([[1000.0] * 6])
 
 
 def labelled(side: Side, start: int, factor: float = 1.0, transport: str = "shm", **labels: str) -> Dataset:
-    """Six runs with these labels. They make interleaved pairs with the runs of the next odd ``start``."""
+    """Return six runs with these labels. Runs with an even ``start`` and runs with the next number form interleaved pairs."""
     runs = [f"{start}-{json.dumps(labels)}-{number}" for number in range(6)]
     places = [start // 2 * 2 + 2 * pair + (start + pair) % 2 for pair in range(6)]
     return side(VALUES * factor, places, run=runs, labels=json.dumps(labels, sort_keys=True) if labels else None, transport=transport)
 
 
 def together(*sides: Dataset) -> Dataset:
-    """Several groups of runs as one side."""
+    """Return several groups of runs as one side."""
     runs, results = (pd.concat([getattr(side, name) for side in sides], ignore_index=True) for name in ("runs", "results"))
     return msgspec.structs.replace(sides[0], runs=runs, results=results)
 
@@ -47,7 +47,7 @@ def names(rows: tuple[ComparisonRow, ...]) -> list[str]:
     return [row_name(row.key).replace("\u00a0", " ") for row in rows]
 
 
-def test_a_diff_refuses_another_label_and_names_both_values(side: Side) -> None:
+def test_diff_refuses_a_different_label_and_names_both_values(side: Side) -> None:
     (row,) = compare(labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="calico"), Policy()).rows
 
     assert (row.verdict, row.reasons, row.ratio) == ("not_comparable", ("label.plugin",), None)
@@ -55,14 +55,14 @@ def test_a_diff_refuses_another_label_and_names_both_values(side: Side) -> None:
     assert "label plugin: flannel -> calico" in remark(row)
 
 
-def test_a_label_that_only_one_side_has_is_another_label(side: Side) -> None:
+def test_label_that_only_one_side_has_is_a_different_label(side: Side) -> None:
     (row,) = compare(labelled(side, 0), labelled(side, 1, kernel="6.1"), Policy()).rows
 
     assert (row.verdict, row.reasons) == ("not_comparable", ("label.kernel",))
     assert "label kernel: not stated -> 6.1" in remark(row)
 
 
-def test_a_diff_across_a_label_compares_and_names_both_values(side: Side) -> None:
+def test_diff_across_a_label_compares_and_names_both_values(side: Side) -> None:
     old, new = labelled(side, 0, plugin="flannel", kernel="6.1"), labelled(side, 1, 1.5, plugin="calico", kernel="6.1")
 
     (row,) = compare(old, new, Policy(across=("label.plugin",))).rows
@@ -72,7 +72,7 @@ def test_a_diff_across_a_label_compares_and_names_both_values(side: Side) -> Non
     assert row.key.apart == ()
 
 
-def test_across_one_label_another_one_still_forbids_a_comparison(side: Side) -> None:
+def test_different_label_still_forbids_a_comparison_across_another_label(side: Side) -> None:
     old, new = labelled(side, 0, plugin="flannel", kernel="6.1"), labelled(side, 1, plugin="calico", kernel="6.6")
 
     (row,) = compare(old, new, Policy(across=("label.plugin",))).rows
@@ -80,7 +80,7 @@ def test_across_one_label_another_one_still_forbids_a_comparison(side: Side) -> 
     assert row.reasons == ("label.kernel",)
 
 
-def test_runs_with_different_labels_are_rows_of_their_own_and_each_row_names_its_label(side: Side) -> None:
+def test_runs_with_different_labels_are_separate_rows_that_name_their_label(side: Side) -> None:
     old = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, 2.0, plugin="calico"))
     new = together(labelled(side, 1, plugin="flannel"), labelled(side, 21, 3.0, plugin="calico"))
 
@@ -92,7 +92,7 @@ def test_runs_with_different_labels_are_rows_of_their_own_and_each_row_names_its
     }
 
 
-def test_a_label_that_differs_between_transports_stands_in_the_name_of_each_row(side: Side) -> None:
+def test_label_that_differs_between_transports_is_in_the_name_of_each_row(side: Side) -> None:
     old, new = (together(labelled(side, at, plugin="flannel"), labelled(side, 20 + at, transport="udp", plugin="calico")) for at in (0, 1))
 
     rows = compare(old, new, Policy()).rows
@@ -100,7 +100,7 @@ def test_a_label_that_differs_between_transports_stands_in_the_name_of_each_row(
     assert sorted(names(rows)) == ["latency p50, shm, copy, 16 B, plugin flannel", "latency p50, udp, copy, 16 B, plugin calico"]
 
 
-def test_runs_without_a_label_are_a_row_beside_those_with_it(side: Side) -> None:
+def test_runs_without_a_label_are_a_separate_row(side: Side) -> None:
     old, new = (together(labelled(side, at), labelled(side, 20 + at, plugin="calico")) for at in (0, 1))
 
     rows = compare(old, new, Policy()).rows
@@ -108,7 +108,7 @@ def test_runs_without_a_label_are_a_row_beside_those_with_it(side: Side) -> None
     assert sorted(names(rows)) == [f"latency p50, shm, copy, 16 B, plugin {value}" for value in ("calico", "not stated")]
 
 
-def test_a_label_that_all_runs_share_stands_beside_the_sides_and_not_in_each_row(side: Side) -> None:
+def test_label_of_all_runs_is_stated_for_the_sides_and_not_in_each_row(side: Side) -> None:
     report = compare(labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="flannel"), Policy())
 
     assert names(report.rows) == ["latency p50, shm, copy, 16 B"]
@@ -116,7 +116,7 @@ def test_a_label_that_all_runs_share_stands_beside_the_sides_and_not_in_each_row
     assert "; plugin flannel; " in side_words(report.old)
 
 
-def test_a_row_of_one_side_says_that_the_other_side_has_it_with_another_label(side: Side) -> None:
+def test_row_of_one_side_states_that_the_other_side_has_it_with_a_different_label(side: Side) -> None:
     old = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico"))
 
     gone = next(row for row in compare(old, labelled(side, 1, plugin="flannel"), Policy()).rows if row.verdict == "removed")
@@ -125,7 +125,7 @@ def test_a_row_of_one_side_says_that_the_other_side_has_it_with_another_label(si
     assert "label plugin: calico -> flannel" in remark(gone)
 
 
-def test_a_report_says_how_rows_with_different_labels_can_be_compared(side: Side) -> None:
+def test_report_states_how_to_compare_rows_with_different_labels(side: Side) -> None:
     old, new = labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="calico")
 
     said = "Rows with different labels are not compared: label plugin. To compare them, add --across label.plugin."
@@ -134,7 +134,7 @@ def test_a_report_says_how_rows_with_different_labels_can_be_compared(side: Side
     assert said not in warnings(compare(old, new, Policy(across=("label.plugin",))))
 
 
-def test_runs_of_several_labels_in_one_row_name_none_of_them_for_all(side: Side) -> None:
+def test_row_with_several_labels_names_none_of_them_for_all_runs(side: Side) -> None:
     old = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico"))
 
     (row,) = compare(old, labelled(side, 1, plugin="flannel"), Policy(across=("label.plugin",))).rows
@@ -142,7 +142,7 @@ def test_runs_of_several_labels_in_one_row_name_none_of_them_for_all(side: Side)
     assert (row.verdict, row.reasons, row.across) == ("not_comparable", ("mixed",), ())
 
 
-def test_rows_that_differ_only_in_a_label_are_not_measured_as_one_row_of_one_build(side: Side) -> None:
+def test_rows_that_differ_only_in_a_label_are_not_used_as_one_row_for_the_band_of_a_build(side: Side) -> None:
     plain = compare(labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="flannel"), Policy())
     mixed = compare(
         together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico")),
@@ -153,7 +153,7 @@ def test_rows_that_differ_only_in_a_label_are_not_measured_as_one_row_of_one_bui
     assert [len(calibrations(report, "build")) for report in (plain, mixed)] == [1, 0]
 
 
-def test_a_diff_of_one_label_takes_only_runs_with_it(side: Side) -> None:
+def test_diff_of_one_label_uses_only_runs_with_it(side: Side) -> None:
     both = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico"))
 
     assert len(of_labels(both, (("label.plugin", "calico"),)).runs) == 6
@@ -161,7 +161,7 @@ def test_a_diff_of_one_label_takes_only_runs_with_it(side: Side) -> None:
         of_labels(both, (("label.plugin", "host"),))
 
 
-def test_a_line_of_a_history_never_mixes_two_labels(side: Side) -> None:
+def test_line_of_a_history_has_only_one_label(side: Side) -> None:
     releases = [labelled(side, 0, kernel="6.1"), labelled(side, 1, kernel="6.1"), labelled(side, 40, kernel="6.6"), labelled(side, 41, kernel="6.6")]
     reports = [compare(old, new, Policy()) for old, new in pairwise(releases)]
 
@@ -172,14 +172,14 @@ def test_a_line_of_a_history_never_mixes_two_labels(side: Side) -> None:
     assert found[1].begun_by.reasons == ("label.kernel",)
 
 
-def test_across_takes_every_label_and_nothing_that_cannot_be_one() -> None:
+def test_across_accepts_each_label_and_refuses_other_names() -> None:
     check_across(["label.anything-at_all9", "transport"])
     for wrong in ("label.", "label.9", "label.a b", "labels", "lable.plugin"):  # codespell:ignore lable
         with pytest.raises(TachologError, match=r"--across .*: choose from .*, label\.NAME"):
             check_across([wrong])
 
 
-def test_a_dataset_that_was_saved_before_there_were_labels_is_compared_as_one_without() -> None:
+def test_dataset_saved_before_labels_existed_is_compared_as_one_without_labels() -> None:
     saved = find(str(Path(__file__).parent.parent / "saved/0.3.0"), ())
     older = msgspec.structs.replace(saved, runs=saved.runs.drop(columns="labels"))
 
@@ -188,7 +188,7 @@ def test_a_dataset_that_was_saved_before_there_were_labels_is_compared_as_one_wi
 
 
 @pytest.mark.parametrize("comparison", ["ratio", "ranking"])
-def test_no_comparison_takes_two_labels_for_one(comparison: ComparisonKind) -> None:
+def test_no_comparison_mixes_two_labels(comparison: ComparisonKind) -> None:
     stated = dict.fromkeys(("metric", "labels"), None) | {"metric": "latency"}
     one, other = (stated | {"labels": labels} for labels in ('{"plugin": "flannel"}', None))
 
@@ -198,7 +198,7 @@ def test_no_comparison_takes_two_labels_for_one(comparison: ComparisonKind) -> N
     assert judge(one, one, comparison=comparison, only=("labels",)).different == ()
 
 
-def test_a_side_without_a_name_is_not_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_side_without_a_name_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UnreadableInput, match="a side has no name"):
         find("", ())

@@ -1,4 +1,4 @@
-"""The verdict of what was lost: the same test as for all else, on differences of shares, and honest where it cannot tell."""
+"""The verdict on loss: the same test as for other rows, on differences of shares, without a verdict if none is possible."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STEADY = 0.02 + 0.0005 * np.sin(np.arange(PAIRS))
 
 @pytest.fixture
 def lost(compared: Compared) -> Callable[..., Comparison]:
-    """Compare shares lost in interleaved pairs."""
+    """Return a function that compares the shares lost in interleaved pairs."""
 
     def made(old: Values, new: Values, policy: Policy | None = None, **said: object) -> Comparison:
         return compared(old, new, policy, **{"metric": "loss", "statistic": "total", "test": "throughput", **said})
@@ -47,7 +47,7 @@ def only(report: Comparison) -> Loss:
     return loss
 
 
-def test_loss_that_begins_in_every_pair_is_worse_by_so_many_points(lost: Callable[..., Comparison]) -> None:
+def test_loss_that_starts_in_each_pair_is_worse_by_a_number_of_points(lost: Callable[..., Comparison]) -> None:
     report = lost(np.zeros(PAIRS), STEADY)
 
     loss = only(report)
@@ -60,7 +60,7 @@ def test_loss_that_begins_in_every_pair_is_worse_by_so_many_points(lost: Callabl
     assert (report.counts["worse"], exit_code(report, ("worse",)), exit_code(report, ())) == (0, 3, 0)
 
 
-def test_swapped_sides_are_better_by_as_much(lost: Callable[..., Comparison]) -> None:
+def test_swapped_sides_are_better_by_the_same_number_of_points(lost: Callable[..., Comparison]) -> None:
     forth, back = only(lost(STEADY, STEADY / 2)), only(lost(STEADY / 2, STEADY))
 
     assert (forth.verdict, back.verdict) == ("better", "worse")
@@ -68,18 +68,18 @@ def test_swapped_sides_are_better_by_as_much(lost: Callable[..., Comparison]) ->
     assert forth.p == back.p
 
 
-def test_as_much_lost_on_either_side_is_no_change(lost: Callable[..., Comparison]) -> None:
+def test_equal_loss_on_both_sides_is_no_change(lost: Callable[..., Comparison]) -> None:
     assert only(lost(STEADY, STEADY[::-1])).verdict == "no_change"
 
 
-def test_one_run_of_twelve_that_lost_much_is_neither_worse_nor_no_change(lost: Callable[..., Comparison]) -> None:
+def test_one_run_of_twelve_with_high_loss_is_inconclusive(lost: Callable[..., Comparison]) -> None:
     new = np.zeros(PAIRS)
     new[3] = 0.05
 
     assert only(lost(np.zeros(PAIRS), new)).verdict == "inconclusive"
 
 
-def test_a_change_smaller_than_the_threshold_is_none_and_the_threshold_can_be_stated(lost: Callable[..., Comparison]) -> None:
+def test_change_of_loss_below_the_threshold_is_no_change_and_the_threshold_can_be_set(lost: Callable[..., Comparison]) -> None:
     old, new = STEADY, STEADY + 0.0005
 
     assert only(lost(old, new)).verdict == "no_change"
@@ -87,7 +87,7 @@ def test_a_change_smaller_than_the_threshold_is_none_and_the_threshold_can_be_st
 
 
 @pytest.mark.parametrize(("new", "verdict"), [(0.004, "unreplicated_same"), (0.03, "unreplicated_diff")])
-def test_one_run_a_side_is_never_worse(lost: Callable[..., Comparison], new: float, verdict: str) -> None:
+def test_one_run_per_side_is_never_worse(lost: Callable[..., Comparison], new: float, verdict: str) -> None:
     loss = only(lost(np.zeros(1), np.array([new])))
 
     assert (loss.verdict, loss.reasons, loss.p) == (verdict, ("single_run",), None)
@@ -99,7 +99,7 @@ def test_five_pairs_are_not_enough(lost: Callable[..., Comparison]) -> None:
     assert (loss.verdict, loss.reasons) == ("insufficient", ("few_runs",))
 
 
-def test_another_machine_and_an_unstated_condition_are_no_verdict_and_said(
+def test_loss_on_another_machine_or_with_an_unstated_condition_has_no_verdict(
     side: Callable[..., object], other_host: Host, lost: Callable[..., Comparison]
 ) -> None:
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
@@ -112,7 +112,7 @@ def test_another_machine_and_an_unstated_condition_are_no_verdict_and_said(
     assert (unstated.verdict, unstated.reasons) == ("unreplicated_diff", ("unverified",))
 
 
-def test_a_failed_run_has_no_verdict(lost: Callable[..., Comparison]) -> None:
+def test_failed_run_has_no_verdict(lost: Callable[..., Comparison]) -> None:
     loss = only(lost(np.zeros(PAIRS), STEADY, marks=("run_failed",)))
 
     assert (loss.verdict, loss.reasons) == ("invalid", ("run_failed",))
@@ -128,7 +128,7 @@ def test_blocks_of_runs_are_order_confounded(side: Callable[..., object]) -> Non
 
 
 def in_blocks(side: Callable[..., object], old: Values, new: Values) -> Comparison:
-    """Compare shares lost where all old runs were made before all new ones, so that no test is possible."""
+    """Compare the shares lost. All old runs precede all new runs, so no test is possible."""
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
     runs = old.shape[1]
     return compare(side(old, range(runs), **said), side(new, range(runs, 2 * runs), **said), Policy())  # type: ignore[arg-type]
@@ -137,10 +137,10 @@ def in_blocks(side: Callable[..., object], old: Values, new: Values) -> Comparis
 NOTHING, BURSTS = [0.0] * 6, [0.0, 0.0, 0.0, 0.001, 0.02, 0.33]
 
 
-def test_more_loss_that_nothing_proves_is_said_with_how_much_in_every_output(side: Callable[..., object]) -> None:
+def test_each_output_states_the_size_of_an_unproven_increase_of_loss(side: Callable[..., object]) -> None:
     report = in_blocks(side, np.array([NOTHING, [0.0] * 5 + [0.006]]), np.array([BURSTS, NOTHING]))
 
-    said = "Loss was higher in 1 of 2 rows (up to 33\u00a0% in a run, was 0\u00a0%), lower in 1, not proven."
+    said = "More loss in 1 of 2 rows (up to 33\u00a0% in a run, was 0\u00a0%), less in 1; the runs do not prove it."
     assert conclusion(report) == said
     assert headline(report) == "loss: 1 higher, 1 lower, not proven"
     assert all(said.replace("\u00a0", " ") in show(report).replace("\u00a0", " ") for show in (text, html, comment, markdown))
@@ -149,14 +149,14 @@ def test_more_loss_that_nothing_proves_is_said_with_how_much_in_every_output(sid
     assert '<a href="#loss"><b>2</b> Loss: 1 higher, 1 lower, not proven</a>' in html(report)
 
 
-def test_more_loss_by_the_medians_is_told_from_less_by_the_worst_runs(side: Callable[..., object]) -> None:
+def test_increase_of_the_median_loss_is_distinguished_from_an_increase_of_the_largest_loss(side: Callable[..., object]) -> None:
     report = in_blocks(side, np.array([[0.0, 0.0, 0.00699]]), np.array([[0.000875, 0.00175, 0.0]]))
 
-    said = "Loss was higher in 1 of 1 row (0.0875\u00a0% in the median run, was 0\u00a0%; up to 0.175\u00a0% in a run, was 0.699\u00a0%), not proven."
-    assert conclusion(report).endswith(said)
+    said = "More loss in 1 of 1 row (0.0875 % in the median run, was 0 %; up to 0.175 % in a run, was 0.699 %); the runs do not prove it."
+    assert conclusion(report).endswith(said.replace(" %", "\u00a0%"))
 
 
-def test_more_loss_is_not_called_alike_although_the_medians_are_and_comes_first(side: Callable[..., object]) -> None:
+def test_larger_loss_with_equal_medians_is_not_called_alike_and_comes_first(side: Callable[..., object]) -> None:
     report = in_blocks(side, np.array([[0.0] * 5 + [0.006], NOTHING, NOTHING]), np.array([NOTHING, [0.0] * 5 + [0.013], BURSTS]))
 
     assert {loss.verdict for loss in report.losses} == {"unreplicated_same"}
@@ -169,29 +169,29 @@ def test_more_loss_is_not_called_alike_although_the_medians_are_and_comes_first(
     ]
 
 
-def test_what_was_lost_is_seen_at_once_where_it_is_more_and_folded_where_it_is_less(side: Callable[..., object]) -> None:
+def test_section_of_loss_is_open_if_loss_increased_and_folded_if_it_decreased(side: Callable[..., object]) -> None:
     more, less = (in_blocks(side, *(np.array([one]) for one in sides)) for sides in ((NOTHING, BURSTS), (BURSTS, NOTHING)))
 
     assert '<section id="loss">\n<details open>' in html(more)
     assert '<section id="loss">\n<details>' in html(less)
 
 
-def test_loss_that_does_not_compare_is_no_more_and_no_less(side: Callable[..., object], other_host: Host) -> None:
+def test_loss_that_does_not_compare_is_neither_an_increase_nor_a_decrease(side: Callable[..., object], other_host: Host) -> None:
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
     old, new = side(np.array([NOTHING]), range(6), **said), side(np.array([BURSTS]), range(6, 12), host=other_host, **said)
 
     assert conclusion(compare(old, new, Policy())) == "Messages were lost in 1 row, which does not compare."  # type: ignore[arg-type]
 
 
-def test_releases_of_perftest_that_lost_more_say_so(checkout: Path) -> None:
+def test_comparison_of_perftest_releases_states_the_larger_loss(checkout: Path) -> None:
     data = load([checkout / "data/perftest"])
 
     report = compare(of_release(data, "0.3.0"), of_release(data, "0.4.0"), Policy())
 
-    assert conclusion(report).endswith(" Loss was higher in 6 of 7 rows (up to 33.1\u00a0% in a run, was 0\u00a0%), lower in 1, not proven.")
+    assert conclusion(report).endswith(" More loss in 6 of 7 rows (up to 33.1\u00a0% in a run, was 0\u00a0%), less in 1; the runs do not prove it.")
 
 
-def test_every_output_says_the_verdict_and_worse_comes_first(lost: Callable[..., Comparison]) -> None:
+def test_each_output_states_the_verdict_and_worse_rows_come_first(lost: Callable[..., Comparison]) -> None:
     report = lost(np.stack([STEADY, np.zeros(PAIRS), np.zeros(PAIRS)]), np.stack([STEADY[::-1], STEADY, np.zeros(PAIRS)]))
 
     lines = loss_lines(report)
@@ -205,7 +205,7 @@ def test_every_output_says_the_verdict_and_worse_comes_first(lost: Callable[...,
     assert workflow_commands(report).startswith("::warning title=Worse than old::share of messages lost%2C shm%2C copy%2C 32 B%3A worse%3A +2 points")
 
 
-def test_loss_can_be_asked_for_alone_and_is_not_called_a_failure(checkout: object) -> None:
+def test_metric_loss_gives_only_rows_of_loss_with_exit_code_0(checkout: object) -> None:
     words = ["--metric", "loss", "--across", "host", "--format", "json", "--fail-on", "implausible"]
     found = CliRunner().invoke(diff, [f"{checkout}/data/perftest/0.2.0", f"{checkout}/data/perftest/0.3.0", *words])
 
@@ -214,14 +214,14 @@ def test_loss_can_be_asked_for_alone_and_is_not_called_a_failure(checkout: objec
     assert {loss["verdict"] for loss in report["losses"]} == {"insufficient", "added"}
 
 
-def test_nothing_lost_on_either_side_is_a_comparison_if_loss_is_what_was_asked_for(lost: Callable[..., Comparison]) -> None:
+def test_rows_without_loss_on_both_sides_are_a_comparison_if_loss_is_requested(lost: Callable[..., Comparison]) -> None:
     report = lost(np.zeros(PAIRS), np.zeros(PAIRS), Policy(metrics=("loss",)))
 
     assert (report.losses, report.lossless, exit_code(report, ("worse",))) == ((), 1, 0)
 
 
 def simulated(new_share: float) -> Iterator[tuple[Values, Values]]:
-    """Shares of one build that scatter far wider than a binomial share, most of them zero: a run loses nothing or a burst; and a new one's."""
+    """Yield shares of one build with far more variation than binomial shares: a run loses nothing or a burst. And shares of a new build."""
     for seed in range(SEEDS):
         generator = np.random.default_rng(seed)
         bursts = generator.gamma(0.5, 0.02, (2, ROWS, PAIRS)) * (generator.random((2, ROWS, PAIRS)) < 0.4)
@@ -239,7 +239,7 @@ def test_bursts_of_loss_of_one_build_are_a_false_alarm_in_at_most_5_percent_of_r
     assert share <= tries(at_most(0.05, SEEDS), 0.05)
 
 
-def test_a_row_that_loses_10_percent_more_in_every_run_is_found(lost: Callable[..., Comparison], figure: Callable[[str, str], None]) -> None:
+def test_row_that_loses_10_percent_more_in_each_run_is_found(lost: Callable[..., Comparison], figure: Callable[[str, str], None]) -> None:
     found = np.mean([any(loss.verdict == "worse" and loss.key.payload_bytes == 16 for loss in lost(*sides).losses) for sides in simulated(0.1)])
 
     figure("loss of 10 points more in one row of 20 with bursts, 12 pairs: found", f"{found:.1%}")

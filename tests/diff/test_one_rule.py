@@ -1,4 +1,4 @@
-"""One rule of what may stand side by side: a diff, a ranking, a table of several series and the page that compares refuse with the same words."""
+"""The rule for comparable results is the same everywhere: a diff, a ranking, a table and the comparison page refuse with the same words."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Side = Callable[..., Dataset]
 
 VALUES = np.array([[1000.0] * 6])
 OLD, NEW = [f"1-old-{number}" for number in range(6)], [f"2-new-{number}" for number in range(6)]
-# A value of each condition that is not the one of the made-up campaigns, and how each way of comparing says so.
+# For each condition: a value that differs from the artificial campaigns, and the message for the difference.
 OTHERS: dict[str, tuple[dict[str, object], str]] = {
     "definition": ({"definition": "something-else"}, "definition of the metric: perftest-latency -> something-else"),
     "basis": ({"basis": "rtt"}, "basis: half round trip -> round trip"),
     "load_mode": ({"load_mode": "open"}, "load mode: closed -> open"),
     "labels": ({"labels": '{"plugin": "calico"}'}, "label plugin: not stated -> calico"),
-    "reliability": ({"reliability": "best-effort"}, "reliability: reliable -> best-effort"),  # should a ratio ask for it one day
+    "reliability": ({"reliability": "best-effort"}, "reliability: reliable -> best-effort"),
     "network_loss_percent": ({"network_loss_percent": 10.0}, "network loss: not stated -> 10"),
     "network_delay_ns": ({"network_delay_ns": 5_000_000}, "network delay: not stated -> 5000000"),
     "network_jitter_ns": ({"network_jitter_ns": 1_000_000}, "network jitter: not stated -> 1000000"),
@@ -48,7 +48,7 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
 
 
 def together(old: Dataset, new: Dataset) -> View:
-    """Both sides as two transports of one dataset."""
+    """Return both sides as two transports of one dataset."""
     results = pd.concat([side.results.assign(transport=name) for side, name in ((old, "first"), (new, "second"))], ignore_index=True)
     view = view_of(Dataset(pd.concat([old.runs, new.runs], ignore_index=True), old.logs, old.problems, results, old.histograms, hosts=old.hosts))
     assert len(view.series()) == 2
@@ -56,7 +56,7 @@ def together(old: Dataset, new: Dataset) -> View:
 
 
 def refused_by_each(old: Dataset, new: Dataset) -> dict[str, str]:
-    """What each way of comparing two sides puts out."""
+    """Return the output of each kind of comparison for two sides."""
     view = together(old, new)
     everything = system_series(view, PageIndex())
     return {
@@ -68,7 +68,7 @@ def refused_by_each(old: Dataset, new: Dataset) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("condition", [name for name, found in CONDITIONS.items() if len(found.comparisons) == 3])
-def test_each_way_of_comparing_refuses_another_condition_with_the_same_words(side: Side, condition: str) -> None:
+def test_each_kind_of_comparison_refuses_a_different_condition_with_the_same_words(side: Side, condition: str) -> None:
     changes, words = OTHERS[condition]
     marks: dict[str, object] = {"marks": ("grows_with_size",)} if condition == "latency_of" else {}
 
@@ -78,13 +78,13 @@ def test_each_way_of_comparing_refuses_another_condition_with_the_same_words(sid
 
 
 @pytest.mark.parametrize(("condition", "words"), [("definition", "not stated: definition of the metric"), ("basis", "not stated: basis")])
-def test_each_way_of_comparing_names_what_is_not_stated_with_the_same_words(side: Side, condition: str, words: str) -> None:
+def test_each_kind_of_comparison_names_a_condition_that_is_not_stated_with_the_same_words(side: Side, condition: str, words: str) -> None:
     shown = refused_by_each(side(VALUES, range(6), run=OLD), side(VALUES, range(6, 12), run=NEW, **{condition: None}))
 
     assert {name: words in output for name, output in shown.items()} == dict.fromkeys(shown, True)
 
 
-def test_what_is_alike_is_refused_by_none(side: Side) -> None:
+def test_no_kind_of_comparison_refuses_equal_conditions(side: Side) -> None:
     shown = refused_by_each(side(VALUES, range(6), run=OLD), side(VALUES, range(6, 12), run=NEW))
 
     assert "->" not in shown["diff"]
@@ -95,14 +95,14 @@ def test_what_is_alike_is_refused_by_none(side: Side) -> None:
 
 @pytest.fixture
 def view(side: Side) -> View:
-    """Of the two sides of each condition one dataset: every way in which two series can differ."""
+    """A view with both sides of each condition: all differences that two series can have."""
     cases: list[dict[str, Any]] = [{}, *(changes for changes, _ in OTHERS.values()), {"definition": None}, {"basis": None}, {"load_mode": None}]
     sides = [side(VALUES, run=[f"{place}-{number}" for number in range(6)], transport=f"t{place}", **case) for place, case in enumerate(cases)]
     results, runs = (pd.concat([getattr(one, name) for one in sides], ignore_index=True) for name in ("results", "runs"))
     return view_of(Dataset(runs, sides[0].logs, sides[0].problems, results, sides[0].histograms, hosts=sides[0].hosts))
 
 
-def test_the_verdicts_of_the_page_are_those_of_the_rule_for_every_two_series(view: View) -> None:
+def test_verdicts_of_the_page_equal_those_of_the_rule_for_each_two_series(view: View) -> None:
     found = comparison(view, PageIndex())
     stated = [conditions_of(one.system_series.series, "latency") for one in found.series]
 
@@ -113,7 +113,7 @@ def test_the_verdicts_of_the_page_are_those_of_the_rule_for_every_two_series(vie
         assert any(reasons) == judged.is_refused, (stated[base], stated[other])
 
 
-def test_series_share_a_group_exactly_if_the_rule_refuses_none_of_them(view: View) -> None:
+def test_series_share_a_group_if_and_only_if_the_rule_allows_it(view: View) -> None:
     def is_grouped(one: SystemSeries, other: SystemSeries) -> bool:
         return group_of(one) is not None and group_of(one) == group_of(other)
 
@@ -124,17 +124,17 @@ def test_series_share_a_group_exactly_if_the_rule_refuses_none_of_them(view: Vie
         assert is_grouped(one, other) != judge(sides[0], sides[1], comparison="ranking").is_refused
 
 
-def test_the_script_of_the_page_names_no_condition(checkout: Path) -> None:
+def test_script_of_the_page_contains_no_condition(checkout: Path) -> None:
     script = (checkout / "site" / "_static" / "tacholog-compare.js").read_text()
 
     assert re.findall(r"definition|load_mode|payload_touched|operating system|reference", script) == []
 
 
-def test_each_condition_is_compared_or_known_not_to_be() -> None:
+def test_each_condition_is_compared_or_listed_as_not_compared() -> None:
     not_compared = {
-        "reach",  # follows from the transport
-        "demand",  # names a row, as the size does
-        "warmup",  # a changed one is said, and forbids nothing
+        "reach",  # Follows from the transport.
+        "demand",  # Is part of the name of a row, like the size.
+        "warmup",  # A change is stated, but does not forbid a comparison.
         "planned_duration_s",
         "link_bit_per_s",
     }

@@ -1,4 +1,4 @@
-"""What the order of the runs allows: a machine that changed in between must not look like a change of the release."""
+"""The effect of the order of runs: a change of the machine between the sides must not look like a change of the release."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TURNS = "ONNO" * 4
 
 
 def in_sessions(side: Side, order: str, *, slower: float = 0.0, change: float = 0.0, seed: int = 0) -> Comparison:
-    """Sessions of three runs each, of the old (O) or the new side (N), on a machine that is so much slower from the middle on."""
+    """Compare sessions of three runs each, of the old side (O) or the new side (N). The machine is slower by ``slower`` from the middle on."""
     generator = np.random.default_rng(seed)
     sides = []
     for letter in "ON":
@@ -41,7 +41,7 @@ def reasons(report: Comparison) -> set[str]:
     return {reason for row in report.rows for reason in row.reasons}
 
 
-def test_a_host_that_got_slower_between_the_sessions_of_the_sides_is_no_change_of_the_release(side: Side) -> None:
+def test_host_that_got_slower_between_the_sides_is_not_a_change_of_the_release(side: Side) -> None:
     reports = [in_sessions(side, "O" * 8 + "N" * 8, slower=np.log(1.07), seed=seed) for seed in range(5)]
 
     assert [report.counts["worse"] + report.counts["better"] for report in reports] == [0] * 5
@@ -53,7 +53,7 @@ def test_a_host_that_got_slower_between_the_sessions_of_the_sides_is_no_change_o
 
 
 @pytest.mark.parametrize("order", ["ON" * 8, TURNS, "OONN" * 4])
-def test_sessions_that_alternate_are_tested_and_a_host_that_got_slower_makes_no_row_worse(side: Side, order: str) -> None:
+def test_alternating_sessions_are_tested_and_a_slower_host_makes_no_row_worse(side: Side, order: str) -> None:
     slower = [in_sessions(side, order, slower=np.log(1.07), seed=seed) for seed in range(5)]
     changed = in_sessions(side, order, change=np.log(1.07))
 
@@ -63,12 +63,13 @@ def test_sessions_that_alternate_are_tested_and_a_host_that_got_slower_makes_no_
 
 
 @pytest.mark.parametrize("order", ["OOOONNNN" * 2, "OOONNNNNNNNOOOOO", "N" * 8 + "O" * 8])
-def test_blocks_of_sessions_get_no_verdict_however_many_there_are(side: Side, order: str) -> None:
+def test_blocks_of_sessions_get_no_verdict_for_any_number_of_sessions(side: Side, order: str) -> None:
     assert reasons(in_sessions(side, order)) == {"sessions_confounded"}
 
 
-def test_six_sessions_a_side_are_compared_by_the_run_in_the_middle_of_each(side: Side) -> None:
-    old = np.array([[100.0, 104, 102, 101, 110, 90, 100, 104, 102, 101, 110, 90]])  # the worse of two in the middle: 104, 102, 110, 104, 102, 110
+def test_six_sessions_per_side_are_compared_by_the_middle_run_of_each(side: Side) -> None:
+    # The worse of the two middle values of each session: 104, 102, 110, 104, 102, 110.
+    old = np.array([[100.0, 104, 102, 101, 110, 90, 100, 104, 102, 101, 110, 90]])
     places = [10 * (2 * session + session % 2) + run for session in range(6) for run in range(2)]
     others = [10 * (2 * session + 1 - session % 2) + run for session in range(6) for run in range(2)]
     names = [f"session-{run // 2}" for run in range(12)]
@@ -84,7 +85,7 @@ def test_six_sessions_a_side_are_compared_by_the_run_in_the_middle_of_each(side:
     ]
 
 
-def test_sessions_that_hold_both_sides_and_always_begin_with_the_same_one_get_no_verdict(side: Side) -> None:
+def test_sessions_with_both_sides_that_always_start_with_the_same_side_get_no_verdict(side: Side) -> None:
     values = 10_000 * np.exp(0.01 * np.random.default_rng(1).standard_normal((2, 4, 12)))
     sessions = [f"session-{run // 2}" for run in range(12)]
     old = side(values[0], [10 * (run // 2) + run % 2 for run in range(12)], session=sessions, repetition=[1, 2] * 6)
@@ -94,12 +95,12 @@ def test_sessions_that_hold_both_sides_and_always_begin_with_the_same_one_get_no
 
 
 def places_of(first_is_old: Sequence[bool]) -> tuple[list[int], list[int]]:
-    """Where in time the runs of pairs lie, by which side goes first in each."""
+    """Return the positions of the runs of pairs, from the side that goes first in each pair."""
     return [2 * at + (not first) for at, first in enumerate(first_is_old)], [2 * at + first for at, first in enumerate(first_is_old)]
 
 
 @pytest.mark.parametrize("later", [0, 1, 2])
-def test_what_comes_of_running_second_is_no_change_of_the_release(side: Side, later: int) -> None:
+def test_effect_of_running_second_is_not_a_change_of_the_release(side: Side, later: int) -> None:
     first = [True] * (12 - later) + [False] * later
     places = places_of(first)
     noise = 0.01 * np.random.default_rng(5).standard_normal((2, ROWS, 12))
@@ -113,7 +114,7 @@ def test_what_comes_of_running_second_is_no_change_of_the_release(side: Side, la
     assert "The same side ran first in every pair or session, or in nearly every one." in text(report)
 
 
-def test_sides_that_take_turns_in_going_first_are_compared(side: Side) -> None:
+def test_sides_that_alternate_in_going_first_are_compared(side: Side) -> None:
     first = [True] * 9 + [False] * 3
     values = 10_000 * np.exp(0.01 * np.random.default_rng(5).standard_normal((2, 4, 12)))
     old, new = (side(one, when) for one, when in zip(values, places_of(first), strict=True))
@@ -152,7 +153,7 @@ def test_sides_that_take_turns_in_going_first_are_compared(side: Side) -> None:
         ({}, (None, range(12)), "order_unknown", "the order of the runs is not known, so the time or the machine of the measurement may explain it"),
     ],
 )
-def test_of_the_order_of_runs_is_said_what_is_known(
+def test_report_states_what_is_known_about_the_order_of_runs(
     side: Side, noise: Floats, said: dict[str, None], places: tuple[Sequence[int] | None, Sequence[int]], reason: str, words: str
 ) -> None:
     shuffled = {"repetition": list(range(12, 0, -1))} if reason == "few_pairs" else {}
@@ -179,7 +180,7 @@ def test_of_the_order_of_runs_is_said_what_is_known(
         ("new/b", ["old", "new"], ("ab_unfinished:6:8",)),
     ],
 )
-def test_a_comparison_is_called_interrupted_only_for_what_is_compared(
+def test_comparison_is_called_interrupted_only_if_the_compared_runs_are(
     tmp_path: Path, missing: str, compared: list[str], said: tuple[str, ...]
 ) -> None:
     side = PairSide(name="x")
@@ -196,8 +197,8 @@ def test_a_comparison_is_called_interrupted_only_for_what_is_compared(
     assert tuple(one.text for one in plan_warnings([*map(str, found), str(found[0]), None])) == said
 
 
-def test_a_file_of_that_name_that_does_not_stand_beside_both_sides_is_somebody_elses(tmp_path: Path) -> None:
-    """Such as the campaign file of who compares two builds, in the folder that holds the data folder."""
+def test_plan_file_in_another_folder_is_ignored(tmp_path: Path) -> None:
+    """For example, the campaign file of a user in the folder above the data folder."""
     (tmp_path / "ab.toml").write_text('system = "Some Middleware"\n')
     run = tmp_path / "data/1.0/01"
     run.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Rows whose sides did not take turns say whether the measurements differ, and never whether the release is the cause."""
+"""Rows whose sides were not interleaved state whether the measurements differ, but never that the release is the cause."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def two_days(
     timed: bool = True,
     **stated: Any,  # noqa: ANN401 - any column
 ) -> Comparison:
-    """A comparison of two blocks of runs, one made after the other. ``stated`` are columns of the results or the runs."""
+    """Compare two blocks of runs, one after the other. ``stated`` are columns of the results or the runs."""
     days = (0, 1000)
     sides = [make_side(values, range(day, day + values.shape[1]) if timed else None, **stated) for values, day in zip((old, new), days, strict=True)]
     return compare(sides[0], sides[1], Policy(), ("1.0", "1.1"), measured=measured, band_roots=band_roots)
 
 
 def values(seed: int, rows: int = 1, runs: int = RUNS) -> Floats:
-    """Both sides of one build around 10 us, shape (2, rows, runs)."""
+    """Return both sides of one build around 10 us, shape (2, rows, runs)."""
     return np.asarray(10_000 * np.exp(iid(np.random.default_rng(seed), (2, rows, runs))))
 
 
@@ -55,7 +55,7 @@ def only(report: Comparison) -> ComparisonRow:
 
 
 class Shares(NamedTuple):
-    """Shares of reports, and of rows that were measured worse."""
+    """The shares of reports with a difference and with a verdict, and of rows that were measured worse."""
 
     differs: float
     measured_worse: float
@@ -64,7 +64,7 @@ class Shares(NamedTuple):
 
 
 def simulated(change: Callable[[np.random.Generator], Floats | float], noise: Noise = iid) -> Shares:
-    """Whole reports of sides that were measured one after the other; ``change`` is how much slower the new side is, as a logarithm."""
+    """Simulate reports of two blocks. ``change`` is the logarithm of how much slower the new side is."""
     reports: list[tuple[bool, bool, bool, float]] = []
     for seed in range(REPORTS):
         generator = np.random.default_rng(seed)
@@ -76,7 +76,7 @@ def simulated(change: Callable[[np.random.Generator], Floats | float], noise: No
 
 
 @pytest.mark.parametrize("noise", [iid, heavy_tails, shared_by_rows])
-def test_without_a_difference_at_most_one_report_in_twenty_shows_one(noise: Noise, figure: Figure) -> None:
+def test_at_most_one_report_in_twenty_shows_a_difference_if_there_is_none(noise: Noise, figure: Figure) -> None:
     shares = simulated(lambda _: 0.0, noise)
 
     figure(f"two days, no difference, {noise.__name__}", f"measured worse or better in {shares.differs:.1%} of {REPORTS} reports")
@@ -84,14 +84,14 @@ def test_without_a_difference_at_most_one_report_in_twenty_shows_one(noise: Nois
     assert shares.called == 0
 
 
-def test_a_host_that_is_slower_on_the_second_day_never_makes_the_release_worse(figure: Figure) -> None:
+def test_host_that_is_slower_on_the_second_day_never_makes_the_release_worse(figure: Figure) -> None:
     shares = simulated(lambda _: float(np.log(1.07)))
 
     figure("two days, host 7 % slower", f"measured worse in {shares.measured_worse:.1%} of {REPORTS} reports; worse or better in {shares.called:.1%}")
     assert shares.called == 0
 
 
-def test_a_release_that_is_ten_percent_slower_is_measured_worse(figure: Figure) -> None:
+def test_release_that_is_ten_percent_slower_is_measured_worse(figure: Figure) -> None:
     shares = simulated(lambda _: float(np.log(1.1)))
 
     figure("two days, release 10 % slower", f"measured worse in {shares.measured_worse:.1%} of {REPORTS} reports, {shares.rows_worse:.1%} of rows")
@@ -107,7 +107,7 @@ def test_a_release_that_is_ten_percent_slower_is_measured_worse(figure: Figure) 
         (0.9, RATE, "differs_worse", "lower"),
     ],
 )
-def test_the_direction_is_that_of_the_metric(factor: float, settings: dict[str, Any], verdict: Verdict, words: str) -> None:
+def test_direction_follows_the_metric(factor: float, settings: dict[str, Any], verdict: Verdict, words: str) -> None:
     old, new = values(1)
 
     report = two_days(old, new * factor, **settings)
@@ -121,7 +121,7 @@ def test_the_direction_is_that_of_the_metric(factor: float, settings: dict[str, 
     assert f" % {words}" in text(report)
 
 
-def test_no_difference_is_seen_if_the_interval_lies_within_the_threshold() -> None:
+def test_no_difference_is_seen_if_the_interval_is_within_the_threshold() -> None:
     old, new = values(2, runs=30)
 
     row = only(two_days(old, new))
@@ -131,7 +131,7 @@ def test_no_difference_is_seen_if_the_interval_lies_within_the_threshold() -> No
     assert 1 / 1.03 < (row.interval[0] or 0) < 1 < (row.interval[1] or 9) < 1.03
 
 
-def test_runs_whose_order_is_not_known_can_differ_too() -> None:
+def test_runs_of_unknown_order_can_differ_too() -> None:
     old, new = values(3)
 
     row = only(two_days(old, new * 1.1, timed=False))
@@ -140,13 +140,13 @@ def test_runs_whose_order_is_not_known_can_differ_too() -> None:
 
 
 @pytest.mark.parametrize(("runs", "verdict"), [(5, "insufficient"), (6, "differs_worse")])
-def test_six_runs_a_side_are_needed(runs: int, verdict: Verdict) -> None:
+def test_six_runs_per_side_are_needed(runs: int, verdict: Verdict) -> None:
     old, new = values(4, runs=runs)
 
     assert only(two_days(old, new * 1.2)).verdict == verdict
 
 
-def test_a_condition_that_is_not_stated_leaves_the_row_without_an_answer() -> None:
+def test_row_with_a_condition_that_is_not_stated_has_no_answer() -> None:
     old, new = values(5)
 
     row = only(two_days(old, new * 1.5, reliability=None))
@@ -164,7 +164,7 @@ def test_one_row_among_many_needs_more_than_six_runs() -> None:
     assert report(7).counts["differs_worse"] == 1
 
 
-def test_sessions_that_do_not_take_turns_are_compared_as_sessions() -> None:
+def test_sessions_that_do_not_alternate_are_compared_as_sessions() -> None:
     old, new = (np.repeat(side, 3, axis=1) for side in values(7))
     names = [f"session {run // 3}" for run in range(3 * RUNS)]
 
@@ -173,7 +173,7 @@ def test_sessions_that_do_not_take_turns_are_compared_as_sessions() -> None:
     assert (row.verdict, row.reasons, row.ratio_kind) == ("differs_worse", ("sessions_confounded",), "hodges_lehmann_sessions")
 
 
-def test_a_difference_within_the_band_of_two_sessions_is_none() -> None:
+def test_difference_within_the_band_of_two_sessions_is_not_reported() -> None:
     old, new = values(8)
     key = only(two_days(old, new)).key
 
@@ -185,7 +185,7 @@ def test_a_difference_within_the_band_of_two_sessions_is_none() -> None:
     assert (report(0.05).verdict, report(0.05).threshold_source) == ("differs_worse", "same_build")
 
 
-def test_a_difference_that_a_change_of_the_host_explains_is_none() -> None:
+def test_difference_that_a_change_of_the_host_explains_is_not_reported() -> None:
     def report(of_release: float) -> ComparisonRow:
         generator = np.random.default_rng(9)
         noise = iid(generator, (2, 13, RUNS))
@@ -210,7 +210,7 @@ def test_loss_can_differ_too() -> None:
     assert "more loss measured: +2.01 points" in text(two_days(old, new, **LOSS))
 
 
-def test_the_exit_codes_are_those_of_the_question() -> None:
+def test_exit_codes_depend_on_the_option_fail_on() -> None:
     old, new = values(11)
     differs, alike, single = two_days(old, new * 1.2), two_days(*values(2, runs=30)), two_days(old[:, :1], new[:, :1] * 2)
 
@@ -219,7 +219,7 @@ def test_the_exit_codes_are_those_of_the_question() -> None:
     assert exit_code(single, ("differs",)) == 4
 
 
-def test_the_first_sentence_counts_the_rows_that_differ_and_names_the_command() -> None:
+def test_first_sentence_counts_the_differing_rows_and_names_the_command_for_pairs() -> None:
     old, new = values(12, rows=4)
     new[:2] *= 1.2
     report = two_days(old, new, release="1.0")
@@ -231,7 +231,7 @@ def test_the_first_sentence_counts_the_rows_that_differ_and_names_the_command() 
         assert "measured worse" in written.lower()
 
 
-def test_how_far_one_build_drifted_is_said_where_nothing_is_known_of_the_machine(tmp_path: Path) -> None:
+def test_report_states_the_drift_of_one_build_if_nothing_is_known_about_the_machine(tmp_path: Path) -> None:
     root = Path(__file__).parent.parent.parent / "data"
     old, new = values(13)
 

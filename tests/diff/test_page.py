@@ -1,4 +1,4 @@
-"""The diff as a page of its own."""
+"""The page of a diff."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VOID = {"meta", "br"}
 
 
 class Tags(HTMLParser):
-    """Counts elements, and notes what was not closed in order."""
+    """Counts elements, and records elements that were not closed in order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ def parsed(page: str) -> Tags:
     return tags
 
 
-def test_every_run_of_every_row_is_a_dot(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_each_run_of_each_row_is_a_dot(compared: Compared, noise: NDArray[np.float64]) -> None:
     page = html(compared(noise[0], noise[1] * np.array([[1.1], [0.8], [1.0], [1.0]])))
 
     tags = parsed(page)
@@ -69,7 +69,7 @@ def test_worse_is_open_and_no_change_is_folded(compared: Compared, noise: NDArra
     assert page.count("<details open>") == 1
 
 
-def test_what_changed_is_open_and_all_else_is_folded_under_its_name(side: Side, noise: NDArray[np.float64]) -> None:
+def test_changes_are_open_and_other_verdicts_are_folded_under_their_name(side: Side, noise: NDArray[np.float64]) -> None:
     factor = np.array([[1.1], [0.8], [1.0], [1.0]])
     old, new = side(noise[0], OLD_TURNS), side(noise[1] * factor, NEW_TURNS)
     page = html(compare(old, msgspec.structs.replace(new, results=new.results.assign(transport=["shm", "shm", "shm", "udp"] * 12)), Policy()))
@@ -83,14 +83,14 @@ def test_what_changed_is_open_and_all_else_is_folded_under_its_name(side: Side, 
     ]
 
 
-def test_where_nothing_changed_what_comes_first_is_open(side: Side, noise: NDArray[np.float64]) -> None:
+def test_first_section_is_open_if_nothing_changed(side: Side, noise: NDArray[np.float64]) -> None:
     page = html(compare(side(noise[0], range(12)), side(noise[1] * 2, range(12, 24), session="second"), Policy()))
 
     assert re.findall(r'<section id="(\w+)"[^>]*>\n<details( open)?>', page)[0] == ("differs_worse", " open")
     assert page.count("<details open>") == 1
 
 
-def test_the_page_asks_for_nothing_and_runs_nothing(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_page_loads_nothing_and_runs_no_script(compared: Compared, noise: NDArray[np.float64]) -> None:
     page = html(compared(noise[0], noise[1], transport="<script>alert(1)</script>"))
 
     assert not {"script", "link", "img"} & set(parsed(page).seen)
@@ -104,13 +104,13 @@ def test_values_far_beyond_the_axis_become_arrows(compared: Compared, noise: NDA
     assert len(re.findall(r'<path d="M[^"]*" class="dot"', page)) == 4
 
 
-def test_a_value_has_three_digits_and_all_of_them_in_its_title(compared: Compared) -> None:
+def test_value_has_three_digits_and_its_title_has_all_digits(compared: Compared) -> None:
     page = html(compared(np.full((1, 12), 10_000.0), np.full((1, 12), 11_014.5)))
 
     assert '<td class="n stat-median" title="11.0145\u00a0µs">11\u00a0µs</td>' in page
 
 
-def test_a_reason_that_all_rows_of_a_verdict_share_is_said_once_and_what_differs_stays_in_the_rows(
+def test_reason_common_to_all_rows_of_a_verdict_is_stated_once_and_other_reasons_stay_in_the_rows(
     side: Side, noise: NDArray[np.float64], other_host: Host
 ) -> None:
     page = html(compare(side(noise[0], OLD_TURNS), side(noise[1], NEW_TURNS, host=other_host), Policy()))
@@ -121,14 +121,14 @@ def test_a_reason_that_all_rows_of_a_verdict_share_is_said_once_and_what_differs
     assert (parsed(page).open, parsed(page).wrong) == ([], [])
 
 
-def test_a_single_row_keeps_its_reason_beside_its_numbers(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
+def test_single_row_keeps_its_reason_in_the_row(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
     page = html(compare(side(noise[0, :1], OLD_TURNS), side(noise[1, :1], NEW_TURNS, host=other_host), Policy()))
 
     assert 'class="shared ' not in page
     assert "CPU model: Made-up CPU -&gt; Another CPU" in page[page.index('<td class="r stat-evidence">') :]
 
 
-def test_runs_whose_clocks_are_in_several_zones_are_listed_in_the_order_in_which_they_were_made(side: Side) -> None:
+def test_runs_with_clocks_in_several_time_zones_are_listed_in_order_of_time(side: Side) -> None:
     early, middle, late = "2026-01-02T06:00:00+09:00", "2026-01-02T01:00:00Z", "2026-01-01T23:30:00-05:00"
 
     report = compare(side(np.array([[10.0, 10.1]]), start_time=[late, early]), side(np.array([[10.2]]), start_time=[middle]), Policy())

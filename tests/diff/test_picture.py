@@ -1,4 +1,4 @@
-"""The first screen of a comparison: the picture of all ratios, what does not compare in one line, and what moved most."""
+"""The first screen of a comparison: the plot of all ratios, one line on rows that do not compare, and the largest changes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Side = Callable[..., Dataset]
 
 
 def signs(drawn: str) -> list[tuple[str, float]]:
-    """The verdict of each sign in the picture, and its height on the page (less is further up), from left to right."""
+    """Return the verdict of each symbol in the plot and its y position (smaller is higher), from left to right."""
     found = re.findall(r'<path d="M([\d.]+) ([\d.]+)m[^"]*" class="sign (\w+)">', drawn)
     return [(verdict, float(y)) for x, y, verdict in sorted(found, key=lambda one: float(one[0]))]
 
 
-def test_rows_stand_from_better_to_worse_and_each_verdict_has_a_shape_of_its_own(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_rows_are_sorted_from_better_to_worse_and_each_verdict_has_its_own_symbol(compared: Compared, noise: NDArray[np.float64]) -> None:
     drawn = str(picture(compared(noise[0], noise[1] * np.array([[1.2], [0.7], [1.0], [1.0]]))))
 
     found = signs(drawn)
@@ -40,7 +40,7 @@ def test_rows_stand_from_better_to_worse_and_each_verdict_has_a_shape_of_its_own
     assert len({*shapes.values()}) == 3
 
 
-def test_a_lower_rate_is_worse_and_stands_above_as_a_higher_latency_does(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_lower_rate_is_worse_and_drawn_upwards_like_a_higher_latency(compared: Compared, noise: NDArray[np.float64]) -> None:
     report = compared(noise[0], noise[1] * np.array([[0.5], [1.0], [1.0], [1.0]]), metric="goodput", statistic="mean", test="throughput")
 
     last = signs(str(picture(report)))[-1]
@@ -49,13 +49,13 @@ def test_a_lower_rate_is_worse_and_stands_above_as_a_higher_latency_does(compare
     assert last[1] < 130  # the upper half
 
 
-def test_intervals_are_drawn_for_each_row_that_has_one(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_each_interval_is_drawn(compared: Compared, noise: NDArray[np.float64]) -> None:
     drawn = str(picture(compared(noise[0], noise[1])))
 
     assert sum(path.count("M") for path in re.findall(r'<path d="([^"]*)" class="ci \w+"/>', drawn)) == 4
 
 
-def test_a_value_beyond_the_axis_has_an_arrow_that_points_away_and_others_have_none(compared: Compared) -> None:
+def test_value_beyond_the_axis_has_an_arrow_that_points_outwards_and_others_have_none(compared: Compared) -> None:
     values = np.full((60, 12), 10_000.0) + 10.0 * np.arange(12)
     factor = np.full((60, 1), 1.1)
     factor[7] = 0.01
@@ -69,7 +69,7 @@ def test_a_value_beyond_the_axis_has_an_arrow_that_points_away_and_others_have_n
     assert "beyond the end of the axis" not in str(picture(compared(values, values * 1.1)))
 
 
-def test_labels_of_the_axis_of_ratios_have_room_at_both_ends() -> None:
+def test_labels_of_the_ratio_axis_fit_at_both_ends() -> None:
     for span in (0.0953, 0.2, 0.23, 0.41, 0.7, 1.1, 1.386):
         places = [float(x) for x in re.findall(r'x="([\d.]+)"', str(axis(span)))]
         assert 110.0 in places
@@ -77,13 +77,13 @@ def test_labels_of_the_axis_of_ratios_have_room_at_both_ends() -> None:
         assert max(places) <= 200
 
 
-def test_many_rows_cost_few_elements(compared: Compared) -> None:
+def test_many_rows_need_few_elements(compared: Compared) -> None:
     values = np.full((400, 6), 10_000.0) * np.linspace(1, 2, 400)[:, None]
 
     assert str(picture(compared(values, values * 1.001))).count("<") < 60
 
 
-def test_a_part_of_a_page_has_no_more_rows_than_a_browser_lays_out_at_once(compared: Compared) -> None:
+def test_part_of_a_page_has_a_limited_number_of_rows(compared: Compared) -> None:
     values = np.full((2_000, 6), 10_000.0) * np.linspace(1, 2, 2_000)[:, None]
 
     page = str(fragment(compared(values, values * 1.001), "part"))
@@ -92,18 +92,18 @@ def test_a_part_of_a_page_has_no_more_rows_than_a_browser_lays_out_at_once(compa
     assert re.search(r"\.\.\. and \d+ more: <code>tacholog diff --limit 0</code>", page)
 
 
-def test_a_single_row_needs_no_picture(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_single_row_has_no_plot(compared: Compared, noise: NDArray[np.float64]) -> None:
     assert picture(compared(noise[0][:1], noise[1][:1])) == ""
 
 
-def test_the_sentence_comes_first_then_the_picture_then_the_rows_and_remarks_last(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_order_is_sentence_then_plot_then_rows_then_remarks(compared: Compared, noise: NDArray[np.float64]) -> None:
     page = html(compared(noise[0], noise[1] * np.array([[1.2], [1.0], [1.0], [1.0]])))
 
     places = [page.index(part) for part in ('class="lead', 'class="picture"', 'id="worse"', 'id="sides"', 'id="runs"')]
     assert places == sorted(places)
 
 
-def test_rows_on_another_machine_are_one_folded_line_with_their_count(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
+def test_rows_on_another_machine_are_one_folded_line_with_a_count(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
     report = compare(side(noise[0]), side(noise[1], host=other_host), Policy())
 
     assert apart_words(report) == "4 rows do not compare: 4 on another machine"
@@ -111,7 +111,7 @@ def test_rows_on_another_machine_are_one_folded_line_with_their_count(side: Side
     assert html(report).index('id="apart"') < html(report).index('id="not_comparable"')
 
 
-def test_each_reason_why_rows_do_not_compare_is_counted(side: Side, noise: NDArray[np.float64]) -> None:
+def test_reasons_why_rows_do_not_compare_are_counted(side: Side, noise: NDArray[np.float64]) -> None:
     older, newer = side(noise[0][:3], transport="shm"), side(noise[1], transport="shm")
     other = side(noise[1][:2], transport="uds")
     more = type(newer)(newer.runs, newer.logs, newer.problems, newer.results, newer.histograms, hosts=newer.hosts)
@@ -123,7 +123,7 @@ def test_each_reason_why_rows_do_not_compare_is_counted(side: Side, noise: NDArr
     assert apart_words(compare(older, older, Policy())) == ""
 
 
-def test_what_a_row_does_not_state_is_no_reason_why_it_does_not_compare(side: Side, noise: NDArray[np.float64]) -> None:
+def test_unstated_value_of_a_row_is_not_a_reason_why_it_does_not_compare(side: Side, noise: NDArray[np.float64]) -> None:
     older, newer = side(noise[0][:1], transport="shm"), side(noise[1][:1], transport="shm")
     output = side(noise[1][:1], transport=None, participant="server output")
     both = msgspec.structs.replace(newer, results=pd.concat([newer.results, output.results], ignore_index=True))
@@ -135,7 +135,7 @@ def test_what_a_row_does_not_state_is_no_reason_why_it_does_not_compare(side: Si
     ("condition", "values", "words"),
     [("load_mode", ("closed", "open"), "with different load mode"), ("keyed", (None, True), "with keys not stated")],
 )
-def test_a_condition_that_differs_or_is_not_stated_is_named(
+def test_condition_that_differs_or_is_not_stated_is_named(
     side: Side, noise: NDArray[np.float64], condition: str, values: tuple[object, object], words: str
 ) -> None:
     old, new = (side(values_, **{condition: value}) for values_, value in zip(noise, values, strict=True))
@@ -143,13 +143,13 @@ def test_a_condition_that_differs_or_is_not_stated_is_named(
     assert apart_words(compare(old, new, Policy())).endswith(f": 4 {words}")
 
 
-def test_what_moved_most_are_the_largest_changes_that_a_test_shows(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_largest_changes_are_those_that_a_test_shows(compared: Compared, noise: NDArray[np.float64]) -> None:
     report = compared(noise[0], noise[1] * np.array([[1.2], [0.5], [1.0], [1.4]]))
 
     assert [(one.verdict, one.words) for one in moved_most(report, most=2)] == [("better", "50 % better"), ("worse", "42 % worse")]
 
 
-def test_where_no_test_was_possible_single_values_stand_in_and_say_so(compared: Compared) -> None:
+def test_largest_changes_are_single_values_with_a_note_if_no_test_was_possible(compared: Compared) -> None:
     (moved,) = moved_most(compared(np.array([[10_000.0]]), np.array([[20_000.0]])))
 
     assert moved.verdict == "unreplicated_diff"
@@ -162,16 +162,16 @@ def test_where_no_test_was_possible_single_values_stand_in_and_say_so(compared: 
 GOODPUT = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None, "definition": "d"}
 LOSS = {"metric": "loss", "statistic": "total", "unit": "ratio", "test": "throughput", "basis": None, "definition": "d"}
 NO_RATE = (
-    # Of a transport that lost everything, or whose receiver printed nothing, only the loss is known.
+    # If a transport lost all messages, or if its receiver printed nothing, only the loss is known.
     pytest.param(LOSS, np.array([[1.0, 1.0]]), id="loss"),
-    # And of this side only a number that is shown and not tested.
+    # This side has only a number that is shown and not tested.
     pytest.param(GOODPUT | {"statistic": "max"}, np.array([[5e6, 6e6]]), id="untested"),
 )
 
 
 @pytest.mark.parametrize(("other", "values"), NO_RATE)
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_transport_is_not_said_to_be_only_on_one_side_if_the_other_has_other_numbers_of_it(
+def test_transport_that_the_other_side_has_with_other_numbers_is_not_said_to_be_missing_there(
     side: Side, other: dict[str, object], values: np.ndarray, *, turned: bool
 ) -> None:
     poor = side(values, transport="UDP", **other)
@@ -184,7 +184,7 @@ def test_a_transport_is_not_said_to_be_only_on_one_side_if_the_other_has_other_n
     assert "size" not in words
 
 
-def test_a_transport_that_only_one_side_has_is_still_said_so(side: Side) -> None:
+def test_transport_that_only_one_side_has_is_said_to_be_missing_on_the_other(side: Side) -> None:
     poor, rich = side(np.array([[1.0, 1.0]]), transport="TCP", **LOSS), side(np.array([[1.1e6, 1.2e6]]), transport="UDP", **GOODPUT)
 
     assert apart_words(compare(poor, rich, Policy())) == "1 row does not compare: 1 with a transport that only new has"

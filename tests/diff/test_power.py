@@ -1,4 +1,4 @@
-"""What the two tests of a report find together, and how often they are wrong: on made-up noise, and on noise of this repository's campaigns.
+"""The power and the error rate of the two tests of a report: on artificial noise, and on noise of the campaigns in this repository.
 
 ``nox -s perf -- diff`` prints the same with more reports.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,7 +36,7 @@ Figure = Callable[[str, str], None]
 
 
 class Case(NamedTuple):
-    """A change of some of 40 rows, and in how many reports or rows it must be found."""
+    """A change of some of 40 rows, and the smallest share of reports or rows in which it must be found."""
 
     pairs: int
     changed: int
@@ -55,14 +56,14 @@ CASES = (
 
 
 class Found(NamedTuple):
-    """The share of the changed rows that are called worse, and of the reports that call any other row better or worse."""
+    """The share of changed rows that are called worse, and the share of reports that call any other row better or worse."""
 
     changed: float
     false: float
 
 
 def with_change(case: Case, reports: int, seed: int) -> Floats:
-    """The differences of so many reports with a change, shape (reports * rows, pairs)."""
+    """Return the differences of ``reports`` reports with a change, shape (reports * rows, pairs)."""
     generator = np.random.default_rng(seed)
     old, new = case.noise(generator, (2 * reports, ROWS, case.pairs)).reshape(2, reports, ROWS, case.pairs)
     new[:, : case.changed] += np.log1p(case.percent / 100)
@@ -70,7 +71,7 @@ def with_change(case: Case, reports: int, seed: int) -> Floats:
 
 
 def simulated(case: Case, reports: int, seed: int) -> Found:
-    """What so many reports with a change say."""
+    """Return the result of ``reports`` simulated reports with a change."""
     found = verdicts(with_change(case, reports, seed))
     false = share(found, "better", "worse")[:, case.changed :].any(axis=1).mean()
     return Found(float(share(found, "worse")[:, : case.changed].mean()), float(false))
@@ -85,15 +86,20 @@ class Measured(NamedTuple):
 
 @functools.cache
 def measured(folder: Path) -> Measured:
-    """Read the pairs of a campaign of this repository."""
+    """Read the pairs of a campaign of this repository, without the rows that a pair left because its run was too short."""
     report = compare(find(str(folder / "old"), []), find(str(folder / "new"), []), Policy(), everything=False)
     rows = [row for row in report.rows if row.p_adjusted is not None and row.old and row.new]
-    differences = np.array([np.log(np.array(row.new.values) / np.array(row.old.values)) for row in rows if row.old and row.new])
-    return Measured(differences, np.log1p(np.array([row.threshold or 0.0 for row in rows])))
+    differences = [np.log(np.array(row.new.values) / np.array(row.old.values)) for row in rows if row.old and row.new]
+    pairs = max(map(len, differences))
+    complete = [len(row) == pairs for row in differences]
+    return Measured(np.array(list(compress(differences, complete))), np.log1p(np.array([row.threshold or 0.0 for row in compress(rows, complete)])))
 
 
 def resampled(campaign: Measured, pairs: int, percent: float, reports: int, seed: int) -> Found:
-    """Reports made of so many pairs of a campaign, each drawn once, without its own change, and with its sides swapped or not; one row changed."""
+    """Return the result of reports with ``pairs`` randomly drawn pairs of a campaign.
+
+    The change of the campaign is removed, and its sides are swapped or not. One row gets a change.
+    """
     generator = np.random.default_rng(seed)
     noise = campaign.differences - np.median(campaign.differences, axis=1, keepdims=True)
     rows, all_pairs = noise.shape
@@ -108,7 +114,7 @@ def resampled(campaign: Measured, pairs: int, percent: float, reports: int, seed
 
 
 def swapped(campaign: Measured, reports: int, seed: int) -> float:
-    """The share of reports with a false row if the labels of real pairs are swapped at random: then nothing but chance sets the sides apart."""
+    """Return the share of reports with a false row if the labels of real pairs are swapped at random: all differences are then due to chance."""
     generator = np.random.default_rng(seed)
     pairs = campaign.differences.shape[1]
     made = campaign.differences * generator.choice([-1.0, 1.0], (reports, 1, pairs))
@@ -117,7 +123,7 @@ def swapped(campaign: Measured, reports: int, seed: int) -> float:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.pairs}-pairs-{case.percent:g}%-in-{case.changed}-{case.noise.__name__}")
-def test_a_change_is_found_in_as_many_reports_as_promised(case: Case, figure: Figure) -> None:
+def test_change_is_found_in_the_promised_share_of_reports(case: Case, figure: Figure) -> None:
     found = simulated(case, REPORTS, 31)
 
     what = f"+{case.percent:g} % in {case.changed} of {ROWS} rows, {case.pairs} pairs, {case.noise.__name__}"
@@ -138,7 +144,7 @@ def test_few_pairs_of_one_build_are_rarely_called_better_or_worse(noise: Noise, 
     assert false <= tries(at_most(0.05, REPORTS), 0.07)
 
 
-def test_eight_pairs_find_a_single_change_in_half_of_the_reports_with_the_noise_of_real_campaigns(checkout: Path, figure: Figure) -> None:
+def test_eight_pairs_find_a_single_change_in_half_of_the_reports_with_noise_of_real_campaigns(checkout: Path, figure: Figure) -> None:
     found = {name: resampled(measured(checkout / "data/perftest" / name), 8, 10, REPORTS, 33) for name in CAMPAIGNS}
 
     for name, one in found.items():
@@ -156,7 +162,7 @@ def test_real_pairs_with_swapped_labels_are_rarely_called_better_or_worse(name: 
 
 
 def largest_of_all_rows(differences: Floats) -> Floats:
-    """The p-values by the largest Student's t of any row, in the plainest way: all flips, one at a time."""
+    """Return the p-values from the largest Student's t of all rows: a simple implementation with all sign flips, one after the other."""
     pairs = differences.shape[1]
     reached = np.zeros(len(differences))
 
@@ -176,30 +182,30 @@ def one_batch(differences: Floats, pairs: NDArray[np.int64] | None = None) -> Sh
     return SharedRows(np.arange(rows), differences, np.tile(np.arange(count), (rows, 1)) if pairs is None else pairs)
 
 
-def test_the_largest_of_all_rows_is_that_of_all_flips() -> None:
+def test_p_values_from_the_largest_t_equal_those_of_all_flips() -> None:
     differences = np.random.default_rng(35).standard_normal((5, 8)) + np.array([0.0, 0.5, 1.0, 2.0, 4.0])[:, None]
 
     assert by_largest([one_batch(differences)], 5) == pytest.approx(largest_of_all_rows(differences))
 
 
-def test_rows_with_other_numbers_of_pairs_share_the_flips_of_the_pairs_that_they_share() -> None:
+def test_rows_with_different_numbers_of_pairs_share_the_flips_of_their_common_pairs() -> None:
     differences = np.random.default_rng(36).standard_normal((1, 8)) + 1.5
     alone = by_largest([one_batch(differences)], 1)[0]
     longer, shorter = one_batch(differences), SharedRows(np.array([1]), differences[:, :7], np.arange(7)[None])
 
     together = by_largest([longer, shorter], 2)
 
-    assert alone <= together[0] < 2 * alone  # rows with other pairs would nearly double it
+    assert alone <= together[0] < 2 * alone  # Independent flips for each row would nearly double the p-value.
     assert np.isnan(by_largest([longer], 2)[1])
 
 
-def test_no_p_value_is_below_that_of_the_one_flip_in_all_that_changes_nothing() -> None:
+def test_no_p_value_is_below_the_share_of_the_one_flip_that_changes_nothing() -> None:
     for pairs, least in ((6, 1 / 32), (13, 1 / 4096), (40, 1 / 4096)):
         certain = np.full((1, pairs), 0.1) + np.random.default_rng(37).normal(0, 0.001, (1, pairs))
         assert by_largest([one_batch(certain)], 1)[0] == least == 1 / flips_of(pairs)
 
 
-def test_rows_that_never_differ_or_always_by_the_same_have_p_values_too() -> None:
+def test_rows_with_zero_or_constant_differences_have_p_values() -> None:
     p = by_largest([one_batch(np.array([[0.0] * 8, [0.1] * 8, [-0.1] * 8]))], 3)
 
     assert p.tolist() == [1.0, 1 / 128, 1 / 128]
@@ -212,7 +218,7 @@ Compared = Callable[..., Comparison]
 
 
 def scattered(rows: int, pairs: int, noise: float) -> tuple[Floats, Floats]:
-    """Rows whose pairs differ by nothing on average, with exactly this standard deviation of the differences."""
+    """Return rows whose pairs have a mean difference of zero, and differences with exactly this standard deviation."""
     steps = np.resize([1.0, -1.0], pairs) * (1 + 0.1 * np.arange(pairs))
     steps -= steps.mean()
     new = np.exp(noise * steps / steps.std(ddof=1))
@@ -228,13 +234,13 @@ def test_six_pairs_find_a_large_change_of_a_single_row_among_forty(compared: Com
     found = {row.key.payload_bytes: row for row in report.rows}
     assert {size for size, row in found.items() if row.verdict == "worse"} == {16}
     assert found[16].p == 2 / 2**6
-    assert found[16].p_adjusted == 1 / 2**5  # of the 32 flips of six signs only the one that flips nothing reaches this row
+    assert found[16].p_adjusted == 1 / 2**5  # Of the 32 flips of six signs, only the identity reaches the value of this row.
     assert found[32].verdict == "inconclusive"
     assert found[32].detectable is not None
     assert 0.5 < found[32].detectable < 10
 
 
-def test_six_pairs_are_too_few_at_a_level_that_their_signs_cannot_reach(compared: Compared) -> None:
+def test_six_pairs_are_too_few_for_a_level_that_their_signs_cannot_reach(compared: Compared) -> None:
     old, new = scattered(40, 6, 0.3)
     new[:20] = old[:20] * np.array([1.5, 1.51, 1.52, 1.5, 1.49, 1.48])
 
@@ -252,13 +258,13 @@ def test_six_pairs_are_too_few_at_a_level_that_their_signs_cannot_reach(compared
     assert all("Too few pairs for so many rows".lower() in show(report).lower() for show in (text, markdown, html))
 
 
-def test_few_pairs_are_enough_where_every_row_changed(compared: Compared) -> None:
+def test_few_pairs_are_enough_if_each_row_changed(compared: Compared) -> None:
     old = np.full((40, 6), 10_000.0)
 
     assert compared(old, old * np.array([1.5, 1.51, 1.52, 1.5, 1.49, 1.48])).counts["worse"] == 40
 
 
-def test_a_row_of_a_gate_is_found_at_a_smaller_change_than_in_the_report_around_it(compared: Compared) -> None:
+def test_row_of_a_gate_is_found_at_a_smaller_change_than_other_rows_of_the_report(compared: Compared) -> None:
     old, new = scattered(40, 8, 0.1)
     report = compared(old, new, Policy(gate=(RowFilter(payload_bytes=16), RowFilter(payload_bytes=32))))
 
@@ -267,7 +273,7 @@ def test_a_row_of_a_gate_is_found_at_a_smaller_change_than_in_the_report_around_
     assert 0 < found[32] < 0.7 * found[48]
 
 
-def test_loss_of_few_pairs_in_many_rows_is_too_few_too(compared: Compared) -> None:
+def test_few_pairs_are_too_few_also_for_loss_in_many_rows(compared: Compared) -> None:
     lost = np.tile([0.0, 0.02, 0.0, 0.05, 0.0, 0.0], (40, 1))
 
     report = compared(lost * 0, lost, Policy(false_discovery_rate=0.01), metric="loss", statistic="total", test="throughput")
@@ -281,11 +287,11 @@ def test_loss_of_few_pairs_in_many_rows_is_too_few_too(compared: Compared) -> No
 @pytest.mark.parametrize(
     ("rows", "rate", "pairs", "sessions"), [(1, 0.05, 6, 6), (40, 0.05, 6, 7), (1000, 0.05, 6, 9), (40, 0.01, 8, 8), (40, 0.001, 11, 10)]
 )
-def test_so_many_pairs_or_sessions_are_needed_for_one_row_among_many(rows: int, rate: float, pairs: int, sessions: int) -> None:
+def test_number_of_pairs_or_sessions_for_one_row_among_many_is_known(rows: int, rate: float, pairs: int, sessions: int) -> None:
     assert (runs_needed(rows, rate, paired=True), runs_needed(rows, rate, paired=False)) == (pairs, sessions)
 
 
-def test_the_detectable_change_is_never_below_the_threshold(compared: Compared) -> None:
+def test_detectable_change_is_never_below_the_threshold(compared: Compared) -> None:
     old, new = scattered(1, 12, 0.001)
     new *= 1.03
 
@@ -297,7 +303,7 @@ def test_the_detectable_change_is_never_below_the_threshold(compared: Compared) 
 
 
 @pytest.mark.parametrize(("rows", "pairs"), [(1, 12), (40, 12), (40, 15), (12, 30), (2, 8)])
-def test_the_plan_and_the_comparison_say_the_same_smallest_detectable_change(compared: Compared, rows: int, pairs: int) -> None:
+def test_plan_and_comparison_state_the_same_smallest_detectable_change(compared: Compared, rows: int, pairs: int) -> None:
     noise = 0.03
     planned = ab.smallest_change(noise, pairs, rows)
 
@@ -309,7 +315,7 @@ def test_the_plan_and_the_comparison_say_the_same_smallest_detectable_change(com
 
 
 def at_the_detectable_change(pairs: int, rows: int, sd: float, reports: int) -> float:
-    """The share of simulated reports that find a single row which changed by exactly what is printed as detectable."""
+    """Return the share of simulated reports that find a single row with exactly the change that is printed as detectable."""
     threshold = np.log1p(np.array([0.03]))
     shift = detectable(np.array([sd]), RunCounts(pairs, pairs, rows, paired=True), 0.05, threshold)[0]
     differences = sd * np.random.default_rng(pairs).standard_normal((reports, rows, pairs))
@@ -318,7 +324,7 @@ def at_the_detectable_change(pairs: int, rows: int, sd: float, reports: int) -> 
 
 
 @pytest.mark.parametrize(("pairs", "rows"), [(6, 1), (6, 40), (8, 2), (8, 40), (12, 40), (20, 40)])
-def test_a_lone_row_at_the_detectable_change_is_found_in_four_reports_of_five(pairs: int, rows: int, figure: Callable[[str, str], None]) -> None:
+def test_single_row_with_the_detectable_change_is_found_in_four_reports_of_five(pairs: int, rows: int, figure: Callable[[str, str], None]) -> None:
     reports = tries(60, 400)
     found = at_the_detectable_change(pairs, rows, 0.03, reports)
 
@@ -326,7 +332,7 @@ def test_a_lone_row_at_the_detectable_change_is_found_in_four_reports_of_five(pa
     assert tries(at_least(0.8, reports), 0.75) <= found <= tries(at_most(0.8, reports), 0.85)
 
 
-def test_the_suggested_number_of_pairs_is_the_smallest_that_finds_the_change() -> None:
+def test_suggested_number_of_pairs_is_the_smallest_that_detects_the_change() -> None:
     suggested = ab.pairs_to_detect(0.05, 0.02, 40)
 
     assert suggested == 12
@@ -334,7 +340,7 @@ def test_the_suggested_number_of_pairs_is_the_smallest_that_finds_the_change() -
     assert ab.detect_words(0.05, 0.02, 40) == "A change of 5.0 % in one row of 40 is found in four cases of five with 12 pairs."
 
 
-def test_a_change_that_a_hundred_pairs_do_not_find_is_not_reachable() -> None:
+def test_change_that_a_hundred_pairs_cannot_detect_is_called_not_detectable() -> None:
     assert ab.pairs_to_detect(0.05, 0.5, 40) is None
     assert ab.detect_words(0.05, 0.5, 40).endswith("cannot be found with any number of pairs up to 100: the noise is too large for 100 pairs.")
     assert ab.detect_words(0.02, 0.001, 40).endswith("cannot be found with any number of pairs up to 100: changes below 3.0 % do not count.")

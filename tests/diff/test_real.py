@@ -1,4 +1,4 @@
-"""Published figures against each other: what an honest comparison says of one number a side."""
+"""Published figures compared with each other, with one value per side."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def row(report: Comparison, metric: str, payload_bytes: int, **key: str) -> Comp
     return found
 
 
-def test_rti_default_type_against_custom_type(checkout: Path) -> None:
+def test_rti_default_type_compares_with_custom_type(checkout: Path) -> None:
     report = diff(checkout / "data/rti/default-type", checkout / "data/rti/custom-type", "type")
 
     smallest = row(report, "goodput", 32, transport="SHMEM", data_path="copy")
@@ -44,14 +44,14 @@ def test_rti_default_type_against_custom_type(checkout: Path) -> None:
     assert [(curve.key.transport, curve.rows, curve.lower) for curve in copies] == [("SHMEM", 18, 17), ("UDPv4", 12, 11)]
 
 
-def test_a_zero_copy_rate_is_compared_in_messages_because_no_bytes_moved(checkout: Path) -> None:
+def test_zero_copy_rate_is_compared_in_messages_because_no_bytes_moved(checkout: Path) -> None:
     report = diff(checkout / "data/rti/default-type", checkout / "data/rti/custom-type", "type")
 
     assert {row.key.metric for row in report.rows if row.key.data_path == "zero-copy"} == {"message_rate"}
     assert {row.key.metric for row in report.rows if row.key.data_path == "copy"} == {"goodput"}
 
 
-def test_types_do_not_compare_unless_asked_for(checkout: Path) -> None:
+def test_types_are_compared_only_on_request(checkout: Path) -> None:
     report = diff(checkout / "data/rti/default-type", checkout / "data/rti/custom-type")
 
     assert {row.verdict for row in report.rows} == {"removed", "added"}
@@ -59,7 +59,7 @@ def test_types_do_not_compare_unless_asked_for(checkout: Path) -> None:
     assert exit_code(report, ()) == 4
 
 
-def test_raw_logs_of_zero_copy_are_compared_in_messages_and_say_which_names_are_missing(checkout: Path) -> None:
+def test_raw_logs_of_zero_copy_are_compared_in_messages_and_missing_conditions_are_named(checkout: Path) -> None:
     old, new = (checkout / f"data/rti/{kind}-type/shmem-zero-copy/throughput-sub.log" for kind in ("default", "custom"))
 
     report = diff(old, new)
@@ -68,14 +68,14 @@ def test_raw_logs_of_zero_copy_are_compared_in_messages_and_say_which_names_are_
     assert unstated_words(report).endswith("transport, data path")
 
 
-def test_copies_against_references_hint_at_the_data_path_although_the_metric_changes(checkout: Path) -> None:
+def test_report_on_copies_and_references_suggests_the_option_across_data_path(checkout: Path) -> None:
     folder = checkout / "data/rti/default-type"
 
     assert diff(folder / "shmem-regular", folder / "shmem-zero-copy").warnings == (ComparisonWarning("try_across", names=("data_path",)),)
     assert diff(folder / "shmem-regular", folder / "shmem-zero-copy", "data_path").counts["unreplicated_diff"] == 18
 
 
-def test_wan_keyed_against_unkeyed(checkout: Path) -> None:
+def test_wan_keyed_compares_with_unkeyed(checkout: Path) -> None:
     folder = checkout / "data/rti/udpv4-wan"
     report = diff(folder / "keyed-reliable", folder / "unkeyed-reliable", "keyed", "instances")
 
@@ -84,11 +84,11 @@ def test_wan_keyed_against_unkeyed(checkout: Path) -> None:
     assert (smallest.old and smallest.old.median, smallest.new and smallest.new.median) == (20_000, 17_000)
     assert smallest.interval is not None
     assert list(smallest.interval) == pytest.approx([16.5 / 20.5, 17.5 / 19.5])
-    assert report.counts["added"] == 12  # six sizes that only the unkeyed table has
+    assert report.counts["added"] == 12  # Six sizes that only the unkeyed table has.
     assert smallest.unverified == ("harness_major",)
 
 
-def test_wan_best_effort_against_reliable(checkout: Path) -> None:
+def test_wan_best_effort_compares_with_reliable(checkout: Path) -> None:
     folder = checkout / "data/rti/udpv4-wan"
     report = diff(folder / "unkeyed-best-effort", folder / "unkeyed-reliable", "reliability")
 
@@ -97,7 +97,7 @@ def test_wan_best_effort_against_reliable(checkout: Path) -> None:
 
 
 def raw_log(folder: Path, model: str, second: str) -> Path:
-    """A folder with one of perftest's logs, of a machine with this CPU, begun in this second."""
+    """Return a folder with one log of perftest, with this CPU and with this second as its start."""
     folder.mkdir()
     text = (FORMATS / "native" / "latency-udp.log").read_text().replace("Intel(R) Xeon(R) Processor", model)
     (folder / "run.log").write_text(text.replace("T04:04:02.", f"T04:04:{second}."))
@@ -114,7 +114,7 @@ def test_raw_logs_of_two_machines_do_not_compare(tmp_path: Path) -> None:
     assert (report.old.hosts, report.new.hosts) == (("Model A, 2 threads",), ("Model B, 2 threads",))
 
 
-def test_raw_logs_of_one_machine_leave_nothing_of_it_unverified(tmp_path: Path) -> None:
+def test_raw_logs_of_one_machine_have_no_unverified_property_of_the_machine(tmp_path: Path) -> None:
     report = diff(raw_log(tmp_path / "old", "Model A", "02"), raw_log(tmp_path / "new", "Model A", "03"))
 
     assert report.rows
@@ -122,7 +122,7 @@ def test_raw_logs_of_one_machine_leave_nothing_of_it_unverified(tmp_path: Path) 
     assert all(one.verdict != "not_comparable" for one in report.rows)
 
 
-def test_a_log_without_a_host_line_states_no_machine(tmp_path: Path) -> None:
+def test_log_without_a_host_line_states_no_machine(tmp_path: Path) -> None:
     folder = raw_log(tmp_path / "old", "Model A", "02")
     lines = (folder / "run.log").read_text().splitlines(keepends=True)
     (folder / "run.log").write_text("".join(line for line in lines if not line.startswith("host ")))
@@ -133,7 +133,7 @@ def test_a_log_without_a_host_line_states_no_machine(tmp_path: Path) -> None:
     assert "cpu_model" in report.rows[0].unverified
 
 
-def test_a_value_leads_to_the_run_that_it_is_of_and_not_to_a_control_with_an_equal_value(checkout: Path) -> None:
+def test_value_links_to_its_own_run_and_not_to_a_control_with_an_equal_value(checkout: Path) -> None:
     old, new = (
         load([checkout / "data"], wanted=lambda one: one.release == "0.3.0"),
         load([checkout / "data"], wanted=lambda one: one.release == "0.4.0"),
@@ -143,7 +143,7 @@ def test_a_value_leads_to_the_run_that_it_is_of_and_not_to_a_control_with_an_equ
 
     leads = links_of(report, {"old": view_of(old), "new": view_of(new)}, Links("logs"), PageIndex())
 
-    # Of 4 KiB, run 01 of version 0.3.0 says p99.9_ns=42079, and so does the ninth control beside 0.4.0, on another machine.
+    # For 4 KiB, run 01 of version 0.3.0 has p99.9_ns=42079, and so has the ninth control of 0.4.0, on another machine.
     assert found.old is not None
     assert found.old.median == 42_079
     assert leads.line(found, "old") == "doc:logs/perftest/0.3.0/latency-tcp/01/perftest.log#L20:latency.p99.9"

@@ -1,4 +1,4 @@
-"""Requirements: the file, the interval, the verdicts, and `tacholog require` as a user meets it."""
+"""Requirements: the file, the interval, the verdicts, and `tacholog require` from a user's view."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def judged(folder: Path, text: str, data: Dataset, base: Callable[[str], Dataset
 
 @pytest.mark.parametrize("count", [6, 7, 9, 12, 25])
 @pytest.mark.parametrize("noise", ["normal", "heavy", "modes"])
-def test_the_interval_holds_the_median_as_often_as_it_says(count: int, noise: str) -> None:
+def test_interval_contains_the_median_with_the_stated_confidence(count: int, noise: str) -> None:
     generator = np.random.default_rng(count)
     draws = generator.standard_t(2, (4000, count)) if noise == "heavy" else generator.standard_normal((4000, count))
     if noise == "modes":
-        draws += 20 * np.sign(generator.standard_normal((4000, count)))  # the true median is 0 in each
+        draws += 20 * np.sign(generator.standard_normal((4000, count)))  # The true median of each draw is 0.
 
     found = [median_interval(list(row), 0.95) for row in draws]
 
@@ -80,7 +80,7 @@ def test_six_runs_give_an_interval_of_96_9_percent_and_five_give_none() -> None:
     assert values_needed(0.95) == 6
 
 
-def test_a_thousand_runs_have_an_interval_too() -> None:
+def test_thousand_runs_have_an_interval_too() -> None:
     found = median_interval([float(value) for value in range(1, 5001)], 0.95)
 
     assert found is not None
@@ -95,13 +95,13 @@ def test_a_thousand_runs_have_an_interval_too() -> None:
     ("limit", "lost", "verdict"),
     [
         (0, [0.0] * 12, "passed"),
-        (0, [0.0] * 11 + [0.3], "undecided"),  # the interval of the median leaves out two runs at either end
+        (0, [0.0] * 11 + [0.3], "undecided"),  # The interval of the median excludes two runs at each end.
         (1, [0.0] * 11 + [0.3], "undecided"),  # 2.5 % on average
         (5, [0.0] * 11 + [0.3], "passed"),
         (0, [0.01] * 12, "failed"),
     ],
 )
-def test_a_limit_of_loss_does_not_pass_by_the_median_if_a_few_runs_lost_more_than_it_allows(
+def test_limit_of_loss_is_not_passed_by_the_median_if_some_runs_exceed_it(
     limit: float, lost: list[float], verdict: str, side: Side, tmp_path: Path
 ) -> None:
     data = side(np.array([lost]), metric="loss", statistic="total", unit="ratio", test="throughput", basis=None)
@@ -148,7 +148,7 @@ def test_a_limit_of_loss_does_not_pass_by_the_median_if_a_few_runs_lost_more_tha
         ('[[gate]]\ntransports = "shm"\n', "requirements.toml:1: Object contains unknown field `transports`"),
     ],
 )
-def test_a_mistake_in_the_file_is_named_with_its_line(text: str, complaint: str, tmp_path: Path) -> None:
+def test_error_in_the_file_is_named_with_its_line(text: str, complaint: str, tmp_path: Path) -> None:
     path = tmp_path / "requirements.toml"
     path.write_text(text)
 
@@ -156,14 +156,14 @@ def test_a_mistake_in_the_file_is_named_with_its_line(text: str, complaint: str,
         read_requirements(path)
 
 
-def test_every_metric_has_units() -> None:
+def test_each_metric_has_units() -> None:
     assert {metric.unit for metric in METRICS.values()} == set(UNITS)
 
 
 # --- the verdicts
 
 
-def test_each_row_that_a_requirement_names_must_hold(side: Side, tmp_path: Path) -> None:
+def test_each_row_that_a_requirement_selects_must_pass(side: Side, tmp_path: Path) -> None:
     data = side(np.array([GOOD, [value * 2 for value in GOOD]]))
 
     (result,) = judged(tmp_path, f'{P50}max = 5\nunit = "us"\n', data).results
@@ -171,7 +171,7 @@ def test_each_row_that_a_requirement_names_must_hold(side: Side, tmp_path: Path)
     assert (result.verdict, [(row.key.payload_bytes, row.verdict) for row in result.rows]) == ("failed", [(32, "failed"), (16, "passed")])
 
 
-def test_a_size_or_a_label_narrows_a_requirement(side: Side, tmp_path: Path) -> None:
+def test_size_or_label_narrows_a_requirement(side: Side, tmp_path: Path) -> None:
     labels = ['{"plugin": "flannel"}'] * 6 + ['{"plugin": "cilium"}'] * 6
     data = side(np.array([[*GOOD, *(value * 2 for value in GOOD)]]), labels=labels)
 
@@ -199,7 +199,7 @@ def test_runs_on_two_machines_are_two_rows(side: Side, other_host: Host, tmp_pat
     assert [(row.runs, row.reasons) for row in result.rows] == [(3, ("few_runs",))] * 2
 
 
-def test_as_many_sessions_as_needed_count_instead_of_their_runs(side: Side, tmp_path: Path) -> None:
+def test_enough_sessions_are_judged_instead_of_their_runs(side: Side, tmp_path: Path) -> None:
     sessions = [f"day-{day}" for day in range(6) for _ in range(3)]
     values = [value + run for value in GOOD for run in (-10.0, 0.0, 10.0)]
 
@@ -210,9 +210,9 @@ def test_as_many_sessions_as_needed_count_instead_of_their_runs(side: Side, tmp_
 
 
 @pytest.mark.parametrize("sessions", [1, 6, 12])
-def test_a_requirement_that_is_just_met_seldom_gets_a_verdict(sessions: int, side: Side, tmp_path: Path) -> None:
+def test_requirement_that_is_only_just_met_rarely_gets_a_verdict(sessions: int, side: Side, tmp_path: Path) -> None:
     generator = np.random.default_rng(sessions)
-    effect = 0.02 * generator.standard_normal((600, sessions)) if sessions > 1 else np.zeros((600, 1))  # one session is judged for itself
+    effect = 0.02 * generator.standard_normal((600, sessions)) if sessions > 1 else np.zeros((600, 1))  # A single session is judged by its runs.
     logs = np.repeat(effect, 12 // sessions, axis=1) + 0.02 * generator.standard_normal((600, 12))
     names = [f"day-{day}" for day in range(sessions) for _ in range(12 // sessions)]
 
@@ -224,7 +224,7 @@ def test_a_requirement_that_is_just_met_seldom_gets_a_verdict(sessions: int, sid
         assert found.count(verdict) <= 600 * 0.025 + 3 * np.sqrt(600 * 0.025)
 
 
-def test_a_failed_run_or_loss_leaves_nothing_to_tell(side: Side, tmp_path: Path) -> None:
+def test_failed_run_or_loss_leaves_a_requirement_undecided(side: Side, tmp_path: Path) -> None:
     rule = '[[require]]\nmetric = "goodput"\nstatistic = "mean"\nmin = 1\nunit = "Gbit/s"\n'
     stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
     values = np.full((1, 6), 9e9)
@@ -246,11 +246,11 @@ def test_runs_without_a_value_are_named(side: Side, tmp_path: Path) -> None:
     assert "1 run did not end well" in rendered("text", report)
 
 
-# --- compared with another release
+# --- Comparison with another release
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "passed"), (1.2, "failed"), (1.05, "undecided"), (0.5, "passed")])
-def test_a_relative_requirement_is_judged_by_the_interval_of_the_diff(
+def test_relative_requirement_is_judged_by_the_interval_of_the_diff(
     factor: float, verdict: str, side: Side, noise: NDArray[np.float64], tmp_path: Path
 ) -> None:
     old, new = side(noise[0][:1], OLD_TURNS), side(noise[1][:1] * factor, NEW_TURNS)
@@ -262,8 +262,8 @@ def test_a_relative_requirement_is_judged_by_the_interval_of_the_diff(
     assert row.worse == pytest.approx(factor - 1, abs=0.02)
 
 
-def test_require_and_diff_say_by_one_percentage_how_much_worse_a_rate_is(side: Side, tmp_path: Path) -> None:
-    """Of a rate that is x0.88 of the old one, diff said 12 % worse, and require 14 %."""
+def test_require_and_diff_state_the_same_percentage_for_a_worse_rate(side: Side, tmp_path: Path) -> None:
+    """With a ratio of x0.88 for a rate, diff once stated 12 % worse, and require 14 %."""
     stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
     values = np.full((1, 12), 1e9) + np.arange(12) * 1e4
     old, new = side(values, OLD_TURNS, **stated), side(values * 0.88, NEW_TURNS, **stated)
@@ -275,13 +275,13 @@ def test_require_and_diff_say_by_one_percentage_how_much_worse_a_rate_is(side: S
     assert change(row).replace("\u00a0", " ").startswith("12 % worse")
     assert "12 % worse" in rendered("text", report).replace("\u00a0", " ")
     assert report.results[0].rows[0].worse == pytest.approx(0.12)
-    # 12 % are allowed where 13 % are, and where 11 % are not.
+    # A change of 12 % passes a limit of 13 %, and fails a limit of 11 %.
     verdicts = [judged(tmp_path, rule.format(limit=limit), new, lambda _: old, "main").results[0].verdict for limit in (13, 11)]
     assert verdicts == ["passed", "failed"]
 
 
-def test_a_gate_of_a_rate_has_the_limit_that_the_verdict_of_diff_has(side: Side, tmp_path: Path) -> None:
-    """The threshold of 3 % is x1.03, and of a rate x1/1.03: 2.91 % less. A rate of x0.9705 is beyond it, though by less than 3 %."""
+def test_gate_of_a_rate_has_the_limit_of_the_verdict_of_diff(side: Side, tmp_path: Path) -> None:
+    """The threshold of 3 % is x1.03, and for a rate x1/1.03, which is 2.91 % less. So a rate of x0.9705 exceeds it with less than 3 %."""
     stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
     values = np.full((1, 12), 1e9) + np.arange(12) * 1e4
     old, new = side(values, OLD_TURNS, **stated), side(values * 0.9705, NEW_TURNS, **stated)
@@ -294,7 +294,7 @@ def test_a_gate_of_a_rate_has_the_limit_that_the_verdict_of_diff_has(side: Side,
     assert row.limit == pytest.approx(0.0291, abs=1e-4)
 
 
-def test_less_throughput_is_worse(side: Side, tmp_path: Path, noise: NDArray[np.float64]) -> None:
+def test_lower_throughput_is_worse(side: Side, tmp_path: Path, noise: NDArray[np.float64]) -> None:
     stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
     old, new = side(noise[0][:1], OLD_TURNS, **stated), side(noise[1][:1] * 0.8, NEW_TURNS, **stated)
     rule = '[[require]]\nmetric = "goodput"\nstatistic = "mean"\nmax_worse_percent = 5\n'
@@ -305,7 +305,7 @@ def test_less_throughput_is_worse(side: Side, tmp_path: Path, noise: NDArray[np.
     assert report.results[0].rows[0].worse == pytest.approx(0.2, abs=0.02)
 
 
-def test_sides_that_did_not_take_turns_cannot_be_told(side: Side, noise: NDArray[np.float64], tmp_path: Path) -> None:
+def test_sides_that_are_not_interleaved_are_undecided(side: Side, noise: NDArray[np.float64], tmp_path: Path) -> None:
     old, new = side(noise[0][:1], list(range(12))), side(noise[1][:1], list(range(100, 112)))
 
     report = judged(tmp_path, f"{P50}max_worse_percent = 5\n", new, lambda _: old, "main")
@@ -314,7 +314,7 @@ def test_sides_that_did_not_take_turns_cannot_be_told(side: Side, noise: NDArray
     assert report.results[0].rows[0].reasons == ("order_confounded",)
 
 
-def test_a_gate_is_still_read_and_has_the_threshold_of_the_diff(side: Side, noise: NDArray[np.float64], tmp_path: Path) -> None:
+def test_gate_is_still_accepted_and_has_the_threshold_of_the_diff(side: Side, noise: NDArray[np.float64], tmp_path: Path) -> None:
     old, new = side(noise[0][:2], OLD_TURNS), side(noise[1][:2] * np.array([[1.0], [1.2]]), NEW_TURNS)
 
     report = judged(tmp_path, '[[gate]]\ntransport = "shm"\nstatistic = "p50"\n', new, lambda _: old, "main")
@@ -323,7 +323,7 @@ def test_a_gate_is_still_read_and_has_the_threshold_of_the_diff(side: Side, nois
     assert [row.limit for row in report.results[0].rows] == pytest.approx([0.03, 0.03])
 
 
-def test_a_relative_requirement_without_a_release_is_an_error(tmp_path: Path) -> None:
+def test_relative_requirement_without_a_release_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "requirements.toml").write_text(f"{P50}max_worse_percent = 5\n")
     file = read_requirements(tmp_path / "requirements.toml")
 
@@ -335,7 +335,7 @@ def test_a_relative_requirement_without_a_release_is_an_error(tmp_path: Path) ->
 # --- releases
 
 
-def test_only_the_newest_release_is_judged_and_each_has_its_place_in_the_history(side: Side, tmp_path: Path) -> None:
+def test_only_the_newest_release_is_judged_and_the_history_contains_each_release(side: Side, tmp_path: Path) -> None:
     data = side(np.array([[*(value * 2 for value in GOOD), *GOOD]]), list(range(12)), release=["0.9"] * 6 + ["0.10"] * 6)
     (tmp_path / "requirements.toml").write_text(f'{P50}max = 5\nunit = "us"\n')
     file = read_requirements(tmp_path / "requirements.toml")
@@ -348,7 +348,7 @@ def test_only_the_newest_release_is_judged_and_each_has_its_place_in_the_history
     assert history == [("0.9", "failed"), ("0.10", "passed")]
 
 
-def test_a_release_that_others_are_compared_with_is_judged_where_there_is_no_other(tmp_path: Path, checkout: Path) -> None:
+def test_reference_release_is_judged_if_there_is_no_other(tmp_path: Path, checkout: Path) -> None:
     shutil.copytree(checkout / "data/perftest/0.1.0/latency-shm", tmp_path / "data/latency-shm")
     (tmp_path / "requirements.toml").write_text(f'{P50}max = 50\nunit = "us"\nconfidence = 0.7\n{P50}max_worse_percent = 5\nthan = "0.1.0"\n')
 
@@ -366,7 +366,7 @@ def test_a_release_that_others_are_compared_with_is_judged_where_there_is_no_oth
 RULES = "\n".join(f'{P50}{more}\nunit = "us"\n' for more in ('name = "fast"\nmax = 5', "max = 4.2", "max = 1", 'transport = "udp"\nmax = 1'))
 
 
-def test_the_worst_comes_first_in_every_format(side: Side, tmp_path: Path) -> None:
+def test_worst_result_comes_first_in_each_format(side: Side, tmp_path: Path) -> None:
     report = judged(tmp_path, RULES, side(np.array([GOOD])))
 
     text, markdown = rendered("text", report), rendered("markdown", report)
@@ -380,7 +380,7 @@ def test_the_worst_comes_first_in_every_format(side: Side, tmp_path: Path) -> No
     assert json.loads(rendered("json", report))["counts"] == {"failed": 1, "missing": 1, "undecided": 1, "passed": 1}
 
 
-def test_markdown_stays_short_however_many_rows_there_are(side: Side, tmp_path: Path) -> None:
+def test_markdown_stays_short_for_any_number_of_rows(side: Side, tmp_path: Path) -> None:
     data = side(np.array([GOOD]) * np.linspace(0.5, 2, 60)[:, None])
 
     markdown = rendered("markdown", judged(tmp_path, f'{P50}max = 5\nunit = "us"\n', data))
@@ -389,7 +389,7 @@ def test_markdown_stays_short_however_many_rows_there_are(side: Side, tmp_path: 
     assert "more rows" in markdown
 
 
-def test_junit_counts_failures_errors_and_what_is_tolerated(side: Side, tmp_path: Path) -> None:
+def test_junit_counts_failures_errors_and_tolerated_results(side: Side, tmp_path: Path) -> None:
     report = judged(tmp_path, RULES, side(np.array([GOOD])))
 
     strict, tolerant = (ET.fromstring(rendered("junit", report, fail_on)) for fail_on in ((), ("failed",)))  # noqa: S314 - our own
@@ -412,7 +412,7 @@ def test_names_of_strangers_cannot_become_markup(side: Side, tmp_path: Path) -> 
     assert ET.fromstring(junit) is not None  # noqa: S314 - our own
 
 
-def test_a_badge_says_in_words_how_a_requirement_stands(side: Side, tmp_path: Path) -> None:
+def test_badge_states_the_result_of_a_requirement_in_words(side: Side, tmp_path: Path) -> None:
     report = judged(tmp_path, RULES, side(np.array([GOOD])))
 
     found = badges(report)
@@ -435,7 +435,7 @@ def test_a_badge_says_in_words_how_a_requirement_stands(side: Side, tmp_path: Pa
         (f'{P50}max = 4.2\nunit = "us"\n', ("failed",), 0),
     ],
 )
-def test_the_exit_code_is_that_of_the_worst_verdict(rules: str, fail_on: tuple[str, ...], code: int, side: Side, tmp_path: Path) -> None:
+def test_exit_code_is_that_of_the_worst_verdict(rules: str, fail_on: tuple[str, ...], code: int, side: Side, tmp_path: Path) -> None:
     assert exit_code(judged(tmp_path, rules, side(np.array([GOOD]))), fail_on) == code
 
 
@@ -454,7 +454,7 @@ def saved(side: Side, tmp_path: Path) -> Path:
     return tmp_path / "saved"
 
 
-def test_the_command_reads_a_saved_dataset_and_a_file_and_prints_the_verdicts(saved: Path, tmp_path: Path) -> None:
+def test_command_reads_a_saved_dataset_and_a_file_and_prints_the_verdicts(saved: Path, tmp_path: Path) -> None:
     (tmp_path / "r.toml").write_text(f'{P50}max = 5\nunit = "us"\n\n{P50}max = 1\nunit = "us"\n')
 
     done = run(saved, "--requirements", tmp_path / "r.toml", "--badges", tmp_path / "badges")
@@ -464,7 +464,7 @@ def test_the_command_reads_a_saved_dataset_and_a_file_and_prints_the_verdicts(sa
     assert (tmp_path / "badges" / "requirements.svg").read_text().startswith("<svg ")
 
 
-def test_runs_without_a_release_beside_released_ones_are_counted_and_not_judged(saved: Path, tmp_path: Path) -> None:
+def test_runs_without_a_release_are_counted_but_not_judged_if_others_have_one(saved: Path, tmp_path: Path) -> None:
     runs = pd.read_parquet(saved / "runs.parquet")
     runs.assign(release=pd.Series(["1.0", "1.0", "1.0", "1.0", None, None], dtype="string")).to_parquet(saved / "runs.parquet")
     (tmp_path / "r.toml").write_text(f'{P50}max = 5\nunit = "us"\n')
@@ -475,14 +475,14 @@ def test_runs_without_a_release_beside_released_ones_are_counted_and_not_judged(
     assert "too few runs: 6 are needed for 95 %, and they give 87.5 % at most; 4 runs in 1 session" in done.stdout
 
 
-def test_without_a_file_the_command_says_where_it_looked(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_without_a_file_states_where_it_looked(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
     with pytest.raises(UnreadableInput, match=r"no requirements.toml and no .*requirements.toml: name the file with --requirements"):
         run(saved, "--data", tmp_path)
 
 
-def test_a_limit_is_judged_without_a_file_and_beside_one(saved: Path, tmp_path: Path) -> None:
+def test_limit_is_judged_without_a_file_and_with_a_file(saved: Path, tmp_path: Path) -> None:
     (tmp_path / "r.toml").write_text(f'{P50}max = 1\nunit = "us"\n')
 
     alone = run(saved, "--that", "p50 at 16 B < 5us", "--that", "p50 of latency > 1e-3 ms", "--format", "json")
@@ -511,7 +511,7 @@ def test_a_limit_is_judged_without_a_file_and_beside_one(saved: Path, tmp_path: 
         ("tail < 20 us", "statistic: 'tail' is no statistic"),
     ],
 )
-def test_a_limit_that_cannot_be_read_says_what_was_expected(limit: str, complaint: str, saved: Path) -> None:
+def test_unreadable_limit_is_answered_with_the_expected_form(limit: str, complaint: str, saved: Path) -> None:
     with pytest.raises(UnreadableInput) as refused:
         run(saved, "--that", limit)
 
@@ -528,7 +528,7 @@ LOSS = {"metric": "loss", "unit": "ratio", "test": "throughput", "basis": None}
 
 
 @pytest.mark.parametrize("title", EXAMPLES)
-def test_example(title: str, side: Side, tmp_path: Path) -> None:
+def test_example_has_the_stated_result(title: str, side: Side, tmp_path: Path) -> None:
     rule, said = EXAMPLES[title]
     (tmp_path / "requirements.toml").write_text(rule)
     file = read_requirements(tmp_path / "requirements.toml")
@@ -552,12 +552,12 @@ def test_example(title: str, side: Side, tmp_path: Path) -> None:
         assert row.needed == said.get("needed")
 
 
-def test_the_page_has_an_example_of_every_verdict() -> None:
+def test_page_has_an_example_of_each_verdict() -> None:
     assert {said["verdict"] for _, said in EXAMPLES.values()} == {"passed", "failed", "undecided", "missing"}
     assert len(EXAMPLES) >= 11
 
 
-def test_the_file_of_the_page_can_be_read(tmp_path: Path) -> None:
+def test_file_of_the_page_is_valid(tmp_path: Path) -> None:
     block = next(block for block in re.findall(r"^```toml\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL) if "small messages" in block)
     (tmp_path / "requirements.toml").write_text(block)
 
@@ -568,14 +568,14 @@ def test_the_file_of_the_page_can_be_read(tmp_path: Path) -> None:
     assert (relative.than, relative.limit) == ("1.2", 0.05)
 
 
-def test_the_page_says_how_many_runs_a_confidence_needs() -> None:
+def test_page_states_the_number_of_runs_that_a_confidence_needs() -> None:
     table = re.findall(r"^\s*\| (0\.9+5?) \| (\d+) \|$", PAGE, re.MULTILINE)
 
     assert len(table) == 4
     assert [(confidence, values_needed(float(confidence))) for confidence, _ in table] == [(name, int(count)) for name, count in table]
 
 
-def test_the_page_lists_every_unit_and_every_property() -> None:
+def test_page_lists_each_unit_and_each_property() -> None:
     words = set(re.findall(r"`([^`\n]+)`", PAGE))
 
     assert {unit for units in UNITS.values() for unit in units} - words <= {"\u03bcs", "calls/s", "instances", "switches", "trials", "s/GB"}
@@ -591,14 +591,14 @@ RELATIVE = f"{P50}max_worse_percent = 5\n"
 
 
 def sides(slower: float, host: float, seed: int = 1) -> list[Dataset]:
-    """Interleaved pairs of a row and of controls; the new row is slower, and the host makes all of the new side slower."""
+    """Return interleaved pairs of a row and of controls. The new row is slower, and the host slows the whole new side."""
     values = iid(np.random.default_rng(seed), (2, 1 + CONTROLS, PAIRS)) / 2
     values[1] += np.log1p(host)
     values[1, 0] += np.log1p(slower)
     return [with_controls(level[:1], level[1:], places) for level, places in zip(4_000 * np.exp(values), turns(PAIRS), strict=True)]
 
 
-def test_a_limit_does_not_hold_for_controls(tmp_path: Path) -> None:
+def test_limit_does_not_apply_to_controls(tmp_path: Path) -> None:
     runs = sides(0.0, 0.0)[0]
     runs.results.loc[runs.results["run"].str.startswith("control/"), "value"] *= 10
 
@@ -607,7 +607,7 @@ def test_a_limit_does_not_hold_for_controls(tmp_path: Path) -> None:
     assert (result.verdict, [row.key.transport for row in result.rows]) == ("passed", ["shm"])
 
 
-def test_a_requirement_that_names_the_label_of_controls_is_for_them(tmp_path: Path) -> None:
+def test_requirement_with_the_label_of_controls_applies_to_controls(tmp_path: Path) -> None:
     (result,) = judged(tmp_path, f'{P50}label.control = "yes"\nmax = 5\nunit = "us"\n', sides(0.0, 0.0)[0]).results
 
     assert (result.verdict, {row.key.transport for row in result.rows}, len(result.rows)) == ("passed", {"inter-thread"}, CONTROLS)
@@ -618,13 +618,13 @@ def test_a_requirement_that_names_the_label_of_controls_is_for_them(tmp_path: Pa
     [
         (0.2, 0.0, "failed", ()),
         (0.0, 0.2, "undecided", ("host_changed",)),
-        (0.5, 0.1, "failed", ()),  # more than the host explains
+        (0.5, 0.1, "failed", ()),  # More than the host explains.
         (0.0, 0.0, "passed", ()),
-        (0.1, -0.2, "undecided", ("host_changed",)),  # it looks faster, as all controls do
+        (0.1, -0.2, "undecided", ("host_changed",)),  # The row looks faster, like all controls.
         (-0.5, -0.1, "passed", ()),
     ],
 )
-def test_what_the_host_explains_neither_fails_nor_passes_a_relative_requirement(
+def test_relative_requirement_neither_fails_nor_passes_by_a_change_that_the_host_explains(
     slower: float, host: float, verdict: str, reasons: tuple[str, ...], tmp_path: Path
 ) -> None:
     old, new = sides(slower, host)
@@ -636,7 +636,7 @@ def test_what_the_host_explains_neither_fails_nor_passes_a_relative_requirement(
     assert ("the host changed, and that may explain it" in rendered("text", report)) == (verdict == "undecided")
 
 
-def test_a_gate_knows_of_the_host_too(tmp_path: Path) -> None:
+def test_gate_considers_the_host_too(tmp_path: Path) -> None:
     old, new = sides(0.0, 0.2)
 
     report = judged(tmp_path, '[[gate]]\ntransport = "shm"\nstatistic = "p50"\n', new, lambda _: old, "main")

@@ -1,4 +1,4 @@
-"""Values that were printed in steps: what rounding hides must never be taken for knowledge."""
+"""Values that were printed in steps: a difference hidden by rounding is never a result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_whole_microseconds_cannot_show_that_nothing_changed(compared: Compared)
     assert row.interval == pytest.approx((15.5 / 16.5, 16.5 / 15.5))
 
 
-def test_each_end_of_the_interval_is_that_of_the_values_that_rounding_allows(compared: Compared) -> None:
+def test_each_end_of_the_interval_includes_the_rounding_of_the_values(compared: Compared) -> None:
     old, new = np.full(12, 100.0 * US), np.full(12, 110.0 * US)
 
     (row,) = compared(old, new, resolution=2 * US).rows
@@ -44,7 +44,7 @@ def test_each_end_of_the_interval_is_that_of_the_values_that_rounding_allows(com
     assert row.verdict == "worse"
 
 
-def test_a_change_that_rounding_alone_may_make_is_not_called_one(compared: Compared) -> None:
+def test_change_that_rounding_alone_can_explain_is_not_reported(compared: Compared) -> None:
     old, new = np.full(12, 100.0 * US), np.array([104.0, 102, 104, 102, 104, 102, 104, 104, 104, 104, 104, 104]) * US
 
     (row,) = compared(old, new, resolution=3.2 * US).rows
@@ -59,7 +59,7 @@ def test_a_change_that_rounding_alone_may_make_is_not_called_one(compared: Compa
     assert "a change, but rounding alone may explain it" in remark(row)
 
 
-def test_sessions_are_widened_as_pairs_are(side: Side) -> None:
+def test_intervals_of_sessions_are_widened_like_those_of_pairs(side: Side) -> None:
     values = np.full((1, 12), 16 * US)
     places = [2 * session + session % 2 for session in range(12)], [2 * session + 1 - session % 2 for session in range(12)]
     old, new = (
@@ -72,7 +72,7 @@ def test_sessions_are_widened_as_pairs_are(side: Side) -> None:
     assert row.interval == pytest.approx((15.5 / 16.5, 16.5 / 15.5))
 
 
-def test_loss_in_whole_percent_is_widened_in_points(compared: Compared) -> None:
+def test_interval_of_loss_in_whole_percent_is_widened_in_points(compared: Compared) -> None:
     said = {"metric": "loss", "statistic": "total", "test": "throughput", "resolution": 0.01}
 
     (loss,) = compared(np.full(12, 0.02), np.full(12, 0.03), **said).losses
@@ -81,7 +81,7 @@ def test_loss_in_whole_percent_is_widened_in_points(compared: Compared) -> None:
     assert loss.verdict == "inconclusive"
 
 
-def test_a_value_below_half_a_step_may_be_nothing_at_all(compared: Compared) -> None:
+def test_value_below_half_a_step_may_be_zero(compared: Compared) -> None:
     (row,) = compared(np.full(12, 0.5 * US), np.full(12, 5 * US), resolution=US).rows
 
     assert row.interval is not None
@@ -91,7 +91,7 @@ def test_a_value_below_half_a_step_may_be_nothing_at_all(compared: Compared) -> 
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_the_interval_of_true_values_lies_within_that_of_printed_ones(*, paired: bool) -> None:
+def test_interval_of_true_values_is_within_that_of_printed_values(*, paired: bool) -> None:
     generator = np.random.default_rng(3)
     true = 20 * np.exp(0.05 * generator.standard_t(3, (2, 500, 9)))
     printed, half = np.round(true), 0.5

@@ -1,4 +1,4 @@
-"""The rule, case by case: what must come out as what."""
+"""The verdict rule, case by case."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def one_verdict(report: Comparison) -> Verdict:
     return verdict
 
 
-def test_slower_is_worse_and_says_by_how_much(compared: Compared, noise: Floats) -> None:
+def test_slower_row_is_worse_and_states_the_size_of_the_change(compared: Compared, noise: Floats) -> None:
     row = only(compared(noise[0][0], noise[1][0] * 1.1))
 
     assert row.verdict == "worse"
@@ -48,7 +48,7 @@ def test_slower_is_worse_and_says_by_how_much(compared: Compared, noise: Floats)
     assert row.p == pytest.approx(2 / 2**12)
 
 
-def test_swapped_sides_mirror_every_row(compared: Compared, noise: Floats) -> None:
+def test_swapped_sides_mirror_each_row(compared: Compared, noise: Floats) -> None:
     old, new = noise[0], noise[1] * np.array([[1.1], [0.9], [1.0], [1.03]])
 
     there, back = compared(old, new), compared(new, old)
@@ -62,7 +62,7 @@ def test_swapped_sides_mirror_every_row(compared: Compared, noise: Floats) -> No
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1e3, 8.0])
-def test_units_do_not_matter(compared: Compared, noise: Floats, unit: float) -> None:
+def test_verdict_does_not_depend_on_units(compared: Compared, noise: Floats, unit: float) -> None:
     old, new = noise[0], noise[1] * np.array([[1.1], [0.9], [1.0], [1.03]])
 
     one, other = compared(old, new, resolution=1.0), compared(old * unit, new * unit, resolution=unit)
@@ -71,7 +71,7 @@ def test_units_do_not_matter(compared: Compared, noise: Floats, unit: float) -> 
     assert [row.p for row in one.rows] == [row.p for row in other.rows]
 
 
-def test_more_is_better_where_more_is_better(compared: Compared, noise: Floats) -> None:
+def test_larger_rate_is_better(compared: Compared, noise: Floats) -> None:
     report = compared(noise[0], noise[1] * 1.1, metric="goodput", statistic="mean", unit="bit_per_s", test="throughput", basis=None)
 
     assert one_verdict(report) == "better"
@@ -85,7 +85,7 @@ def test_rows_of_one_side_are_listed_as_removed_and_added(compared: Compared, si
     assert one_verdict(compared(noise[0], noise[1])) == "no_change"
 
 
-def test_another_cpu_is_not_comparable_and_named(side: Side, noise: Floats, other_host: Host) -> None:
+def test_other_cpu_is_not_comparable_and_named(side: Side, noise: Floats, other_host: Host) -> None:
     report = compare(side(noise[0], OLD_TURNS), side(noise[1], NEW_TURNS, host=other_host), Policy())
 
     assert one_verdict(report) == "not_comparable"
@@ -108,7 +108,7 @@ def test_another_cpu_is_not_comparable_and_named(side: Side, noise: Floats, othe
         ("tool_version", "2.0.0", "harness_major"),
     ],
 )
-def test_another_condition_is_not_comparable_and_named(side: Side, noise: Floats, condition: str, value: object, code: str) -> None:
+def test_other_condition_is_not_comparable_and_named(side: Side, noise: Floats, condition: str, value: object, code: str) -> None:
     known = {"batch_bytes": 1024, "tuning": "none"}
     old = side(noise[0], OLD_TURNS, **known)
     new = side(noise[1], NEW_TURNS, **known | {condition: value})
@@ -118,18 +118,18 @@ def test_another_condition_is_not_comparable_and_named(side: Side, noise: Floats
     assert (one_verdict(report), report.rows[0].reasons) == ("not_comparable", (code,))
 
 
-def test_an_unknown_condition_caps_the_verdict_at_words_for_single_values(compared: Compared, noise: Floats) -> None:
+def test_row_with_an_unknown_condition_gets_at_most_the_verdict_of_single_values(compared: Compared, noise: Floats) -> None:
     report = compared(noise[0], noise[1] * 1.3, reliability=None)
 
     assert one_verdict(report) == "unreplicated_diff"
     assert (report.rows[0].reasons, report.rows[0].unverified) == (("unverified",), ("qos",))
 
 
-def test_a_condition_that_does_not_apply_need_not_be_known(compared: Compared, noise: Floats) -> None:
+def test_condition_that_does_not_apply_can_be_unknown(compared: Compared, noise: Floats) -> None:
     assert only(compared(noise[0][0], noise[1][0], offered_rate_per_s=None, keyed=False, instances=None)).verdict == "no_change"
 
 
-def test_an_unknown_machine_is_unverified_but_the_same_host_file_is_the_same_machine(side: Side, noise: Floats) -> None:
+def test_unknown_machine_is_unverified_but_the_same_host_file_is_the_same_machine(side: Side, noise: Floats) -> None:
     unknown = compare(side(noise[0], OLD_TURNS, host=None), side(noise[1], NEW_TURNS, host=None), Policy())
     bare = Host(name="Bare", source="made up")
     same = compare(side(noise[0], OLD_TURNS, host=bare), side(noise[1], NEW_TURNS, host=bare), Policy())
@@ -138,14 +138,14 @@ def test_an_unknown_machine_is_unverified_but_the_same_host_file_is_the_same_mac
     assert one_verdict(same) == "no_change"
 
 
-def test_constant_equal_values_are_no_change(compared: Compared) -> None:
+def test_equal_constant_values_are_no_change(compared: Compared) -> None:
     row = only(compared(np.full(12, 16_000.0), np.full(12, 16_000.0)))
 
     assert (row.verdict, row.ratio, row.interval, row.p) == ("no_change", 1.0, (1.0, 1.0), 1.0)
 
 
 @pytest.mark.parametrize("runs", [3, 12])
-def test_a_row_of_which_a_run_measured_zero_says_so_and_not_that_its_runs_are_too_few(compared: Compared, runs: int) -> None:
+def test_row_with_a_measured_zero_states_this_and_not_that_it_has_too_few_runs(compared: Compared, runs: int) -> None:
     old, new = np.full((2, 1, runs), 1000.0)
     new[0, 1] = 0.0
 
@@ -165,7 +165,7 @@ def test_five_pairs_are_never_enough(compared: Compared, noise: Floats) -> None:
     assert exit_code(report, ("worse",)) == 4
 
 
-def test_whole_microseconds_have_ties_and_still_a_verdict(compared: Compared, noise: Floats) -> None:
+def test_whole_microseconds_have_ties_but_still_a_verdict(compared: Compared, noise: Floats) -> None:
     old, new = (np.round(side / 1000) * 1000 for side in (noise[0], noise[1] * 1.3))
 
     report = compared(old, new, resolution=1000.0)
@@ -173,7 +173,7 @@ def test_whole_microseconds_have_ties_and_still_a_verdict(compared: Compared, no
     assert one_verdict(report) == "worse"
 
 
-def test_one_step_of_rounding_is_never_a_change(compared: Compared) -> None:
+def test_single_rounding_step_is_never_a_change(compared: Compared) -> None:
     row = only(compared(np.full(12, 16_000.0), np.full(12, 17_000.0), resolution=1000.0))
 
     assert row.p == pytest.approx(2 / 2**12)
@@ -181,7 +181,7 @@ def test_one_step_of_rounding_is_never_a_change(compared: Compared) -> None:
 
 
 @pytest.mark.parametrize("factor", [0.1, 0.5, 1.0, 2.0, 10.0])
-def test_one_published_number_is_never_better_or_worse(side: Side, factor: float) -> None:
+def test_single_published_value_is_never_better_or_worse(side: Side, factor: float) -> None:
     values = np.array([[10_000.0], [20_000.0]])
 
     report = compare(side(values), side(values * factor), Policy())
@@ -190,13 +190,13 @@ def test_one_published_number_is_never_better_or_worse(side: Side, factor: float
     assert report.rows[0].level == "a"
 
 
-def test_the_poorer_side_decides_the_level(side: Side, noise: Floats) -> None:
+def test_side_with_less_evidence_decides_the_level(side: Side, noise: Floats) -> None:
     report = compare(side(noise[0], range(12)), side(noise[1][:, :1] * 2, [12]), Policy())
 
     assert (one_verdict(report), report.rows[0].reasons, report.rows[0].level) == ("unreplicated_diff", ("single_run",), "a")
 
 
-def test_identical_series_are_the_same_measurement_published_again(side: Side) -> None:
+def test_identical_series_are_the_same_measurement(side: Side) -> None:
     values = np.array([[10_000.0], [12_000.0], [17_000.0]])
     published = side(values, session=None, published=True)
 
@@ -215,34 +215,34 @@ def test_figures_that_cannot_be_trusted_are_invalid(compared: Compared, noise: F
     assert exit_code(report, ("implausible",)) == (5 if mark != "run_failed" else 4)
 
 
-def test_a_row_that_lost_too_much_is_called_so_and_not_failed(compared: Compared, noise: Floats) -> None:
+def test_row_with_too_much_loss_is_lossy_and_not_failed(compared: Compared, noise: Floats) -> None:
     report = compared(noise[0], noise[1] * 2, marks=("loss",))
 
     assert (one_verdict(report), report.rows[0].reasons) == ("lossy", ("loss",))
     assert exit_code(report, ("implausible",)) == 5
 
 
-def test_a_failed_run_that_lost_too_much_is_a_failed_one(compared: Compared, noise: Floats) -> None:
+def test_failed_run_with_too_much_loss_is_invalid(compared: Compared, noise: Floats) -> None:
     report = compared(noise[0], noise[1] * 2, marks=("loss", "run_failed"))
 
     assert one_verdict(report) == "invalid"
 
 
-def test_a_percentile_needs_a_hundred_samples_beyond_it(compared: Compared, noise: Floats) -> None:
+def test_percentile_needs_a_hundred_samples_beyond_it(compared: Compared, noise: Floats) -> None:
     enough, few = (compared(noise[0], noise[1], statistic="p99.9", samples=count) for count in (100_000, 99_000))
 
     assert one_verdict(enough) == "no_change"
     assert (one_verdict(few), few.rows[0].reasons) == ("insufficient", ("undersampled",))
 
 
-def test_the_maximum_is_shown_and_never_tested(compared: Compared, noise: Floats) -> None:
+def test_maximum_is_shown_but_not_tested(compared: Compared, noise: Floats) -> None:
     report = compared(noise[0], noise[1] * 2, statistic="max")
 
     assert report.rows == ()
     assert len(report.untested) == 4
 
 
-def test_a_metric_of_choice_is_tested_instead(compared: Compared, noise: Floats) -> None:
+def test_requested_metric_is_tested_instead(compared: Compared, noise: Floats) -> None:
     report = compared(noise[0], noise[1] * 2, Policy(metrics=("latency:p90",)), statistic="p90")
 
     assert one_verdict(report) == "worse"
@@ -250,7 +250,7 @@ def test_a_metric_of_choice_is_tested_instead(compared: Compared, noise: Floats)
         compared(noise[0], noise[1], Policy(metrics=("duration",)))
 
 
-def test_noise_leaves_a_row_open_and_says_what_would_have_been_found(compared: Compared) -> None:
+def test_noise_gives_inconclusive_and_states_the_detectable_change(compared: Compared) -> None:
     generator = np.random.default_rng(8)
     row = only(compared(*(10_000 * np.exp(0.2 * generator.standard_normal((2, 12))))))
 
@@ -259,7 +259,7 @@ def test_noise_leaves_a_row_open_and_says_what_would_have_been_found(compared: C
     assert 0.15 < row.detectable < 0.5
 
 
-def test_two_modes_are_flagged_and_both_are_said(compared: Compared) -> None:
+def test_two_modes_are_flagged_and_both_are_stated(compared: Compared) -> None:
     old = 1000.0 * np.array([10, 15, 10.1, 15.1, 10.2, 15.2, 9.9, 14.9, 10, 15, 10, 10])
     new = 1000.0 * np.linspace(9.9, 10.1, 12)
 
@@ -278,7 +278,7 @@ def test_thresholds_come_from_the_policy_and_its_overrides(compared: Compared, n
     assert found == {16: ("worse", "override"), 32: ("no_change", "policy"), 48: ("no_change", "policy"), 64: ("no_change", "policy")}
 
 
-def test_the_measured_band_of_one_build_is_the_threshold_if_it_is_wider(compared: Compared, side: Side, noise: Floats) -> None:
+def test_measured_band_of_one_build_is_the_threshold_if_it_is_wider(compared: Compared, side: Side, noise: Floats) -> None:
     row = compared(noise[0], noise[1] * 1.1, Policy(same_build_percent=25)).rows[0]
     single = compare(side(noise[0][:, :1]), side(noise[0][:, :1] * 1.2), Policy(same_build_percent=25)).rows[0]
 
@@ -286,14 +286,14 @@ def test_the_measured_band_of_one_build_is_the_threshold_if_it_is_wider(compared
     assert (single.verdict, single.threshold_source) == ("unreplicated_same", "same_build")
 
 
-def test_across_a_field_configurations_are_compared(side: Side, noise: Floats) -> None:
+def test_comparison_across_a_field_accepts_different_configurations(side: Side, noise: Floats) -> None:
     old, new = side(noise[0], OLD_TURNS, type="A"), side(noise[1], NEW_TURNS, type="B")
 
     assert one_verdict(compare(old, new, Policy(across=("type",)))) == "no_change"
     assert compare(old, new, Policy()).counts["added"] == 4
 
 
-def test_a_side_that_holds_several_configurations_cannot_be_compared_across_them(side: Side, noise: Floats) -> None:
+def test_side_with_several_configurations_cannot_be_compared_across_them(side: Side, noise: Floats) -> None:
     old = side(noise[0], OLD_TURNS, type="A")
     both = msgspec.structs.replace(old, results=old.results.assign(type=["A", "B"] * (len(old.results) // 2)))
     mixed = msgspec.structs.replace(both, results=both.results.assign(payload_bytes=16))
@@ -303,7 +303,7 @@ def test_a_side_that_holds_several_configurations_cannot_be_compared_across_them
     assert report.rows[0].reasons == ("mixed",)
 
 
-def test_the_json_keeps_to_its_schema_and_counts_every_verdict(compared: Compared, noise: Floats) -> None:
+def test_json_matches_its_schema_and_counts_each_verdict(compared: Compared, noise: Floats) -> None:
     text = to_json(compared(noise[0], noise[1] * 1.1))
 
     assert msgspec.json.decode(text, type=Comparison).counts["worse"] == 4
@@ -311,7 +311,7 @@ def test_the_json_keeps_to_its_schema_and_counts_every_verdict(compared: Compare
     assert set(msgspec.json.decode(text)["counts"]) == verdicts == set(VERDICTS) == set(diff_words.MEANINGS)
 
 
-def test_another_participant_in_the_same_place_is_not_comparable_and_named(side: Side, noise: Floats) -> None:
+def test_other_participant_with_the_same_name_is_not_comparable_and_is_named(side: Side, noise: Floats) -> None:
     old = side(noise[0], OLD_TURNS, participant="Ubuntu16 AMD64")
     new = side(noise[1], NEW_TURNS, participant="Ubuntu18 AMD64")
 
@@ -320,7 +320,7 @@ def test_another_participant_in_the_same_place_is_not_comparable_and_named(side:
     assert (one_verdict(report), report.rows[0].reasons) == ("not_comparable", ("participant",))
 
 
-def test_equal_conditions_meet_before_others_are_left_to_the_gate(side: Side, noise: Floats) -> None:
+def test_rows_with_equal_conditions_are_paired_first(side: Side, noise: Floats) -> None:
     reliable, best_effort = (side(noise[0], OLD_TURNS, reliability=name) for name in ("reliable", "best-effort"))
     both = msgspec.structs.replace(reliable, results=pd.concat([reliable.results, best_effort.results], ignore_index=True))
 
@@ -329,7 +329,7 @@ def test_equal_conditions_meet_before_others_are_left_to_the_gate(side: Side, no
     assert {(row.verdict, row.new is not None) for row in report.rows} == {("no_change", True), ("removed", False)}
 
 
-def test_repeats_inside_one_run_are_one_value(side: Side, noise: Floats) -> None:
+def test_repetitions_within_one_run_are_one_value(side: Side, noise: Floats) -> None:
     old = side(np.repeat(noise[0][:1, :1], 12, axis=0), [0])
     again = msgspec.structs.replace(old, results=old.results.assign(payload_bytes=16))
 
@@ -338,7 +338,7 @@ def test_repeats_inside_one_run_are_one_value(side: Side, noise: Floats) -> None
     assert (row.old and row.old.runs, row.level) == (1, "a")
 
 
-def test_a_dataset_that_does_not_say_where_its_runs_lie_is_compared(side: Side, noise: Floats) -> None:
+def test_dataset_without_the_folders_of_its_runs_is_compared(side: Side, noise: Floats) -> None:
     old, new = side(noise[0], OLD_TURNS), side(noise[1], NEW_TURNS)
     for dataset in (old, new):
         dataset.runs["root"] = pd.Series([pd.NA] * 12, dtype="string")
@@ -346,7 +346,7 @@ def test_a_dataset_that_does_not_say_where_its_runs_lie_is_compared(side: Side, 
     assert compare(old, new, Policy()).counts["invalid"] == 0
 
 
-def test_noise_and_what_is_worse_fail_only_on_request(compared: Compared, noise: Floats) -> None:
+def test_inconclusive_and_worse_rows_change_the_exit_code_only_on_request(compared: Compared, noise: Floats) -> None:
     ups_and_downs = np.resize([0.8, 1.25], 12)
     noisy, worse = compared(noise[0][:1], noise[1][:1] * ups_and_downs), compared(noise[0][:1], noise[1][:1] * 1.1)
 
@@ -355,7 +355,7 @@ def test_noise_and_what_is_worse_fail_only_on_request(compared: Compared, noise:
     assert codes == {"": (0, 0), "inconclusive": (3, 0), "worse": (0, 3), "implausible": (0, 0)}
 
 
-def test_rows_of_the_gate_are_adjusted_among_themselves(compared: Compared) -> None:
+def test_rows_of_a_gate_are_adjusted_separately(compared: Compared) -> None:
     ups_and_downs = 1 + 0.03 * np.random.default_rng(1).choice([-1, 1], (40, 12)) * np.linspace(1, 2, 12)
     old, new = np.full((40, 12), 10_000.0), np.full((40, 12), 10_000.0) * ups_and_downs
     new[6] = old[6] * (1 + np.array([-0.02, -0.01, -0.003, *np.linspace(0.03, 0.045, 9)]))
@@ -370,7 +370,7 @@ def test_rows_of_the_gate_are_adjusted_among_themselves(compared: Compared) -> N
 
 
 @pytest.mark.parametrize("others", [(), (RowFilter(payload_bytes=16),)], ids=["alone", "beside one that was tested"])
-def test_a_gate_of_which_no_row_could_be_tested_is_never_green(compared: Compared, noise: Floats, others: tuple[RowFilter, ...]) -> None:
+def test_gate_without_a_tested_row_never_succeeds(compared: Compared, noise: Floats, others: tuple[RowFilter, ...]) -> None:
     report = compared(noise[0], noise[1], Policy(gate=(RowFilter(transport="carrier pigeon"), *others)))
 
     assert report.warnings == (ComparisonWarning("gate_empty"),)
@@ -379,7 +379,7 @@ def test_a_gate_of_which_no_row_could_be_tested_is_never_green(compared: Compare
 
 
 def in_short_runs(pairs: int, short: dict[int, int], statistic: str = "p99") -> Comparison:
-    """Pairs of runs; of the new side, the runs of these numbers have so few samples."""
+    """Compare pairs of runs. On the new side, some runs (run number to samples in ``short``) have few samples."""
     values = 10_000 * np.exp(0.01 * np.random.default_rng(3).standard_normal((2, 1, pairs)))
     old, new = make_pairs(values[0], values[1] * 1.2, statistic=statistic, samples=20_000)
     samples = [short.get(run, 20_000) for run in range(pairs)]
@@ -387,7 +387,7 @@ def in_short_runs(pairs: int, short: dict[int, int], statistic: str = "p99") -> 
 
 
 @pytest.mark.parametrize("pairs", [7, 9, 12])
-def test_a_run_with_too_few_samples_leaves_the_row_and_is_named_and_the_rest_is_judged(pairs: int) -> None:
+def test_run_with_too_few_samples_is_left_out_of_the_row_and_named_and_other_runs_are_judged(pairs: int) -> None:
     report = in_short_runs(pairs, {3: 9_070})
 
     row = only(report)
@@ -398,13 +398,13 @@ def test_a_run_with_too_few_samples_leaves_the_row_and_is_named_and_the_rest_is_
     assert "left out, because p99 needs 10,000 samples in a run: new run-3 (9,070)" in remark(row)
 
 
-def test_more_runs_with_too_few_samples_never_take_a_verdict_away() -> None:
+def test_additional_runs_with_too_few_samples_never_remove_a_verdict() -> None:
     verdicts = {count: only(in_short_runs(6 + count, {6 + run: 500 for run in range(count)})).verdict for count in range(5)}
 
     assert set(verdicts.values()) == {"worse"}
 
 
-def test_a_row_that_keeps_too_few_runs_says_how_many_samples_each_of_them_needs() -> None:
+def test_row_with_too_few_remaining_runs_states_the_samples_that_each_run_needs() -> None:
     row = only(in_short_runs(6, {3: 9_070}))
 
     assert (row.verdict, row.reasons, row.short_runs) == ("insufficient", ("undersampled",), ())
@@ -412,7 +412,7 @@ def test_a_row_that_keeps_too_few_runs_says_how_many_samples_each_of_them_needs(
     assert words in remark(row)
 
 
-def test_a_run_with_few_samples_counts_for_a_median() -> None:
+def test_run_with_few_samples_is_used_for_a_median() -> None:
     row = only(in_short_runs(7, {3: 100}, "p50"))
 
     assert (row.verdict, row.short_runs, row.old.runs if row.old else 0) == ("worse", (), 7)

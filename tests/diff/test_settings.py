@@ -1,4 +1,4 @@
-"""Settings of a transport: two logs with different ones are not compared, and the words name the setting and both values."""
+"""Settings of a transport: logs with different settings are not compared, and the message names the setting and both values."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def log(tmp_path: Path) -> Path:
 
 
 def other(log: Path, settings: str) -> Path:
-    """The same log with other settings, or none."""
+    """Return the same log with other settings, or without settings."""
     path = log.with_name("new.log")
     path.write_text(log.read_text(encoding="utf-8").replace(SETTINGS, settings), encoding="utf-8")
     return path
 
 
-def test_each_setting_that_differs_is_named_with_both_values(log: Path) -> None:
+def test_each_differing_setting_is_named_with_both_values(log: Path) -> None:
     new = other(log, "settings high_water_mark=1000 io_threads=1 sockets=pub-sub-block\n")
 
     shown = run_tacholog_text("diff", log, new).stdout
@@ -38,7 +38,7 @@ def test_each_setting_that_differs_is_named_with_both_values(log: Path) -> None:
     assert "2 not comparable." in shown
 
 
-def test_where_nothing_but_the_configuration_differs_the_option_that_compares_it_is_named(log: Path) -> None:
+def test_report_names_the_across_option_if_only_the_configuration_differs(log: Path) -> None:
     new = other(log, "settings high_water_mark=1000 io_threads=1 sockets=pub-sub-block\n")
     new.write_text(new.read_text(encoding="utf-8").replace(" waiting=busy-poll ", " waiting=block "), encoding="utf-8")
 
@@ -49,11 +49,11 @@ def test_where_nothing_but_the_configuration_differs_the_option_that_compares_it
     assert "add --across settings --across waiting." in done.stdout
     assert (done.returncode, followed.returncode) == (4, 0)
     assert "not comparable" not in followed.stdout
-    assert "Changed too: waiting" not in followed.stdout  # the head says it: this is what is compared
+    assert "Changed too: waiting" not in followed.stdout  # The header states what is compared.
 
 
-def test_a_gate_does_not_pass_where_no_row_could_be_tested(log: Path) -> None:
-    """One run a side: the report has differences, and no test that could have found one worse."""
+def test_gate_without_a_tested_row_does_not_pass(log: Path) -> None:
+    """With one run per side, the report has differences but no test that could find a row worse."""
     same = other(log, f"{SETTINGS}\n")
 
     codes = [
@@ -64,14 +64,14 @@ def test_a_gate_does_not_pass_where_no_row_could_be_tested(log: Path) -> None:
     assert codes == [0, 4, 4, 0]
 
 
-def test_a_field_to_go_across_that_does_not_exist_is_refused_with_the_one_that_is_meant(log: Path) -> None:
+def test_unknown_field_of_across_is_refused_with_the_most_similar_field(log: Path) -> None:
     done = run_tacholog_text("diff", log, log, "--across", "settinx")
 
     assert done.returncode == 2
     assert "label.NAME (is settings meant?)" in done.stderr
 
 
-def test_a_log_that_states_no_settings_is_compared_as_before(log: Path) -> None:
+def test_log_without_settings_is_compared_as_before(log: Path) -> None:
     shown = run_tacholog_text("diff", log, other(log, "")).stdout
 
     assert "not comparable" not in shown
@@ -79,7 +79,7 @@ def test_a_log_that_states_no_settings_is_compared_as_before(log: Path) -> None:
     assert "Changed too: setting sockets of zeromq-ipc: push-pull -> not stated" in shown
 
 
-def test_a_setting_that_a_newer_version_has_more_does_not_part_it_from_older_ones(log: Path) -> None:
+def test_setting_that_only_a_newer_version_has_does_not_forbid_a_comparison(log: Path) -> None:
     new = other(log, "settings high_water_mark=500 immediate=off io_threads=1 sockets=push-pull\n")
 
     shown = run_tacholog_text("diff", log, new).stdout
@@ -89,7 +89,7 @@ def test_a_setting_that_a_newer_version_has_more_does_not_part_it_from_older_one
     assert "high-water-mark" not in shown
 
 
-def test_a_comparison_across_settings_says_what_they_are(log: Path) -> None:
+def test_comparison_across_settings_states_both_settings(log: Path) -> None:
     new = other(log, "settings high_water_mark=500 io_threads=2 sockets=push-pull\n")
 
     shown = run_tacholog_text("diff", log, new, "--across", "settings").stdout
@@ -98,7 +98,7 @@ def test_a_comparison_across_settings_says_what_they_are(log: Path) -> None:
     assert "not comparable" not in shown
 
 
-def test_two_transports_are_held_to_the_settings_that_both_have(log: Path) -> None:
+def test_two_transports_are_compared_by_their_common_settings(log: Path) -> None:
     new = other(log, "settings congestion=reno io_threads=2\n")
     new.write_text(new.read_text(encoding="utf-8").replace("transport=zeromq-ipc", "transport=tcp"), encoding="utf-8")
 

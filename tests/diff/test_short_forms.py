@@ -1,4 +1,4 @@
-"""A diff as a comment on a pull request, and row values for services that follow benchmarks."""
+"""A diff as a comment on a pull request, and values of rows for benchmark services."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ GOODPUT: dict[str, Any] = {"metric": "goodput", "statistic": "mean", "unit": "bi
 
 
 @pytest.mark.parametrize("change", [1.0, 1.2, 0.8, 1.02])
-def test_a_comment_is_short_however_many_rows_there_are(change: float, side: Side) -> None:
+def test_comment_is_short_for_any_number_of_rows(change: float, side: Side) -> None:
     generator = np.random.default_rng(7)
     old, new = (10_000 * np.exp(0.01 * generator.standard_normal((200, 12))) for _ in range(2))
     pairs = np.arange(12)
@@ -50,7 +50,7 @@ def test_a_comment_is_short_however_many_rows_there_are(change: float, side: Sid
     assert MOST_LINES + requirements.MOST_LINES < 60
 
 
-def test_a_comment_is_short_and_says_that_the_host_changed_where_everything_happens_at_once() -> None:
+def test_comment_is_short_and_states_that_the_host_changed_in_the_worst_case() -> None:
     generator = np.random.default_rng(8)
     pairs = np.arange(12)
     places = list(2 * pairs + pairs % 2), list(2 * pairs + 1 - pairs % 2)
@@ -73,7 +73,7 @@ def test_a_comment_is_short_and_says_that_the_host_changed_where_everything_happ
     assert not [line for line in lines[len(above) :] if "Host changed" in line and not line.startswith("|")]
 
 
-def test_a_comment_shows_the_worst_row_first_and_counts_the_rest(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_comment_shows_the_worst_row_first_and_counts_the_others(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1] * np.array([[1.1], [1.5], [0.7], [1.0]])))
 
     lines = text.splitlines()
@@ -83,7 +83,7 @@ def test_a_comment_shows_the_worst_row_first_and_counts_the_rest(compared: Compa
     assert lines[0] == "### old → new: 2 worse, 1 better, 1 no change"
 
 
-def test_a_comment_without_a_change_says_so_beside_its_numbers(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_comment_without_a_change_states_this_with_its_numbers(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1]))
 
     assert text.startswith("### old → new: 0 worse, 4 no change")
@@ -91,7 +91,7 @@ def test_a_comment_without_a_change_says_so_beside_its_numbers(compared: Compare
     assert text.count("| no change; ") == 4
 
 
-def test_a_comment_has_the_rows_that_moved_most_also_where_there_is_no_verdict(side: Side) -> None:
+def test_comment_has_the_largest_changes_also_without_a_verdict(side: Side) -> None:
     changes = np.array([1.1, 352.0, 0.5, *[1.0] * 9])[:, None]
     old = np.full((12, 3), 10_000.0)
 
@@ -109,7 +109,7 @@ def test_a_comment_has_the_rows_that_moved_most_also_where_there_is_no_verdict(s
     assert rows[0][-1].startswith("not enough runs or samples; ")
 
 
-def test_a_title_has_the_names_of_the_sides_where_both_are_one_release(side: Side) -> None:
+def test_title_has_the_names_of_the_sides_if_both_are_one_release(side: Side) -> None:
     values = np.full((1, 3), 10_000.0)
     both = side(values, release="1.0"), side(values, release=["1.0", "1.0", "1.1"])
 
@@ -117,29 +117,29 @@ def test_a_title_has_the_names_of_the_sides_where_both_are_one_release(side: Sid
     assert rendered("comment", compare(both[0], both[1], Policy(), ("a", "b"))).startswith("### 1.0 → b: ")
 
 
-def test_a_comment_with_nothing_to_fold_has_no_fold(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_comment_without_folded_text_has_no_fold(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1]))
 
     assert text.endswith("\n\nWorse: 0, No change: 4\n")
     assert "<details>" not in text
 
 
-# --- what other services read
+# --- Files for other services
 
 
-def test_a_row_value_is_the_median_over_runs_with_its_interval(side: Side) -> None:
+def test_value_of_a_row_is_the_median_of_runs_with_its_interval(side: Side) -> None:
     (row,) = row_values(side(VALUES))
 
     assert (row.value, row.low, row.high, row.confidence, row.runs, row.unit) == (4300.0, 4000.0, 4600.0, 1 - 2 / 64, 6, "ns")
 
 
-def test_few_runs_have_a_value_and_no_interval(side: Side) -> None:
+def test_few_runs_have_a_value_without_an_interval(side: Side) -> None:
     (row,) = row_values(side(VALUES[:, :5]))
 
     assert (row.value, row.low, row.high, row.confidence, row.runs) == (4200.0, None, None, None, 5)
 
 
-def test_controls_are_no_rows_of_other_services_and_change_no_name() -> None:
+def test_controls_are_not_exported_and_change_no_name() -> None:
     values = np.vstack([VALUES, 2 * VALUES])
 
     (row,) = row_values(with_controls(values[:1], values[1:], list(range(6)), transport="shm"))
@@ -147,7 +147,7 @@ def test_controls_are_no_rows_of_other_services_and_change_no_name() -> None:
     assert (row.value, row.key.transport, row.key.apart) == (4300.0, "shm", ())
 
 
-def test_bencher_metric_format_has_the_shape_of_its_schema(side: Side) -> None:
+def test_bencher_metric_format_matches_its_schema(side: Side) -> None:
     found = json.loads(bencher(row_values(side(np.vstack([VALUES, 2 * VALUES])))))
 
     assert found == {
@@ -170,7 +170,7 @@ def test_rows_of_two_machines_are_two_benchmarks(side: Side, other_host: Host) -
     assert sorted(values["latency-p50"]["value"] for values in found.values()) == [4300.0, 8600.0]
 
 
-def test_github_action_benchmark_gets_each_direction_in_a_file_of_its_own(side: Side) -> None:
+def test_github_action_benchmark_gets_a_file_for_each_direction(side: Side) -> None:
     files = {
         name: json.loads(content)
         for rows in (side(VALUES), side(VALUES * 1e6, **GOODPUT))
@@ -191,7 +191,7 @@ def test_github_action_benchmark_gets_each_direction_in_a_file_of_its_own(side: 
     assert (rate["unit"], rate["value"]) == ("bit/s", 4.2e9)
 
 
-def test_a_folder_format_needs_a_folder(tmp_path: Path) -> None:
+def test_format_of_several_files_needs_a_folder(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
 
     with pytest.raises(UnreadableInput, match="nothing to export"):

@@ -1,4 +1,4 @@
-"""Every example of docs/significance.md comes out as the page says."""
+"""Each example of docs/significance.md has the result that the page states."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Side = Callable[..., Dataset]
 
 
 def said(example: Mapping[str, Any]) -> dict[str, Any]:
-    """The conditions of an example."""
+    """Return the conditions of an example."""
     found: dict[str, Any] = {name: example[name] for name in ("statistic", "samples") if name in example}
     if "resolution" in example:
         found["resolution"] = example["resolution"] * US
@@ -39,7 +39,7 @@ def said(example: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("title", EXAMPLES)
-def test_example(title: str, side: Side) -> None:
+def test_example_has_the_stated_verdict(title: str, side: Side) -> None:
     example = EXAMPLES[title]
     unit = PERCENT if example.get("metric") == "loss" else US
     old, new = (np.array([example[name]]) * unit for name in ("old", "new"))
@@ -66,7 +66,7 @@ def test_example(title: str, side: Side) -> None:
         assert list(row.interval or ()) == pytest.approx(example["interval"], abs=0.0005)
 
 
-def test_the_page_has_examples_for_most_verdicts() -> None:
+def test_page_has_examples_for_most_verdicts() -> None:
     assert len(EXAMPLES) >= 12
     assert {example["verdict"] for example in EXAMPLES.values()} >= {
         "worse",
@@ -79,7 +79,7 @@ def test_the_page_has_examples_for_most_verdicts() -> None:
     }
 
 
-def test_the_band_of_the_page_is_that_of_its_file(tmp_path: Path) -> None:
+def test_band_on_the_page_is_that_of_its_file(tmp_path: Path) -> None:
     text = PAGE.read_text()
     (table,) = re.findall(r"^```csv\n(.+?)^```", text, re.MULTILINE | re.DOTALL)
     (said,) = re.findall(r"^```toml\n(single_percent.+?)^```", text, re.MULTILINE | re.DOTALL)
@@ -95,14 +95,14 @@ def test_the_band_of_the_page_is_that_of_its_file(tmp_path: Path) -> None:
     assert (three.across_sessions, one.across_sessions) == (True, False)
 
 
-def test_the_renames_of_the_page_can_be_read(tmp_path: Path) -> None:
+def test_renames_on_the_page_are_valid(tmp_path: Path) -> None:
     (block,) = re.findall(r"^```\n(\[transport\].+?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     (tmp_path / "renames.toml").write_text(block)
 
     assert read_renames(tmp_path / "renames.toml") == {"transport": {"shmem": "shm"}}
 
 
-def test_the_thresholds_of_the_page_can_be_read(tmp_path: Path) -> None:
+def test_thresholds_on_the_page_are_valid(tmp_path: Path) -> None:
     (block,) = re.findall(r"^```\n(false_discovery_rate.+?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     (tmp_path / "thresholds.toml").write_text(block)
 

@@ -1,4 +1,4 @@
-"""The whole rule on made-up campaigns whose truth is known. What was found is printed at the end of the tests."""
+"""The whole rule on artificial campaigns with a known truth. The results are printed at the end of the tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacholog.compare.statistics import RoundingRange, SharedRows, Shift, adjust
 
 REPORTS, ROWS, PAIRS = tries(60, 400), 40, 12
 SD = 0.02
-FALSE = tries(at_most(0.05, REPORTS), 0.05)  # the largest share of reports that may call a row better or worse which did not change
+FALSE = tries(at_most(0.05, REPORTS), 0.05)  # The largest allowed share of reports that call an unchanged row better or worse.
 Floats = NDArray[np.float64]
 Figure = Callable[[str, str], None]
 Noise = Callable[[np.random.Generator, tuple[int, ...]], Floats]
@@ -47,7 +47,7 @@ def autocorrelated(generator: np.random.Generator, shape: tuple[int, ...]) -> Fl
 
 
 def bimodal(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Three runs in ten are 15 % slower, for no reason of the release's."""
+    """Three of ten runs are 15 % slower, at random."""
     return iid(generator, shape) + np.where(generator.random(shape) < 0.3, np.log(1.15), 0.0)
 
 
@@ -60,17 +60,17 @@ def sticky_modes(generator: np.random.Generator, shape: tuple[int, ...]) -> Floa
 
 
 def outliers(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Four runs in a hundred are 50 % slower."""
+    """Four of a hundred runs are 50 % slower."""
     return iid(generator, shape) + np.where(generator.random(shape) < 0.04, 0.5, 0.0)
 
 
 def shared_by_rows(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Half of the noise hits all rows of a run alike."""
+    """Half of the noise is common to all rows of a run."""
     return iid(generator, shape) + SD * generator.standard_normal((shape[0], 1, shape[-1]))
 
 
 def in_pairs(generator: np.random.Generator, runs: Floats) -> Floats:
-    """Differences of interleaved pairs in random order: of shape (reports, rows, 2 * pairs) comes (reports * rows, pairs)."""
+    """Return differences of interleaved pairs in random order: shape (reports, rows, 2 * pairs) becomes (reports * rows, pairs)."""
     both = runs.reshape(*runs.shape[:2], -1, 2)
     swapped = generator.random((len(runs), 1, both.shape[2])) < 0.5
     difference = both[..., 1] - both[..., 0]
@@ -78,7 +78,7 @@ def in_pairs(generator: np.random.Generator, runs: Floats) -> Floats:
 
 
 def verdicts(differences: Floats, rows: int = ROWS, thresholds: Floats | None = None) -> NDArray[np.int64]:
-    """The verdicts of whole reports of ``rows`` rows, shape (reports, rows); the threshold is 3 % unless each difference has its own."""
+    """Return the verdicts of reports of ``rows`` rows, shape (reports, rows). The threshold is 3 % unless ``thresholds`` has one per difference."""
     shift = paired_shift(differences)
     pairs = differences.shape[1]
     p = np.concatenate([adjusted_together(*report) for report in reports_of(differences, shift, rows)])
@@ -88,7 +88,7 @@ def verdicts(differences: Floats, rows: int = ROWS, thresholds: Floats | None = 
 
 
 def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[Estimates, NDArray[np.int64], float]]:
-    """What `tacholog.compare.diff.estimate` needs of each report of so many rows, all with the same pairs."""
+    """Yield the input of `tacholog.compare.diff.estimate` for each report of ``rows`` rows with the same pairs."""
     pairs, family = differences.shape[1], np.arange(rows)
     numbers = np.tile(np.arange(pairs), (rows, 1))
     every = np.ones(rows, bool)
@@ -103,13 +103,13 @@ def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[E
 
 
 def lay_out_nothing(pairs: int) -> LaidOut:
-    """The design of rows that are compared in pairs, without any run."""
+    """Return the design of rows that are compared in pairs, without runs."""
     nothing = np.zeros(0, np.int64)
     return LaidOut("paired", nothing, nothing, pairs, pairs)
 
 
 class Printed(NamedTuple):
-    """What whole rows of rounded values say: how often the 95 % interval holds the true shift, and how often the 90 % one shows it to be none."""
+    """For rows of rounded values: how often the 95 % interval contains the true shift, and how often the 90 % interval shows no change."""
 
     covered: float
     alike: float
@@ -118,7 +118,7 @@ class Printed(NamedTuple):
 def printed_in_steps(generator: np.random.Generator, noise: Noise, shift: float, pairs: int, *, scale: float = 1.0, rows: int = 2000) -> Printed:
     """Simulate pairs whose values are printed in steps of 2 % of themselves.
 
-    Where in its step a row's true value lies is drawn anew for each row; the noise is ``scale`` times what it is elsewhere.
+    The offset of the true value within a step is random for each row. The noise is multiplied by ``scale``.
     """
     step = 0.02
     level = 1 + step * generator.random((1, rows, 1))
@@ -137,7 +137,7 @@ def share(found: NDArray[np.int64], *kinds: str) -> NDArray[np.bool_]:
 
 
 @pytest.mark.parametrize("noise", [iid, drift, heavy_tails, autocorrelated, bimodal, sticky_modes, shared_by_rows, outliers])
-def test_one_build_against_itself_in_pairs_is_called_better_or_worse_in_at_most_one_report_in_twenty(noise: Noise, figure: Figure) -> None:
+def test_pairs_of_one_build_are_called_better_or_worse_in_at_most_one_report_in_twenty(noise: Noise, figure: Figure) -> None:
     generator = np.random.default_rng(11)
 
     found = verdicts(in_pairs(generator, noise(generator, (REPORTS, ROWS, 2 * PAIRS))))
@@ -150,7 +150,7 @@ def test_one_build_against_itself_in_pairs_is_called_better_or_worse_in_at_most_
 
 @pytest.mark.parametrize("noise", [iid, heavy_tails])
 @pytest.mark.parametrize("scale", [0.05, 0.25, 1.0])
-def test_the_interval_of_values_printed_in_steps_of_two_percent_holds_the_truth(noise: Noise, scale: float, figure: Figure) -> None:
+def test_interval_of_values_printed_in_steps_of_two_percent_contains_the_truth(noise: Noise, scale: float, figure: Figure) -> None:
     found = {
         (shift, pairs): printed_in_steps(np.random.default_rng(31), noise, np.log1p(shift / 100), pairs, scale=scale, rows=500)
         for shift in (0.0, 1.0, 4.5, -4.5, 10.0)
@@ -167,7 +167,7 @@ def test_the_interval_of_values_printed_in_steps_of_two_percent_holds_the_truth(
     assert alike <= 0.05
 
 
-def test_five_percent_slower_rows_are_found(figure: Figure) -> None:
+def test_rows_five_percent_slower_are_found(figure: Figure) -> None:
     generator = np.random.default_rng(12)
     changed = 4
     old, new = iid(generator, (2, REPORTS, ROWS, PAIRS))
@@ -186,7 +186,7 @@ def test_five_percent_slower_rows_are_found(figure: Figure) -> None:
     assert others.any(axis=1).mean() <= FALSE
 
 
-def test_a_single_slower_row_of_a_gate_is_found_whatever_else_is_in_the_report(figure: Figure) -> None:
+def test_single_slower_row_of_a_gate_is_found_whatever_the_report_contains(figure: Figure) -> None:
     generator = np.random.default_rng(21)
     old, new = iid(generator, (2, REPORTS, 4, PAIRS))
     new[:, 0] += np.log(1.05)
@@ -201,7 +201,7 @@ def test_a_single_slower_row_of_a_gate_is_found_whatever_else_is_in_the_report(f
 
 
 @pytest.mark.parametrize(("changed", "least"), [(1, 0.8), (2, 0.9), (4, 0.99)])
-def test_a_report_says_that_something_is_worse_the_surer_the_more_rows_are(changed: int, least: float, figure: Figure) -> None:
+def test_more_slower_rows_make_a_report_more_likely_to_have_a_worse_row(changed: int, least: float, figure: Figure) -> None:
     generator = np.random.default_rng(18)
     old, new = iid(generator, (2, REPORTS, ROWS, PAIRS))
     new[:, :changed] += np.log(1.05)
@@ -212,10 +212,10 @@ def test_a_report_says_that_something_is_worse_the_surer_the_more_rows_are(chang
     assert reports >= tries(at_least(least, REPORTS), least)
 
 
-def test_one_build_against_itself_in_sessions_is_rarely_called_better_or_worse(figure: Figure) -> None:
+def test_sessions_of_one_build_are_rarely_called_better_or_worse(figure: Figure) -> None:
     generator = np.random.default_rng(19)
     sessions = 8
-    shared = 0.02 * generator.standard_normal((2, REPORTS, 1, sessions))  # what all rows of a session have in common
+    shared = 0.02 * generator.standard_normal((2, REPORTS, 1, sessions))  # The common effect of a session on all its rows.
     old, new = iid(generator, (2, REPORTS, ROWS, sessions)) + shared
 
     shift = unpaired_shift(old.reshape(-1, sessions), new.reshape(-1, sessions))
@@ -228,7 +228,7 @@ def test_one_build_against_itself_in_sessions_is_rarely_called_better_or_worse(f
     assert alarms <= FALSE
 
 
-def test_two_percent_are_below_the_threshold_and_mostly_said_to_be_nothing_or_open(figure: Figure) -> None:
+def test_change_of_two_percent_is_below_the_threshold_and_mostly_no_change_or_inconclusive(figure: Figure) -> None:
     generator = np.random.default_rng(14)
     old, new = iid(generator, (2, REPORTS, ROWS, PAIRS))
 
@@ -239,7 +239,7 @@ def test_two_percent_are_below_the_threshold_and_mostly_said_to_be_nothing_or_op
     assert share(found, "better").mean() == 0
 
 
-def test_the_report_calls_a_row_as_its_own_parts_do(compared: Callable[..., Comparison]) -> None:
+def test_report_gives_the_same_verdicts_as_its_parts(compared: Callable[..., Comparison]) -> None:
     generator = np.random.default_rng(15)
     old, new = iid(generator, (2, ROWS, PAIRS))
     new[:4] += np.log(1.05)

@@ -1,4 +1,4 @@
-"""The rank statistics against scipy and against tables in print."""
+"""The rank statistics equal those of scipy and of printed tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def draws(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
 
 
 @pytest.mark.parametrize("pairs", [6, 12, 25])
-def test_the_paired_p_value_is_that_of_the_exact_signed_rank_test(pairs: int) -> None:
+def test_paired_p_value_is_that_of_the_exact_signed_rank_test(pairs: int) -> None:
     differences = draws(ROWS, pairs) + 0.4
 
     expected = [stats.wilcoxon(row, method="exact").pvalue for row in differences]
@@ -37,7 +37,7 @@ def test_the_paired_p_value_is_that_of_the_exact_signed_rank_test(pairs: int) ->
 
 
 @pytest.mark.parametrize(("olds", "news"), [(6, 6), (10, 8), (20, 20)])
-def test_the_unpaired_p_value_is_that_of_the_exact_rank_sum_test(olds: int, news: int) -> None:
+def test_unpaired_p_value_is_that_of_the_exact_rank_sum_test(olds: int, news: int) -> None:
     old, new = draws(ROWS, olds), draws(ROWS, news) + 0.5
 
     expected = [stats.mannwhitneyu(one, two, method="exact").pvalue for one, two in zip(old, new, strict=True)]
@@ -76,13 +76,13 @@ def test_tied_sides_have_the_exact_p_value_of_all_permutations() -> None:
     assert unpaired_shift(old, new).p[0] == pytest.approx(expected)
 
 
-def test_the_smallest_p_values_are_those_of_the_tables() -> None:
+def test_smallest_p_values_are_those_of_the_tables() -> None:
     assert paired_shift(np.arange(1.0, 7)[None]).p[0] == pytest.approx(2 / 2**6)
     assert paired_shift(np.arange(1.0, 13)[None]).p[0] == pytest.approx(2 / 2**12)
     assert unpaired_shift(np.arange(6.0)[None], np.arange(6.0)[None] + 6).p[0] == pytest.approx(2 / 924)
 
 
-def test_the_interval_of_ten_pairs_ends_at_the_ninth_average() -> None:
+def test_interval_of_ten_pairs_ends_at_the_ninth_average() -> None:
     # Hollander, Wolfe & Chicken (2014), table A.4: for n = 10, P(T+ >= 47) = 0.024, so the interval runs from the 9th to the 47th of 55 averages.
     differences = draws(1, 10)
     first, second = np.triu_indices(10)
@@ -100,7 +100,7 @@ def test_too_few_runs_have_no_interval() -> None:
     assert (shift.low[0], shift.high[0]) == (-np.inf, np.inf)
 
 
-def test_intervals_cover_the_true_shift_as_often_as_they_say(figure: Figure) -> None:
+def test_intervals_contain_the_true_shift_with_the_stated_confidence(figure: Figure) -> None:
     shift = paired_shift(np.random.default_rng(9).standard_t(3, (20_000, 12)))
     outer, inner = ((shift.low <= 0) & (shift.high >= 0)).mean(), ((shift.inner_low <= 0) & (shift.inner_high >= 0)).mean()
 
@@ -115,7 +115,7 @@ def test_adjusted_p_values_are_those_of_scipy() -> None:
     assert adjusted(p) == pytest.approx(stats.false_discovery_control(p))
 
 
-def test_the_band_of_one_build_is_left_by_one_difference_in_twenty(figure: Figure) -> None:
+def test_band_of_one_build_is_exceeded_by_one_difference_in_twenty(figure: Figure) -> None:
     generator = np.random.default_rng(4)
     for sessions in (3, 8, 20):
         band = same_build_band(generator.standard_normal((20_000, sessions)).std(axis=1, ddof=1), sessions)
@@ -124,7 +124,7 @@ def test_the_band_of_one_build_is_left_by_one_difference_in_twenty(figure: Figur
         assert 0.04 <= left <= 0.06
 
 
-def test_two_clusters_are_seen_and_one_outlier_is_none() -> None:
+def test_two_clusters_are_detected_and_a_single_outlier_is_not() -> None:
     generator = np.random.default_rng(6)
     one = 0.02 * generator.standard_normal((1000, 12))
     two, outlier = one.copy(), one.copy()
@@ -138,7 +138,7 @@ def test_two_clusters_are_seen_and_one_outlier_is_none() -> None:
     assert flagged[2] < 0.02
 
 
-def test_holm_multiplies_the_smallest_by_all_and_never_falls() -> None:
+def test_holm_multiplies_the_smallest_by_the_count_and_never_decreases() -> None:
     assert adjusted_each(np.array([0.04, 0.01, 0.03, 0.5])) == pytest.approx([0.09, 0.04, 0.09, 0.5])
     assert adjusted_each(np.array([0.6, 0.9])) == pytest.approx([1.0, 1.0])
     assert adjusted_each(np.array([])).shape == (0,)
@@ -147,7 +147,7 @@ def test_holm_multiplies_the_smallest_by_all_and_never_falls() -> None:
 # --- the distributions
 
 
-def test_the_normal_tail_is_scipys_far_out_too() -> None:
+def test_normal_tail_equals_that_of_scipy_for_large_values() -> None:
     z = np.array([0.0, 0.5, 1.96, 5.0, 20.0, 37.0])
 
     assert normal_upper_tail(z) == pytest.approx(stats.norm.sf(z), rel=1e-12)
@@ -155,11 +155,11 @@ def test_the_normal_tail_is_scipys_far_out_too() -> None:
 
 @pytest.mark.parametrize("probability", [0.6, 0.9, 0.975, 0.995])
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 10, 31, 100, 1001])
-def test_a_quantile_of_students_t_is_scipys(probability: float, freedom: int) -> None:
+def test_quantile_of_student_t_equals_that_of_scipy(probability: float, freedom: int) -> None:
     assert student_t_quantile(probability, freedom) == pytest.approx(float(stats.t.ppf(probability, freedom)), rel=1e-9)
 
 
 @pytest.mark.parametrize(("probability", "freedom"), [(0.5, 3), (1.0, 3), (0.975, 0)])
-def test_a_quantile_that_does_not_exist_is_refused(probability: float, freedom: int) -> None:
+def test_quantile_that_does_not_exist_is_refused(probability: float, freedom: int) -> None:
     with pytest.raises(ValueError, match="degrees of freedom"):
         student_t_quantile(probability, freedom)

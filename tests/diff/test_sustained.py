@@ -1,4 +1,4 @@
-"""The highest sustained rate in a diff and on a page: compared by its lower bound, and only with the same goal."""
+"""The highest sustained rate in a diff and on a page: the lower bound is compared, and only with the same goal."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ RATE = re.compile(r"(?<= rate_per_s=)[0-9.]+(?= passed_s=)")
 
 @pytest.fixture
 def changed(tmp_path: Path) -> Path:
-    """A place for the same log with something changed."""
+    """A path for a changed copy of the log."""
     return tmp_path / "new.log"
 
 
-def test_a_lower_rate_is_a_difference_for_the_worse(changed: Path) -> None:
+def test_lower_sustained_rate_is_shown_as_a_difference(changed: Path) -> None:
     changed.write_text(RATE.sub("1234.5", LOG.read_text(encoding="utf-8")), encoding="utf-8")
 
     shown = run_tacholog_text("diff", LOG, changed).stdout
@@ -37,7 +37,7 @@ def test_a_lower_rate_is_a_difference_for_the_worse(changed: Path) -> None:
     assert "upper-bound" not in shown
 
 
-def test_rates_that_keep_other_goals_are_not_compared(changed: Path) -> None:
+def test_rates_with_different_goals_are_not_compared(changed: Path) -> None:
     changed.write_text(LOG.read_text(encoding="utf-8").replace("goal_latency_ns=20000000", "goal_latency_ns=1000000"), encoding="utf-8")
 
     shown = run_tacholog_text("diff", LOG, changed).stdout
@@ -45,7 +45,7 @@ def test_rates_that_keep_other_goals_are_not_compared(changed: Path) -> None:
     assert "goal: p99 at most 20 ms, no loss, exceed ratio 0.5 -> p99 at most 1 ms, no loss, exceed ratio 0.5" in shown
 
 
-def test_a_page_says_up_to_which_rate_the_goal_is_kept_and_draws_no_course_of_the_trials() -> None:
+def test_page_states_the_rate_that_keeps_the_goal_and_has_no_plot_of_the_trials_over_time() -> None:
     part = view_of(tacholog.load(LOG)).only(Selection(test="sustain"))
     series = part.series()
 
@@ -60,7 +60,7 @@ def test_a_page_says_up_to_which_rate_the_goal_is_kept_and_draws_no_course_of_th
 
 
 def cells_of(shown: str) -> list[list[str]]:
-    """The text of a table, row by row."""
+    """Return the text of a table, row by row."""
     rows = re.findall(r"<tr>(.*?)</tr>", shown)
     return [
         [re.sub(r"<[^>]*>", "", cell).replace("\u202f", "").replace("\u00a0", " ") for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)]
@@ -68,7 +68,7 @@ def cells_of(shown: str) -> list[list[str]]:
     ]
 
 
-def test_a_page_lists_every_trial_in_the_order_in_which_it_was_made_with_what_it_saw() -> None:
+def test_page_lists_all_trials_in_order_with_their_results() -> None:
     part = view_of(tacholog.load(LOG)).only(Selection(test="sustain"))
 
     shown = str(trials_tables(part.trials(), part.series(), Links("logs"), "numbers"))
@@ -95,7 +95,7 @@ def test_a_page_lists_every_trial_in_the_order_in_which_it_was_made_with_what_it
     assert '<details class="tl-each" id="numbers-0-trials" open>' in shown
 
 
-def test_a_long_list_of_trials_is_folded_and_kept_out_of_the_page(changed: Path) -> None:
+def test_long_list_of_trials_is_folded_and_loaded_separately(changed: Path) -> None:
     log = LOG.read_text(encoding="utf-8")
     last = next(line for line in log.splitlines(keepends=True) if " index=14 " in line)
     changed.write_text(log.replace(last, "".join(last.replace("index=14", f"index={place}") for place in range(14, 44))), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a comparison says of things that the logs do not state, and of things that they do."""
+"""The statements of a comparison about conditions that the logs do not state."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ sha256 = "{digest}"
 
 
 def eight_pairs(folder: Path, stated: str = "", logs: tuple[str, str] = ("tcp.json", "tcp.json")) -> tuple[str, str]:
-    """Eight interleaved pairs of iperf3's TCP stream, or of another log on each side."""
+    """Write eight interleaved pairs of the TCP stream of iperf3, or of other logs."""
     (folder / "hosts").mkdir()
     (folder / "hosts" / "lab.toml").write_text(HOST)
     digests = [hashlib.sha256((LOGS / log).read_bytes()).hexdigest() for log in logs]
@@ -68,9 +68,7 @@ def eight_pairs(folder: Path, stated: str = "", logs: tuple[str, str] = ("tcp.js
     ("transport", "reach", "missing"),
     [("wire", "host", False), ("shm-bridge", "network", True), ("shm", None, False), ("wire", None, True)],
 )
-def test_a_network_card_must_be_known_where_the_transport_reaches_over_a_network(
-    transport: str, reach: str | None, missing: bool, side: Side
-) -> None:
+def test_network_card_must_be_known_if_the_transport_reaches_over_a_network(transport: str, reach: str | None, missing: bool, side: Side) -> None:
     values = np.full((1, 6), 1000.0)
     old, new = (side(values, host=None, transport=transport, reach=reach) for _ in range(2))
     report = compare(old, new, Policy())
@@ -78,7 +76,7 @@ def test_a_network_card_must_be_known_where_the_transport_reaches_over_a_network
     assert [{"nic", "mtu"} <= set(row.unverified) for row in report.rows] == [missing]
 
 
-def test_a_condition_that_iperf3_does_not_state_is_named_with_the_place_to_state_it(tmp_path: Path) -> None:
+def test_condition_that_iperf3_does_not_state_is_named_with_the_key_that_states_it(tmp_path: Path) -> None:
     said = CliRunner().invoke(diff, [*eight_pairs(tmp_path), "--only", "unreplicated_same"])
 
     assert (
@@ -90,7 +88,7 @@ def test_a_condition_that_iperf3_does_not_state_is_named_with_the_place_to_state
     assert "one value on each side" not in said.output
 
 
-def test_iperf3_with_the_condition_stated_is_tested(tmp_path: Path) -> None:
+def test_iperf3_rows_with_the_condition_stated_are_tested(tmp_path: Path) -> None:
     said = CliRunner().invoke(diff, eight_pairs(tmp_path, "batch_bytes = 131072"))
 
     assert "no change in 1" in said.output
@@ -98,7 +96,7 @@ def test_iperf3_with_the_condition_stated_is_tested(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("field", ["qos", "cpu_model", "harness_major"])
-def test_the_place_to_state_a_condition_is_where_it_is_read(side: Side, noise: NDArray[np.float64], field: str) -> None:
+def test_named_key_of_a_condition_is_the_key_that_is_read(side: Side, noise: NDArray[np.float64], field: str) -> None:
     said: dict[str, object] = {"qos": {"reliability": None}, "cpu_model": {"host": None}, "harness_major": {"tool_version": None}}[field]  # type: ignore[assignment]
     place = {
         "qos": "reliability under [conditions] in run.toml",
@@ -113,8 +111,8 @@ def test_the_place_to_state_a_condition_is_where_it_is_read(side: Side, noise: N
     assert not report.warns("single_values")
 
 
-def test_logs_that_state_no_loss_are_not_said_to_be_silent(compared: Compared, noise: NDArray[np.float64]) -> None:
-    """Counts of lost messages without a share, as in perftest's latency lines: lost=0."""
+def test_logs_without_a_share_of_loss_are_not_called_silent_about_loss(compared: Compared, noise: NDArray[np.float64]) -> None:
+    """Counts of lost messages without a share, like lost=0 in latency lines of perftest."""
     none = np.zeros(12)
     said = {"metric": "messages_lost", "statistic": "total", "unit": "messages"}
 
@@ -125,13 +123,13 @@ def test_logs_that_state_no_loss_are_not_said_to_be_silent(compared: Compared, n
 
 @pytest.fixture(scope="module")
 def latency_alone(checkout: Path) -> Comparison:
-    """Two releases of the checkout's data, compared by latency."""
+    """Return the comparison of two releases of the checkout by latency."""
     data = load([checkout / "data"])
     return compare(of_release(data, "0.1.0"), of_release(data, "0.2.0"), Policy(metrics=("latency",)))
 
 
 @pytest.mark.parametrize("show", [text, markdown, html])
-def test_a_comparison_of_latency_alone_says_nothing_of_loss(latency_alone: Comparison, show: Callable[[Comparison], str]) -> None:
+def test_comparison_of_latency_only_has_no_statement_about_loss(latency_alone: Comparison, show: Callable[[Comparison], str]) -> None:
     shown = show(latency_alone)
 
     assert "states its loss" not in shown
@@ -139,7 +137,7 @@ def test_a_comparison_of_latency_alone_says_nothing_of_loss(latency_alone: Compa
 
 
 @pytest.mark.parametrize(("old", "new", "rows"), [("hmbdc/14-2", "hmbdc/15-17-1", 12), ("ecal/5.11", "ecal/5.12", 32)])
-def test_a_measurement_that_was_published_again_is_told_without_asking(checkout: Path, old: str, new: str, rows: int) -> None:
+def test_repeated_publication_of_a_measurement_is_stated_without_an_option(checkout: Path, old: str, new: str, rows: int) -> None:
     report = compare(find(str(checkout / "data" / old), []), find(str(checkout / "data" / new), []), Policy())
 
     assert conclusion(report).startswith(f"Nothing measured changed: {rows} rows are the same measurement, published again.")
@@ -147,7 +145,7 @@ def test_a_measurement_that_was_published_again_is_told_without_asking(checkout:
     assert all(f"{rows} rows are the same measurement, published again" in show(report) for show in (text, markdown, html))
 
 
-def test_an_interval_that_looks_conclusive_says_that_it_is_not(compared: Compared) -> None:
+def test_inconclusive_row_with_a_conclusive_looking_interval_explains_the_interval(compared: Compared) -> None:
     old = np.full((40, 12), 10_000.0)
     new = old * (1 + 0.03 * np.random.default_rng(1).choice([-1, 1], (40, 12)) * np.linspace(1, 2, 12))
     new[0] = old[0] * (1 + np.array([-0.02, -0.01, -0.003, *np.linspace(0.03, 0.045, 9)]))
@@ -170,7 +168,7 @@ def test_an_interval_that_looks_conclusive_says_that_it_is_not(compared: Compare
 
 
 @pytest.mark.parametrize("show", [text, markdown, html])
-def test_values_are_those_of_runs_and_the_ratio_is_named(compared: Compared, show: Callable[[Comparison], str]) -> None:
+def test_values_of_a_row_were_measured_by_runs_and_the_ratio_is_named(compared: Compared, show: Callable[[Comparison], str]) -> None:
     old = np.array([10.0, 10.2, 9.9, 10.1, 10.0, 10.3]) * 1000
     new = np.array([11.0, 11.3, 10.9, 11.0, 11.1, 11.2]) * 1000
 
@@ -179,7 +177,7 @@ def test_values_are_those_of_runs_and_the_ratio_is_named(compared: Compared, sho
 
     assert row.old
     assert row.new
-    assert (row.old.median, row.new.median) == (10_100, 11_100)  # of two in the middle the slower one, where the midpoints are 10050 and 11050
+    assert (row.old.median, row.new.median) == (10_100, 11_100)  # The slower of the two middle values; the midpoints are 10050 and 11050.
     assert row.old.values == tuple(old)
     assert row.ratio_kind == "hodges_lehmann_pairs"
     shown = show(report).replace("Estimated", "estimated")
@@ -188,7 +186,7 @@ def test_values_are_those_of_runs_and_the_ratio_is_named(compared: Compared, sho
     assert "Old and new are each the value of one run" in shown
 
 
-def test_the_slower_rate_is_shown_where_more_is_better(compared: Compared) -> None:
+def test_lower_of_the_two_middle_rates_is_shown(compared: Compared) -> None:
     rates = np.array([100.0, 102, 99, 101, 100, 103]) * 1e6
 
     (row,) = compared(rates, rates * 2, metric="goodput", statistic="mean", unit="bit_per_s", test="throughput", basis=None).rows
@@ -196,15 +194,15 @@ def test_the_slower_rate_is_shown_where_more_is_better(compared: Compared) -> No
     assert [side and side.median for side in (row.old, row.new)] == [100e6, 200e6]
 
 
-def test_a_ratio_of_single_values_is_their_quotient(compared: Compared) -> None:
+def test_ratio_of_single_values_is_their_quotient(compared: Compared) -> None:
     report = compared(np.array([10_000.0]), np.array([12_000.0]))
 
     assert (report.rows[0].ratio_kind, report.rows[0].ratio) == ("quotient", 1.2)
     assert "estimated" not in text(report)
 
 
-def test_text_of_iperf3_with_three_streams_is_another_row_than_one_stream(tmp_path: Path) -> None:
-    """They were one row, 16.7 -> 52.1 Gbit/s, and better."""
+def test_iperf3_text_with_three_streams_is_another_row_than_one_stream(tmp_path: Path) -> None:
+    """They were once one row: 16.7 -> 52.1 Gbit/s, better."""
     old, new = eight_pairs(tmp_path, "payload_bytes = 131072", ("tcp.log", "tcp-three-streams-omit.log"))
     report = compare(load([Path(old)]), load([Path(new)]), Policy())
 
@@ -213,7 +211,7 @@ def test_text_of_iperf3_with_three_streams_is_another_row_than_one_stream(tmp_pa
     assert {row.verdict for row in report.rows} == {"removed", "added"}
 
 
-def test_text_of_iperf3_in_reverse_is_not_compared_with_that_of_the_other_direction(tmp_path: Path) -> None:
+def test_iperf3_text_in_reverse_is_not_compared_with_the_other_direction(tmp_path: Path) -> None:
     old, new = eight_pairs(tmp_path, "payload_bytes = 131072", ("tcp.log", "tcp-reverse.log"))
     report = compare(load([Path(old)]), load([Path(new)]), Policy())
 

@@ -1,4 +1,4 @@
-"""What a report says of its rows: the values that belong to a ratio, the result in a sentence, what was lost, what each side is."""
+"""The statements of a report about its rows: values, ratios, the result in a sentence, losses, and the sides."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tacholog.compare.sides import find, of_release
 from tacholog.render.diff.document import line_of, loss_lines, sections
 from tacholog.render.diff.notes import changed_words
 from tacholog.render.diff.page import brief, html
-from tacholog.render.diff.summary import by_transport, conclusion, headline, loss_sentence, moved_most, side_words
+from tacholog.render.diff.summary import by_transport, conclusion, headline, loss_sentence, moved_most, short_conclusion, side_words
 from tacholog.render.diff.text import comment, markdown, text
 from tacholog.runs.manifest import Host
 from tacholog.store.frames import Dataset
@@ -34,7 +34,7 @@ SHOWN = (text, markdown, html)
 KIND = '{"kind": "a"}'
 
 
-def test_old_and_new_are_the_medians_of_the_pairs_that_the_ratio_comes_from(side: Side) -> None:
+def test_old_and_new_are_the_medians_of_the_compared_pairs(side: Side) -> None:
     lone, pairs = np.full(8, 99_000.0), np.full(7, 10_000.0)
     again = [*range(1, 9), *range(1, 8)]
     before = {"session": ["first"] * 8 + ["session-1"] * 7, "repetition": again}
@@ -56,7 +56,7 @@ def test_old_and_new_are_the_medians_of_the_pairs_that_the_ratio_comes_from(side
     assert all("Where there are more runs than pairs" in show(report) for show in SHOWN)
 
 
-def test_values_that_no_test_compared_are_those_of_all_runs_as_their_medians_are(side: Side) -> None:
+def test_values_of_an_untested_row_are_the_medians_of_all_runs(side: Side) -> None:
     again = [*range(1, 9), *range(1, 8)]
     values = np.array([[*np.full(8, 99_000.0), *np.full(7, 10_000.0)]])
     said = {"repetition": again, "samples": 50_000, "statistic": "p99.9"}
@@ -71,7 +71,7 @@ def test_values_that_no_test_compared_are_those_of_all_runs_as_their_medians_are
     assert [(side.median, len(side.values)) for side in (row.old, row.new)] == [(99_000, 15)] * 2
 
 
-def test_a_sentence_leads_with_the_medians_and_not_with_the_tail(checkout: Path) -> None:
+def test_sentence_starts_with_the_medians_and_not_with_the_tail(checkout: Path) -> None:
     data = load([checkout / "data"])
 
     report = compare(of_release(data, "0.1.0"), of_release(data, "0.2.0"), Policy())
@@ -90,7 +90,7 @@ def test_a_sentence_leads_with_the_medians_and_not_with_the_tail(checkout: Path)
         ([10, 10, 10, 30, 30, 30, 30], [9, 9, 9, 27, 27, 27, 27], "10 % better; 7 pairs"),
     ],
 )
-def test_a_ratio_that_is_not_that_of_the_medians_says_so_where_it_is_read(compared: Compared, old: list[int], new: list[int], said: str) -> None:
+def test_ratio_that_is_not_the_ratio_of_the_medians_has_a_note(compared: Compared, old: list[int], new: list[int], said: str) -> None:
     report = compared(np.array(old) * 1000.0, np.array(new) * 1000.0)
 
     assert line_of(report.rows[0]).remark.startswith(said)
@@ -98,7 +98,7 @@ def test_a_ratio_that_is_not_that_of_the_medians_says_so_where_it_is_read(compar
 
 
 @pytest.mark.parametrize("show", SHOWN)
-def test_the_p_value_beside_an_interval_is_called_adjusted(compared: Compared, noise: NDArray[np.float64], show: Callable[[Comparison], str]) -> None:
+def test_p_value_next_to_an_interval_is_called_adjusted(compared: Compared, noise: NDArray[np.float64], show: Callable[[Comparison], str]) -> None:
     lost = np.array([0.0, 0.001, 0, 0, 0.005, 0])
     reports = [compared(noise[0], noise[1] * 1.2), compared(lost * 0, lost, metric="loss", statistic="total", test="throughput")]
 
@@ -106,7 +106,7 @@ def test_the_p_value_beside_an_interval_is_called_adjusted(compared: Compared, n
     assert not any(re.search("pairs, p[\u00a0 ]", show(report)) for report in reports)
 
 
-def test_single_runs_and_medians_of_several_say_what_they_are(compared: Compared, side: Side) -> None:
+def test_single_runs_and_medians_of_several_runs_are_named_as_such(compared: Compared, side: Side) -> None:
     values = np.array([[10_000.0, 10_100, 10_200, 10_050, 10_020, 10_080]])
     few, blocks = (
         compare(side(values, range(6), reliability=known), side(values * 1.01, range(6, 12), session="second", reliability=known), Policy())
@@ -131,13 +131,13 @@ def test_rows_that_do_not_compare_have_no_ratio_and_name_the_machine(side: Side,
 
 
 def on(machine: str, side: Dataset) -> Dataset:
-    """A side that was measured on the machine with this id, which is like all others but for its id."""
+    """Return a side that was measured on the machine with this id. All machines differ only in their id."""
     (host,) = side.hosts.values()
     return msgspec.structs.replace(side, runs=side.runs.assign(host=machine), hosts={machine: host})
 
 
 @pytest.mark.parametrize("show", [*SHOWN, comment])
-def test_two_machines_of_one_kind_are_named_at_the_head_and_as_a_possible_reason(side: Side, show: Callable[[Comparison], str]) -> None:
+def test_two_machines_of_one_kind_are_named_in_the_header_and_as_a_possible_reason(side: Side, show: Callable[[Comparison], str]) -> None:
     old, new = np.full((2, 6), 10_000.0), np.array([[20_000.0] * 6, [10_000.0] * 6])
     blocks = on("host-1", side(old, range(6))), on("host-2", side(new, range(6, 12), session="second"))
     shown = show(compare(*blocks, Policy()))
@@ -148,11 +148,11 @@ def test_two_machines_of_one_kind_are_named_at_the_head_and_as_a_possible_reason
 
 
 def plainly(shown: str) -> str:
-    """A text without what HTML and Markdown do to signs."""
+    """Return a text without the escapes of HTML and Markdown."""
     return html_module.unescape(shown).replace("\\", "")
 
 
-def test_one_machine_is_named_once_and_gives_no_warning(side: Side) -> None:
+def test_single_machine_is_named_once_without_a_warning(side: Side) -> None:
     values = np.full((1, 6), 10_000.0)
     report = compare(on("host-1", side(values, range(6))), on("host-1", side(values * 2, range(6, 12), session="second")), Policy())
 
@@ -161,7 +161,7 @@ def test_one_machine_is_named_once_and_gives_no_warning(side: Side) -> None:
     assert "another machine" not in text(report)
 
 
-def test_json_names_both_machines_of_one_kind_in_each_row_and_on_each_side(side: Side) -> None:
+def test_json_names_both_machines_of_one_kind_in_each_row_and_for_each_side(side: Side) -> None:
     values = np.full((1, 6), 10_000.0)
     report = compare(on("host-1", side(values, range(6))), on("host-2", side(values * 2, range(6, 12), session="second")), Policy())
     found = msgspec.json.decode(to_json(report))
@@ -170,7 +170,7 @@ def test_json_names_both_machines_of_one_kind_in_each_row_and_on_each_side(side:
     assert (found["old"]["hosts"], found["new"]["hosts"]) == (["Machine (host-1)"], ["Machine (host-2)"])
 
 
-def test_better_rows_of_one_machine_are_said_to_be_no_rows_of_two(side: Side, noise: NDArray[np.float64]) -> None:
+def test_report_states_that_better_rows_of_one_machine_are_not_among_the_rows_of_two_machines(side: Side, noise: NDArray[np.float64]) -> None:
     pairs = [on("host-1", side(noise[0] * 2, OLD_TURNS, labels=KIND)), on("host-1", side(noise[1], NEW_TURNS, labels=KIND))]
     blocks = [on("host-2", side(noise[0], range(12))), on("host-1", side(noise[1], range(24, 36), session="second"))]
     report = compare(both(pairs[0], blocks[0]), both(pairs[1], blocks[1]), Policy())
@@ -179,8 +179,8 @@ def test_better_rows_of_one_machine_are_said_to_be_no_rows_of_two(side: Side, no
     assert "None of the rows that are better or worse is among them." in text(report)
 
 
-def test_a_row_is_not_named_by_a_version_that_only_one_of_its_sides_has(side: Side) -> None:
-    """A tool that measures itself has another version on each side."""
+def test_row_name_does_not_contain_a_version_that_only_one_side_has(side: Side) -> None:
+    """A tool that measures itself has a different version on each side."""
     values, options = np.full((1, 12), 10_000.0) + 10.0 * np.arange(12), {"paired": '{"warmup_s": 0.2}', "alone": '{"warmup_s": 0.4}'}
     old = side(values, OLD_TURNS, tool_version="0.3.0")
     new = side(values * 0.8, NEW_TURNS, tool_version="0.4.0")
@@ -193,11 +193,11 @@ def test_a_row_is_not_named_by_a_version_that_only_one_of_its_sides_has(side: Si
 
 
 def with_options(side: Dataset, options: str) -> Dataset:
-    """A side whose runs were made with these options."""
+    """Return a side whose runs had these options."""
     return msgspec.structs.replace(side, runs=side.runs.assign(options=pd.Series([options] * len(side.runs), dtype="string")))
 
 
-def test_the_version_of_a_control_is_none_of_a_side(side: Side) -> None:
+def test_version_of_a_control_is_not_a_version_of_a_side(side: Side) -> None:
     values = np.full((1, 6), 10_000.0)
     control = side(values, range(6), labels='{"control": "yes"}', system_version="0.4.0", transport="inter-thread")
     old, new = (both(side(values, range(6), system_version=version), control) for version in ("0.3.0", "0.4.0"))
@@ -209,7 +209,7 @@ def test_the_version_of_a_control_is_none_of_a_side(side: Side) -> None:
 
 
 def both(*sides: Dataset) -> Dataset:
-    """Two sides as one."""
+    """Return two sides as one."""
     runs, results = (
         pd.concat([getattr(side, table).assign(run=[f"{place}-{run}" for run in getattr(side, table)["run"]]) for place, side in enumerate(sides)])
         for table in ("runs", "results")
@@ -219,7 +219,7 @@ def both(*sides: Dataset) -> Dataset:
     return msgspec.structs.replace(sides[0], runs=runs.astype(types), results=results.astype(types), hosts=hosts)
 
 
-def test_the_result_is_said_in_a_sentence(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_result_is_stated_in_a_sentence(compared: Compared, noise: NDArray[np.float64]) -> None:
     report = compared(noise[0], noise[1] * np.array([[1.2], [0.7], [1.0], [1.0]]))
 
     assert conclusion(report) == ("1 row worse (latency over shm: p50 by 20 %), 1 better (latency over shm: p50 by 30 %); no change in 2.")
@@ -229,7 +229,7 @@ def test_the_result_is_said_in_a_sentence(compared: Compared, noise: NDArray[np.
     assert all("no change in 2" in show(report) for show in SHOWN)
 
 
-def test_the_sentence_names_each_transport_and_the_table_counts_the_rows_of_each(side: Side) -> None:
+def test_sentence_names_each_transport_and_the_table_counts_its_rows(side: Side) -> None:
     values = np.full((4, 12), 10_000.0) + 10.0 * np.arange(12)
 
     def measured(places: list[int], shm: float, udp: float) -> Dataset:
@@ -250,11 +250,11 @@ def test_the_sentence_names_each_transport_and_the_table_counts_the_rows_of_each
     assert "Made-up middleware: old \u2192 new" in str(brief(report, None))
 
 
-def test_nothing_measured_twice_is_said_to_be_nothing(compared: Compared) -> None:
+def test_empty_comparison_states_that_there_is_nothing_to_compare(compared: Compared) -> None:
     assert conclusion(compared(np.empty((0, 6)), np.empty((0, 6)))) == "There is nothing to compare."
 
 
-def test_what_was_lost_is_a_row_with_what_can_be_told(compared: Compared) -> None:
+def test_loss_is_a_row_with_the_available_values(compared: Compared) -> None:
     old = np.zeros((2, 6))
     new = np.array([[0.0, 0.001, 0, 0, 0.005, 0], [0.0] * 6])
     report = compared(old, new, metric="loss", statistic="total", test="throughput")
@@ -268,7 +268,7 @@ def test_what_was_lost_is_a_row_with_what_can_be_told(compared: Compared) -> Non
 
 
 @pytest.mark.parametrize("show", SHOWN)
-def test_rows_across_configurations_say_what_each_side_is(checkout: Path, show: Callable[[Comparison], str]) -> None:
+def test_rows_across_configurations_name_the_configuration_of_each_side(checkout: Path, show: Callable[[Comparison], str]) -> None:
     folder = checkout / "data/rti/udpv4-wan"
     sides = [find(str(folder / name), []) for name in ("keyed-reliable", "unkeyed-reliable")]
 
@@ -278,24 +278,24 @@ def test_rows_across_configurations_say_what_each_side_is(checkout: Path, show: 
     assert "UDPv4_WAN, 500 000 B (unkeyed)" in shown.replace("\u202f", " ").replace("\u00a0", " ").replace("\\", "")
 
 
-def test_rows_beyond_the_limit_are_on_the_page_folded(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_rows_above_the_limit_are_folded_on_the_page(compared: Compared, noise: NDArray[np.float64]) -> None:
     page = html(compared(noise[0], noise[1] * 1.2), limit=1)
 
     assert ">3 more rows</summary>" in page
     assert page.count('<th scope="row">') == 4
 
 
-def test_text_and_markdown_say_once_what_all_rows_of_a_verdict_share(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
+def test_text_and_markdown_state_once_what_is_common_to_all_rows_of_a_verdict(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
     report = compare(side(noise[0], OLD_TURNS), side(noise[1], NEW_TURNS, host=other_host), Policy())
 
     for said in (text(report), markdown(report)):
         assert said.count("Another CPU") == 1
         assert "In all of these rows: medians of 12 and 12 runs; CPU model: Made-up CPU" in said
     rows = [line for line in text(report).splitlines() if line.startswith("  latency")]
-    assert [len(line.split()) for line in rows] == [10] * 4  # the name and two values, and nothing beside
+    assert [len(line.split()) for line in rows] == [10] * 4  # The name and two values, without a remark.
 
 
-def test_a_row_that_the_other_side_has_under_other_conditions_alone_says_under_which(side: Side, noise: NDArray[np.float64]) -> None:
+def test_row_that_the_other_side_has_only_under_other_conditions_names_them(side: Side, noise: NDArray[np.float64]) -> None:
     waits = [*["busy-poll"] * 6, *["blocking"] * 6]
     old = side(noise[0][:1], OLD_TURNS)
     old.results["waiting"] = waits
@@ -310,7 +310,7 @@ def test_a_row_that_the_other_side_has_under_other_conditions_alone_says_under_w
     assert all(row.unverified == () for row in report.rows)
 
 
-def test_a_row_that_only_one_side_has_at_all_says_nothing_of_conditions(side: Side, noise: NDArray[np.float64]) -> None:
+def test_row_that_only_one_side_has_does_not_name_conditions(side: Side, noise: NDArray[np.float64]) -> None:
     report = compare(side(noise[0], OLD_TURNS), side(noise[1][:3], NEW_TURNS), Policy())
 
     (row,) = (row for row in report.rows if row.verdict == "removed")
@@ -318,7 +318,7 @@ def test_a_row_that_only_one_side_has_at_all_says_nothing_of_conditions(side: Si
     assert "under other conditions than" not in text(report)
 
 
-def test_how_much_a_row_changed_stays_beside_its_ratio_also_where_all_changed_alike(compared: Compared) -> None:
+def test_size_of_a_change_stays_next_to_its_ratio_even_if_all_rows_changed_alike(compared: Compared) -> None:
     old = np.full((3, 12), 10_000.0) + 10.0 * np.arange(12)
 
     said = text(compared(old, old * 1.1))
@@ -326,7 +326,7 @@ def test_how_much_a_row_changed_stays_beside_its_ratio_also_where_all_changed_al
     assert [line.split("  ")[-1] for line in said.splitlines() if line.startswith("  latency")] == ["10 % worse"] * 3
 
 
-def test_sides_that_did_not_take_turns_are_not_said_to_have_one_value(side: Side, noise: NDArray[np.float64]) -> None:
+def test_sides_that_are_not_interleaved_are_not_said_to_have_one_value(side: Side, noise: NDArray[np.float64]) -> None:
     blocks = compare(side(noise[0], range(12)), side(noise[1] * 2, range(12, 24), session="second"), Policy())
 
     for show in SHOWN:
@@ -337,13 +337,13 @@ def test_sides_that_did_not_take_turns_are_not_said_to_have_one_value(side: Side
     assert all(one.words.endswith(" % slower, release or day") for one in moved_most(blocks, most=4))
 
 
-def test_rows_with_one_value_on_each_side_say_so(compared: Compared) -> None:
+def test_rows_with_one_value_on_each_side_state_this(compared: Compared) -> None:
     single = compared(np.array([[10_000.0], [10_000.0]]), np.array([[20_000.0], [20_000.0]]))
 
     assert all("one value on each side cannot show that the change would occur again" in show(single) for show in SHOWN)
 
 
-def test_conditions_that_all_rows_share_are_said_once_above_them_and_in_words(side: Side) -> None:
+def test_conditions_common_to_all_rows_are_stated_once_in_words(side: Side) -> None:
     values = np.full((2, 12), 10_000.0) + 10.0 * np.arange(12)
 
     def measured(places: list[int], factor: float) -> Dataset:
@@ -361,7 +361,7 @@ def test_conditions_that_all_rows_share_are_said_once_above_them_and_in_words(si
 # --- which way a report points where nothing is proven, and how far a band reaches
 
 
-def test_rows_that_differ_without_proof_say_which_way_and_those_toward_worse_come_first(checkout: Path) -> None:
+def test_rows_with_unproven_differences_state_the_direction_and_those_towards_worse_come_first(checkout: Path) -> None:
     data = load([checkout / "data/perftest"])
 
     report = compare(of_release(data, "0.3.0"), of_release(data, "0.4.0"), Policy())
@@ -377,12 +377,14 @@ def test_rows_that_differ_without_proof_say_which_way_and_those_toward_worse_com
     ]
     assert "for 208 the runs cannot prove a change (64 of them differ: 4 toward worse, 60 toward better)." in conclusion(report)
     assert headline(report).startswith("0 worse, 7 better, 64 differ, not proven (4 toward worse, 60 toward better), 15 too noisy to tell")
+    short = "Of 405 results: 7 better, none worse, 208 unproven, 190 not comparable. "
+    assert short_conclusion(report).startswith(f"{short}60 better and 4 worse only look so: they were measured on another machine. ")
     page = html(report)
     assert re.search(r'<li class="worse none"><span><svg.*?</svg><b>0</b> Worse</span></li>', page)
     assert "<b>64</b> Differ, not proven: 4 toward worse, 60 toward better</a>" in page
 
 
-def test_no_count_of_worse_rows_is_shown_where_nothing_looked_for_them(compared: Compared) -> None:
+def test_rows_towards_worse_are_counted_if_no_row_could_be_tested(compared: Compared) -> None:
     single = compared(np.array([[10_000.0], [10_000.0]]), np.array([[20_000.0], [8_000.0]]))
 
     assert headline(single) == "2 differ, not proven (1 toward worse, 1 toward better)"
@@ -393,27 +395,27 @@ def test_no_count_of_worse_rows_is_shown_where_nothing_looked_for_them(compared:
     ("statistic", "said"),
     [("p50", "9.1 % lower to 10 % higher"), ("p99", "20 % lower to 25 % higher"), ("p99.9", "33 % lower to 50 % higher")],
 )
-def test_a_band_says_how_far_it_reaches_to_either_side(compared: Compared, statistic: str, said: str) -> None:
+def test_band_states_how_far_it_reaches_in_both_directions(compared: Compared, statistic: str, said: str) -> None:
     report = compared(np.array([[10_000.0]]), np.array([[20_000.0]]), statistic=statistic)
 
     assert f"; band: {said}, assumed" in line_of(report.rows[0]).remark
 
 
-def test_a_change_just_outside_the_lower_end_of_the_band_is_outside_what_the_row_says(compared: Compared) -> None:
+def test_change_just_outside_the_lower_end_of_the_band_is_outside_the_band_that_the_row_states(compared: Compared) -> None:
     (row,) = compared(np.array([[10_000.0]]), np.array([[9_050.0]])).rows
 
     assert row.verdict == "unreplicated_diff"
     assert line_of(row).remark.startswith("9.5 % lower, toward better; band: 9.1 % lower to 10 % higher, assumed")
 
 
-def test_options_and_other_changes_are_called_by_words_with_their_units() -> None:
+def test_options_and_other_changes_have_readable_names_and_units() -> None:
     assert words("options", '{"warmup_s": 0.2, "mode": "a"}') == "warm-up 0.2 s, mode a"
     assert changed_words(Difference("planned_duration_s", "0.4, 0.5", "0.1")) == "planned duration: 0.4, 0.5 -> 0.1 s"
     assert changed_words(Difference("planned_duration_s", "0.4", None)) == "planned duration: 0.4 s -> not stated"
     assert changed_words(Difference("planned_duration_s", None, "0.1")) == "planned duration: not stated -> 0.1 s"
 
 
-def test_where_no_row_compares_there_is_no_table_of_zeros(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
+def test_report_without_comparable_rows_has_no_table_of_counts(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
     one, other = side(noise[0]), side(noise[1], host=other_host)
     old, new = (msgspec.structs.replace(found, results=found.results.assign(transport=["shm", "shm", "shm", "udp"] * 12)) for found in (one, other))
 

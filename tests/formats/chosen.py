@@ -1,4 +1,4 @@
-"""The samples that are enough for a test of every change, where the nightly takes all of them."""
+"""The samples for tests at each change. The nightly uses all samples."""
 
 from __future__ import annotations
 

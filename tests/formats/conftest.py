@@ -1,4 +1,4 @@
-"""What the tests of formats share."""
+"""Fixtures of the tests of formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def changed() -> Callable[[str, str, str], Log]:
-    """Read a sample log, such as ``rti/page.txt``, in which the first occurrence of ``old`` is replaced by ``new``."""
+    """A function that reads a sample log, such as ``rti/page.txt``, in which the first occurrence of ``old`` is replaced by ``new``."""
 
     def read_changed(sample: str, old: str, new: str) -> Log:
         text = (HERE / sample).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Lines read at once are the records that reading them one by one gives: no more, no less, to the last bit."""
+"""Reading lines in bulk gives exactly the records that reading them one by one gives."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ others = st.sampled_from(
 
 
 def steady(low: int, count: int) -> list[str]:
-    """Answers whose extremes grow apart as in a real log."""
+    """Return answers whose minimum and maximum grow apart as in a real log."""
     return [answer(max(low - index // 3, 0), index % 3, low + index, index / 7) for index in range(count)]
 
 
@@ -87,7 +87,7 @@ def events(text: str, run_lines: int, name: str = "rti") -> tuple[list[Event], S
 
 @settings(deadline=None, max_examples=tries(75, 300))
 @given(logs, st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_lines_read_at_once_are_those_read_one_by_one(lines: list[str], end: str, ended: bool) -> None:
+def test_lines_read_in_bulk_equal_lines_read_one_by_one(lines: list[str], end: str, ended: bool) -> None:
     text = BANNER + "********** New data length is 1024\n" + end.join(lines) + (end if ended else "")
 
     at_once, scan = events(text, 2)
@@ -106,15 +106,16 @@ def test_lines_read_at_once_are_those_read_one_by_one(lines: list[str], end: str
     ],
     ids=["summaries", "intervals of throughput", "intervals of latency"],
 )
-def test_a_long_run_is_read_at_once(line: Callable[[int], str], records: int) -> None:
+def test_long_run_is_read_in_bulk(line: Callable[[int], str], records: int) -> None:
     text = "********** New data length is 1024\n" + "".join(line(index) + "\n" for index in range(records))
 
     batches = list(Scan(LogText(io.BytesIO(text.encode())), "rti").batches())
 
-    assert sum(len(batch) for batch in batches if isinstance(batch, RecordBlock)) == records - 2  # the format reads the first and the last
+    # The format reads the first and the last line by itself.
+    assert sum(len(batch) for batch in batches if isinstance(batch, RecordBlock)) == records - 2
 
 
-def test_a_line_in_doubt_costs_only_itself() -> None:
+def test_doubtful_line_affects_only_itself() -> None:
     lines = [summary(1024, 20000 + index, 30, 0, 0.0) for index in range(300)]
     lines[150] = summary(1024, 20000, 30, 0, 5000.0)
 
@@ -124,7 +125,7 @@ def test_a_line_in_doubt_costs_only_itself() -> None:
     assert scan.account.records == 299
 
 
-def test_a_printed_zero_is_a_bound_among_many() -> None:
+def test_printed_zero_among_other_values_is_a_bound() -> None:
     lines = [answer(0, 1, 100 + index, 1.5) for index in range(300)]
 
     all_events, _ = events("********** New data length is 64\n" + "\n".join(lines) + "\n", 2)
@@ -135,7 +136,7 @@ def test_a_printed_zero_is_a_bound_among_many() -> None:
 
 
 @pytest.mark.parametrize("log", LONG_LOGS.values(), ids=LONG_LOGS)
-def test_a_long_log_of_each_shape_is_read_at_once(log: LongLog) -> None:
+def test_long_log_of_each_layout_is_read_in_bulk(log: LongLog) -> None:
     text = log.text(2000)
     scan = Scan(LogText(io.BytesIO(text.encode())), log.format)
 
@@ -147,15 +148,15 @@ def test_a_long_log_of_each_shape_is_read_at_once(log: LongLog) -> None:
 
 
 @pytest.mark.parametrize("log", LONG_LOGS.values(), ids=LONG_LOGS)
-def test_a_long_log_says_the_same_read_at_once_and_line_by_line(log: LongLog) -> None:
+def test_long_log_gives_the_same_in_bulk_and_line_by_line(log: LongLog) -> None:
     check_bulk(log.format, log.text(2000).encode())
 
 
 @pytest.mark.parametrize("log", LONG_LOGS.values(), ids=LONG_LOGS)
 @settings(deadline=None, max_examples=10, derandomize=True)
 @given(seed=st.integers(0, 2**32))
-def test_a_long_log_with_changed_numbers_says_the_same_read_at_once_and_line_by_line(log: LongLog, seed: int) -> None:
-    """A changed digit leaves the shape of the line unchanged: only the checks of its numbers notice it."""
+def test_long_log_with_changed_numbers_gives_the_same_in_bulk_and_line_by_line(log: LongLog, seed: int) -> None:
+    """A changed digit does not change the layout of the line: only the checks of its numbers notice it."""
     chance = random.Random(seed)  # noqa: S311
     text = bytearray(log.text(60, seed).encode())
     digits = [offset for offset, byte in enumerate(text) if chr(byte).isdigit() and offset >= len(log.head)]

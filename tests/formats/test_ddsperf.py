@@ -1,4 +1,4 @@
-"""ddsperf: what its lines say. Expected values are typed from the logs in ``ddsperf/`` (see its README)."""
+"""ddsperf: the meaning of its lines. Expected values are typed from the logs in ``ddsperf/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUB = "[1] {}.000  size 1024 total {} lost {} delta {} lost {} rate {} kS/s {} M
 
 
 def intervals(log: Log, definition: str) -> list[Record]:
-    """The records of single seconds with a definition."""
+    """Return the records of single seconds with a definition."""
     return [record for record in log.records if record.scope == "interval" and record.conditions.definition == definition]
 
 
@@ -29,7 +29,7 @@ def values(record: Record, metric: str) -> dict[str, float | None]:
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 
-def test_a_subscribers_second_has_its_own_rate_and_counts_and_not_those_of_ten_seconds() -> None:
+def test_second_of_a_subscriber_has_its_own_rate_and_counts_and_not_those_of_ten_seconds() -> None:
     second = intervals(read(LOGS / "sub.log"), "ddsperf-subscriber")[1]
 
     assert second == Record(
@@ -48,7 +48,7 @@ def test_a_subscribers_second_has_its_own_rate_and_counts_and_not_those_of_ten_s
     )
 
 
-def test_a_subscribers_summary_is_the_mean_without_the_first_second_and_the_last_totals() -> None:
+def test_summary_of_a_subscriber_is_the_mean_without_the_first_second_and_the_last_totals() -> None:
     (summary,) = summaries(read(LOGS / "sub.log"))
 
     assert (summary.payload_bytes, summary.samples, summary.side) == (1024, 2229576, "subscriber")
@@ -60,31 +60,31 @@ def test_a_subscribers_summary_is_the_mean_without_the_first_second_and_the_last
     assert all(number.marks == ("derived",) for number in summary.numbers)
 
 
-def test_a_second_in_which_the_publisher_left_is_in_no_mean() -> None:
+def test_second_in_which_the_publisher_left_is_excluded_from_the_mean() -> None:
     (summary,) = summaries(read(LOGS / "sub-netload-extended.log"))
 
     assert values(summary, "message_rate") == {"mean": pytest.approx((79920 + 80030 + 80010) / 3)}
     assert values(summary, "messages_received") == {"total": 320056}
 
 
-def test_seconds_in_which_nothing_came_count_as_nothing_though_the_tool_prints_no_line_of_them() -> None:
+def test_seconds_without_messages_count_as_zero_even_though_the_tool_prints_no_line_for_them() -> None:
     (summary,) = summaries(read(LOGS / "sub-publisher-stopped.log"))
 
-    # 5.00, 5.00, 5.00, 2.50, 17.43 and 5.00 kS/s, and 1.982 s between 5.018 and 8.000 without a line
+    # 5.00, 5.00, 5.00, 2.50, 17.43 and 5.00 kS/s, and 1.982 s without a line between 5.018 and 8.000.
     assert values(summary, "message_rate") == {"mean": pytest.approx(39_930 / 7.982)}
     # 40.97, 40.95, 40.98, 20.48, 142.81 and 40.98 Mb/s
     assert values(summary, "goodput") == {"mean": pytest.approx(327.17e6 / 7.982)}
     assert values(summary, "messages_received") == {"total": 44979}
 
 
-def test_a_publishers_report_that_came_late_counts_for_as_long_as_it_is_of() -> None:
+def test_late_report_of_a_publisher_is_weighted_with_its_actual_duration() -> None:
     (summary,) = summaries(read(LOGS / "pub-stopped.log"))
 
-    # 5, 4.99 and 21.5 k/s of a second each, and 1.06 k/s from 3.029 to 7.216
+    # 5, 4.99 and 21.5 k/s for one second each, and 1.06 k/s from 3.029 to 7.216.
     assert values(summary, "offered_rate") == {"mean": pytest.approx((5000 + 4990 + 21_500 + 1060 * 4.187) / 7.187)}
 
 
-def test_a_pause_between_two_publishers_is_in_no_mean() -> None:
+def test_pause_between_two_publishers_is_excluded_from_the_mean() -> None:
     text = "".join((SUB.format(time, time * 1000, 0, 1000, 0, "1.00", "8.19")) for time in (1, 2, 3))
     text += "[1] participant vm:7: gone\n[1] participant vm:8: new\n"
     text += "".join((SUB.format(time, time * 1000, 0, 1000, 0, "1.00", "8.19")) for time in (9, 10))
@@ -94,7 +94,7 @@ def test_a_pause_between_two_publishers_is_in_no_mean() -> None:
     assert values(summary, "message_rate") == {"mean": 1000}
 
 
-def test_a_pings_second_is_half_of_a_round_trip_to_one_peer() -> None:
+def test_second_of_a_ping_is_half_of_a_round_trip_to_one_peer() -> None:
     first = intervals(read(LOGS / "ping.log"), "ddsperf-ping")[0]
 
     assert (first.payload_bytes, first.samples, first.participant) == (2048, 99, "peer 1")
@@ -103,7 +103,7 @@ def test_a_pings_second_is_half_of_a_round_trip_to_one_peer() -> None:
     assert {number.resolution for number in first.numbers} == {1}
 
 
-def test_a_pings_summary_has_extremes_and_a_mean_weighted_by_samples_and_no_percentiles() -> None:
+def test_summary_of_a_ping_has_extremes_and_a_mean_weighted_by_samples_and_no_percentiles() -> None:
     (summary,) = summaries(read(LOGS / "ping-as-fast-as-possible.log"))
 
     assert (summary.payload_bytes, summary.samples, summary.participant) == (64, 46314 + 44660, "peer 1")
@@ -117,7 +117,7 @@ def test_a_pings_summary_has_extremes_and_a_mean_weighted_by_samples_and_no_perc
     }
 
 
-def test_a_summary_says_that_its_percentiles_cannot_be_had_from_those_of_seconds() -> None:
+def test_summary_marks_percentiles_that_cannot_be_computed_from_those_of_single_seconds() -> None:
     (summary,) = summaries(read(LOGS / "ping.log"))
 
     assert [(n.statistic, n.value, n.marks) for n in summary.numbers if n.statistic in ("p50", "p90", "p99")] == [
@@ -134,7 +134,7 @@ def test_two_seconds_of_pings_have_one_report_whose_percentiles_are_those_of_the
     assert summary.samples == 38_809
 
 
-def test_a_run_of_one_second_has_the_percentiles_of_that_second() -> None:
+def test_run_of_one_second_has_the_percentiles_of_that_second() -> None:
     text = "".join((LOGS / "ping.log").read_text(encoding="utf-8").splitlines(keepends=True)[:4])
 
     (summary,) = summaries(read_text(text, "ddsperf"))
@@ -152,7 +152,7 @@ def test_peers_are_named_by_their_role_so_that_repetitions_are_one_series() -> N
     ]
 
 
-def test_two_peers_are_told_apart() -> None:
+def test_two_peers_have_different_names() -> None:
     line = "[1] 1.000  vm:{} size 64 mean 1.500us min 1.000us 50% 1.000us 90% 4.000us 99% 5.000us max 5.000us cnt 20\n"
 
     log = read_text(line.format(9) + line.format(7) + line.format(9).replace("1.000 ", "2.000 "), "ddsperf")
@@ -160,7 +160,7 @@ def test_two_peers_are_told_apart() -> None:
     assert [record.participant for record in intervals(log, "ddsperf-ping")] == ["peer 1", "peer 2", "peer 1"]
 
 
-def test_a_summary_of_a_process_with_a_broken_line_says_that_it_is_of_a_part() -> None:
+def test_summary_of_a_process_with_a_broken_line_is_marked_as_partial() -> None:
     text = (LOGS / "sub.log").read_text(encoding="utf-8").replace("delta 200968", "delta 2009x8")
 
     (summary,) = summaries(read_text(text, "ddsperf"))
@@ -168,7 +168,7 @@ def test_a_summary_of_a_process_with_a_broken_line_says_that_it_is_of_a_part() -
     assert all("partial" in number.marks for number in summary.numbers)
 
 
-def test_source_timestamps_make_a_one_way_latency_which_is_impossible_below_zero() -> None:
+def test_source_timestamps_give_a_one_way_latency_and_values_below_zero_are_impossible() -> None:
     text = "[7] 1.000  sublat vm:9 size 64 mean 1.500us min -2.000us 50% 1.000us 90% 4.000us 99% 5.000us max 5.000us cnt 20\n"
 
     record = intervals(read_text(text, "ddsperf"), "ddsperf-one-way")[0]
@@ -179,7 +179,7 @@ def test_source_timestamps_make_a_one_way_latency_which_is_impossible_below_zero
     assert values(record, "latency")["p90"] == 4000
 
 
-def test_a_publishers_rate_is_what_it_offered_in_three_digits() -> None:
+def test_rate_of_a_publisher_is_the_offered_rate_with_three_digits() -> None:
     log = read(LOGS / "pub.log")
 
     rates = [record.numbers[0] for record in intervals(log, "ddsperf-publisher")]
@@ -190,13 +190,13 @@ def test_a_publishers_rate_is_what_it_offered_in_three_digits() -> None:
     assert summary.payload_bytes is None
 
 
-def test_trailing_zeros_that_the_tool_leaves_out_are_known_digits() -> None:
+def test_trailing_zeros_that_the_tool_omits_are_known_digits() -> None:
     second = intervals(read(LOGS / "pub-with-pings.log"), "ddsperf-publisher")[1].numbers[0]  # "80k/s"
 
     assert (second.value, second.resolution) == (80_000, 100)
 
 
-def test_processor_time_is_the_sum_over_threads_and_the_peak_is_kept() -> None:
+def test_processor_time_is_the_sum_over_threads_and_peak_memory_is_the_maximum() -> None:
     log = read(LOGS / "sub.log")
 
     own_use, peers = intervals(log, "ddsperf-process")[1:3]
@@ -218,7 +218,7 @@ def test_processor_time_is_the_sum_over_threads_and_the_peak_is_kept() -> None:
         ("pub-best-effort-unmatched.log", "vm:4994 failed to match data reader, ping reader, pong reader, ping writer, pong writer"),
     ],
 )
-def test_an_error_makes_the_run_a_failed_one(name: str, reason: str) -> None:
+def test_error_makes_the_run_a_failed_run(name: str, reason: str) -> None:
     account = read(LOGS / name).account
 
     assert (account.status, account.reason) == ("failed", reason)
@@ -232,18 +232,18 @@ def test_an_error_makes_the_run_a_failed_one(name: str, reason: str) -> None:
         ("write error: -3", "write error: -3"),
     ],
 )
-def test_other_ways_to_fail_that_no_sample_has(line: str, reason: str) -> None:
+def test_errors_that_no_sample_has_make_the_run_a_failed_run(line: str, reason: str) -> None:
     account = read_text(f"{line}\n", "ddsperf").account
 
     assert (account.status, account.reason) == ("failed", reason)
 
 
-def test_no_line_of_any_sample_is_broken_or_unknown() -> None:
+def test_no_line_of_a_sample_is_broken_or_unknown() -> None:
     for path in LOGS.glob("*.log"):
         assert (read(path).broken, read(path).unknown) == ([], []), path.name
 
 
-def test_a_line_of_version_0_5_has_no_rates_of_ten_seconds() -> None:
+def test_line_of_version_0_5_has_no_rates_of_ten_seconds() -> None:
     log = read_text("[1] 1.000  size 1024 total 500 lost 2 delta 500 lost 2 rate 0.50 kS/s 4.10 Mb/s\n", "ddsperf")
 
     assert values(log.records[0], "goodput") == {"mean": 4.1e6}
@@ -258,13 +258,13 @@ def test_counters_of_several_sizes_are_sums_of_their_own_seconds() -> None:
     assert (second.payload_bytes, values(second, "messages_received")) == (64, {"total": 400})
 
 
-def test_a_process_that_starts_anew_under_the_same_number_has_a_summary_of_its_own() -> None:
+def test_new_process_with_the_same_number_has_its_own_summary() -> None:
     process = "[1] participant vm:1: new (self)\n" + SUB.format(1, 500, 0, 500, 0, "0.50", "4.10")
 
     assert [values(summary, "messages_received") for summary in summaries(read_text(process + process, "ddsperf"))] == [{"total": 500}] * 2
 
 
-def test_a_second_printed_twice_counts_once() -> None:
+def test_second_printed_twice_counts_once() -> None:
     first, second = SUB.format(1, 500, 0, 500, 0, "0.50", "4.10"), SUB.format(2, 900, 0, 400, 0, "0.40", "3.28")
 
     (summary,) = summaries(read_text(first + second + second + first, "ddsperf"))
@@ -285,7 +285,7 @@ def test_a_second_printed_twice_counts_once() -> None:
         "[1] 1.000  rss:7.2MB vcsw:7727 ivcsw:3818 tev:1%+0% recvUC:21",
     ],
 )
-def test_a_line_that_is_cut_or_cannot_be_is_broken(line: str) -> None:
+def test_truncated_or_impossible_line_is_broken(line: str) -> None:
     log = read_text(f"{line}\n", "ddsperf")
 
     assert len(log.broken) == 1
@@ -296,11 +296,11 @@ def test_a_line_that_is_cut_or_cannot_be_is_broken(line: str) -> None:
     "line",
     ["[1] 1.000  vm:9 size 64 mean 1.500us min 1.000us 50% 1.000us 90% 4.000us 99% 5.000us max 5.000us cnt 2", "[1] 1.000  vcsw:1 ivcsw:2 tev:1%+0%"],
 )
-def test_an_end_of_the_log_that_may_hide_a_digit_or_a_thread_is_broken(line: str) -> None:
+def test_end_of_the_log_that_may_hide_a_digit_or_a_thread_is_broken(line: str) -> None:
     assert read_text(line, "ddsperf").broken == ["text:1: the log ends within this line"]
 
 
-def test_a_counter_that_went_below_zero_is_unknown() -> None:
+def test_counter_below_zero_is_unknown() -> None:
     log = read_text(SUB.format(1, 500, 18446744073709551615, 500, 0, "0.50", "4.10"), "ddsperf")
 
     summary = summaries(log)[0]
@@ -309,7 +309,7 @@ def test_a_counter_that_went_below_zero_is_unknown() -> None:
     assert summary.number("loss", "total") is None
 
 
-def test_nothing_received_yet_is_no_result() -> None:
+def test_no_received_message_is_no_result() -> None:
     log = read_text("[1] 1.000  size 0 total 0 lost 0 delta 0 lost 0 rate 0.00 kS/s 0.00 Mb/s (0.00 kS/s 0.00 Mb/s)\n", "ddsperf")
 
     assert (log.records, log.broken, log.unknown) == ([], [], [])
@@ -324,7 +324,7 @@ def test_lines_of_cyclone_dds_itself_are_known() -> None:
     assert summary.number("latency", "max") == Number(metric="latency", statistic="max", value=3_372_989, resolution=1, marks=("derived",))
 
 
-def test_the_mean_of_rates_that_were_all_printed_as_0_is_less_than_their_last_place() -> None:
+def test_mean_of_rates_all_printed_as_0_is_below_their_resolution() -> None:
     log = read_text("".join(SUB.format(second, second, 0, 1, 0, "0.00", "0.01") for second in (1, 2, 3)))
 
     (summary,) = summaries(log)
@@ -335,14 +335,14 @@ def test_the_mean_of_rates_that_were_all_printed_as_0_is_less_than_their_last_pl
     assert (goodput.bound, goodput.value) == ("=", 1e4)
 
 
-def test_a_mean_above_the_last_place_is_no_bound_though_an_interval_was_printed_as_0() -> None:
+def test_mean_above_the_resolution_is_not_a_bound_even_if_an_interval_was_printed_as_0() -> None:
     rates = {1: "1.00", 2: "1.00", 3: "0.00"}
     log = read_text("".join(SUB.format(second, second, 0, 1, 0, rate, "8.19") for second, rate in rates.items()))
 
     (summary,) = summaries(log)
     rate = summary.number("message_rate", "mean")
     assert rate is not None
-    assert (rate.bound, rate.value) == ("=", (1000 + 10) / 2)  # The first second is not whole.
+    assert (rate.bound, rate.value) == ("=", (1000 + 10) / 2)  # The first second is incomplete.
 
 
 def test_lines_of_2019_have_no_context_switches() -> None:
@@ -360,7 +360,7 @@ def test_lines_of_2019_have_no_context_switches() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_blank_lines_between_the_others_cost_nothing() -> None:
+def test_blank_lines_between_other_lines_change_nothing() -> None:
     text = (LOGS / "sub.log").read_text(encoding="utf-8")
 
     log = read_text(text.replace("\n", "\n\n"))

@@ -1,4 +1,4 @@
-"""Which format a log is in: of logs that look alike, and of prose, none; and what is said then."""
+"""Detection of the format: similar logs and prose have no format, and the message states the most similar one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from tacholog.errors import UnreadableInput
 from tacholog.formats.registry import detect, formats
 
-# What the examples of Cyclone DDS print: their sources, and eclipse-cyclonedds/cyclonedds issues 125 and 1632.
+# The output of the examples of Cyclone DDS, from their sources and from eclipse-cyclonedds/cyclonedds issues 125 and 1632.
 CYCLONE_PUBLISHER = """payloadSize: 4096 bytes burstInterval: 0 ms burstSize: 1 timeOut: 0 seconds partitionName: Throughput example
 
 === [Publisher]  Waiting for a reader ...
@@ -50,19 +50,19 @@ iperf3: errors are short.
 
 
 @pytest.mark.parametrize("text", [CYCLONE_PUBLISHER, CYCLONE_SUBSCRIBER, CYCLONE_ROUND_TRIP, GOOGLE_BENCHMARK, WEB_SERVER, PROSE])
-def test_what_only_looks_alike_is_in_no_format_and_is_not_called_one(text: str) -> None:
+def test_log_that_only_looks_similar_has_no_format(text: str) -> None:
     with pytest.raises(UnreadableInput) as refused:
         detect(text)
 
     assert str(refused.value) == f"no format fits: none of the {len(formats())} is near it ('tacholog formats' lists them)"
 
 
-def test_prose_that_quotes_a_tool_is_no_log_of_it() -> None:
+def test_prose_that_quotes_a_tool_is_not_a_log() -> None:
     with pytest.raises(UnreadableInput, match=r"^no format fits: hmbdc wants .* \(the log has 'HMBDC PERFORMANCE'\)$"):
         detect(QUOTES)
 
 
-def test_a_log_that_has_several_words_in_a_row_is_said_to_be_near() -> None:
+def test_log_with_several_words_of_a_format_in_a_row_is_reported_as_similar() -> None:
     with pytest.raises(UnreadableInput) as refused:
         detect(IPERF_2)
 
@@ -71,7 +71,7 @@ def test_a_log_that_has_several_words_in_a_row_is_said_to_be_near() -> None:
 
 
 @pytest.mark.parametrize(("between", "quoted"), [("\t@ ", r"'Interval\t@ Transfer'"), (" " * 1000, "'Interval ... Transfer'")])
-def test_the_words_of_a_log_are_quoted_as_they_stand_in_it(between: str, quoted: str) -> None:
+def test_words_of_a_log_are_quoted_unchanged(between: str, quoted: str) -> None:
     with pytest.raises(UnreadableInput) as refused:
         detect(f"[ ID] Interval{between}Transfer     Bandwidth\n")
 
@@ -86,7 +86,7 @@ def test_the_words_of_a_log_are_quoted_as_they_stand_in_it(between: str, quoted:
         "[ Bytes, Demand][Sent Samples,Send Time(us), Packs/sec, MBits/sec]",
     ],
 )
-def test_what_a_log_that_names_its_format_quotes_of_others_does_not_count(quoted: str) -> None:
+def test_quotations_of_other_formats_in_a_log_that_names_its_format_are_ignored(quoted: str) -> None:
     assert detect(f'search log=search/1 version=0.4.0\nerror text="{quoted}"\n') == "native"
 
 
@@ -102,5 +102,5 @@ def test_what_a_log_that_names_its_format_quotes_of_others_does_not_count(quoted
         ("Server listening on 5201 (test #2)\r\n-----------------------------------------------------------\r\n", "iperf3"),
     ],
 )
-def test_whole_lines_of_a_tool_are_its_format_however_few_they_are(text: str, name: str) -> None:
+def test_few_complete_lines_of_a_tool_are_enough_to_detect_its_format(text: str, name: str) -> None:
     assert detect(text) == name

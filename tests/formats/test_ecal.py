@@ -1,4 +1,4 @@
-"""eCAL: what its samples print and its documentation shows. Expected values are typed from the logs in ``ecal/`` (see its README)."""
+"""eCAL: the output of its samples and the tables of its documentation. Expected values are typed from the logs in ``ecal/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def latencies(record: Record) -> list[tuple[str, float | None, str]]:
     return [(n.statistic, n.value / 1000 if n.value else None, n.bound) for n in record.numbers if n.metric == "latency"]
 
 
-def test_a_receivers_block_is_one_way_latency_in_whole_microseconds_and_no_throughput() -> None:
+def test_block_of_a_receiver_is_one_way_latency_in_whole_microseconds_and_has_no_throughput() -> None:
     log = read(LOGS / "latency-6.2-receiver.log")
 
     assert log.records[3] == Record(
@@ -51,7 +51,7 @@ def test_a_receivers_block_is_one_way_latency_in_whole_microseconds_and_no_throu
     )
 
 
-def test_a_receivers_log_holds_a_record_a_block_and_no_line_is_left() -> None:
+def test_log_of_a_receiver_has_one_record_per_block_and_no_other_line() -> None:
     log = read(LOGS / "latency-6.2-receiver.log")
 
     assert [r.payload_bytes for r in log.records] == [1024, 1024, 65536, 65536, 4194304, 4194304, None, None]
@@ -59,21 +59,21 @@ def test_a_receivers_log_holds_a_record_a_block_and_no_line_is_left() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_a_block_with_only_a_count_is_kept_as_a_count() -> None:
+def test_block_with_only_a_count_keeps_the_count() -> None:
     few = read(LOGS / "latency-6.2-receiver.log").records[6]
 
     assert few.numbers == (Number(metric="messages_received", statistic="total", value=50, line=63),)
     assert few.conditions == Conditions(definition="ecal-few-received")
 
 
-def test_a_size_below_one_kilobyte_is_unknown_and_not_zero() -> None:
+def test_size_below_one_kilobyte_is_unknown_and_not_zero() -> None:
     small = read(LOGS / "latency-6.2-receiver.log").records[7]
 
     assert small.payload_bytes is None
     assert latencies(small) == [("mean", 33, "="), ("min", 7, "="), ("max", 180, "=")]
 
 
-def test_a_sender_says_the_size_to_the_byte_what_it_sent_and_how() -> None:
+def test_sender_states_the_exact_size_the_sent_messages_and_the_data_path() -> None:
     log = read(LOGS / "latency-6.2-sender.log")
 
     assert [r.payload_bytes for r in log.records] == [1024, 1024, 65536, 65536, 4194304, 4194304, 1024, 100]
@@ -83,24 +83,24 @@ def test_a_sender_says_the_size_to_the_byte_what_it_sent_and_how() -> None:
     assert {(r.side, r.conditions.definition) for r in log.records} == {("publisher", "ecal-sent")}
 
 
-def test_the_recorders_own_lines_are_unknown() -> None:
+def test_lines_of_the_recorder_are_unknown() -> None:
     assert read(LOGS / "latency-6.2-sender.log").unknown == [1, 11, 21, 31, 41, 51, 61, 71]
 
 
-def test_a_run_is_only_said_to_be_what_all_of_its_senders_say_alike() -> None:
+def test_run_has_only_the_conditions_that_all_its_senders_state_alike() -> None:
     first = (LOGS / "latency-6.2-sender.log").read_text().split("$ ")[2]
 
     assert read_text(first, "ecal").account.facts.conditions == Conditions(data_path="zero-copy", settings='{"buffers": "1"}')
     assert read(LOGS / "latency-6.2-sender.log").account.facts.conditions == Conditions()
 
 
-def test_the_summary_file_of_a_receiver_reads_like_its_output() -> None:
+def test_summary_file_of_a_receiver_equals_its_output() -> None:
     (record,) = read(LOGS / "latency-6.2-logfile.log").records
 
     assert (record.samples, latencies(record)) == (500, [("mean", 2, "="), ("min", 1, "="), ("max", 12, "=")])
 
 
-def test_a_file_of_single_latencies_becomes_one_record_with_percentiles() -> None:
+def test_file_of_single_latencies_becomes_one_record_with_percentiles() -> None:
     log = read(SAMPLES)
 
     (record,) = log.records
@@ -113,7 +113,7 @@ def test_a_file_of_single_latencies_becomes_one_record_with_percentiles() -> Non
     assert all(n.resolution == 1000 for n in record.numbers)
 
 
-def test_single_latencies_are_ranked_exactly() -> None:
+def test_percentiles_of_single_latencies_are_exact() -> None:
     (record,) = read_text("".join(f"{value}\n" for value in range(1000, 0, -1)), "ecal").records
 
     assert {n.statistic: n.value for n in record.numbers} == {
@@ -131,14 +131,14 @@ def test_single_latencies_are_ranked_exactly() -> None:
     }
 
 
-def test_many_different_latencies_are_ranked_to_a_thousandth_and_say_so() -> None:
+def test_percentiles_of_many_different_latencies_are_rounded_to_a_thousandth_and_state_this_resolution() -> None:
     (record,) = read_text("".join(f"{value}\n" for value in range(100_000)), "ecal").records
 
     assert record.number("latency", "max") == Number(metric="latency", statistic="max", value=99_999_000, resolution=1000)
     assert record.number("latency", "p99") == Number(metric="latency", statistic="p99", value=98_944_000, resolution=64_000)
 
 
-def test_a_file_of_latencies_with_a_damaged_line_gives_no_statistics() -> None:
+def test_file_of_latencies_with_a_damaged_line_gives_no_statistics() -> None:
     log = read_text("2\n1\nx3\n4\n", "ecal")
 
     assert log.records == []
@@ -151,13 +151,13 @@ def test_a_latency_below_zero_is_impossible() -> None:
     assert record.number("latency", "min") == Number(metric="latency", statistic="min", value=None, marks=("impossible",))
 
 
-def test_only_whole_integers_to_the_end_of_the_head_are_a_file_of_latencies() -> None:
+def test_file_of_latencies_must_have_only_complete_integers_in_its_beginning() -> None:
     assert detect("2\n1\n33\n") == "ecal"
     assert not formats()["ecal"].detect("2\n1.5\n").fits
     assert not formats()["ecal"].detect("2\n1\nend\n").fits
 
 
-def test_a_published_grid_becomes_a_record_a_size_and_column() -> None:
+def test_published_grid_becomes_a_record_for_each_size_and_column() -> None:
     log = read(LOGS / "performance-5.12.rst")
 
     assert len(log.records) == 64
@@ -170,24 +170,24 @@ def test_a_published_grid_becomes_a_record_a_size_and_column() -> None:
     assert {(r.conditions.basis, r.conditions.definition) for r in log.records} == {("one-way", "ecal-published")}
 
 
-def test_all_records_of_a_row_name_its_line() -> None:
+def test_all_records_of_a_row_have_its_line() -> None:
     events = [event for event in read(LOGS / "performance-5.12.rst").events if isinstance(event.what, Record)]
 
     assert [event.line for event in events[:5]] == [60, 60, 60, 60, 62]
     assert [list(event.lines) for event in events[:5]] == [[60], [], [], [], [62]]
 
 
-def test_megabytes_of_a_grid_are_two_to_the_twentieth() -> None:
+def test_megabytes_of_a_grid_are_2_to_the_power_of_20() -> None:
     last = [r for r in read(LOGS / "performance-5.11.rst").records if r.payload_bytes == 32 * 2**20]
 
     assert [latencies(r) for r in last] == [[("mean", us, "=")] for us in (6642, 2471, 5880, 2078)]
 
 
-def test_a_documents_words_on_its_runs_are_kept() -> None:
+def test_statements_of_a_document_about_its_runs_are_kept() -> None:
     assert read(LOGS / "performance-5.12.rst").account.facts.environment == {"ecal_runs": "5000", "ecal_buffers": "1"}
 
 
-def test_a_table_of_pipes_takes_unit_and_samples_from_the_text_before_it() -> None:
+def test_table_of_pipes_gets_unit_and_samples_from_the_text_before_it() -> None:
     first, second, *_, last = read(LOGS / "readme-5.4.md").records
 
     assert (first.payload_bytes, first.participant, latencies(first), first.samples) == (1024, "Win10 AMD64", [("mean", 13, "=")], 20000)
@@ -195,7 +195,7 @@ def test_a_table_of_pipes_takes_unit_and_samples_from_the_text_before_it() -> No
     assert (last.payload_bytes, latencies(last)) == (4096 * 1024, [("mean", 3600, "=")])
 
 
-def test_a_row_of_layers_tells_columns_of_one_platform_apart() -> None:
+def test_columns_of_one_platform_have_different_transports() -> None:
     log = read(LOGS / "readme-5.5.2.md")
 
     assert len(log.records) == 45
@@ -206,7 +206,7 @@ def test_a_row_of_layers_tells_columns_of_one_platform_apart() -> None:
     ]
 
 
-def test_rows_under_columns_that_cannot_be_told_apart_are_broken() -> None:
+def test_rows_below_two_columns_with_the_same_heading_are_broken() -> None:
     text = (LOGS / "readme-5.5.2.md").read_text(encoding="utf-8")
     log = read_text("".join(line for line in text.splitlines(keepends=True) if "Iceoryx" not in line), "ecal")
 
@@ -214,13 +214,13 @@ def test_rows_under_columns_that_cannot_be_told_apart_are_broken() -> None:
     assert log.broken[0] == "text:3: two columns of the table have the same heading"
 
 
-def test_a_table_whose_unit_nobody_says_is_broken() -> None:
+def test_table_without_a_unit_is_broken() -> None:
     log = read_text("|Payload Size (kB)|Win10 AMD64|\n|---:|---:|\n| 1 | 13 |\n", "ecal")
 
     assert log.broken == ["text:3: neither the table's heading nor the text before it says the unit"]
 
 
-def test_the_round_trip_of_old_senders_is_told_from_the_one_way_time_of_their_receivers() -> None:
+def test_round_trip_of_old_senders_differs_from_the_one_way_latency_of_their_receivers() -> None:
     there_and_back, cut_short, one_way = read(LOGS / "latency-5.3.log").records
 
     assert (there_and_back.payload_bytes, there_and_back.conditions.basis, latencies(there_and_back)) == (65536, "rtt", [("mean", 57, "=")])
@@ -230,7 +230,7 @@ def test_the_round_trip_of_old_senders_is_told_from_the_one_way_time_of_their_re
 
 
 @pytest.mark.parametrize("seam", [" LATENCY / THROUGHPUT TEST\n", "-------------------------------\n"])
-def test_no_block_takes_the_size_of_the_one_before(seam: str) -> None:
+def test_block_does_not_get_the_size_of_the_previous_block(seam: str) -> None:
     lines = (LOGS / "latency-5.3.log").read_text().splitlines(keepends=True)
 
     log = read_text("".join([*lines[1:5], seam, "Message average roundtrip time 80 us\n"]), "ecal")
@@ -247,13 +247,13 @@ def test_rows_of_two_senders_are_not_one_block() -> None:
         assert read_text("".join([*lines[: first + 1], *seam, *lines[first + 1 : last + 1]]), "ecal").records == []
 
 
-def test_messages_sent_are_derived_where_only_those_asked_for_are_printed() -> None:
+def test_sent_messages_are_derived_if_only_the_requested_messages_are_printed() -> None:
     sent = read(LOGS / "latency-5.3.log").records[0].number("messages_sent", "total")
 
     assert sent == Number(metric="messages_sent", statistic="total", value=1000, marks=("derived",))
 
 
-def test_the_second_dialect_is_told_by_the_units_of_its_throughput() -> None:
+def test_second_dialect_is_detected_by_the_units_of_its_throughput() -> None:
     sender, receiver = read(LOGS / "latency-5.10.log").records
 
     assert (sender.payload_bytes, sender.conditions.data_path) == (65536, "zero-copy")
@@ -262,7 +262,7 @@ def test_the_second_dialect_is_told_by_the_units_of_its_throughput() -> None:
     assert receiver.number("size_over_latency", "mean") == derived
 
 
-def test_the_receiver_in_python_is_a_definition_of_its_own_and_its_senders_plan_is_no_result() -> None:
+def test_receiver_in_python_has_its_own_definition_and_the_plan_of_its_sender_is_not_a_result() -> None:
     log = read(LOGS / "latency-python.log")
 
     (record,) = log.records
@@ -270,7 +270,7 @@ def test_the_receiver_in_python_is_a_definition_of_its_own_and_its_senders_plan_
     assert (log.account.status, log.account.reason) == ("failed", "Package lost after message 731 -> stop.")
 
 
-def test_what_the_performance_samples_call_latency_is_time_over_messages() -> None:
+def test_latency_of_the_performance_samples_is_the_time_per_message() -> None:
     sender, receiver = read(LOGS / "performance.log").records
 
     interval = Number(metric="interval_per_message", statistic="mean", value=665_761, resolution=1, marks=("derived",), line=19)
@@ -280,13 +280,13 @@ def test_what_the_performance_samples_call_latency_is_time_over_messages() -> No
     assert (sender.side, sender.number("message_rate", "mean")) == (None, None)
 
 
-def test_a_layer_that_is_cut_is_not_another() -> None:
+def test_truncated_layer_is_not_another_layer() -> None:
     text = (LOGS / "pubsub-throughput.log").read_text().replace("LAYER: SHM ZERO-COPY\n", "LAYER: SHM ZERO-COP\n")
 
     assert [record.conditions.data_path for record in read_text(text, "ecal").records] == ["copy"]
 
 
-def test_a_count_below_zero_is_impossible_and_not_huge() -> None:
+def test_count_below_zero_is_impossible_and_not_huge() -> None:
     copied, handed_over = read(LOGS / "pubsub-throughput.log").records
 
     assert copied.number("bytes_lost", "total") == Number(metric="bytes_lost", statistic="total", value=16777216, line=7)
@@ -298,7 +298,7 @@ def test_a_count_below_zero_is_impossible_and_not_huge() -> None:
     assert handed_over.number("bytes_lost", "total") == Number(metric="bytes_lost", statistic="total", value=None, marks=("impossible",), line=18)
 
 
-def test_perftools_seconds_are_intervals_of_either_side() -> None:
+def test_seconds_of_perftool_are_intervals_of_either_side() -> None:
     sent, _, received, _ = read(LOGS / "perftool.log").records
 
     assert (sent.scope, sent.side, sent.number("messages_sent", "total")) == (
@@ -311,7 +311,7 @@ def test_perftools_seconds_are_intervals_of_either_side() -> None:
     assert received.number("message_rate", "mean") == Number(metric="message_rate", statistic="mean", value=10, resolution=0.1)
 
 
-def test_a_loss_that_perftool_does_not_know_is_not_stated() -> None:
+def test_loss_that_perftool_does_not_know_is_not_stated() -> None:
     early, received = read(LOGS / "perftool-2023.log").records
 
     assert early.number("send_call", "mean") == Number(metric="send_call", statistic="mean", value=105_000, resolution=1000)
@@ -330,8 +330,8 @@ def test_service_calls_and_many_topics_are_read() -> None:
     [
         ("Message min latency           : 7 us @ 1\n", ""),  # a row is missing
         ("Message min latency           : 7 us @ 1\n", "Message min latency           : 7 u\n"),  # a row is cut
-        ("7 us @ 1", "9 us @ 1"),  # the minimum is above the mean
-        ("76 us @ 286", "76 us @ 300"),  # there is no message 300 of 300
+        ("7 us @ 1", "9 us @ 1"),  # The minimum is above the mean.
+        ("76 us @ 286", "76 us @ 300"),  # There is no message 300 of 300.
         ("64 kB", "128 kB"),  # of another block
         ("64 kB", "32 kB"),  # of another block
         ("8 us", "8 us us"),  # two lines in one
@@ -347,20 +347,20 @@ def test_rows_that_do_not_belong_together_are_broken(what: str, instead: str) ->
     assert log.broken
 
 
-def test_a_latency_printed_as_zero_is_less_than_a_microsecond() -> None:
+def test_latency_printed_as_zero_is_below_one_microsecond() -> None:
     (record,) = read_text(RECEIVED.replace("7 us @ 1", "0 us @ 1"), "ecal").records
 
     assert record.number("latency", "min") == Number(metric="latency", statistic="min", value=1000, resolution=1000, bound="<", line=5)
 
 
-def test_a_block_at_the_end_of_a_cut_log_is_broken() -> None:
+def test_block_at_the_end_of_a_truncated_log_is_broken() -> None:
     assert read_text(RECEIVED[: RECEIVED.index("Throughput")], "ecal").broken == ["text:2: the log ends within this block"]
 
 
 @pytest.mark.parametrize(
     ("sample", "end"),
     [
-        ("latency-6.2-receiver.log", ": 29 kMsg/s"),  # The unit closes the number.
+        ("latency-6.2-receiver.log", ": 29 kMsg/s"),  # The unit ends the number.
         ("latency-6.2-receiver.log", ": 29 kMsg/"),
         ("latency-6.2-receiver.log", ": 2"),
         ("latency-5.10.log", ": 48804 Msg"),
@@ -372,7 +372,7 @@ def test_a_block_at_the_end_of_a_cut_log_is_broken() -> None:
         ("service-and-topics.log", "calls/s"),
     ],
 )
-def test_a_block_is_read_where_the_log_ends_in_a_last_row_that_a_unit_closes_or_that_says_again_what_others_say(sample: str, end: str) -> None:
+def test_block_is_read_if_the_last_row_of_the_log_ends_with_its_unit_or_repeats_other_rows(sample: str, end: str) -> None:
     text = (LOGS / sample).read_text(encoding="utf-8")
     cut = text[: text.rindex(end) + len(end)]
     complete = read_text(text[: text.index("\n", len(cut)) + 1], "ecal").records
@@ -383,7 +383,7 @@ def test_a_block_is_read_where_the_log_ends_in_a_last_row_that_a_unit_closes_or_
     assert log.broken == []
 
 
-def test_a_receivers_last_row_that_is_cut_costs_nothing_of_its_block() -> None:
+def test_truncated_last_row_of_a_receiver_does_not_affect_its_block() -> None:
     (record,) = read_text(RECEIVED[: RECEIVED.index("3 kMsg/s")], "ecal").records  # "12", of 123
 
     assert latencies(record) == [("mean", 8, "="), ("min", 7, "="), ("max", 76, "=")]
@@ -391,7 +391,7 @@ def test_a_receivers_last_row_that_is_cut_costs_nothing_of_its_block() -> None:
     assert [number.value for number in record.numbers if number.metric == "size_over_latency"] == [7738 * 2**20 * 8]
 
 
-def test_a_round_trip_that_the_log_ends_behind_is_read_as_its_unit_closes_it() -> None:
+def test_round_trip_at_the_end_of_a_log_is_read_because_its_unit_ends_it() -> None:
     text = (LOGS / "latency-5.3.log").read_text(encoding="utf-8")
     there_and_back = text[: text.index(" us") + len(" us")]
 
@@ -400,28 +400,28 @@ def test_a_round_trip_that_the_log_ends_behind_is_read_as_its_unit_closes_it() -
 
 
 @pytest.mark.parametrize("end", ["7738 MB", ": 7 G", "76 us @ 28", "76 us @ 286"])
-def test_a_block_that_lacks_a_row_that_its_record_needs_is_broken(end: str) -> None:
+def test_block_without_a_row_that_its_record_needs_is_broken(end: str) -> None:
     log = read_text(RECEIVED[: RECEIVED.index(end) + len(end)], "ecal")
 
     assert log.records == []
     assert log.broken == ["text:2: a row of this block is cut short or garbled, or there twice"]
 
 
-def test_a_senders_count_that_may_be_cut_is_refused() -> None:
+def test_count_of_a_sender_that_may_be_truncated_is_refused() -> None:
     text = (LOGS / "latency-5.10.log").read_text(encoding="utf-8")
     log = read_text(text[: text.rindex("Messages sent           : 100") + len("Messages sent           : 100")], "ecal")
 
     assert log.broken[-1].endswith("a row of this block is cut short or garbled, or there twice")
 
 
-def test_the_mean_of_no_round_trip_is_impossible() -> None:
+def test_mean_of_zero_round_trips_is_impossible() -> None:
     record = read_text((LOGS / "latency-5.3.log").read_text().replace("message 412", "message 1").replace("80 us", "0 us"), "ecal").records[1]
 
     assert record.numbers[0] == Number(metric="latency", statistic="mean", value=None, marks=("impossible",))
     assert record.samples == 0
 
 
-def test_a_receivers_block_may_stand_within_a_senders() -> None:
+def test_block_of_a_receiver_can_be_inside_the_block_of_a_sender() -> None:
     sender = (LOGS / "latency-5.10.log").read_text().splitlines(keepends=True)[:8]
 
     log = read_text("".join([*sender[:6], *RECEIVED, *sender[6:]]), "ecal")
@@ -430,7 +430,7 @@ def test_a_receivers_block_may_stand_within_a_senders() -> None:
     assert log.broken == []
 
 
-def test_the_grid_of_5_6_has_its_unit_beside_the_size_and_iceoryx_in_its_last_column() -> None:
+def test_grid_of_5_6_has_its_unit_next_to_the_size_and_iceoryx_in_its_last_column() -> None:
     log = read(LOGS / "performance-5.6.rst")
 
     means = {

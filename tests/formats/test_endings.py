@@ -1,4 +1,4 @@
-"""How a run ended, where its log says so, and that nothing is claimed where it does not."""
+"""How a run ended according to its log; without a statement, the end stays unknown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tacholog.formats.reading import read, read_text
 
 LOGS = Path(__file__).parent
 
-#: Logs that say that their run ended, with the words that do.
+#: Logs that state the end of their run, with the text that states it.
 CLOSING = {
     "rti/3.0.1-latency-pub.log": "Test ended.",
     "iperf3/tcp.log": "iperf Done.",
@@ -30,7 +30,7 @@ SILENT = (
 
 
 @pytest.mark.parametrize("name", CLOSING)
-def test_closing_words_say_that_the_run_ended_well_and_without_them_nothing_does(name: str) -> None:
+def test_run_is_ok_only_if_its_log_has_the_closing_text(name: str) -> None:
     text = (LOGS / name).read_text()
     before, words, behind = text.rpartition(CLOSING[name])
     assert words
@@ -40,14 +40,14 @@ def test_closing_words_say_that_the_run_ended_well_and_without_them_nothing_does
 
 
 @pytest.mark.parametrize("name", SILENT)
-def test_the_log_of_a_tool_without_closing_words_does_not_say_how_its_run_ended(name: str) -> None:
+def test_log_of_a_tool_without_closing_text_does_not_state_how_its_run_ended(name: str) -> None:
     account = read(LOGS / name).account
 
     assert account.records
     assert (account.status, account.reason) == (None, None)
 
 
-def test_the_closing_words_of_one_run_are_not_those_of_the_next() -> None:
+def test_closing_text_of_one_run_does_not_apply_to_the_next() -> None:
     text = (LOGS / "rti/3.0.1-latency-pub.log").read_text()
     stopped = text[: text.index("Finishing test")]
 
@@ -55,7 +55,7 @@ def test_the_closing_words_of_one_run_are_not_those_of_the_next() -> None:
     assert read_text(stopped + text).account.status == "truncated"
 
 
-def test_a_tool_stopped_by_its_user_was_cut_off() -> None:
+def test_tool_stopped_by_its_user_has_a_truncated_run() -> None:
     account = read_text((LOGS / "performance_test/layout.log").read_text().replace("Maximum runtime reached.", "Caught signal.")).account
 
     assert (account.status, account.reason) == ("truncated", "Caught signal. Exiting.")

@@ -1,4 +1,4 @@
-"""What holds for every format, whatever became of a log: a new one is held to it by being there. Of whole logs, see test_samples.py.
+"""Properties of each format for changed logs: a new format is tested automatically. For unchanged logs, see test_samples.py.
 
 The tests are those of `tacholog.formats.testing`, which authors of formats elsewhere use too. Here stands what each of our formats may make of a
 changed log, with the smallest example of each thing that nobody can tell.
@@ -17,23 +17,23 @@ from tacholog.formats.testing import Allowances, Claim, Distance, format_tests
 from tacholog.schema.metrics import METRICS
 
 HERE = Path(__file__).parent
-NAMES = [name for name in sorted(formats()) if (HERE / name).is_dir()]  # The logs of other packages are elsewhere.
+NAMES = [name for name in sorted(formats()) if (HERE / name).is_dir()]  # Formats of other packages have their logs elsewhere.
 SAMPLES = {name: sorted(path for path in (HERE / name).iterdir() if path.name != "README.md") for name in NAMES}
 SMALL = {name: [path for path in paths if path.stat().st_size < 20_000] or paths[:1] for name, paths in SAMPLES.items()}
 
 
 def iperf3_word(name: str, value: object, true: Mapping[str, object], change: str) -> bool:
-    """Whether a row of iperf3 may state this without the lines before it."""
-    if name == "publishers":  # Before its first row, nothing shows that "[  9] local 127.0.0.1 port ..." is missing among such lines.
+    """Whether a row of iperf3 may have this value without the lines before it."""
+    if name == "publishers":  # Before the first row, no line shows that "[  9] local 127.0.0.1 port ..." is missing.
         return change not in ("cut", "none") and isinstance(value, int) and value < int(str(true.get(name) or 0))
-    if name == "participant":  # "[  5] 0.00-1.00 sec ..." names its stream, unless earlier lines say that it is the only one.
+    if name == "participant":  # "[  5] 0.00-1.00 sec ..." names its stream, unless earlier lines state that it is the only one.
         more = {*str(value).split(", ")} - {*str(true.get(name)).split(", ")}
         return more <= {word for word in str(value).split(", ") if "stream" in word}
-    return name == "definition" and value == "iperf3-either-side"  # The same row, without the head that says whether it was sent or received.
+    return name == "definition" and value == "iperf3-either-side"  # The same row, without the header that states whether it was sent or received.
 
 
 def iperf3_numbers(claim: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
-    """The names of the numbers of a row of iperf3 if nothing says whether they were sent or received."""
+    """Yield the names of the numbers of a row of iperf3 if it is unknown whether they were sent or received."""
     unsaid = {"bit_per_s": "transfer_rate", "bytes": "bytes_transferred"}
     for metric, statistic, value, bound, resolution in claim.numbers:
         if METRICS[metric].unit in unsaid:
@@ -41,7 +41,7 @@ def iperf3_numbers(claim: Claim) -> Iterator[tuple[str, str, float | None, str, 
 
 
 def ecal_word(name: str, _: object, true: Mapping[str, object], change: str) -> bool:
-    """Version 5.3 of eCAL prints "Packages lost after message 12 -> stop." on its own line, and the rest as usual."""
+    """Version 5.3 of eCAL prints "Packages lost after message 12 -> stop." on a separate line, and then the usual lines."""
     return change in ("cut", "lost") and true.get("definition") == "ecal-5.3-rtt-cut-short" and name in ("definition", "samples")
 
 
@@ -54,7 +54,7 @@ ALLOWED = {
     "iceoryx2": APART,
     # "****** ICEORYX ********" states the transport of all rows after it.
     "iceperf": Allowances(moved=Distance.CONTEXT),
-    # "Starting Test: protocol: TCP, ... 131072 byte blocks" of the client stands above the server's rows, where "Server output:" is lost.
+    # "Starting Test: protocol: TCP, ... 131072 byte blocks" of the client precedes the rows of the server if "Server output:" is lost.
     "iperf3": Allowances(
         may_lack_size=True,
         moved=Distance.SIZE,
@@ -64,15 +64,15 @@ ALLOWED = {
         extra_words=frozenset({("definition", "iperf3-either-side")}),
     ),
     "performance_test": APART,
-    # "latency = 2.3 us" of one block, "loc_cpus_used = 200 % cpus" of the next: rows have a name and a number, and blocks look alike.
+    # "latency = 2.3 us" of one block, "loc_cpus_used = 200 % cpus" of the next: rows have only a name and a number, and blocks are similar.
     "qperf": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
-    # Likewise the members of its JSON: '"latency_max": 61,' of one interval, '"cpu": 12.88' of another.
-    # "Mode: THROUGHPUT TEST" of one log and "Publication Rate: 1000 Samples/s" of the other say that the load was paced.
+    # The same for the members of its JSON: '"latency_max": 61,' of one interval, '"cpu": 12.88' of another.
+    # "Mode: THROUGHPUT TEST" of one log and "Publication Rate: 1000 Samples/s" of the other together state a paced load.
     "rti": Allowances(moved=Distance.LINES, mixed=Distance.LINES, extra_words=frozenset({("load_mode", "paced")})),
     # "---> percentile 75.000 = 4.094" of one run among the lines of another.
     "sockperf": Allowances(may_lack_size=True, mixed=Distance.LINES),
 }
-# One cell of a row is missing, so that the row is no record; results of the other side, which are not read, are nested in these.
+# One cell of a row is missing, so the row is not a record. Results of the other side, which are not read, are nested in these results.
 NOT_MOVED = (HERE / "rti/cell-missing.txt", HERE / "iperf3/udp-two-streams-server-output.json")
 
 for one in NAMES:
@@ -87,5 +87,5 @@ for one in NAMES:
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_only_formats_that_are_there_are_allowed_anything(name: str) -> None:
+def test_only_existing_formats_have_allowances(name: str) -> None:
     assert name in NAMES

@@ -1,4 +1,4 @@
-"""The format for a tool that prints blocks, which docs/add-a-format.md shows: it reads its log, and holds to what holds for every format."""
+"""The example in docs/add-a-format.md of a format for a tool that prints blocks: it reads its log, and passes the tests of each format."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_block_that_lacks_a_line_or_its_end_is_broken() -> None:
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """The module of the page, as pip installs it, with its log and its tests."""
+    """The module on the page, as pip installs it, with its log and its tests."""
     information = tmp_path / "tacholog_blockbench-0.1.0.dist-info"
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tacholog-blockbench\nVersion: 0.1.0\n")
@@ -59,7 +59,7 @@ def package(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_example_of_a_block_reads_its_log_and_holds_to_what_holds_for_every_format(package: Path) -> None:
+def test_example_of_a_block_reads_its_log_and_passes_the_tests_of_each_format(package: Path) -> None:
     path = os.pathsep.join(folder for folder in (str(package), os.environ.get("PYTHONPATH", "")) if folder)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(package / "test_blocks.py")],

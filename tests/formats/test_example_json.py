@@ -1,4 +1,4 @@
-"""The format for a tool's JSON that docs/add-a-format.md shows: it reads real logs, and holds to what holds for every format."""
+"""The example in docs/add-a-format.md of a format for JSON: it reads real logs, and passes the tests of each format."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_run_that_was_refused_failed() -> None:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The module of the page, as pip installs it."""
+    """The module on the page, as pip installs it."""
     folder = tmp_path_factory.mktemp("fio")
     (folder / "tacholog_fio.py").write_text(MODULE)
     information = folder / "tacholog_fio-0.1.0.dist-info"
@@ -74,14 +74,14 @@ def run(package: Path, cwd: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_the_page_shows_what_the_format_reads(package: Path) -> None:
+def test_page_shows_what_the_format_reads(package: Path) -> None:
     example = re.search(r"^\$ tacholog (parse docs/example-logs/.*)\n((?:.*\n)*?)```", PAGE, flags=re.MULTILINE)
 
     assert example
     assert run(package, ROOT, "tacholog", *example[1].split()) == example[2]
 
 
-def test_the_example_holds_to_what_holds_for_every_format(package: Path) -> None:
+def test_example_passes_the_tests_of_each_format(package: Path) -> None:
     (package / "test_fio.py").write_text(TESTS)
 
     output = run(package, package, "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(package / "test_fio.py"))

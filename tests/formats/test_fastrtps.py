@@ -1,4 +1,4 @@
-"""Fast RTPS and Fast DDS: what their tests print and export. Expected values are typed from the logs in ``fastrtps/`` (see its README)."""
+"""Fast RTPS and Fast DDS: the output and the exports of their tests. Expected values are typed from the logs in ``fastrtps/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ IMPOSSIBLE = ("impossible",)
 
 
 def value(record: Record, metric: str, statistic: str = "mean") -> float | None:
-    """The value of a number that the record must have."""
+    """Return the value of a number that the record must have."""
     number = record.number(metric, statistic)
     assert number is not None
     return number.value
 
 
-def test_a_row_becomes_one_record_with_the_figures_of_both_sides() -> None:
+def test_row_becomes_one_record_with_the_figures_of_both_sides() -> None:
     (record,) = read(LOGS / "throughput-2.9.1-publisher.log").records
 
     assert record == Record(
@@ -48,7 +48,7 @@ def test_a_row_becomes_one_record_with_the_figures_of_both_sides() -> None:
     )
 
 
-def test_a_table_torn_by_tabs_is_read_by_its_header_to_the_row_that_text_is_stuck_to() -> None:
+def test_table_with_tabs_is_read_by_its_header_up_to_the_row_with_attached_text() -> None:
     log = read(LOGS / "throughput-0.5.1.md")
 
     assert [(r.payload_bytes, r.conditions.demand) for r in log.records] == [
@@ -63,7 +63,7 @@ def test_a_table_torn_by_tabs_is_read_by_its_header_to_the_row_that_text_is_stuc
     assert (log.broken, log.unknown) == ([], [1, 3, 22])
 
 
-def test_the_recovery_time_of_a_banner_reaches_the_rows_below_it() -> None:
+def test_recovery_time_of_a_banner_applies_to_the_rows_below_it() -> None:
     log = read(LOGS / "throughput-1.9.3.log")
 
     assert [r.conditions.recovery_time_ns for r in log.records] == [0] * 99 + [10_000_000] * 99
@@ -72,7 +72,7 @@ def test_the_recovery_time_of_a_banner_reaches_the_rows_below_it() -> None:
     assert log.broken == []
 
 
-def test_a_publishers_time_without_its_waits_is_a_definition_of_its_own() -> None:
+def test_time_of_a_publisher_without_its_waits_has_its_own_definition() -> None:
     text = (LOGS / "throughput-1.9.3.log").read_text()
     assert {r.conditions.definition for r in read(LOGS / "throughput-1.9.3.log").records[:99]} == {"fastrtps-demand-1.9.1"}
 
@@ -82,7 +82,7 @@ def test_a_publishers_time_without_its_waits_is_a_definition_of_its_own() -> Non
     assert [r.conditions.definition for r in old.records] == ["fastrtps-demand-1.7"]
 
 
-def test_a_count_below_zero_is_impossible_and_not_huge() -> None:
+def test_count_below_zero_is_impossible_and_not_huge() -> None:
     (record,) = read(LOGS / "throughput-underflow.log").records
 
     assert record.samples is None
@@ -92,7 +92,7 @@ def test_a_count_below_zero_is_impossible_and_not_huge() -> None:
     assert value(record, "messages_lost", "total") == 110804
 
 
-def test_an_exported_table_has_times_to_the_nanosecond() -> None:
+def test_exported_table_has_times_in_nanoseconds() -> None:
     log = read(LOGS / "throughput-2.9.1.csv")
 
     assert [(r.payload_bytes, r.conditions.recovery_time_ns) for r in log.records] == [
@@ -104,13 +104,13 @@ def test_an_exported_table_has_times_to_the_nanosecond() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_the_columns_of_derived_exports_may_be_called_a_little_differently() -> None:
+def test_columns_of_derived_exports_can_have_slightly_different_names() -> None:
     text = (LOGS / "throughput-2.9.1.csv").read_text().replace("[sample/burst]", "[samples/burst]").replace("[Mb/s]", "[Mbits/s]")
 
     assert len(read_text("\n" + text, "fastrtps").records) == 6
 
 
-def test_the_table_of_2014_is_the_publishers() -> None:
+def test_table_of_2014_belongs_to_the_publisher() -> None:
     first, _ = read(LOGS / "throughput-0.4.log").records
 
     assert (first.side, first.conditions.demand, value(first, "messages_sent", "total")) == ("publisher", 500, 152500)
@@ -121,17 +121,17 @@ def test_the_table_of_2014_is_the_publishers() -> None:
 @pytest.mark.parametrize(
     ("what", "instead"),
     [
-        ("17200", "17300"),  # rates are of other samples
+        ("17200", "17300"),  # The rates are those of other samples.
         ("137.901", "137.90"),  # cut
         ("137.901", "139.901"),  # of another row
-        ("  100,", "  101,"),  # 17200 samples are not a multiple of 101
-        ("201,", "301,"),  # more than were sent
+        ("  100,", "  101,"),  # 17200 samples are not a multiple of 101.
+        ("201,", "301,"),  # More than were sent.
         ("1005207", "0"),  # no time
         ("   1024,", "   0,"),  # no message
         ("16996,", ""),  # a cell is missing
     ],
 )
-def test_a_row_whose_cells_do_not_belong_together_is_broken(what: str, instead: str) -> None:
+def test_row_whose_cells_contradict_each_other_is_broken(what: str, instead: str) -> None:
     log = read_text((LOGS / "throughput-2.9.1-publisher.log").read_text().replace(what, instead), "fastrtps")
 
     assert log.records == []
@@ -144,7 +144,7 @@ def test_a_row_without_the_header_of_its_table_is_broken() -> None:
     assert read_text(row + "\n", "fastrtps").broken == ["text:1: a row without the header of its table"]
 
 
-def test_a_row_of_another_table_is_told_by_its_size() -> None:
+def test_row_of_another_table_is_detected_by_its_size() -> None:
     lines = (LOGS / "throughput-1.9.3.log").read_text().splitlines(keepends=True)
     without_second_header = [line for index, line in enumerate(lines) if not (index > 120 and not line.lstrip()[:1].isdigit())]
 
@@ -154,7 +154,7 @@ def test_a_row_of_another_table_is_told_by_its_size() -> None:
     assert "sizes only grow within a table" in log.broken[0]
 
 
-def test_a_subscribers_lines_are_a_record_with_a_rate_of_its_own() -> None:
+def test_lines_of_a_subscriber_are_a_record_with_its_own_rate() -> None:
     (record,) = read(LOGS / "throughput-2.9.1-subscriber.log").records
 
     assert record == Record(
@@ -171,13 +171,13 @@ def test_a_subscribers_lines_are_a_record_with_a_rate_of_its_own() -> None:
     )
 
 
-def test_what_a_newer_subscriber_received_is_counted() -> None:
+def test_received_messages_of_a_newer_subscriber_are_counted() -> None:
     (record,) = read(LOGS / "throughput-2.10-subscriber.log").records
 
     assert record.number("messages_received", "total") == Number(metric="messages_received", statistic="total", value=16999, line=8)
 
 
-def test_a_subscribers_lines_out_of_order_are_broken() -> None:
+def test_lines_of_a_subscriber_out_of_order_are_broken() -> None:
     lines = (LOGS / "throughput-2.10-subscriber.log").read_text().splitlines(keepends=True)
     lines[6], lines[8] = lines[8], lines[6]
 
@@ -187,7 +187,7 @@ def test_a_subscribers_lines_out_of_order_are_broken() -> None:
     assert log.broken[0] == "text:6: these lines are cut short, garbled or out of order"
 
 
-def test_three_decimals_are_half_of_a_round_trip() -> None:
+def test_three_decimals_mean_half_of_a_round_trip() -> None:
     first, second = read(LOGS / "latency-2.9.1.log").records
 
     assert first.conditions == Conditions(basis="rtt/2", load_mode="closed", definition="fastrtps-latency-1.9.4")
@@ -204,7 +204,7 @@ def test_three_decimals_are_half_of_a_round_trip() -> None:
     assert (first.samples, second.payload_bytes, value(second, "latency", "max")) == (2000, 1024, 1_051_267)
 
 
-def test_a_published_log_of_three_decimals_is_read_whole() -> None:
+def test_published_log_with_three_decimals_is_read_completely() -> None:
     log = read(LOGS / "latency-1.9.2.log")
 
     assert [r.payload_bytes for r in log.records] == [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]
@@ -212,7 +212,7 @@ def test_a_published_log_of_three_decimals_is_read_whole() -> None:
     assert log.account.facts.conditions.subscribers == 1
 
 
-def test_the_clocks_cost_is_in_microseconds_whatever_unit_is_printed_behind_it() -> None:
+def test_clock_overhead_is_in_microseconds_for_any_printed_unit() -> None:
     assert read(LOGS / "latency-1.9.2.log").account.facts.environment == {"clock_overhead_ns": "18.4725"}
 
 
@@ -224,14 +224,14 @@ def test_two_decimals_without_samples_are_round_trips() -> None:
     assert first.number("latency", "std") == Number(metric="latency", statistic="std", value=12_000, resolution=1000)
 
 
-def test_two_decimals_with_samples_do_not_say_what_they_are() -> None:
+def test_two_decimals_with_samples_have_an_unknown_basis() -> None:
     log = read(LOGS / "latency-1.1.log")
 
     assert {(r.conditions.basis, r.conditions.definition) for r in log.records} == {(None, "fastrtps-latency-1.1")}
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_a_percentile_of_too_few_samples_is_not_a_number() -> None:
+def test_percentile_of_too_few_samples_is_unknown() -> None:
     _, second = read(LOGS / "latency-1.1.log").records
 
     assert second.number("latency", "p99") == Number(metric="latency", statistic="p99", value=None, marks=IMPOSSIBLE)
@@ -242,14 +242,14 @@ def test_a_percentile_of_too_few_samples_is_not_a_number() -> None:
     ("what", "instead"),
     [("462.214 ", "462.21 "), (" 25.308", " 35.308"), ("20.575", "0.575"), ("      16,", ""), ("      16,", "      0,")],
 )
-def test_a_latency_row_that_is_cut_or_out_of_order_is_broken(what: str, instead: str) -> None:
+def test_truncated_or_unordered_latency_row_is_broken(what: str, instead: str) -> None:
     log = read_text((LOGS / "latency-2.9.1.log").read_text().replace(what, instead), "fastrtps")
 
     assert [r.payload_bytes for r in log.records] == [1024]
     assert len(log.broken) == 1
 
 
-def test_single_samples_become_one_record_a_payload() -> None:
+def test_single_samples_become_one_record_for_each_payload() -> None:
     log = read(SAMPLES)
 
     (record,) = log.records
@@ -259,35 +259,35 @@ def test_single_samples_become_one_record_a_payload() -> None:
     assert record.number("latency", "p50") == Number(metric="latency", statistic="p50", value=20_890.8, resolution=0.1)
 
 
-def test_samples_of_the_next_payload_begin_a_record_of_their_own() -> None:
+def test_samples_of_the_next_payload_start_a_new_record() -> None:
     log = read_text("Sample,Payload [Bytes],Latency [us]\n1,16,2.5\n2,16,1.5\n3,32,1e+06\n", "fastrtps")
 
     assert [(r.payload_bytes, r.samples, value(r, "latency", "max")) for r in log.records] == [(16, 2, 2500), (32, 1, 1e9)]
 
 
 @pytest.mark.parametrize("rows", ["1,16,2.5\n3,16,1.5\n", "2,16,2.5\n", "1,16,2.5\n2,16,x\n", "1,16,2.5\n2,16,1"])
-def test_a_payload_with_a_missing_or_garbled_sample_has_no_statistics(rows: str) -> None:
+def test_payload_with_a_missing_or_garbled_sample_has_no_statistics(rows: str) -> None:
     log = read_text("Sample,Payload [Bytes],Latency [us]\n" + rows, "fastrtps")
 
     assert log.records == []
     assert log.broken
 
 
-def test_a_summary_of_eprosima_has_jitter() -> None:
+def test_summary_of_eprosima_has_jitter() -> None:
     first, *_ = read(LOGS / "latency-summary.csv").records
 
     assert (value(first, "latency", "max"), value(first, "latency", "p50"), value(first, "latency", "p99.99")) == (124_435, 7_776, 37_675)
     assert (value(first, "jitter"), value(first, "jitter", "max"), first.samples) == (433, 110_706, 10000)
 
 
-def test_decimal_commas_are_refused_with_the_way_out() -> None:
+def test_decimal_commas_are_refused_with_advice() -> None:
     log = read(LOGS / "latency-decimal-commas.csv")
 
     assert log.records == []
     assert log.broken[0].endswith("a table with decimal commas: its cells cannot be told apart; export it again with decimal points")
 
 
-def test_the_file_of_one_size_holds_minimum_and_average() -> None:
+def test_file_of_one_size_has_minimum_and_average() -> None:
     (record,) = read(LOGS / "latency-16.csv").records
 
     assert (record.payload_bytes, record.samples, record.conditions.reliability, record.conditions.basis) == (None, 10000, "reliable", None)
@@ -297,7 +297,7 @@ def test_the_file_of_one_size_holds_minimum_and_average() -> None:
     )
 
 
-def test_a_file_that_does_not_say_what_it_holds_is_named() -> None:
+def test_file_with_unknown_content_is_named() -> None:
     (broken,) = read(LOGS / "latency-average-2.9.1.csv").broken
 
     assert broken.startswith("latency-average-2.9.1.csv:2: only the file's name says whether these are minima or averages")
@@ -315,7 +315,7 @@ def test_quoted_rates_belong_to_the_headings_above_them() -> None:
     assert (record.conditions.demand, record.conditions.reliability, value(record, "goodput")) == (500, "reliable", 38.4677e6)
 
 
-def test_as_many_quoted_rates_as_headings_are_needed() -> None:
+def test_number_of_quoted_rates_must_equal_that_of_headings() -> None:
     log = read_text((LOGS / "throughput-all.csv").read_text().replace(',"77.165"', ""), "fastrtps")
 
     assert log.records == []
@@ -323,26 +323,26 @@ def test_as_many_quoted_rates_as_headings_are_needed() -> None:
 
 
 @pytest.mark.parametrize("heading", ["0 bytes; demand 200", "16 bytes; demand 0"])
-def test_a_quoted_heading_of_no_bytes_or_no_messages_is_broken(heading: str) -> None:
+def test_quoted_heading_with_zero_bytes_or_messages_is_broken(heading: str) -> None:
     log = read_text((LOGS / "throughput-all.csv").read_text().replace("16 bytes; demand 200", heading), "fastrtps")
 
     assert log.records == []
     assert log.broken == ["text:2: a heading with a message size or a demand that cannot be"]
 
 
-def test_a_run_that_the_tool_gave_up_has_failed() -> None:
+def test_run_that_the_tool_gave_up_is_failed() -> None:
     text = (LOGS / "latency-1.1.log").read_text().replace("TEST OF SIZE: 16 ENDS", "Error in test ")
 
     assert (read_text(text, "fastrtps").account.status, read_text(text, "fastrtps").account.reason) == ("failed", "Error in test")
 
 
 @pytest.mark.parametrize("path", [*sorted(path for path in LOGS.iterdir() if path.name != "README.md"), SAMPLES], ids=lambda path: path.name)
-def test_each_log_is_known_by_its_content(path: Path) -> None:
+def test_each_log_is_detected_by_its_content(path: Path) -> None:
     assert detect(path.read_text()) == "fastrtps"
 
 
 @pytest.mark.parametrize("end", ["1051.2", "1051", "", "1"])
-def test_a_last_row_that_is_cut_in_its_last_cell_keeps_the_others(end: str) -> None:
+def test_last_row_truncated_in_its_last_cell_keeps_the_other_cells(end: str) -> None:
     text = (LOGS / "latency-2.9.1.log").read_text(encoding="utf-8")
     log = read_text(text[: text.index("1051.267")] + end, "fastrtps")
 
@@ -353,7 +353,7 @@ def test_a_last_row_that_is_cut_in_its_last_cell_keeps_the_others(end: str) -> N
     assert first.number("latency", "max") is not None
 
 
-def test_a_last_row_that_is_cut_before_its_median_says_too_little() -> None:
+def test_last_row_truncated_before_its_median_is_refused() -> None:
     text = (LOGS / "latency-2.9.1.log").read_text(encoding="utf-8")
     log = read_text(text[: text.index("15.564") + 3], "fastrtps")
 
@@ -371,12 +371,12 @@ RECEIVED = {"messages_received": 16996, "messages_lost": 201, "loss": 204 / 1720
         ("16833.643,    137.90", {"message_rate": 16833.643}),
         ("16833.643,    1", {"message_rate": 16833.643}),
         ("16833.643,", {"message_rate": 16833.643}),
-        ("16833.643", {}),  # The cell is not complete: it is not the last.
+        ("16833.643", {}),  # The cell is not complete: it is not the last cell.
         ("1009645,   1", {}),
         ("1009645,", {}),
     ],
 )
-def test_a_last_row_of_a_throughput_table_that_is_cut_keeps_its_closed_cells(end: str, rates: dict[str, float]) -> None:
+def test_truncated_last_row_of_a_throughput_table_keeps_its_complete_cells(end: str, rates: dict[str, float]) -> None:
     text = (LOGS / "throughput-2.9.1-publisher.log").read_text(encoding="utf-8")
     log = read_text(text[: text.index(end) + len(end)], "fastrtps")
 
@@ -395,7 +395,7 @@ def test_a_last_row_of_a_throughput_table_that_is_cut_keeps_its_closed_cells(end
         ("throughput-1.9.3.log", "160975.231, 21099.346", 850000, 21099.346e6),
     ],
 )
-def test_each_generation_of_the_throughput_table_keeps_its_closed_cells(sample: str, end: str, received: int, goodput: float | None) -> None:
+def test_each_generation_of_the_throughput_table_keeps_its_complete_cells(sample: str, end: str, received: int, goodput: float | None) -> None:
     text = (LOGS / sample).read_text(encoding="utf-8")
     complete = read_text(text, "fastrtps").records
     log = read_text(text[: text.rindex(end) + len(end)], "fastrtps")
@@ -410,12 +410,12 @@ def test_each_generation_of_the_throughput_table_keeps_its_closed_cells(sample: 
 @pytest.mark.parametrize(
     ("sample", "end"),
     [
-        ("throughput-2.9.1-publisher.log", "201,     100964"),  # It is unknown when the samples came: no rate, no definition.
-        ("throughput-0.4.log", "5.00698e+06, 500"),  # The demand, which may have been 5000.
+        ("throughput-2.9.1-publisher.log", "201,     100964"),  # The time of the samples is unknown: there is no rate and no definition.
+        ("throughput-0.4.log", "5.00698e+06, 500"),  # The demand may have been 5000.
         ("throughput-0.4.log", "5.00698e+06,"),
     ],
 )
-def test_a_last_row_of_a_throughput_table_whose_closed_cells_do_not_stand_by_themselves_is_refused(sample: str, end: str) -> None:
+def test_truncated_last_row_of_a_throughput_table_is_refused_if_its_complete_cells_are_not_enough(sample: str, end: str) -> None:
     text = (LOGS / sample).read_text(encoding="utf-8")
     complete = read_text(text, "fastrtps").records
     log = read_text(text[: text.rindex(end) + len(end)], "fastrtps")
@@ -424,7 +424,7 @@ def test_a_last_row_of_a_throughput_table_whose_closed_cells_do_not_stand_by_the
     assert [broken.partition(": ")[2] for broken in log.broken] == ["a row of this table is cut short or garbled"]
 
 
-def test_decimal_commas_are_refused_where_the_spreadsheet_made_50_percent_a_half_too() -> None:
+def test_decimal_commas_are_refused_also_if_the_spreadsheet_changed_50_percent_to_a_half() -> None:
     log = read(LOGS / "latency-decimal-commas-dual-host.csv")
 
     why = "a table with decimal commas: its cells cannot be told apart; export it again with decimal points"
@@ -432,7 +432,7 @@ def test_decimal_commas_are_refused_where_the_spreadsheet_made_50_percent_a_half
     assert (log.records, log.unknown) == ([], [])
 
 
-def test_within_one_process_is_another_condition_than_between_processes() -> None:
+def test_reach_within_a_process_differs_from_reach_between_processes() -> None:
     log = read(LOGS / "latency-intraprocess.log")
 
     assert (log.account.facts.conditions.reach, log.account.facts.conditions.subscribers) == ("process", 1)
@@ -443,7 +443,7 @@ def test_within_one_process_is_another_condition_than_between_processes() -> Non
 
 
 @pytest.mark.parametrize("where", range(1, 8))
-def test_a_line_that_is_not_known_costs_no_line_of_a_subscriber(where: int) -> None:
+def test_unknown_line_does_not_affect_the_lines_of_a_subscriber(where: int) -> None:
     path = LOGS / "throughput-2.9.1-subscriber.log"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     log = read_text("".join([*lines[:-where], "nothing that the tool prints\n", *lines[-where:]]), "fastrtps")
@@ -451,7 +451,7 @@ def test_a_line_that_is_not_known_costs_no_line_of_a_subscriber(where: int) -> N
     assert anywhere(log.records) == anywhere(read(path, "fastrtps").records)
 
 
-def test_what_both_programs_of_1_9_print_around_a_row_is_known() -> None:
+def test_lines_that_both_programs_of_1_9_print_around_a_row_are_known() -> None:
     text = """Performing test with 1 subscribers and 10000 samples
 PUBLISHER!
 Subscriber Data Sub Matched\x20

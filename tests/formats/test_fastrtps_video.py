@@ -1,4 +1,4 @@
-"""VideoTest of Fast DDS; its samples were made up after the tool's source."""
+"""VideoTest of Fast DDS. Its samples were written according to the source of the tool."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_each_of_the_two_tables_is_a_record_of_the_subscriber() -> None:
     assert drops.number("messages_lost", "min") == Number(metric="messages_lost", statistic="min", value=0.01, resolution=0.01, bound="<")
 
 
-def test_the_csv_file_has_both_in_one_row_with_six_digits() -> None:
+def test_csv_file_has_both_tables_in_one_row_with_six_digits() -> None:
     log = read(LOGS / "video.csv")
 
     assert (log.broken, log.unknown) == ([], [])
@@ -37,25 +37,25 @@ def test_the_csv_file_has_both_in_one_row_with_six_digits() -> None:
     assert len(record.numbers) == 16
 
 
-def test_a_row_under_the_header_of_the_other_table_is_broken() -> None:
+def test_row_below_the_header_of_the_other_table_is_broken() -> None:
     log = read_text(LOG.replace(RATES, DROPS), "fastrtps")
 
     assert log.broken == ["text:7: a row of this table is cut short, garbled or of another one"]
     assert len(log.records) == 1
 
 
-def test_a_table_has_one_row() -> None:
+def test_table_has_only_one_row() -> None:
     assert read_text(LOG.replace(RATES, RATES + RATES), "fastrtps").broken == ["text:8: a second row: this table has one"]
 
 
 @pytest.mark.parametrize("printed", ["        nan", "      -1.00"])
-def test_what_no_frame_rate_can_be_is_unknown(printed: str) -> None:
+def test_impossible_frame_rate_is_unknown(printed: str) -> None:
     (rates, _) = read_text(LOG.replace("      26.02", printed), "fastrtps").records
 
     assert rates.number("message_rate", "min") == Number(metric="message_rate", statistic="min", value=None, marks=("impossible",))
 
 
-def test_a_row_whose_statistics_are_out_of_order_is_broken() -> None:
+def test_row_with_unordered_statistics_is_broken() -> None:
     log = read_text(LOG.replace("29.54", "19.54"), "fastrtps")
 
     assert log.broken == ["text:7: minimum, percentiles and maximum of this row are not in order"]

@@ -1,4 +1,4 @@
-"""hmbdc: what a pinger, a ponger and the performance sample say. Expected values are typed from the logs in ``hmbdc/`` (see its README)."""
+"""hmbdc: the output of a pinger, a ponger and the performance sample. Expected values are typed from the logs in ``hmbdc/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ RESULT = "round trip time (sec):(1996/1988):mean=0.000584529 std_dev=0.00142221 
 
 
 def latency(statistic: str, value: float | None, resolution: float | None = 1.0, line: int | None = None) -> Number:
-    """A number of a latency."""
+    """Return a number of a latency."""
     return Number(metric="latency", statistic=statistic, value=value, resolution=resolution, line=line)
 
 
-def test_a_pinger_gives_round_trips_at_the_rate_and_size_of_its_first_line() -> None:
+def test_pinger_gives_round_trips_with_the_rate_and_size_of_its_first_line() -> None:
     log = read(LOGS / "17-6-ipc-0cpy-ping.log")
 
     assert log.records[2] == Record(
@@ -44,13 +44,13 @@ def test_a_pinger_gives_round_trips_at_the_rate_and_size_of_its_first_line() -> 
     assert log.unknown == [1, 6, 7, 12, 13, 18, 19, 24, 25, 30, 31, 36]
 
 
-def test_a_record_names_both_of_its_lines() -> None:
+def test_record_has_both_of_its_lines() -> None:
     event = next(event for event in read(LOGS / "17-6-ipc-0cpy-ping.log").events if isinstance(event.what, Record))
 
     assert list(event.lines) == [4, 5]
 
 
-def test_a_regular_message_with_an_attachment_is_copied() -> None:
+def test_regular_message_with_an_attachment_is_copied() -> None:
     record = read(LOGS / "17-6-rmcast-loopback-ping.log").records[0]
 
     assert (record.payload_bytes, record.samples, record.conditions.data_path) == (1000, 789, "copy")
@@ -58,14 +58,14 @@ def test_a_regular_message_with_an_attachment_is_copied() -> None:
     assert record.number("latency", "std") == latency("std", 99634600, 100, line=5)
 
 
-def test_a_ponger_gives_one_way_latency_of_no_known_size() -> None:
+def test_ponger_gives_one_way_latency_without_a_size() -> None:
     record = read(LOGS / "17-6-ipc-0cpy-pong.log").records[0]
 
     assert (record.payload_bytes, record.samples, record.side, record.conditions.basis) == (None, 11890, "subscriber", "one-way")
     assert [number.value for number in record.numbers] == [40380369, 185378000, 290, 1368964495]
 
 
-def test_a_ponger_in_the_same_process_has_a_record_of_its_own() -> None:
+def test_ponger_in_the_same_process_has_its_own_record() -> None:
     log = read(LOGS / "17-6-interthread-both.log")
 
     assert [(record.conditions.basis, record.payload_bytes) for record in log.records[:4]] == [
@@ -77,7 +77,7 @@ def test_a_ponger_in_the_same_process_has_a_record_of_its_own() -> None:
     assert len(log.records) == 10
 
 
-def test_no_answer_is_a_record_without_samples_and_no_latency() -> None:
+def test_size_without_an_answer_is_a_record_with_zero_samples_and_no_latency() -> None:
     log = read(LOGS / "15-29-ipc-regular-ping.log")
 
     assert log.records[5].numbers == (
@@ -89,14 +89,14 @@ def test_no_answer_is_a_record_without_samples_and_no_latency() -> None:
     assert log.broken == []
 
 
-def test_a_log_in_which_nothing_was_answered_is_of_a_run_that_failed() -> None:
+def test_run_in_which_no_ping_was_answered_is_failed() -> None:
     log = read(LOGS / "17-6-nothing-back-ping.log")
 
     assert (log.account.status, log.account.reason) == ("failed", "no ping was answered")
     assert log.unknown == []
 
 
-def test_threads_that_write_over_one_another_spoil_only_what_they_hit() -> None:
+def test_threads_that_overwrite_each_other_damage_only_the_overwritten_lines() -> None:
     log = read(LOGS / "interleaved.log")
 
     assert [(record.payload_bytes, record.samples) for record in log.records] == [(None, 299), (16, 299), (None, 299)]
@@ -105,7 +105,7 @@ def test_threads_that_write_over_one_another_spoil_only_what_they_hit() -> None:
     assert (log.account.status, log.account.reason) == ("failed", "what():  file not expected size")
 
 
-def test_a_latency_below_zero_is_impossible_and_unknown() -> None:
+def test_latency_below_zero_is_impossible_and_unknown() -> None:
     one_way, rtt, _ = read(LOGS / "interleaved.log").records
 
     below_zero = Number(metric="latency", statistic="min", value=None, resolution=1, marks=("impossible",), line=7)
@@ -137,7 +137,7 @@ def test_a_latency_below_zero_is_impossible_and_unknown() -> None:
         (PINGS + PINGS + RESULT, ["1: a line without the result that belongs to it", "2: a result behind two lines that each wait for one"]),
     ],
 )
-def test_a_result_that_may_not_be_one_is_broken(text: str, reasons: list[str]) -> None:
+def test_doubtful_result_is_broken(text: str, reasons: list[str]) -> None:
     log = read_text(text, "hmbdc")
 
     assert log.broken == [f"text:{reason}" for reason in reasons]
@@ -165,14 +165,14 @@ def test_each_result_of_the_sample_is_a_record_with_its_bounds_and_sizes() -> No
     assert log.unknown == []
 
 
-def test_a_size_of_no_bytes_is_broken() -> None:
+def test_size_of_zero_bytes_is_broken() -> None:
     log = read_text((LOGS / "perf-sample-14-2.txt").read_text().replace("(100B-10MB)", "(0B-10MB)", 1), "hmbdc")
 
     assert log.broken == ["text:8: a result that is cut short or garbled"]
     assert len(log.records) == 7
 
 
-def test_the_sample_says_how_data_is_handed_over_what_is_reliable_and_what_is_not_its_own() -> None:
+def test_sample_states_the_data_path_the_reliability_and_which_results_are_not_its_own() -> None:
     records = read(LOGS / "perf-sample-14-2.txt").records
 
     assert [record.conditions.data_path for record in records] == [None, None, "pointer", "zero-copy", "copy", None, None, None]
@@ -181,7 +181,7 @@ def test_the_sample_says_how_data_is_handed_over_what_is_reliable_and_what_is_no
     assert {record.conditions.definition for record in records[:2]} == {"hmbdc-sample-reference"}
 
 
-def test_a_range_is_two_numbers_with_the_precision_of_their_units() -> None:
+def test_range_is_two_numbers_with_the_resolution_of_their_units() -> None:
     first = read(LOGS / "perf-sample-14-2.txt").records[0]
 
     assert first.numbers == (
@@ -190,7 +190,7 @@ def test_a_range_is_two_numbers_with_the_precision_of_their_units() -> None:
     )
 
 
-def test_the_commands_machines_and_notes_of_the_sample_are_known_by_row_and_letter() -> None:
+def test_commands_machines_and_notes_of_the_sample_are_stored_by_row_and_letter() -> None:
     facts = read(LOGS / "perf-sample-15.17-1.txt").account.facts
 
     assert facts.system_version == "12-41"
@@ -215,7 +215,7 @@ def test_the_commands_machines_and_notes_of_the_sample_are_known_by_row_and_lett
     )
 
 
-def test_a_row_of_the_older_sample_keeps_the_command_that_was_copied_to_it_by_mistake() -> None:
+def test_row_of_the_older_sample_keeps_the_command_that_was_copied_to_it_by_mistake() -> None:
     facts = read(LOGS / "perf-sample-14-2.txt").account.facts
 
     assert (
@@ -226,7 +226,7 @@ def test_a_row_of_the_older_sample_keeps_the_command_that_was_copied_to_it_by_mi
 @pytest.mark.parametrize(
     "command", ["qperf; rm -rf /", "qperf $(id)", "for s in 1 2; do qperf -m ${a[7]}; done", "qperf 'open", "for s in x; do qperf -m $s; done"]
 )
-def test_a_command_with_more_shell_than_the_samples_stays_text(command: str, tmp_path: Path) -> None:
+def test_command_with_unknown_shell_syntax_stays_text(command: str, tmp_path: Path) -> None:
     path = tmp_path / "sample.txt"
     path.write_text((LOGS / "perf-sample-14-2.txt").read_text().replace("[b] qperf", f"[b] {command}"))
 
@@ -251,7 +251,7 @@ def test_a_command_with_more_shell_than_the_samples_stays_text(command: str, tmp
         ("reliable UDP    ", "reliable UDP", "30: a result beside a name that is no transport's, or out of its column"),
     ],
 )
-def test_a_row_that_was_tampered_with_is_broken(old: str, new: str, reason: str) -> None:
+def test_manipulated_row_is_broken(old: str, new: str, reason: str) -> None:
     text = (LOGS / "perf-sample-14-2.txt").read_text()
 
     log = read_text(text.replace(old, new, 1), "hmbdc")
@@ -260,7 +260,7 @@ def test_a_row_that_was_tampered_with_is_broken(old: str, new: str, reason: str)
     assert len(log.records) == 7
 
 
-def test_a_sample_that_ends_within_a_block_gives_no_record_of_it() -> None:
+def test_sample_that_ends_within_a_block_gives_no_record_for_it() -> None:
     lines = (LOGS / "perf-sample-14-2.txt").read_text().splitlines(keepends=True)
 
     log = read_text("".join(lines[:31]), "hmbdc")
@@ -268,7 +268,7 @@ def test_a_sample_that_ends_within_a_block_gives_no_record_of_it() -> None:
     assert log.broken == ["text:30: the table ends within this transport"]
 
 
-def test_hundreds_of_nanoseconds_are_a_range() -> None:
+def test_text_hundreds_of_nanoseconds_is_a_range() -> None:
     text = (LOGS / "perf-sample-14-2.txt").read_text().replace("~2us (shared poniter passing)", "hundreds of nano seconds")
 
     assert [(n.value, n.resolution, n.bound) for n in read_text(text, "hmbdc").records[2].numbers] == [
@@ -277,7 +277,7 @@ def test_hundreds_of_nanoseconds_are_a_range() -> None:
     ]
 
 
-def test_the_sample_with_its_older_title_is_read_and_is_not_called_one_way() -> None:
+def test_sample_with_its_older_title_is_read_and_is_not_called_one_way() -> None:
     log = read(LOGS / "perf-sample-12-41.txt")
 
     assert [
@@ -294,7 +294,7 @@ def test_the_sample_with_its_older_title_is_read_and_is_not_called_one_way() -> 
         (32, "rmcast", 100, 10_000_000, [("range-low", 60e3), ("range-high", 80e6)]),
         (38, "rnetmap", None, None, []),
     ]
-    # Its head says "latency performance", later ones "1-way latency".
+    # Its header states "latency performance", later headers "1-way latency".
     assert [record.conditions.basis for record in log.records] == ["rtt/2", "rtt/2", *[None] * 6]
     assert {record.conditions.definition for record in log.records[2:]} == {"hmbdc-sample-12-41"}
     assert [record.conditions.data_path for record in log.records] == [None, None, "pointer", "zero-copy", "copy", None, None, None]
@@ -303,7 +303,7 @@ def test_the_sample_with_its_older_title_is_read_and_is_not_called_one_way() -> 
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_a_mark_behind_the_samples_release_is_that_of_a_note_at_its_end() -> None:
+def test_mark_after_the_release_of_the_sample_refers_to_a_note_at_its_end() -> None:
     log = read(LOGS / "perf-sample-12-41-noted.txt")
 
     assert log.records == read(LOGS / "perf-sample-14-2.txt").records

@@ -1,4 +1,4 @@
-"""Every format, whatever its bytes: dressed otherwise a log says the same, and what is no text costs at most what it stands in."""
+"""Properties of each format for any bytes: other encodings of a log give the same records, and binary lines affect at most their result."""
 
 from __future__ import annotations
 
@@ -55,24 +55,24 @@ STRANGERS: Mapping[str, bytes] = {
 
 
 def scanned(data: bytes, name: str | None = None) -> tuple[Scan, list[Event]]:
-    """A log read in the format of that name, or the one that is recognised."""
+    """Return a log read in the named format, or in the detected format."""
     scan = Scan(LogText(io.BytesIO(data)), name)
     return scan, list(scan)
 
 
 def with_line_end(path: Path) -> bytes:
-    """A sample with a line end after its last line."""
+    """Return a sample with a line end after its last line."""
     return path.read_bytes().removesuffix(b"\n") + b"\n"
 
 
 def findings_with_lines(events: list[Event]) -> list[tuple[int, object]]:
-    """The findings, with their lines."""
+    """Return the findings with their lines."""
     return [(event.line, event.what) for event in events if event.what is not None]
 
 
 @pytest.mark.parametrize("dress", DRESS)
 @pytest.mark.parametrize(("name", "path"), tries(SOME, SAMPLES), ids=lambda value: value.name if isinstance(value, Path) else value)
-def test_a_log_says_the_same_however_its_bytes_are_dressed(name: str, path: Path, dress: str) -> None:
+def test_log_gives_the_same_records_in_each_encoding(name: str, path: Path, dress: str) -> None:
     plain = scanned(with_line_end(path))[1]
 
     scan, events = scanned(DRESS[dress](with_line_end(path)))
@@ -82,19 +82,19 @@ def test_a_log_says_the_same_however_its_bytes_are_dressed(name: str, path: Path
 
 
 @pytest.mark.parametrize(("name", "path"), SAMPLES, ids=lambda value: value.name if isinstance(value, Path) else value)
-def test_a_line_that_is_no_text_is_unknown_and_costs_at_most_what_it_stands_in(name: str, path: Path) -> None:
+def test_binary_line_is_unknown_and_affects_at_most_its_own_result(name: str, path: Path) -> None:
     for stranger in STRANGERS.values():
         assert_it_costs_only_what_it_stands_in(stranger, path, name)
 
 
 @pytest.mark.parametrize("stranger", LONG)
 @pytest.mark.parametrize("name", FIRST)
-def test_a_line_of_ten_megabytes_is_unknown_and_costs_at_most_what_it_stands_in(name: str, stranger: str) -> None:
+def test_line_of_ten_megabytes_is_unknown_and_affects_at_most_its_own_result(name: str, stranger: str) -> None:
     assert_it_costs_only_what_it_stands_in(LONG[stranger], FIRST[name], name)
 
 
 def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: str) -> None:
-    """Put a line somewhere into a sample, and check that it is unknown and that the records are unchanged."""
+    """Insert a line into a sample, and check that it is unknown and that the records are unchanged."""
     lines = with_line_end(path).splitlines(keepends=True)
     plain = {wherever(event.what) for event in scanned(with_line_end(path), name)[1] if isinstance(event.what, Record)}
     index = random.Random(path.name).randrange(len(lines)) + 1  # noqa: S311
@@ -104,21 +104,19 @@ def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: st
     assert index + 1 in {number for event in events if event.kind in ("unknown", "broken") for number in event.lines}
     assert scan.account.total == len(lines) + 1
     contents = {wherever(event.what) for event in events if isinstance(event.what, Record)}
-    if (
-        name == "iperf3"
-    ):  # Where each stream is announced, a line that is not text may be another announcement: then the number of streams is unknown.
+    if name == "iperf3":  # Where streams are announced, a binary line may be another announcement: then the number of streams is unknown.
         plain |= {re.sub(r"\bpublishers=\d+", "publishers=None", record) for record in plain}
     assert {record for record in contents - plain if "derived" not in record} == set()
 
 
 def wherever(record: Record) -> str:
-    """The content of a record without the lines of its numbers, which an inserted line moves."""
+    """Return the content of a record without the lines of its numbers, which an inserted line shifts."""
     return re.sub(r"\bline=\d+", "", str(record))
 
 
 @pytest.mark.parametrize("mark", ["utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("name", FIRST)
-def test_a_log_in_utf_16_is_refused_with_the_way_out(name: str, mark: str) -> None:
+def test_utf_16_log_is_refused_with_advice(name: str, mark: str) -> None:
     text = "\ufeff" + FIRST[name].read_text(errors="replace")
 
     with pytest.raises(UnreadableInput, match="UTF-16; convert it to UTF-8"):
@@ -127,13 +125,13 @@ def test_a_log_in_utf_16_is_refused_with_the_way_out(name: str, mark: str) -> No
 
 @pytest.fixture(scope="module")
 def bombs() -> dict[str, bytes]:
-    """By compression: a stream that grows to 64 MiB."""
+    """For each compression: a stream that grows to 64 MiB."""
     return {packer: pack(bytes(BOMB_BYTES)) for packer, pack in PACK.items()}
 
 
 @pytest.mark.parametrize("packer", PACK)
 @pytest.mark.parametrize("name", FIRST)
-def test_a_bomb_behind_a_log_is_stopped_and_the_log_is_read(name: str, packer: str, bombs: dict[str, bytes]) -> None:
+def test_decompression_bomb_after_a_log_is_stopped_and_the_log_is_read(name: str, packer: str, bombs: dict[str, bytes]) -> None:
     plain = [event.what for event in scanned(with_line_end(FIRST[name]), name)[1] if isinstance(event.what, Record)]
 
     scan, events = scanned(PACK[packer](with_line_end(FIRST[name])) + bombs[packer])

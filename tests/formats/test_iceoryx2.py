@@ -1,4 +1,4 @@
-"""The iceoryx2 benchmarks: what their lines say. Expected values are typed from the logs in ``iceoryx2/`` (see its README)."""
+"""The iceoryx2 benchmarks: the meaning of their lines. Expected values are typed from the logs in ``iceoryx2/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacholog.schema.records import Number, Record
 LOGS = Path(__file__).parent / "iceoryx2"
 
 
-def test_a_line_is_the_mean_of_half_a_round_trip_over_one_kind_of_service() -> None:
+def test_line_is_the_mean_of_half_a_round_trip_over_one_kind_of_service() -> None:
     first = read(LOGS / "0.9.3-publish-subscribe.log").records[0]
 
     assert first == Record(
@@ -37,14 +37,14 @@ def test_each_kind_of_service_is_a_transport() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_requests_are_another_measurement_than_messages_and_have_no_size() -> None:
+def test_requests_have_another_definition_than_messages_and_no_size() -> None:
     log = read(LOGS / "0.9-posted.log")
 
     assert [record.conditions.definition for record in log.records] == ["iceoryx2-publish-subscribe"] * 4 + ["iceoryx2-request"] * 2
     assert [(record.payload_bytes, record.numbers[0].value) for record in log.records[3:]] == [(8192, 245), (None, 328), (None, 379)]
 
 
-def test_the_lines_of_cargo_are_chatter_and_the_users_command_and_the_cut_line_are_not() -> None:
+def test_lines_of_cargo_are_chatter_and_the_command_of_the_user_and_the_truncated_line_are_not() -> None:
     log = read(LOGS / "0.9-posted.log")
 
     assert log.unknown == [7]
@@ -61,19 +61,19 @@ def test_the_lines_of_cargo_are_chatter_and_the_users_command_and_the_cut_line_a
     ],
 )
 @pytest.mark.parametrize("time", ["Time: 0.0001 s, Latency: 5000", "Time: 0.0001, Latency: 5000"])
-def test_lines_after_the_sources_that_no_sample_has(start: str, time: str, end: str, expected: tuple[object, ...]) -> None:
+def test_lines_according_to_the_sources_that_no_sample_has_are_read(start: str, time: str, end: str, expected: tuple[object, ...]) -> None:
     (record,) = read_text(f"{start}{time}{end}\n", "iceoryx2").records
 
     assert (record.conditions.definition, record.conditions.transport, record.payload_bytes, record.samples) == expected
 
 
-def test_the_first_versions_print_neither_iterations_nor_sizes_nor_a_unit_of_time() -> None:
+def test_first_versions_print_no_iterations_no_sizes_and_no_unit_of_time() -> None:
     log = read_text("iceoryx2::service::process_local::Service ::: Time: 3.1, Latency: 155 ns\n", "iceoryx2")
 
     assert [(record.conditions.transport, record.payload_bytes, record.samples) for record in log.records] == [("process_local", None, None)]
 
 
-def test_a_latency_that_is_not_the_time_over_twice_the_iterations_is_broken() -> None:
+def test_latency_that_differs_from_the_time_per_two_iterations_is_broken() -> None:
     line = (LOGS / "0.9.3-publish-subscribe.log").read_text(encoding="utf-8").splitlines()[0]
 
     assert read_text(f"{line}\n", "iceoryx2").broken == []
@@ -81,26 +81,26 @@ def test_a_latency_that_is_not_the_time_over_twice_the_iterations_is_broken() ->
         assert read_text(f"{line.replace(old, new)}\n", "iceoryx2").broken == ["text:1: the latency is not the time over twice the iterations"]
 
 
-def test_a_last_line_without_its_end_may_have_lost_digits_of_its_size() -> None:
+def test_last_line_without_its_end_may_have_lost_digits_of_its_size() -> None:
     line = "iceoryx2::service::ipc::Service ::: Iterations: 10, Time: 0.0001 s, Latency: 5000 ns, Sample Size: 81"
 
     assert read_text(line, "iceoryx2").broken == ["text:1: the log ends within this line"]
 
 
-def test_a_line_that_lost_its_sample_size_is_broken() -> None:
+def test_line_without_its_sample_size_is_broken() -> None:
     line = "iceoryx2::service::ipc::Service ::: Iterations: 10, Time: 0.0001 s, Latency: 5000 ns\n"
 
     assert read_text(line, "iceoryx2").broken == ["text:1: a line without its sample size: it is cut short"]
 
 
 @pytest.mark.parametrize("garbled", ["iceoryx2::service::ipcA:Service", "iceoryx2::servicA::ipc::Service", "iceoryx2::service::ipc::ServicA"])
-def test_a_line_that_names_no_service_is_broken_for_it_is_not_known_over_what_it_was(garbled: str) -> None:
+def test_line_without_a_service_is_broken_because_its_transport_is_unknown(garbled: str) -> None:
     line = f"{garbled} ::: Iterations: 10, Time: 0.0001 s, Latency: 5000 ns, Sample Size: 64\n"
 
     assert read_text(line, "iceoryx2").broken == ["text:1: result line is cut short or garbled"]
 
 
-def test_what_the_logger_prints_in_debug_mode_is_chatter() -> None:
+def test_output_of_the_logger_in_debug_mode_is_chatter() -> None:
     text = (
         '12 \x1b[0;90m[T] \x1b[1;90m[\x1b[0;90mpid=\x1b[0;92m7\x1b[1;90m] "ipc::Service::create"\x1b[0m\n| dynamic config created\n'
         "iceoryx2::service::ipc::Service ::: Iterations: 10, Time: 0.0001 s, Latency: 5000 ns, Sample Size: 64\n"

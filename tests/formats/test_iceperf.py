@@ -1,4 +1,4 @@
-"""iceperf: what its tables say. Expected values are typed from the logs in ``iceperf/`` (see its README)."""
+"""iceperf: the meaning of its tables. Expected values are typed from the logs in ``iceperf/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Finished!
 
 
 def means(log: Log) -> list[tuple[int | None, float | None, float | None]]:
-    """Size, mean in nanoseconds and its resolution of each record."""
+    """Return size, mean in nanoseconds and its resolution for each record."""
     return [(record.payload_bytes, number.value, number.resolution) for record in log.records for number in record.numbers]
 
 
-def test_a_row_is_the_mean_of_half_a_round_trip() -> None:
+def test_row_is_the_mean_of_half_a_round_trip() -> None:
     first = read(LOGS / "2.0.3-leader.log").records[0]
 
     assert first == Record(
@@ -48,7 +48,7 @@ def test_a_row_is_the_mean_of_half_a_round_trip() -> None:
     )
 
 
-def test_two_significant_digits_tell_how_well_a_mean_is_known() -> None:
+def test_resolution_of_a_mean_follows_from_its_two_significant_digits() -> None:
     resolutions = {value: resolution for _, value, resolution in means(read(LOGS / "2.0.3-leader.log"))}
 
     assert resolutions[8_200.0] == 100  # printed 8.2
@@ -60,11 +60,11 @@ def test_two_significant_digits_tell_how_well_a_mean_is_known() -> None:
     assert {resolution for _, value, resolution in means(read(LOGS / "manual.log")) if value == 600} == {10}  # 0.6, which is 0.60
 
 
-def test_a_kilobyte_is_1024_bytes() -> None:
+def test_kilobyte_is_1024_bytes() -> None:
     assert [size for size, _, _ in means(read(LOGS / "2.0.3-leader.log"))] == [1024 * 2**power for power in range(13)]
 
 
-def test_sections_are_ways_to_hand_over_a_message() -> None:
+def test_sections_are_transports_and_data_paths() -> None:
     records = read(LOGS / "manual.log").records
 
     transports = [
@@ -74,25 +74,25 @@ def test_sections_are_ways_to_hand_over_a_message() -> None:
     assert len(records) == 39
 
 
-def test_units_in_the_cells_are_read_where_the_header_has_none() -> None:
+def test_units_in_cells_are_read_if_the_header_has_none() -> None:
     log = read(LOGS / "units-layout.log")
 
     assert [size for size, _, _ in means(log)] == [16 * 2**power for power in range(19)]
     assert {record.conditions.transport for record in log.records} == {"iceoryx waitset"}
 
 
-def test_no_whole_log_has_a_line_that_is_broken_or_unknown() -> None:
+def test_no_complete_log_has_a_broken_or_unknown_line() -> None:
     for path in LOGS.glob("*.log"):
         assert (read(path).broken, read(path).unknown) == ([], []), path.name
 
 
-def test_a_run_that_hung_says_where() -> None:
+def test_hanging_run_states_its_last_position() -> None:
     account = read(LOGS / "stuck.log").account
 
     assert (account.status, account.reason) == ("truncated", "MESSAGE QUEUE: the run stopped at 1 kB, before its table was complete")
 
 
-def test_a_log_that_ends_within_a_table_is_truncated_and_keeps_its_rows() -> None:
+def test_log_that_ends_within_a_table_is_truncated_and_keeps_its_rows() -> None:
     log = read(LOGS / "posted-message-queue.log")
 
     assert len(log.records) == 14
@@ -110,21 +110,21 @@ def test_a_log_that_ends_within_a_table_is_truncated_and_keeps_its_rows() -> Non
         ("[kB] |", "|"),
     ],
 )
-def test_rows_whose_table_is_not_whole_are_broken(old: str, new: str) -> None:
+def test_rows_of_an_incomplete_table_are_broken(old: str, new: str) -> None:
     log = read_text(TABLE.replace(old, new), "iceperf")
 
     assert log.records == []
     assert len(log.broken) == 2
 
 
-def test_a_broken_row_costs_only_itself() -> None:
+def test_broken_row_affects_only_itself() -> None:
     log = read_text(TABLE.replace("63 |", "6"), "iceperf")
 
     assert log.broken == ["text:10: row is cut short or garbled"]
     assert means(log) == [(2048, 17_000, 1000)]
 
 
-def test_a_size_that_was_there_already_is_of_another_table() -> None:
+def test_repeated_size_belongs_to_another_table() -> None:
     row = "|                 1 |                   63 |\n"
 
     log = read_text(TABLE.replace(row, row * 2), "iceperf")
@@ -140,14 +140,14 @@ def test_less_than_a_nanosecond_is_a_bound() -> None:
 
 
 @pytest.mark.parametrize("more", ["\n", "something else\n"])
-def test_a_line_that_is_not_known_costs_no_row_of_the_table(more: str) -> None:
+def test_unknown_line_does_not_affect_the_rows_of_the_table(more: str) -> None:
     log = read_text(TABLE.replace("|                 1 |", f"{more}|                 1 |"), "iceperf")
 
     assert log.records == read_text(TABLE, "iceperf").records
     assert len(log.records) == 2
 
 
-def test_version_0_16_has_no_heading_for_its_only_way() -> None:
+def test_version_0_16_has_no_heading_for_its_only_transport() -> None:
     log = read(LOGS / "0.16.log")
 
     assert [(record.payload_bytes, record.numbers[0].value, record.samples) for record in log.records] == [
@@ -160,14 +160,14 @@ def test_version_0_16_has_no_heading_for_its_only_way() -> None:
     assert (log.broken, log.unknown, log.account.status, log.account.reason) == ([], [], None, None)
 
 
-def test_a_list_of_sizes_ends_in_a_comma_and_a_blank() -> None:
+def test_list_of_sizes_ends_in_a_comma_and_a_blank() -> None:
     log = read(LOGS / "manual-1.0.log")
 
     assert [record.numbers[0].value for record in log.records][:4] == [4_400, 2_400, 2_800, 4_000]
     assert (len(log.records), log.broken, log.unknown, log.account.status) == (13, [], [], None)
 
 
-def test_a_table_that_never_came_names_no_heading_that_is_not_there() -> None:
+def test_reason_for_a_missing_table_names_no_missing_heading() -> None:
     account = read_text("Measurement for 1 kB payload ... done\n", "iceperf").account
 
     assert account.reason == "the run stopped at 1 kB, before its table was complete"
@@ -184,23 +184,23 @@ def test_a_table_that_never_came_names_no_heading_that_is_not_there() -> None:
         ("2000 round trips for each payload.\n", "row outside of its table, so that what it measured is not known"),
     ],
 )
-def test_a_row_that_is_refused_says_what_is_missing_above_it(lost: str, reason: str) -> None:
+def test_refused_row_states_what_is_missing_above_it(lost: str, reason: str) -> None:
     log = read_text(TABLE.replace(lost, ""), "iceperf")
 
     assert [line.partition(": ")[2] for line in log.broken] == [reason, reason]
 
 
 @pytest.mark.parametrize("lost", ["\nFinished!\n", "|------------------:|---------------------:|\n"])
-def test_a_run_whose_table_came_to_its_last_size_did_not_stop(lost: str) -> None:
+def test_run_with_a_table_up_to_its_last_size_did_not_stop_early(lost: str) -> None:
     assert read_text(TABLE.replace(lost, "\n"), "iceperf").account.status != "truncated"
 
 
-def test_a_run_whose_table_lacks_its_last_size_stopped() -> None:
+def test_run_with_a_table_without_its_last_size_stopped_early() -> None:
     log = read_text(TABLE[: TABLE.index("|                 2 |")], "iceperf")
 
     assert (log.account.status, log.account.reason) == ("truncated", "ICEORYX: the run stopped at 2 kB, before its table was complete")
 
 
-def test_a_table_of_another_latency_than_the_mean_is_of_no_format() -> None:
+def test_table_of_a_latency_other_than_the_mean_has_no_format() -> None:
     with pytest.raises(UnreadableInput, match="no format fits"):
         read_text("| Payload Size | Maximum Latency [\u00b5s] |\n|-------------:|---------------------:|\n|      16 [B]  |               107000 |\n")

@@ -1,4 +1,4 @@
-"""iperf3: what its text and JSON say. Expected values are typed from the logs in ``iperf3/`` (see its README)."""
+"""iperf3: the meaning of its text and JSON. Expected values are typed from the logs in ``iperf3/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def logged(name: str) -> Log:
 
 
 def summaries(log: Log) -> list[Record]:
-    """The records of the whole test."""
+    """Return the records of the whole test."""
     return [record for record in log.records if record.scope == "summary"]
 
 
 def values_of(record: Record) -> dict[tuple[str, str], float | None]:
-    """The numbers of a record by metric and statistic."""
+    """Return the numbers of a record by metric and statistic."""
     return {(number.metric, number.statistic): number.value for number in record.numbers}
 
 
-def test_what_was_sent_and_what_was_received_are_two_records() -> None:
+def test_sent_and_received_data_are_two_records() -> None:
     sent, received = summaries(logged("tcp.log"))
 
     assert sent == Record(
@@ -58,7 +58,7 @@ def test_what_was_sent_and_what_was_received_are_two_records() -> None:
     }
 
 
-def test_rows_of_a_second_are_intervals() -> None:
+def test_rows_of_one_second_are_intervals() -> None:
     log = logged("tcp.log")
 
     intervals = [(event.line, event.what) for event in log.events if isinstance(event.what, Record) and event.what.scope == "interval"]
@@ -84,7 +84,7 @@ def test_streams_have_names_and_their_sum_has_none_and_the_warm_up_is_left_out()
 
 
 @pytest.mark.parametrize(("old", "new"), [("Reverse mode", "Reverse mode"), ("Reverse mode, remote", "Reverse mode remote")])
-def test_an_interval_that_does_not_say_whose_it_is_has_no_side_whatever_stands_above(changed: Changed, old: str, new: str) -> None:
+def test_interval_without_a_stated_side_has_no_side_whatever_precedes_it(changed: Changed, old: str, new: str) -> None:
     log = changed("iperf3/tcp-reverse.log", old, new)
 
     assert log.records[0].numbers[0] == Number(metric="transfer_rate", statistic="mean", value=46.6e9, resolution=1e8)
@@ -97,7 +97,7 @@ def test_an_interval_that_does_not_say_whose_it_is_has_no_side_whatever_stands_a
 
 
 @pytest.mark.parametrize("name", ["tcp-both-ways.log", "server-both-ways.log"])
-def test_both_ways_at_once_are_told_apart(name: str) -> None:
+def test_both_directions_at_the_same_time_are_separate(name: str) -> None:
     directions = {(record.side, record.participant): values_of(record) for record in summaries(logged(name))}
 
     rates = {key: numbers.get(("offered_goodput", "mean")) or numbers.get(("goodput", "mean")) for key, numbers in directions.items()}
@@ -123,19 +123,19 @@ def test_both_ways_at_once_are_told_apart(name: str) -> None:
         ),
     ],
 )
-def test_text_and_json_say_alike_how_many_streams_there_are_and_that_the_server_sends(name: str, streams: int, participants: set[str | None]) -> None:
+def test_text_and_json_state_the_same_number_of_streams_and_that_the_server_sends(name: str, streams: int, participants: set[str | None]) -> None:
     log = logged(name)
 
     assert {record.conditions.publishers for record in log.records} == {streams}
     assert {record.participant for record in log.records} == participants
 
 
-def test_of_four_streams_both_ways_two_are_in_each_direction() -> None:
+def test_four_streams_in_both_directions_are_two_per_direction() -> None:
     assert {record.conditions.publishers for record in logged("server-udp-two-streams-both-ways.log").records} == {2}
 
 
-def test_a_server_whose_rows_have_the_columns_of_a_sender_is_the_one_that_sends(changed: Changed) -> None:
-    """The rows of ``tcp.log`` as printed by the server of a test in reverse: it sends, and no line states the direction."""
+def test_server_whose_rows_have_the_columns_of_a_sender_is_the_sender(changed: Changed) -> None:
+    """The rows of ``tcp.log`` as the server of a test in reverse prints them: it sends, and no line states the direction."""
     log = changed("iperf3/tcp.log", "Connecting to host 127.0.0.1, port 5299", "Accepted connection from 127.0.0.1, port 45260")
 
     assert {record.participant for record in log.records} == {"server to client"}
@@ -145,26 +145,26 @@ def test_a_server_whose_rows_have_the_columns_of_a_sender_is_the_one_that_sends(
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        # The log begins after the first announcements: the number of streams is unknown.
+        # The log starts after the first announcements: the number of streams is unknown.
         ("Connecting to host 127.0.0.1, port 5299\n[  5] local 127.0.0.1 port 47150 connected to 127.0.0.1 port 5299\n", ""),
-        # An announcement is damaged: the line may have been that of a fourth stream.
+        # An announcement is damaged: the line may have announced a fourth stream.
         ("[  5] local 127.0.0.1 port 47150 conn", "[  5] local 127.0.0.1 po"),
-        # An announcement is lost, but there are rows of its stream.
+        # An announcement is lost, but rows of its stream exist.
         ("[  5] local 127.0.0.1 port 47150 connected to 127.0.0.1 port 5299\n", ""),
-        # Two announcements are lost, but there is a sum.
+        # Two announcements are lost, but a sum exists.
         (
             "[  7] local 127.0.0.1 port 47164 connected to 127.0.0.1 port 5299\n[  9] local 127.0.0.1 port 47168 connected to 127.0.0.1 port 5299\n",
             "",
         ),
     ],
 )
-def test_how_many_streams_there_are_is_not_known_where_an_announcement_may_be_missing(changed: Changed, old: str, new: str) -> None:
+def test_number_of_streams_is_unknown_if_an_announcement_may_be_missing(changed: Changed, old: str, new: str) -> None:
     log = changed("iperf3/tcp-three-streams-omit.log", old, new)
 
     assert {record.conditions.publishers for record in log.records} == {None}
 
 
-def test_a_receivers_datagrams_have_jitter_and_losses_and_a_senders_do_not() -> None:
+def test_datagrams_of_a_receiver_have_jitter_and_loss_and_those_of_a_sender_do_not() -> None:
     sent, received = summaries(logged("udp.log"))
 
     assert values_of(sent) == {
@@ -176,10 +176,10 @@ def test_a_receivers_datagrams_have_jitter_and_losses_and_a_senders_do_not() -> 
     assert received.number("jitter", "mean") == Number(metric="jitter", statistic="mean", value=2000, resolution=1000)
     assert received.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=0)
     assert (received.samples, received.conditions.transport) == (53549, "UDP")
-    assert (sent.conditions.basis, received.conditions.basis) == (None, "one-way")  # a jitter is of one-way transit times
+    assert (sent.conditions.basis, received.conditions.basis) == (None, "one-way")  # Jitter is computed from one-way transit times.
 
 
-def test_a_jitter_that_rounds_to_nothing_is_less_than_a_microsecond(changed: Changed) -> None:
+def test_jitter_rounded_to_zero_is_below_one_microsecond(changed: Changed) -> None:
     log = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)  receiver", "0.000 ms  27/53549 (0.05%)  receiver")
 
     received = log.records[-1]
@@ -188,7 +188,7 @@ def test_a_jitter_that_rounds_to_nothing_is_less_than_a_microsecond(changed: Cha
     assert received.samples == 53522
 
 
-def test_verbose_output_says_what_was_run_and_what_it_cost() -> None:
+def test_verbose_output_states_the_test_and_its_processor_time() -> None:
     log = logged("tcp-verbose.log")
 
     sent, received, cpu, server = summaries(log)
@@ -207,7 +207,7 @@ def test_verbose_output_says_what_was_run_and_what_it_cost() -> None:
     assert (log.unknown, log.broken) == ([], [])
 
 
-def test_json_has_its_figures_in_full() -> None:
+def test_json_has_its_figures_with_all_digits() -> None:
     log = logged("tcp.json")
 
     sent, received, cpu = summaries(log)
@@ -225,13 +225,13 @@ def test_json_has_its_figures_in_full() -> None:
     assert (log.unknown, log.broken) == ([], [])
 
 
-def test_a_result_in_json_keeps_the_lines_of_its_members() -> None:
+def test_result_in_json_has_the_lines_of_its_members() -> None:
     events = [event for event in logged("tcp.json").events if isinstance(event.what, Record)]
 
     assert [(event.line, event.last_line) for event in events] == [(57, 64), (84, 91), (111, 118), (149, 155), (158, 163), (166, 171)]
 
 
-def test_in_json_bytes_of_the_sender_are_not_the_receivers() -> None:
+def test_bytes_of_the_sender_in_json_are_not_those_of_the_receiver() -> None:
     both, sent, received = summaries(logged("udp.json"))[:3]
 
     assert both.conditions.definition == "iperf3-udp"
@@ -248,6 +248,7 @@ def test_in_json_bytes_of_the_sender_are_not_the_receivers() -> None:
         ("loss", "total"): pytest.approx(0.05952558778717175),
     }
     assert (received.samples, received.conditions.load_mode) == (133795 - 7970, "paced")
+    assert received.conditions.offered_rate_per_s == 500e6 / 8 / 1400  # datagrams
 
 
 def test_streams_in_json_have_names_and_omitted_intervals_are_left_out() -> None:
@@ -261,7 +262,7 @@ def test_streams_in_json_have_names_and_omitted_intervals_are_left_out() -> None
     ]
 
 
-def test_the_rate_of_a_receiver_is_over_its_own_time_however_late_it_ended() -> None:
+def test_rate_of_a_receiver_is_over_its_own_duration_for_any_end_time() -> None:
     log = logged("tcp-eight-streams-late-receiver.json")
 
     assert not log.broken
@@ -271,18 +272,18 @@ def test_the_rate_of_a_receiver_is_over_its_own_time_however_late_it_ended() -> 
     assert received[0].numbers[0].value == 115638264.85414824
 
 
-def test_a_receiver_whose_rate_is_over_no_time_of_its_own_is_broken() -> None:
+def test_receiver_whose_rate_fits_none_of_its_durations_is_broken() -> None:
     text = (LOGS / "tcp-eight-streams-late-receiver.json").read_text()
     before, receiver, after = text.partition('"receiver":')
     late = read_text(before + receiver + after.replace('"end":\t1.105129', '"end":\t1.205129', 1), "iperf3")
     sender = read_text(text.replace('"end":\t1.105129', '"end":\t1.010055').replace('"sum_received"', '"sum_lost"'), "iperf3")
 
     assert {why.partition(": ")[2] for why in late.broken} == {"members of this result are missing, out of place, or contradict each other"}
-    assert len({record.participant for record in late.records if record.conditions.definition == "iperf3-received"}) == 8  # 7 streams and the sum
+    assert len({record.participant for record in late.records if record.conditions.definition == "iperf3-received"}) == 8  # 7 streams and the sum.
     assert not [record for record in sender.records if record.conditions.definition == "iperf3-received"]
 
 
-def test_a_summary_without_its_header_or_its_dashes_is_never_an_interval(tmp_path: Path) -> None:
+def test_summary_without_its_header_or_its_dashes_is_never_an_interval(tmp_path: Path) -> None:
     text = (LOGS / "server-three-streams.log").read_text().replace("receiver", "        ")
     headers = [line for line in text.splitlines(keepends=True) if line.startswith("[ ID]")]
     for lost in ("- " * 25 + "\n", headers[-1]):
@@ -294,20 +295,20 @@ def test_a_summary_without_its_header_or_its_dashes_is_never_an_interval(tmp_pat
         assert {record.numbers[2].value for record in log.records if record.number("duration", "total")} <= {1e9, 1e7}
 
 
-def test_what_is_said_of_a_test_is_not_said_of_the_servers_output(changed: Changed) -> None:
+def test_conditions_of_a_test_do_not_apply_to_the_output_of_the_server(changed: Changed) -> None:
     server = changed("iperf3/tcp-verbose.log", "Server output:\nAccepted connection from", "Server\nAccepted").records[-1]
 
     assert (server.side, server.payload_bytes) == ("subscriber", None)
 
 
-def test_both_ways_in_json_are_told_apart() -> None:
+def test_both_directions_in_json_are_separate() -> None:
     rates = [(record.side, record.participant, values_of(record).get(("goodput", "mean"))) for record in summaries(logged("tcp-both-ways.json"))]
 
     assert rates[1] == ("subscriber", None, 35142594208.121483)
     assert rates[3] == ("subscriber", "server to client", 14026366945.422491)
 
 
-def test_what_never_arrived_from_the_other_side_is_impossible_and_not_zero() -> None:
+def test_figures_that_never_arrived_from_the_other_side_are_impossible_and_not_zero() -> None:
     for record in (summaries(logged("tcp-interrupted.log"))[1], summaries(logged("server-udp-reverse.json"))[-2]):
         assert anywhere([record])[0].numbers == (
             Number(metric="goodput", statistic="mean", value=None, marks=("impossible",)),
@@ -324,13 +325,13 @@ def test_what_never_arrived_from_the_other_side_is_impossible_and_not_zero() -> 
         ("server-interrupted.log", "truncated", "the client has terminated"),
     ],
 )
-def test_a_run_that_did_not_end_well_says_why(name: str, status: str, reason: str) -> None:
+def test_run_that_did_not_end_well_states_why(name: str, status: str, reason: str) -> None:
     account = logged(name).account
 
     assert (account.status, account.reason) == (status, reason)
 
 
-def test_rows_of_a_client_and_of_a_server_between_each_other_are_nobodys() -> None:
+def test_interleaved_rows_of_a_client_and_of_a_server_belong_to_neither() -> None:
     client, server = ((LOGS / name).read_text().splitlines(keepends=True) for name in ("tcp-interrupted.log", "server-udp-two-streams-both-ways.log"))
     opening = next(index for index, line in enumerate(server) if line.startswith("Accepted"))
 
@@ -340,7 +341,7 @@ def test_rows_of_a_client_and_of_a_server_between_each_other_are_nobodys() -> No
     assert {problem.reason.partition(":")[0] for problem in log.problems} == {"a row of a client or of a server"}
 
 
-def test_a_client_without_its_last_line_is_truncated(changed: Changed) -> None:
+def test_client_log_without_its_last_line_is_truncated(changed: Changed) -> None:
     assert changed("iperf3/tcp.log", "iperf Done.\n", "").account.reason == "the log ends before 'iperf Done.'"
 
 
@@ -360,7 +361,7 @@ def test_a_client_without_its_last_line_is_truncated(changed: Changed) -> None:
         ("tcp.json", '\t\t\t\t"bytes":\t2770731008,', '\t\t\t\t"bytes":\t27707x1008,', "60: a member of this result is damaged or missing"),
     ],
 )
-def test_a_damaged_result_costs_only_itself(changed: Changed, name: str, old: str, new: str, broken: str) -> None:
+def test_damaged_result_affects_only_itself(changed: Changed, name: str, old: str, new: str, broken: str) -> None:
     original = logged(name)
 
     log = changed(f"iperf3/{name}", old, new) if name.endswith(".log") else sum_changed(name, old, new)
@@ -369,13 +370,13 @@ def test_a_damaged_result_costs_only_itself(changed: Changed, name: str, old: st
     assert len(log.records) == len(original.records) - len(log.broken)
 
 
-def test_bytes_that_are_not_those_of_the_datagrams_are_of_another_result(changed: Changed) -> None:
+def test_bytes_that_do_not_match_the_datagrams_belong_to_another_result(changed: Changed) -> None:
     log = changed("iperf3/udp-two-streams-reverse.json", '"packets":\t764', '"packets":\t381')
 
     assert [why.partition(": ")[2] for why in log.broken] == ["members of this result are missing, out of place, or contradict each other"]
 
 
-def test_what_was_received_is_not_what_was_sent_though_its_name_says_so() -> None:
+def test_received_member_with_the_name_of_sent_data_is_refused() -> None:
     text = (LOGS / "server-udp-reverse.json").read_text().replace('"sum_sent":', '"sum_lost":').replace('"sum_received":', '"sum_sent":')
     log = read_text(text, "iperf3")
 
@@ -383,20 +384,20 @@ def test_what_was_received_is_not_what_was_sent_though_its_name_says_so() -> Non
 
 
 def sum_changed(name: str, old: str, new: str) -> Log:
-    """A sample with a change to the sum of its first interval, which has the same bytes as its stream."""
+    """Return a sample with a change to the sum of its first interval, which has the same bytes as its stream."""
     before, mark, after = (LOGS / name).read_text().partition('"sum":')
     assert old in after
     return read_text(before + mark + after.replace(old, new, 1), "iperf3")
 
 
-def test_json_whose_brackets_are_damaged_gives_what_stood_before_and_is_truncated(changed: Changed) -> None:
+def test_json_with_damaged_brackets_gives_the_results_before_the_damage_and_is_truncated(changed: Changed) -> None:
     log = changed("iperf3/tcp.json", '\t"end":\t{\n', "")
 
     assert [record.scope for record in log.records] == ["interval"] * 3
     assert (log.account.status, log.account.reason) == ("truncated", "the JSON has no 'end'")
 
 
-def test_json_on_one_line_cannot_be_quoted_by_line_and_is_refused(tmp_path: Path) -> None:
+def test_several_results_on_one_line_of_json_are_refused(tmp_path: Path) -> None:
     text = "".join(line.strip() for line in (LOGS / "tcp.json").read_text().splitlines())
     (tmp_path / "some.log").write_text("{\n" + text[1:] + "\n")
 
@@ -406,7 +407,7 @@ def test_json_on_one_line_cannot_be_quoted_by_line_and_is_refused(tmp_path: Path
     assert log.broken == ["some.log:2: several results on one line: print the JSON with a member a line"]
 
 
-def test_json_that_just_ends_is_truncated(tmp_path: Path) -> None:
+def test_json_without_its_end_is_truncated(tmp_path: Path) -> None:
     text = (LOGS / "tcp.json").read_text()
     (tmp_path / "some.log").write_text(text[: text.index('"sum_received"')])
 
@@ -416,7 +417,7 @@ def test_json_that_just_ends_is_truncated(tmp_path: Path) -> None:
     assert (log.account.status, log.account.reason) == ("truncated", "the JSON ends before its last brace")
 
 
-def test_one_udp_row_for_both_sides_is_of_the_oldest_versions_only(tmp_path: Path) -> None:
+def test_single_udp_row_for_both_sides_exists_only_in_the_oldest_versions(tmp_path: Path) -> None:
     text = (
         "Connecting to host 127.0.0.1, port 5299\n"
         "[  4] local 127.0.0.1 port 47605 connected to 127.0.0.1 port 5299\n"
@@ -443,7 +444,7 @@ def test_one_udp_row_for_both_sides_is_of_the_oldest_versions_only(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["tcp-reverse.log", "tcp.log", "udp.log", "server-three-streams.log", "tcp-both-ways.log", "udp-3.1.log"])
-def test_blanks_at_the_ends_of_lines_say_nothing(name: str, tmp_path: Path) -> None:
+def test_blanks_at_line_ends_change_nothing(name: str, tmp_path: Path) -> None:
     stripped = "".join(line.rstrip() + "\n" for line in (LOGS / name).read_text().splitlines())
     (tmp_path / "some.log").write_text(stripped)
 
@@ -453,7 +454,7 @@ def test_blanks_at_the_ends_of_lines_say_nothing(name: str, tmp_path: Path) -> N
     assert log.records == logged(name).records
 
 
-def test_json_before_3_7_has_no_word_on_the_side_and_is_read_by_who_sent() -> None:
+def test_json_before_3_7_states_no_side_and_is_read_by_its_sender() -> None:
     log = logged("tcp-3.6.json")
 
     sent, received, cpu = summaries(log)
@@ -475,7 +476,7 @@ def test_json_before_3_7_has_no_word_on_the_side_and_is_read_by_who_sent() -> No
     assert (log.broken, log.unknown, log.account.facts.tool_version) == ([], [], "3.6")
 
 
-def test_json_of_3_0_has_six_digits_and_says_so() -> None:
+def test_json_of_3_0_has_six_digits_and_this_resolution() -> None:
     log = logged("tcp-3.0.11.json")
 
     sent, received, _ = anywhere(summaries(log))
@@ -487,18 +488,18 @@ def test_json_of_3_0_has_six_digits_and_says_so() -> None:
     assert received.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=934268000.0, resolution=1000.0)
     intervals = [record for record in anywhere(log.records) if record.scope == "interval"]
     assert (len(intervals), {record.side for record in intervals}) == (13, {"publisher"})
-    # "bits_per_second": 930484800 is whole, and has all its digits.
+    # "bits_per_second": 930484800 is an integer, and has all its digits.
     assert intervals[3].number("offered_goodput", "mean") == Number(metric="offered_goodput", statistic="mean", value=930484800.0)
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_old_udp_json_has_the_senders_bytes_and_the_receivers_count_of_datagrams() -> None:
+def test_old_udp_json_has_the_bytes_of_the_sender_and_the_datagram_count_of_the_receiver() -> None:
     log = logged("udp-3.1.3.json")
 
     interval, both, _ = log.records
     assert (interval.side, values_of(interval)["messages_sent", "total"]) == ("publisher", 10000)
     assert (both.scope, both.side, both.conditions.definition) == ("summary", "both", "iperf3-udp")
-    # 10,000 datagrams of 8192 bytes were sent. "packets": 9996 counts up to the last that arrived, and is not the number of sent datagrams.
+    # 10,000 datagrams of 8192 bytes were sent. "packets": 9996 counts up to the last one that arrived, and is not the number of sent datagrams.
     assert values_of(both) == {
         ("offered_goodput", "mean"): 834711189.017002,
         ("bytes_sent", "total"): 81920000,
@@ -513,19 +514,19 @@ def test_old_udp_json_has_the_senders_bytes_and_the_receivers_count_of_datagrams
 @pytest.mark.parametrize(
     ("old", "new", "sides"),
     [
-        ('"reverse":\t0', '"reverse":\t1', {None}),  # "retransmits" belong to the sender, so something is wrong: no record.
-        ('\t\t\t"reverse":\t0', '\t\t\t"revers":\t0', {"publisher"}),  # They also show it alone.
+        ('"reverse":\t0', '"reverse":\t1', {None}),  # "retransmits" belong to the sender, so this is a contradiction: no record.
+        ('\t\t\t"reverse":\t0', '\t\t\t"revers":\t0', {"publisher"}),  # They show the side by themselves.
         ('"connecting_to"', '"accepted_connection"', {None}),
     ],
 )
-def test_an_old_interval_is_of_a_side_only_if_all_that_is_known_agrees(changed: Changed, old: str, new: str, sides: set[str | None]) -> None:
+def test_side_of_an_old_interval_is_known_only_if_all_statements_agree(changed: Changed, old: str, new: str, sides: set[str | None]) -> None:
     log = changed("iperf3/tcp-3.6.json", old, new)
 
     assert {record.side for record in log.records if record.scope == "interval"} == sides - {None}
     assert len(log.broken) == (12 if None in sides else 0)
 
 
-def test_an_old_interval_without_retransmissions_is_of_the_side_that_the_test_says() -> None:
+def test_old_interval_without_retransmissions_has_the_side_that_the_test_states() -> None:
     text = "".join(line for line in (LOGS / "tcp-3.6.json").read_text().splitlines(keepends=True) if "retransmits" not in line and "cwnd" not in line)
 
     def sides(text: str) -> set[str | None]:
@@ -537,24 +538,24 @@ def test_an_old_interval_without_retransmissions_is_of_the_side_that_the_test_sa
     assert sides(text.replace('"connecting_to"', '"connecting"')) == {None}
 
 
-def test_without_a_word_on_the_side_json_of_newer_versions_is_damaged(changed: Changed) -> None:
+def test_json_of_newer_versions_without_a_stated_side_is_damaged(changed: Changed) -> None:
     log = changed("iperf3/tcp-3.6.json", "iperf 3.6", "iperf 3.7")
 
     assert {record.scope for record in log.records} == {"summary"}
     assert len(log.broken) == 14
 
 
-def test_a_stream_whose_rate_is_over_its_end_lasted_until_then() -> None:
+def test_stream_with_a_rate_over_its_end_time_lasted_until_then() -> None:
     text = (LOGS / "tcp-3.6.json").read_text().replace('"num_streams":\t1', '"num_streams":\t2')
 
     received = next(record for record in read_text(text, "iperf3").records if record.participant == "stream 5" and record.side == "subscriber")
 
-    # "end": 11.8287, "seconds": 11.6717 and 142.238 Mbit/s of 210311680 bytes, which took 11.8287 s.
+    # "end": 11.8287, "seconds": 11.6717 and 142.238 Mbit/s of 210311680 bytes, which fits 11.8287 s.
     assert values_of(received)["goodput", "mean"] == 142238119.17342892
     assert values_of(received)["duration", "total"] == pytest.approx(11.828709840774536e9)
 
 
-def test_a_udp_row_behind_the_words_of_a_summary_is_a_summary_without_a_rule() -> None:
+def test_udp_row_after_the_text_of_a_summary_is_a_summary_without_a_separator_line() -> None:
     log = logged("udp-3.0-summary.log")
 
     (both,) = log.records
@@ -566,19 +567,19 @@ def test_a_udp_row_behind_the_words_of_a_summary_is_a_summary_without_a_rule() -
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_an_old_udp_row_that_nothing_says_is_an_interval_or_a_summary_is_neither(changed: Changed) -> None:
+def test_old_udp_row_without_a_sign_of_its_scope_is_neither_interval_nor_summary(changed: Changed) -> None:
     log = changed("iperf3/udp-3.0-summary.log", "Test Complete. Summary Results:\n", "")
 
     assert log.records == []
     assert log.broken == ["text:2: a row of which nothing says whether it is an interval or a summary"]
 
 
-def test_datagrams_that_an_old_row_calls_sent_are_those_that_arrived_or_were_missed() -> None:
+def test_sent_datagrams_in_an_old_row_are_those_that_arrived_or_were_missed() -> None:
     log = logged("udp-3.1.log")
 
     *intervals, both = log.records
     assert [values_of(record)["messages_sent", "total"] for record in intervals] == [81, 90, 90, 90, 89, 90, 90, 90, 90, 89]
-    # "Sent 889 datagrams" is true here, but of 10 datagrams such a log says "Sent 1" (esnet/iperf issue 698): so it is not said.
+    # "Sent 889 datagrams" is true here, but for 10 datagrams such a log states "Sent 1" (esnet/iperf issue 698). So it is not used.
     assert values_of(both) == {
         ("offered_goodput", "mean"): 1.04e6,
         ("bytes_sent", "total"): round(1.24 * MIB, 2),
@@ -590,7 +591,7 @@ def test_datagrams_that_an_old_row_calls_sent_are_those_that_arrived_or_were_mis
     assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
 
 
-def test_a_servers_old_udp_summary_does_not_know_the_bytes_sent() -> None:
+def test_old_udp_summary_of_a_server_does_not_know_the_sent_bytes() -> None:
     """The summary of esnet/iperf issue 560 after the rows of issue 314."""
     summary = DASHES + "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n"
     summary += "[  5]   0.00-6.91   sec  0.00 Bytes  0.00 bits/sec  7.998 ms  2304/3014 (76%)\n"
@@ -608,7 +609,7 @@ def test_a_servers_old_udp_summary_does_not_know_the_bytes_sent() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_an_old_udp_interval_that_begins_anew_is_a_summary_that_lost_its_header() -> None:
+def test_old_udp_interval_that_starts_again_is_a_summary_without_its_header() -> None:
     text = (LOGS / "server-udp-3.1.log").read_text()
 
     log = read_text(text + "[  5]   0.00-10.04  sec  11.8 MBytes  9.89 Mbits/sec  0.060 ms  0/1515 (0%)\n", "iperf3")
@@ -617,14 +618,14 @@ def test_an_old_udp_interval_that_begins_anew_is_a_summary_that_lost_its_header(
     assert summaries(log) == []
 
 
-def test_old_rows_of_the_warm_up_are_left_out_and_the_clock_begins_anew_behind_them() -> None:
+def test_old_rows_of_the_warm_up_are_left_out_and_the_clock_restarts_after_them() -> None:
     log = logged("udp-3.1.3-reverse-omit.log")
 
     assert [(record.scope, record.side, values_of(record)["duration", "total"]) for record in log.records] == [("interval", "subscriber", 1e9)] * 3
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_a_jitter_of_years_is_impossible_and_costs_only_itself() -> None:
+def test_impossible_jitter_of_years_affects_only_itself() -> None:
     summary = DASHES + "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n"
     summary += "[  4]   0.00-30.00  sec  3.94 MBytes  1.10 Mbits/sec  53142390297.363 ms  4/15 (27%)\n[  4] Sent 15 datagrams\niperf Done.\n"
     *intervals, both = read_text((LOGS / "udp-3.1.3-jitter-overflow.log").read_text() + summary, "iperf3").records
@@ -635,7 +636,7 @@ def test_a_jitter_of_years_is_impossible_and_costs_only_itself() -> None:
     assert values_of(both)["offered_goodput", "mean"] == 1.10e6
 
 
-def test_what_a_server_was_never_told_of_the_sender_is_impossible_and_not_zero() -> None:
+def test_figures_of_the_sender_that_a_server_never_received_are_impossible_and_not_zero() -> None:
     log = logged("server-output-3.1.4.log")
 
     by_server = [record for record in log.records if record.participant == "server output, stream 5"]
@@ -648,7 +649,7 @@ def test_what_a_server_was_never_told_of_the_sender_is_impossible_and_not_zero()
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_datagrams_both_ways_are_told_apart_in_every_row() -> None:
+def test_datagrams_in_both_directions_are_separate_in_each_row() -> None:
     log = logged("udp-both-ways.log")
 
     intervals = [record for record in log.records if record.scope == "interval"]
@@ -662,7 +663,7 @@ def test_datagrams_both_ways_are_told_apart_in_every_row() -> None:
     assert len([record for record in log.records if record.scope == "summary"]) == 4
 
 
-def test_of_several_streams_both_ways_each_row_is_read() -> None:
+def test_each_row_of_several_streams_in_both_directions_is_read() -> None:
     log = logged("server-udp-two-streams-both-ways.log")
 
     assert (log.broken, log.unknown) == ([], [])
@@ -673,7 +674,7 @@ def test_of_several_streams_both_ways_each_row_is_read() -> None:
     assert values_of(log.records[5])["messages_sent", "total"] == 78
 
 
-def test_a_count_of_datagrams_below_none_costs_neither_its_sides_other_figures_nor_the_other_side() -> None:
+def test_negative_count_of_datagrams_affects_neither_other_figures_of_its_side_nor_the_other_side() -> None:
     log = logged("server-udp-omit.json")
 
     _, interval, both, sent, received, _ = anywhere(log.records)
@@ -686,7 +687,7 @@ def test_a_count_of_datagrams_below_none_costs_neither_its_sides_other_figures_n
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_the_servers_output_within_the_clients_json_is_no_result_of_the_client() -> None:
+def test_output_of_the_server_within_the_json_of_the_client_is_not_a_result_of_the_client() -> None:
     log = logged("udp-two-streams-server-output.json")
 
     assert [(record.scope, record.participant) for record in log.records if record.scope == "summary"] == [
@@ -697,14 +698,14 @@ def test_the_servers_output_within_the_clients_json_is_no_result_of_the_client()
     assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
 
 
-def test_a_stream_that_sent_in_its_intervals_does_not_receive_in_its_summary(changed: Changed) -> None:
+def test_stream_that_sent_in_its_intervals_does_not_receive_in_its_summary(changed: Changed) -> None:
     log = changed("iperf3/server-both-ways.log", "[  5][RX-S]   0.00-2.00", "[  5][TX-S]   0.00-2.00")
 
     assert [why.partition(": ")[2] for why in log.broken] == ["a row that does not fit its header"]
     assert len(log.records) == len(logged("server-both-ways.log").records) - 1
 
 
-def test_a_senders_old_udp_summary_under_the_header_of_its_intervals_is_not_received() -> None:
+def test_old_udp_summary_of_a_sender_below_the_header_of_intervals_is_not_received_data() -> None:
     """The first header, the intervals and the dashes are lost."""
     text = (LOGS / "udp-3.1.log").read_text()
 
@@ -714,8 +715,8 @@ def test_a_senders_old_udp_summary_under_the_header_of_its_intervals_is_not_rece
     assert log.broken == ["text:4: a row of which nothing says whether it is an interval or a summary"]
 
 
-def test_from_3_17_on_the_word_on_the_side_is_the_same_in_both_sums() -> None:
-    """As in esnet/iperf issue 1784: received data stands under its own name, with the word of the sender."""
+def test_stated_side_is_the_same_in_both_sums_from_3_17_on() -> None:
+    """As in esnet/iperf issue 1784: received data has its own name, but states the side of the sender."""
     text = (LOGS / "udp.json").read_text()
     before, name, after = text.rpartition('"sum_received"')
     newer = before.replace("iperf 3.12", "iperf 3.18") + name + after.replace('"sender":\tfalse', '"sender":\ttrue', 1)
@@ -734,20 +735,20 @@ def test_from_3_17_on_the_word_on_the_side_is_the_same_in_both_sums() -> None:
         ("tcp.log", None),
     ],
 )
-def test_the_start_time_is_an_iso_time_without_a_zone_if_the_log_states_none(name: str, time: str | None) -> None:
+def test_start_time_is_an_iso_time_without_a_zone_if_the_log_states_none(name: str, time: str | None) -> None:
     assert logged(name).account.facts.start_time == time
 
 
 @pytest.mark.parametrize("date", ["Sun, 21 Nov 2026 01:53:10 GMT", "yesterday", "Sat, 41 Nov 2026 01:53:10 GMT", "Sat, 21 Nov 99999 01:53:10 GMT"])
-def test_a_date_that_cannot_be_is_unknown(changed: Changed, date: str) -> None:
+def test_impossible_date_is_unknown(changed: Changed, date: str) -> None:
     assert changed("iperf3/tcp-verbose.log", "Sat, 21 Nov 2026 04:25:17 GMT", date).account.facts.start_time is None
 
 
-def test_the_seconds_of_json_count_where_its_date_cannot_be_read(changed: Changed) -> None:
+def test_seconds_of_json_are_used_if_its_date_is_unreadable(changed: Changed) -> None:
     assert changed("iperf3/tcp.json", "Sat, 21 Nov 2026 01:53:10 GMT", "samedi").account.facts.start_time == "2026-11-21T01:53:10Z"
 
 
-def test_lines_behind_times_are_read_and_shown_as_they_stand() -> None:
+def test_lines_with_times_before_them_are_read_and_shown_unchanged() -> None:
     log = logged("tcp-timestamps.log")
 
     assert (log.unknown, log.broken) == ([], [])
@@ -756,7 +757,7 @@ def test_lines_behind_times_are_read_and_shown_as_they_stand() -> None:
 
 
 @pytest.mark.parametrize(("stamp", "time"), [("2026-11-23T01:37:45+0000", "2026-11-23T01:37:45+00:00"), ("2026-99-23T01:37:45Z", None)])
-def test_a_time_of_the_users_own_format_is_read_if_it_is_iso(stamp: str, time: str | None, tmp_path: Path) -> None:
+def test_time_in_a_user_format_is_read_if_it_is_an_iso_time(stamp: str, time: str | None, tmp_path: Path) -> None:
     path = tmp_path / "own.log"
     path.write_text(re.sub(r"Mon Nov 23 01:37:4[0-9] 2026", stamp, (LOGS / "tcp-timestamps.log").read_text()))
     log = read(path)
@@ -764,7 +765,7 @@ def test_a_time_of_the_users_own_format_is_read_if_it_is_iso(stamp: str, time: s
     assert (log.account.facts.start_time, len(log.records)) == (time, 4)
 
 
-def test_the_only_interval_of_a_test_in_reverse_stands_under_the_header_of_a_sender() -> None:
+def test_only_interval_of_a_test_in_reverse_is_below_the_header_of_a_sender() -> None:
     log = logged("tcp-reverse-one-second.log")
 
     assert (log.unknown, log.broken) == ([], [])
@@ -772,7 +773,7 @@ def test_the_only_interval_of_a_test_in_reverse_stands_under_the_header_of_a_sen
 
 
 def rate(record: Record) -> float | None:
-    """The rate of a record."""
+    """Return the rate of a record."""
     return record.numbers[0].value
 
 
@@ -789,7 +790,7 @@ def rate(record: Record) -> float | None:
         ("udp-3.7-warning.log", 1.09e6, 1.09e6, []),
     ],
 )
-def test_lines_between_results_cost_none(name: str, sender: float | None, receiver: float | None, broken: list[str]) -> None:
+def test_lines_between_results_affect_no_result(name: str, sender: float | None, receiver: float | None, broken: list[str]) -> None:
     log = logged(name)
 
     rates = {record.side: rate(record) for record in summaries(log) if record.conditions.definition != "iperf3-cpu"}
@@ -797,7 +798,7 @@ def test_lines_between_results_cost_none(name: str, sender: float | None, receiv
     assert log.unknown in ([], [1])  # the command
 
 
-def test_a_server_keeps_the_figures_of_the_receiver() -> None:
+def test_server_keeps_the_figures_of_the_receiver() -> None:
     receiver, _ = summaries(logged("server-udp-verbose.log"))
 
     assert values_of(receiver) == {
@@ -810,7 +811,7 @@ def test_a_server_keeps_the_figures_of_the_receiver() -> None:
     }
 
 
-def test_fewer_losses_than_none_are_impossible_and_the_row_stays() -> None:
+def test_negative_loss_is_impossible_and_its_row_is_kept() -> None:
     receiver = summaries(logged("udp-negative-loss.log"))[-1]
 
     assert values_of(receiver) == {
@@ -824,18 +825,18 @@ def test_fewer_losses_than_none_are_impossible_and_the_row_stays() -> None:
     assert receiver.samples is None
 
 
-def test_a_warning_changes_no_condition() -> None:
+def test_warning_changes_no_condition() -> None:
     assert logged("udp-3.7-warning.log").records == logged("udp-3.7.log").records
     assert {record.conditions.publishers for record in logged("udp-3.7-warning.log").records} == {1}
 
 
-def test_the_column_of_round_trips_costs_no_interval() -> None:
+def test_column_of_round_trips_does_not_affect_intervals() -> None:
     rates = [rate(record) for record in logged("tcp-darwin-rtt.log").records if record.scope == "interval"]
 
     assert rates == [1.99e9, 1.99e9, 2.00e9]
 
 
-def test_a_summary_whose_word_is_cut_off_is_broken_and_no_interval() -> None:
+def test_summary_with_its_side_cut_off_is_broken_and_not_an_interval() -> None:
     log = read(LOGS.parent / "iperf3_samples" / "udp-summary-without-word.log", "iperf3")
 
     assert log.broken == ["udp-summary-without-word.log:15: a summary that does not say whose it is, or is cut short"]
@@ -843,7 +844,7 @@ def test_a_summary_whose_word_is_cut_off_is_broken_and_no_interval() -> None:
     assert [rate(record) for record in summaries(log)] == [2.79e9]
 
 
-def test_a_damaged_member_is_shown_at_its_line() -> None:
+def test_damaged_member_is_shown_at_its_line() -> None:
     log = read(LOGS.parent / "iperf3_samples" / "udp-3.0.11-nan.json", "iperf3")
 
     shown_at = [(problem.line, problem.text.strip()) for problem in log.problems]
@@ -851,7 +852,7 @@ def test_a_damaged_member_is_shown_at_its_line() -> None:
     assert [(record.scope, rate(record)) for record in log.records[:2]] == [("interval", 1_048_576), ("summary", 931_968)]
 
 
-def test_nothing_that_arrives_is_a_loss_of_all() -> None:
+def test_without_arrivals_is_a_loss_of_all_messages() -> None:
     sent, received = summaries(logged("udp-total-loss.log"))
 
     assert values_of(sent)["messages_sent", "total"] == 301955
@@ -865,7 +866,7 @@ def test_nothing_that_arrives_is_a_loss_of_all() -> None:
     assert {number.metric for number in received.numbers if number.marks == ("derived",)} == {"messages_lost", "loss"}
 
 
-def test_nothing_received_in_a_test_that_did_not_end_is_no_loss(changed: Changed) -> None:
+def test_missing_arrivals_in_a_test_that_did_not_end_are_not_a_loss(changed: Changed) -> None:
     for end in ("", "iperf3: interrupt - the client has terminated\n"):
         log = changed("iperf3/udp-total-loss.log", "iperf Done.\n", end)
 
@@ -873,7 +874,7 @@ def test_nothing_received_in_a_test_that_did_not_end_is_no_loss(changed: Changed
         assert log.broken == ["text:10: nothing received in a test that did not end: the receiver's figures may never have arrived"]
 
 
-def test_one_row_for_both_sides_that_counts_no_datagram_is_a_loss_of_all() -> None:
+def test_single_row_for_both_sides_without_datagrams_is_a_loss_of_all() -> None:
     text = (LOGS / "udp-3.1.log").read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if "%)" in line)
     nothing = f"{row[: row.index(' ms')].rpartition('  ')[0]}  0.000 ms  0/0 (0%)"
@@ -884,7 +885,7 @@ def test_one_row_for_both_sides_that_counts_no_datagram_is_a_loss_of_all() -> No
 
 
 def without_arrivals(text: str) -> str:
-    """The JSON of a UDP test of which nothing arrived."""
+    """Return the JSON of a UDP test without arrivals."""
     document = json.loads(text)
     end = document["end"]
     nothing = {"packets": 0, "lost_packets": 0, "lost_percent": 0, "jitter_ms": 0}
@@ -894,7 +895,7 @@ def without_arrivals(text: str) -> str:
     return json.dumps(document, indent="\t")
 
 
-def test_nothing_that_arrives_is_a_loss_of_all_in_json_too() -> None:
+def test_without_arrivals_is_a_loss_of_all_messages_in_json_too() -> None:
     text = without_arrivals((LOGS / "udp.json").read_text(encoding="utf-8"))
     by_definition = {record.conditions.definition: values_of(record) for record in summaries(read_text(text))}
     assert by_definition["iperf3-sent"]["messages_sent", "total"] == 133892
@@ -905,7 +906,7 @@ def test_nothing_that_arrives_is_a_loss_of_all_in_json_too() -> None:
 
 
 @pytest.mark.parametrize("name", ["tcp-sorted-keys.json", "tcp-wrapped.json", "tcp-one-line.json"])
-def test_json_says_the_same_in_any_order_within_another_document_and_on_one_line(name: str) -> None:
+def test_json_gives_the_same_in_any_order_inside_another_document_and_on_one_line(name: str) -> None:
     log = logged(name)
 
     assert sorted(anywhere(log.records), key=repr) == sorted(anywhere(logged("tcp.json").records), key=repr)
@@ -915,7 +916,7 @@ def test_json_says_the_same_in_any_order_within_another_document_and_on_one_line
 
 @pytest.mark.parametrize("name", sorted(path.name for path in LOGS.glob("*.json") if "stream" not in path.name and "overflow" not in path.name))
 @pytest.mark.parametrize("layout", ["sorted", "reversed", "wrapped", "list", "one line", "list on one line"])
-def test_every_document_says_the_same_in_every_layout(name: str, layout: str) -> None:
+def test_each_document_gives_the_same_in_each_layout(name: str, layout: str) -> None:
     text = (LOGS / name).read_text(encoding="utf-8")
     document = json.loads(text)
     changed = {
@@ -935,13 +936,13 @@ def test_every_document_says_the_same_in_every_layout(name: str, layout: str) ->
 
 
 def turned(value: object) -> object:
-    """A JSON value with the members of its objects in reverse order."""
+    """Return a JSON value with the members of its objects in reverse order."""
     if isinstance(value, dict):
         return {name: turned(member) for name, member in reversed(value.items())}
     return [turned(member) for member in value] if isinstance(value, list) else value
 
 
-def test_a_long_sorted_document_keeps_its_results_whatever_waits() -> None:
+def test_long_sorted_document_keeps_its_results_for_any_number_of_waiting_members() -> None:
     document = json.loads((LOGS / "tcp.json").read_text(encoding="utf-8"))
     document["intervals"] *= 400
     log = read_text(json.dumps(document, sort_keys=True, indent=4), "iperf3")
@@ -952,21 +953,21 @@ def test_a_long_sorted_document_keeps_its_results_whatever_waits() -> None:
 
 
 @pytest.mark.parametrize("where", range(1, 12))
-def test_a_line_that_is_not_known_costs_only_itself(where: int) -> None:
+def test_unknown_line_affects_only_itself(where: int) -> None:
     lines = (LOGS / "tcp-three-streams-omit.log").read_text(encoding="utf-8").splitlines(keepends=True)
     changed = [*lines[:where], "nothing that iperf3 prints\n", *lines[where:]]
 
     assert read_text("".join(changed), "iperf3").records == logged("tcp-three-streams-omit.log").records
 
 
-def test_before_3_7_the_test_is_described_without_the_type_of_service(changed: Changed) -> None:
+def test_description_before_3_7_has_no_type_of_service(changed: Changed) -> None:
     log = changed("iperf3/tcp-verbose.log", "2 second test, tos 0", "2 second test")
 
     assert log.records == logged("tcp-verbose.log").records
     assert log.unknown == []
 
 
-def test_debug_output_is_known_and_its_json_does_not_say_how_the_test_ended() -> None:
+def test_debug_output_is_known_and_its_json_does_not_state_how_the_test_ended() -> None:
     log = logged("tcp-debug.log")
 
     sent, received = summaries(log)
@@ -974,7 +975,7 @@ def test_debug_output_is_known_and_its_json_does_not_say_how_the_test_ended() ->
     assert (log.account.facts.status, log.broken, log.unknown) == ("ok", [], [])
 
 
-def test_udp_with_verbose_output_says_its_block_size_first() -> None:
+def test_verbose_udp_output_starts_with_its_block_size() -> None:
     text = "Setting UDP block size to 32768\n" + (LOGS / "udp.log").read_text(encoding="utf-8")
 
     log = read_text(text, "iperf3")
@@ -983,7 +984,7 @@ def test_udp_with_verbose_output_says_its_block_size_first() -> None:
 
 
 def test_more_losses_than_datagrams_are_impossible(changed: Changed) -> None:
-    log = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)", "0.002 ms  17179869184/0 (-2.5e-39%)")  # esnet/iperf issue 1554
+    log = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)", "0.002 ms  17179869184/0 (-2.5e-39%)")  # See esnet/iperf issue 1554.
 
     received = summaries(log)[1]
     number = received.number("messages_lost", "total")
@@ -992,21 +993,21 @@ def test_more_losses_than_datagrams_are_impossible(changed: Changed) -> None:
     assert values_of(received)["goodput", "mean"] == 300e6
 
 
-def test_rows_whose_header_is_missing_are_broken_and_say_so(changed: Changed) -> None:
+def test_rows_without_a_header_are_broken_and_state_this(changed: Changed) -> None:
     log = changed("iperf3/tcp.log", "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n", "")
 
     assert log.broken == [f"text:{line}: a row without the header of its columns" for line in (3, 4, 5)]
     assert summaries(log)[0] == summaries(logged("tcp.log"))[0]
 
 
-def test_a_blank_before_a_rule_says_nothing(changed: Changed) -> None:
+def test_blank_before_a_separator_line_changes_nothing(changed: Changed) -> None:
     log = changed("iperf3/server-udp.log", "-----", " -----")
 
     assert (log.records, log.unknown) == (logged("server-udp.log").records, [])
 
 
 @pytest.mark.parametrize(("lost", "value"), [("0", 0), ("17179869184", None)])
-def test_a_receiver_of_bytes_that_counts_no_datagrams_did_not_lose_them_all(changed: Changed, lost: str, value: float | None) -> None:
+def test_receiver_of_bytes_without_datagram_counts_did_not_lose_all_datagrams(changed: Changed, lost: str, value: float | None) -> None:
     text = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)", f"0.002 ms  {lost}/0 (0%)")
     received = summaries(text)[1]
     assert (received.conditions.definition, values_of(received)["messages_lost", "total"]) == ("iperf3-received", value)
@@ -1014,14 +1015,14 @@ def test_a_receiver_of_bytes_that_counts_no_datagrams_did_not_lose_them_all(chan
     assert values_of(received)["goodput", "mean"] == 300e6
 
 
-def test_a_receiver_of_bytes_in_json_did_not_lose_all_datagrams_either(changed: Changed) -> None:
+def test_receiver_of_bytes_in_json_did_not_lose_all_datagrams_either(changed: Changed) -> None:
     log = changed("iperf3/udp.json", '"packets":\t133795', '"packets":\t0')
 
     received = summaries(log)[-2]
     assert (received.conditions.definition, values_of(received)["messages_lost", "total"]) == ("iperf3-received", None)  # 7970 of 0
 
 
-def test_documents_in_a_row_on_one_line_are_read_as_on_lines_of_their_own() -> None:
+def test_several_documents_on_one_line_are_read_as_on_separate_lines() -> None:
     document = json.dumps(json.loads((LOGS / "tcp.json").read_text()))
 
     on_lines, together = read_text(f"{document}\n" * 3), read_text(f"{document}{document} {document}\n")

@@ -1,4 +1,4 @@
-"""The JSON of iperf3 as a stream of events; the samples are logs of 3.12 in the words of 3.17."""
+"""The JSON of iperf3 as a stream of events. The samples are logs of 3.12 in the format of 3.17."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ STREAM = (LOGS / "tcp-stream.json").read_text()
 
 
 def sides(log: Log) -> list[tuple[str, str | None, float | None]]:
-    """Scope, side and rate of each record that has one."""
+    """Return scope, side and rate of each record with a rate."""
     rates = [(record, next((n.value for n in record.numbers if n.metric in ("goodput", "offered_goodput")), None)) for record in log.records]
     return [(record.scope, record.side, rate) for record, rate in rates if rate]
 
 
-def test_each_event_gives_the_records_that_the_document_gives() -> None:
+def test_each_event_gives_the_records_of_the_document() -> None:
     log = read(LOGS / "tcp-stream.json")
 
     assert (log.format, log.broken, log.unknown, log.account.status) == ("iperf3", [], [], "ok")
@@ -36,18 +36,18 @@ def test_each_event_gives_the_records_that_the_document_gives() -> None:
 
 
 @pytest.mark.parametrize("name", ["tcp", "udp-two-streams-reverse"])
-def test_the_records_of_the_stream_are_those_of_the_document(name: str) -> None:
+def test_records_of_the_stream_equal_those_of_the_document(name: str) -> None:
     assert anywhere(read(LOGS / f"{name}-stream.json").records) == anywhere(read(LOGS / f"{name}.json").records)
 
 
-def test_a_stream_without_its_end_is_truncated_and_keeps_its_intervals() -> None:
+def test_stream_without_its_end_is_truncated_and_keeps_its_intervals() -> None:
     log = read_text(STREAM[: STREAM.index('{"event":"end"')])
 
     assert [record.scope for record in log.records] == ["interval"] * 3
     assert (log.account.status, log.account.reason) == ("truncated", "the events stop before 'end'")
 
 
-def test_an_error_is_how_the_run_ended() -> None:
+def test_error_event_is_the_end_of_the_run() -> None:
     account = read_text('{"event":"error","data":"unable to connect to server: Connection refused"}\n').account
 
     assert (account.status, account.reason) == ("failed", "unable to connect to server: Connection refused")
@@ -61,7 +61,7 @@ def test_an_error_is_how_the_run_ended() -> None:
         ('"sum":{"start":0,', '"sum":{"srart":0,', "members of this result are missing, out of place, or contradict each other"),
     ],
 )
-def test_a_garbled_event_is_broken_and_costs_only_itself(old: str, new: str, reason: str) -> None:
+def test_garbled_event_is_broken_and_affects_only_itself(old: str, new: str, reason: str) -> None:
     assert old in STREAM
 
     log = read_text(STREAM.replace(old, new, 1))
@@ -70,5 +70,5 @@ def test_a_garbled_event_is_broken_and_costs_only_itself(old: str, new: str, rea
     assert [event.line for event in log.events if event.kind == "record"] == [3, 4, 5, 5, 5]
 
 
-def test_an_event_without_its_line_end_may_be_cut() -> None:
+def test_event_without_its_line_end_may_be_truncated() -> None:
     assert read_text(STREAM.removesuffix("\n")).broken == ["text:5: the log ends within this event, or it is too long a line"]

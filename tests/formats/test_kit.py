@@ -1,4 +1,4 @@
-"""What a format may import: the kit, and its own package."""
+"""A format may import only the kit and its own package."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ READING = {
     "testing",
     "validity",
     "waiting",
-}  # the modules of the room that are not formats
+}  # The modules of the room that are not formats.
 OURS = sorted(path for path in FORMATS.rglob("*.py") if path not in KIT and path.relative_to(FORMATS).parts[0].removesuffix(".py") not in READING)
 
 
 def imported(path: Path) -> Iterator[str]:
-    """The modules of tacholog that a file imports from."""
+    """Yield the modules of tacholog that a file imports from."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("tacholog"):
             yield from (f"{node.module}.{alias.name}" for alias in node.names) if node.module == "tacholog.formats" else (node.module,)
@@ -40,18 +40,18 @@ def imported(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: str(path.relative_to(FORMATS)))
-def test_a_format_imports_the_kit_and_its_own_package_alone(path: Path) -> None:
+def test_format_imports_only_the_kit_and_its_own_package(path: Path) -> None:
     own_package = f"tacholog.formats.{path.relative_to(FORMATS).parts[0].removesuffix('.py')}"
 
     assert [name for name in imported(path) if name != "tacholog.formats.kit" and not f"{name}.".startswith(f"{own_package}.")] == []
 
 
 @pytest.mark.parametrize("path", KIT, ids=lambda path: path.name)
-def test_the_kit_imports_nothing_of_what_is_built_on_it(path: Path) -> None:
+def test_kit_imports_no_module_that_is_built_on_it(path: Path) -> None:
     assert [name for name in imported(path) if not name.startswith(("tacholog.formats.kit", "tacholog.schema"))] == []
 
 
-def test_what_reads_the_logs_of_all_formats_names_no_tool() -> None:
+def test_reader_for_all_formats_names_no_tool() -> None:
     names = [*formats(), "perftest", *(word for module in formats().values() for word in (module.SYSTEM, module.TOOL) if word != "Sockets")]
     core = {path.name: code_of(path) for path in [FORMATS / f"{name}.py" for name in READING - {"testing"}] + KIT}
 
@@ -59,7 +59,7 @@ def test_what_reads_the_logs_of_all_formats_names_no_tool() -> None:
 
 
 def code_of(path: Path) -> str:
-    """The code of a module without its docstrings and comments, which may give examples."""
+    """Return the code of a module without its docstrings and comments, which may give examples."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
@@ -67,7 +67,7 @@ def code_of(path: Path) -> str:
     return ast.unparse(tree)
 
 
-def test_the_kits_docstring_names_all_that_it_offers() -> None:
+def test_docstring_of_the_kit_names_all_parts_of_the_kit() -> None:
     types = {"Basis", "Bound", "DataPath", "LoadMode", "Reach", "Reliability", "Scope", "Side", "Status", "Test", "Touched"}
     text = kit.__doc__ or ""
 
@@ -86,10 +86,10 @@ def test_the_kits_docstring_names_all_that_it_offers() -> None:
     ],
     ids=["printed", "printed 0", "printed below zero", "counted", "counted below zero", "impossible"],
 )
-def test_a_number_of_a_record_on_several_lines_can_say_which_line_it_stands_on(number: kit.Number) -> None:
+def test_number_of_a_record_on_several_lines_can_state_its_line(number: kit.Number) -> None:
     assert number.line == 7
 
 
-def test_packages_for_0_4_0_find_its_names() -> None:
+def test_packages_for_0_4_0_find_the_old_names() -> None:
     assert (kit.Found, kit.FoundMany, kit.Taken, kit.found_on) == (kit.Finding, kit.BulkFinding, kit.BulkStep, kit.finding_on)
     assert kit.JsonObject("jobs/[]", {}, ()).place == "jobs/[]"

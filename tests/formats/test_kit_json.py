@@ -1,4 +1,4 @@
-"""The kit's reader of JSON: what stands where, and what damage costs."""
+"""The kit's reader of JSON: the positions of members, and the effect of damage."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def broken(text: str, *, whole: bool = True) -> list[tuple[int, str]]:
     return [(item.line.number, item.what.reason) for item in findings(text, whole=whole) if isinstance(item.what, Broken) and item.line]
 
 
-def test_each_object_of_a_place_is_a_result_with_its_lines_and_the_line_and_last_place_of_its_numbers() -> None:
+def test_each_object_at_the_given_path_is_a_result_with_the_positions_of_its_numbers() -> None:
     first, second = [item for item in findings(DOCUMENT) if isinstance(item.what, Record)]
 
     assert isinstance(first.what, Record)
@@ -69,21 +69,21 @@ def test_each_object_of_a_place_is_a_result_with_its_lines_and_the_line_and_last
     assert second.what.numbers[0].line == 11
 
 
-def test_every_line_is_claimed_once() -> None:
+def test_each_line_is_claimed_once() -> None:
     claimed = [line.number for item in findings(DOCUMENT) for line in (item.line, *item.also) if line]
 
     assert sorted(claimed) == list(range(1, 16))
 
 
-def test_a_member_outside_of_results_is_a_fact_at_once() -> None:
+def test_member_outside_of_results_is_an_immediate_fact() -> None:
     assert findings(DOCUMENT)[1] == Finding(Line(2, '  "tool" : "some 1.2",'), Facts(tool_version="some 1.2"))
 
 
-def test_a_document_on_one_line_holds_the_same_records() -> None:
+def test_document_on_one_line_has_the_same_records() -> None:
     assert records(" ".join(DOCUMENT.split())) == records(DOCUMENT) == [(64, 1500.0), (128, 2250.0)]
 
 
-def test_documents_may_follow_each_other_among_other_text() -> None:
+def test_documents_can_follow_each_other_with_other_text_in_between() -> None:
     text = f"started\n{DOCUMENT}\n# done\n{DOCUMENT}"
 
     assert records(text) == [(64, 1500.0), (128, 2250.0)] * 2
@@ -91,11 +91,11 @@ def test_documents_may_follow_each_other_among_other_text() -> None:
 
 
 @pytest.mark.parametrize("garbled", ['"size" : 6\x004,', '"size" 64,', '"size" : : 64,', '"size" : 1e,', "\x00", '"size" : 64, "size" : 65,'])
-def test_a_garbled_line_without_brackets_costs_its_result_alone(garbled: str) -> None:
+def test_garbled_line_without_brackets_affects_only_its_result(garbled: str) -> None:
     assert records(DOCUMENT.replace('"size" : 64,', garbled)) == [(128, 2250.0)]
 
 
-def test_what_follows_a_lost_bracket_has_no_place_and_is_no_record() -> None:
+def test_members_after_a_lost_bracket_have_no_path_and_give_no_record() -> None:
     text = DOCUMENT.replace("    },\n", "")
 
     assert records(text) == []
@@ -103,7 +103,7 @@ def test_what_follows_a_lost_bracket_has_no_place_and_is_no_record() -> None:
     assert [item.what.status for item in findings(text) if isinstance(item.what, Facts) and item.what.status] == ["truncated"]
 
 
-def test_a_log_that_ends_within_a_result_keeps_those_before() -> None:
+def test_log_that_ends_within_a_result_keeps_the_earlier_results() -> None:
     text = DOCUMENT.partition("2.25")[0] + "2"
 
     assert records(text) == [(64, 1500.0)]
@@ -111,23 +111,23 @@ def test_a_log_that_ends_within_a_result_keeps_those_before() -> None:
 
 
 @pytest.mark.parametrize("value", ['"64"', "true", "null", "64.0", "18446744073709551616", "[64]"])
-def test_a_member_of_another_type_is_unknown(value: str) -> None:
+def test_member_of_another_type_is_unknown(value: str) -> None:
     assert records(DOCUMENT.replace('"size" : 64', f'"size" : {value}'))[0][0] is None
 
 
-def test_a_number_below_zero_is_impossible() -> None:
+def test_number_below_zero_is_impossible() -> None:
     first = next(item.what for item in findings(DOCUMENT.replace("1.50", "-1.50")) if isinstance(item.what, Record))
 
     assert (first.numbers[0].value, first.numbers[0].marks, first.numbers[0].line) == (None, ("impossible",), 6)
 
 
-def test_a_name_with_a_slash_is_not_two_names() -> None:
+def test_name_with_a_slash_is_a_single_name() -> None:
     text = '{\n"jobs": [ {\n"us/mean": 7,\n"us": { "mean": 1.5 },\n"size": 64\n} ]\n}'
 
     assert records(text) == [(64, 1500.0)]
 
 
-def test_deep_and_endless_documents_are_read_in_bounded_memory() -> None:
+def test_deep_and_endless_documents_are_read_in_limited_memory() -> None:
     assert records('{"jobs": ' * 2000) == []
     endless = '{"jobs": [{\n' + '"size": 1,\n' * 10_000
     assert records(endless) == []
@@ -135,13 +135,13 @@ def test_deep_and_endless_documents_are_read_in_bounded_memory() -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": -Infinity}', "[1]", '{"a": ', "{" * 100_000, ""])
-def test_a_text_that_is_no_object_of_json_is_none(text: str) -> None:
+def test_text_that_is_not_a_json_object_gives_none(text: str) -> None:
     assert parse_json(text) is None
 
 
-def test_a_text_with_a_number_out_of_reach_is_none() -> None:
+def test_text_with_a_number_out_of_range_gives_none() -> None:
     assert parse_json('{"a": 1e99999999999999999999}', parse_float=Decimal) is None
 
 
-def test_a_text_that_is_an_object_of_json_is_parsed() -> None:
+def test_text_of_a_json_object_is_parsed() -> None:
     assert parse_json('{"a": [1, 2.5, null]}') == {"a": [1, 2.5, None]}

@@ -1,4 +1,4 @@
-"""Lines that are read at once: what they are, what may be found on them, and that none disappears."""
+"""Lines that are read in bulk: their properties, the findings on them, and that no line disappears."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def columns(count: int = 5, value: float = 7.0, size: int = 64) -> RecordColumns
     return RecordColumns(np.ones(count, dtype=np.bool_), np.full(count, size), None, numbers)
 
 
-def test_lines_know_their_numbers_their_text_and_their_cells() -> None:
+def test_lines_have_their_numbers_text_and_cells() -> None:
     part = five_lines(101).part(1, -1)
 
     assert (part.number, part.count) == (102, 3)
@@ -62,13 +62,13 @@ def test_lines_know_their_numbers_their_text_and_their_cells() -> None:
     assert list(lines_in(Line(7, "seven"))) == [Line(7, "seven")]
 
 
-def test_letters_stand_for_digits() -> None:
+def test_letters_represent_digits() -> None:
     amounts = Lines(1, b"5.84 GBytes\n3.20 MBytes\n", Bulk(rb"\d\.\d\d [MG]Bytes", letters=(("M", "2"), ("G", "3"))))
 
     assert amounts.cells.tolist() == [[5.84, 3], [3.20, 2]]
 
 
-def test_what_a_format_finds_on_many_lines_is_valid() -> None:
+def test_finding_of_a_format_on_many_lines_is_valid() -> None:
     lines = five_lines()
 
     assert defect_of(BulkFinding(lines, None), 5) is None
@@ -100,11 +100,11 @@ def test_what_a_format_finds_on_many_lines_is_valid() -> None:
         lambda lines: BulkFinding(lines, Records(Record(test=TASTE, payload_bytes=64, numbers=()), columns())),
     ],
 )
-def test_what_cannot_be_found_on_many_lines_is_refused(wrong: Callable[[Lines], BulkFinding]) -> None:
+def test_impossible_finding_on_many_lines_is_refused(wrong: Callable[[Lines], BulkFinding]) -> None:
     assert defect_of(wrong(five_lines()), 5) is not None
 
 
-def test_lines_of_a_run_are_claimed_once_and_wait_like_others_when_the_next_line_comes() -> None:
+def test_lines_of_a_run_are_claimed_once_and_wait_like_other_lines_until_the_next_line() -> None:
     waiting = WaitingLines()
     lines = five_lines()
     waiting.give_run(lines)
@@ -119,7 +119,7 @@ def test_lines_of_a_run_are_claimed_once_and_wait_like_others_when_the_next_line
     assert [line.number for line in waiting.late] == [5, 6]
 
 
-def test_records_stand_only_on_lines_that_nothing_has_claimed() -> None:
+def test_records_are_placed_only_on_unclaimed_lines() -> None:
     waiting = WaitingLines()
     lines = five_lines()
     waiting.give_run(lines)
@@ -132,7 +132,7 @@ def test_records_stand_only_on_lines_that_nothing_has_claimed() -> None:
     assert [line.number for line in waiting.late] == [1, 3, 5]
 
 
-def test_the_line_behind_those_that_were_taken_is_read_by_itself_and_then_many_again() -> None:
+def test_line_after_a_bulk_step_is_read_by_itself_and_then_lines_are_read_in_bulk_again() -> None:
     read: list[str] = []
 
     def one(line: Line) -> list[Finding]:
@@ -149,7 +149,7 @@ def test_the_line_behind_those_that_were_taken_is_read_by_itself_and_then_many_a
 
 
 @pytest.mark.parametrize("most", [50, 10**6])
-def test_samples_counted_at_once_have_the_statistics_of_those_counted_one_by_one(most: int) -> None:
+def test_samples_counted_in_bulk_have_the_statistics_of_samples_counted_one_by_one(most: int) -> None:
     chance = random.Random(most)  # noqa: S311
     values = [chance.randint(0, most) for _ in range(80_000)]
     at_once, one_by_one = Distribution(), Distribution()
@@ -163,7 +163,7 @@ def test_samples_counted_at_once_have_the_statistics_of_those_counted_one_by_one
     assert at_once.count == 80_000
 
 
-def test_bins_are_those_of_a_tuple() -> None:
+def test_bins_equal_those_of_a_tuple() -> None:
     bins = Bins([10, 19, 3, 20, 29, 5])
     same = ((10, 19, 3), (20, 29, 5))
 
@@ -181,11 +181,11 @@ def test_bins_are_those_of_a_tuple() -> None:
     ("head", "found"),
     [("alpha 1\n", True), ("beta\nalpha 1", True), ("an alpha 1", False), ("beta\r\nalpha 1\r\n", True), ("alpha x", False), ("", False)],
 )
-def test_a_line_start_is_found_only_where_a_line_starts(head: str, found: bool) -> None:
+def test_line_start_is_found_only_at_the_start_of_a_line(head: str, found: bool) -> None:
     assert LineStart(r"alpha \d\r?$").is_in(head) == found
 
 
-def test_an_array_is_rounded_like_its_numbers() -> None:
+def test_array_is_rounded_like_its_numbers() -> None:
     chance = random.Random(1)  # noqa: S311
     values = [float(chance.randint(1, 10**digits)) * step for digits in range(1, 21) for step in (1000, 1, 0.1, 0.001) for _ in range(50)]
 
@@ -193,7 +193,7 @@ def test_an_array_is_rounded_like_its_numbers() -> None:
 
 
 def repetitions(pattern: Any) -> Iterator[tuple[str, int, int]]:  # noqa: ANN401 - nothing public names what a pattern is made of
-    """Yield the kind of each repetition in a parsed pattern, and its least and greatest number."""
+    """Yield the kind of each repetition in a parsed pattern, and its smallest and largest count."""
     for index in range(len(pattern)) if hasattr(pattern, "__getitem__") else ():
         item = pattern[index]
         if isinstance(item, tuple) and str(item[0]).endswith("_REPEAT"):
@@ -202,7 +202,7 @@ def repetitions(pattern: Any) -> Iterator[tuple[str, int, int]]:  # noqa: ANN401
 
 
 @pytest.mark.parametrize(("name", "bulk"), [(name, bulk) for name, module in formats().items() for bulk in getattr(module, "BULK", ())])
-def test_no_shape_of_line_backtracks(name: str, bulk: Bulk) -> None:
+def test_no_pattern_of_a_line_backtracks(name: str, bulk: Bulk) -> None:
     parsed = re._parser.parse(bulk.line)  # type: ignore[attr-defined]  # noqa: SLF001 - nothing public says what is in a pattern
 
     assert [repetition for repetition in repetitions(parsed) if repetition[0] != "POSSESSIVE_REPEAT" and repetition[1] != repetition[2]] == [], name

@@ -1,4 +1,4 @@
-"""What the figures of each tool mean: from where to where a latency is, in whose units, how exact, and what cannot be. Typed from the logs."""
+"""The meaning of the figures of each tool: start and end of a latency, unit, resolution, and impossible values. Typed from the logs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 
 def record(log: str, test: str, wanted: Callable[[Record], bool] = lambda _: True) -> Record:
-    """The first summary of this test in a sample, or its first interval if there is no summary."""
+    """Return the first summary of this test in a sample, or its first interval if there is no summary."""
     records = [candidate for candidate in read(HERE / log).records if candidate.test == test and wanted(candidate)]
     return min(records, key=lambda candidate: candidate.scope != "summary")
 
 
-# Log, basis, load mode (as far as the log states it), definition. Half of a round trip is never called one-way, whatever the tool calls it.
+# Log, basis, load mode (if the log states it), definition. Half of a round trip is never called one-way, even if the tool does so.
 LATENCIES = [
     ("native/latency-udp.log", "rtt", None, "perftest-rtt"),
     ("rti/3.0.1-latency-pub.log", "rtt/2", "closed", "rti-one-way"),
@@ -37,7 +37,8 @@ LATENCIES = [
     ("ecal/performance-5.12.rst", "one-way", None, "ecal-published"),
     ("ecal/service-and-topics.log", "rtt", "closed", "ecal-service-rtt"),
     ("fastrtps/latency-0.5.1.log", "rtt", "closed", "fastrtps-latency-0.5.1"),
-    ("fastrtps/latency-1.1.log", None, "closed", "fastrtps-latency-1.1"),  # A round trip up to 1.9.0, half of one from 1.9.1: the log does not say.
+    # A full round trip up to 1.9.0, half of one from 1.9.1: the log does not state which.
+    ("fastrtps/latency-1.1.log", None, "closed", "fastrtps-latency-1.1"),
     ("fastrtps/latency-2.9.1.log", "rtt/2", "closed", "fastrtps-latency-1.9.4"),
     ("qperf/tcp-lat-plain.log", "rtt/2", "closed", "qperf-latency"),
     ("sockperf/ping-pong-udp.log", "rtt/2", None, "sockperf-latency"),
@@ -48,7 +49,7 @@ LATENCIES = [
     ("iceoryx2/0.9.3-publish-subscribe.log", "rtt/2", "closed", "iceoryx2-publish-subscribe"),
     ("performance_test/layout.log", "one-way", "open", "performance_test-one-way"),
 ]
-# Log, test, metric, statistic, and the printed number times its unit
+# Log, test, metric, statistic, and the printed number multiplied by its unit.
 UNITS = [
     ("rti/3.0.1-throughput-sub.log", "throughput", "goodput", "mean", 6.1 * 1e6),  # Mbps
     ("sockperf/throughput-udp.log", "throughput", "offered_goodput", "mean", 515.849 * MIB * 8),  # MBps that are 2^20
@@ -58,9 +59,9 @@ UNITS = [
         "offered_goodput",
         "mean",
         0.240 * 1000 * MIB * 8,
-    ),  # ... and GBps that are a thousand of them
-    ("iperf3/tcp.log", "throughput", "bytes_sent", "total", 5.84 * GIB),  # a transfer of GBytes that are 2^30 ...
-    ("iperf3/tcp.log", "throughput", "offered_goodput", "mean", 16.7 * 1e9),  # ... at Gbits that are 10^9
+    ),  # ... and GBps of 1000 of these.
+    ("iperf3/tcp.log", "throughput", "bytes_sent", "total", 5.84 * GIB),  # A transfer in GBytes of 2^30 ...
+    ("iperf3/tcp.log", "throughput", "offered_goodput", "mean", 16.7 * 1e9),  # ... at Gbits of 10^9.
     ("qperf/multi-vv.log", "throughput", "goodput", "mean", 1.59 * 1e9 * 8),  # GB/sec
     ("qperf/bits.log", "throughput", "goodput", "mean", 11.944 * 1e9),  # Gb/sec
     ("ecal/latency-6.2-receiver.log", "latency", "size_over_latency", "mean", 242 * MIB * 8),
@@ -71,14 +72,14 @@ UNITS = [
     ("iceoryx2/0.9.3-publish-subscribe.log", "latency", "latency", "mean", 23397),
     ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", "latency", "mean", 0.006631404 * 1e9),
 ]
-SIZES = [  # Log, test, the size that is printed times its unit
+SIZES = [  # Log, test, and the printed size multiplied by its unit.
     ("ecal/performance-5.12.rst", "latency", 1 * KIB),
     ("iceperf/2.0.3-leader.log", "latency", 1 * KIB),
     ("qperf/multi-vv.log", "throughput", 64 * KIB),
     ("qperf/bits.log", "throughput", 1_000_000),
     ("fastrtps/throughput-2.9.1-publisher.log", "demand", 1024),
 ]
-# Log, test, metric, statistic: the tool made it of something else that it had measured
+# Log, test, metric, statistic: the tool computed the value from other measured values.
 DERIVED = [
     ("ecal/latency-6.2-receiver.log", "latency", "size_over_latency", "mean"),
     ("ecal/performance.log", "throughput", "interval_per_message", "mean"),
@@ -87,14 +88,14 @@ DERIVED = [
     ("fastrtps/throughput-2.9.1-subscriber.log", "demand", "messages_received", "total"),
     ("ddsperf/sub.log", "throughput", "goodput", "mean"),
 ]
-# Log, test, metric, statistic: 2^64 less a little, or a latency of nothing
+# Log, test, metric, statistic: a value close to 2^64, or a latency of zero.
 IMPOSSIBLE = [
     ("fastrtps/throughput-underflow.log", "demand", "messages_received", "total"),
     ("fastrtps/throughput-underflow.log", "demand", "message_rate", "mean"),
     ("fastrtps/throughput-underflow.log", "demand", "goodput", "mean"),
     ("qperf/udp-lat-too-large.log", "latency", "latency", "mean"),
 ]
-# Log, test, metric, statistic, unit of the last printed place
+# Log, test, metric, statistic, and the unit of the last printed digit.
 RESOLUTIONS = [
     ("rti/3.0.1-latency-pub.log", "latency", "latency", "p99", 1000),
     ("rti/3.0.1-latency-pub.log", "latency", "latency", "std", 100),
@@ -106,7 +107,7 @@ RESOLUTIONS = [
     ("iceperf/2.0.3-leader.log", "latency", "latency", "mean", 1000),
     ("sockperf/ping-pong-udp.log", "latency", "latency", "p99", 1),
 ]
-SAMPLES = [  # Log, test, how many messages are behind the statistics
+SAMPLES = [  # Log, test, and the number of messages in the statistics.
     ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", 1968),
     ("ecal/latency-6.2-receiver.log", "latency", 300),
     ("fastrtps/latency-1.9.2.log", "latency", 10001),
@@ -119,7 +120,7 @@ SAMPLES = [  # Log, test, how many messages are behind the statistics
 
 
 @pytest.mark.parametrize(("log", "basis", "load_mode", "definition"), LATENCIES)
-def test_a_latency_is_from_where_to_where(log: str, basis: str | None, load_mode: str | None, definition: str) -> None:
+def test_latency_has_the_right_basis(log: str, basis: str | None, load_mode: str | None, definition: str) -> None:
     latency = record(
         log, "latency", lambda candidate: candidate.conditions.definition not in ("ecal-sent", "rti-serialization", "rti-low-resolution")
     )
@@ -128,11 +129,11 @@ def test_a_latency_is_from_where_to_where(log: str, basis: str | None, load_mode
 
 
 @pytest.mark.parametrize(("log", "test", "metric", "statistic", "value"), UNITS)
-def test_a_number_is_in_the_unit_that_the_tool_means(log: str, test: str, metric: str, statistic: str, value: float) -> None:
+def test_number_has_the_unit_of_the_tool(log: str, test: str, metric: str, statistic: str, value: float) -> None:
     number = record(log, test, lambda candidate: bool(candidate.number(metric, statistic))).number(metric, statistic)
 
     assert number
-    if log.startswith("ddsperf"):  # It prints no summary: its intervals hold what it prints.
+    if log.startswith("ddsperf"):  # The tool prints no summary: its intervals contain the printed values.
         values = [n.value for candidate in read(HERE / log).records if candidate.scope == "interval" and (n := candidate.number(metric, statistic))]
         assert value in [pytest.approx(v) for v in values]
     else:
@@ -140,18 +141,18 @@ def test_a_number_is_in_the_unit_that_the_tool_means(log: str, test: str, metric
 
 
 @pytest.mark.parametrize(("log", "test", "size"), SIZES)
-def test_a_size_is_in_the_unit_that_the_tool_means(log: str, test: str, size: int) -> None:
+def test_size_has_the_unit_of_the_tool(log: str, test: str, size: int) -> None:
     assert record(log, test).payload_bytes == size
 
 
-def test_a_size_that_was_cut_to_nothing_is_unknown() -> None:
-    last = read(HERE / "ecal/latency-6.2-receiver.log").records[-1]  # "Message size received : 0 kB", of messages of 100 bytes
+def test_size_truncated_to_zero_is_unknown() -> None:
+    last = read(HERE / "ecal/latency-6.2-receiver.log").records[-1]  # "Message size received : 0 kB", for messages of 100 bytes.
 
     assert (last.payload_bytes, last.samples) == (None, 200)
 
 
 @pytest.mark.parametrize(("log", "test", "metric", "statistic"), DERIVED)
-def test_what_was_made_of_something_else_says_so(log: str, test: str, metric: str, statistic: str) -> None:
+def test_value_computed_from_other_values_is_marked_as_derived(log: str, test: str, metric: str, statistic: str) -> None:
     number = record(log, test, lambda candidate: bool(candidate.number(metric, statistic))).number(metric, statistic)
 
     assert number
@@ -159,7 +160,7 @@ def test_what_was_made_of_something_else_says_so(log: str, test: str, metric: st
 
 
 @pytest.mark.parametrize(("log", "test", "metric", "statistic"), IMPOSSIBLE)
-def test_what_cannot_be_is_unknown_and_says_so(log: str, test: str, metric: str, statistic: str) -> None:
+def test_impossible_value_is_unknown_and_marked(log: str, test: str, metric: str, statistic: str) -> None:
     number = record(log, test).number(metric, statistic)
 
     assert number
@@ -167,7 +168,7 @@ def test_what_cannot_be_is_unknown_and_says_so(log: str, test: str, metric: str,
 
 
 @pytest.mark.parametrize(("log", "test", "metric", "statistic", "resolution"), RESOLUTIONS)
-def test_a_number_is_as_exact_as_it_was_printed(log: str, test: str, metric: str, statistic: str, resolution: float) -> None:
+def test_number_has_the_resolution_of_its_printed_digits(log: str, test: str, metric: str, statistic: str, resolution: float) -> None:
     number = record(log, test, lambda candidate: bool(candidate.number(metric, statistic))).number(metric, statistic)
 
     assert number
@@ -175,11 +176,11 @@ def test_a_number_is_as_exact_as_it_was_printed(log: str, test: str, metric: str
 
 
 @pytest.mark.parametrize(("log", "test", "samples"), SAMPLES)
-def test_samples_are_as_many_as_the_log_says(log: str, test: str, samples: int | None) -> None:
+def test_number_of_samples_is_that_of_the_log(log: str, test: str, samples: int | None) -> None:
     assert record(log, test, lambda candidate: candidate.conditions.definition != "ecal-sent").samples == samples
 
 
-def test_a_rounded_nothing_is_less_than_one_unit() -> None:
+def test_value_rounded_to_zero_is_below_one_unit() -> None:
     std = record("rti/low-resolution-clock-pub.log", "latency", lambda candidate: candidate.conditions.definition == "rti-one-way").number(
         "latency", "std"
     )

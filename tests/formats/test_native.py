@@ -1,4 +1,4 @@
-"""The native log: expected values typed from the logs in ``native/`` (see its README)."""
+"""The native log: expected values are typed from the logs in ``native/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOGS = Path(__file__).parent / "native"
 Changed = Callable[[str, str, str], Log]  # see conftest.py
 
 
-def test_a_one_way_latency_is_the_subscribers_from_the_schedule() -> None:
+def test_one_way_latency_is_measured_by_the_subscriber_from_the_scheduled_time() -> None:
     log = read(LOGS / "latency-one-way-shm.log")
     interval, latency, sending = (record for record in log.records if record.scope != "resources")
 
@@ -34,7 +34,7 @@ def test_a_one_way_latency_is_the_subscribers_from_the_schedule() -> None:
     assert log.account.facts.conditions.waiting == "block"
 
 
-def test_a_latency_line_is_a_round_trip_with_its_samples_and_counts() -> None:
+def test_latency_line_is_a_round_trip_with_its_samples_and_counts() -> None:
     log = read(LOGS / "latency-udp.log")
     event = next(event for event in log.events if isinstance(event.what, Record) and event.what.scope == "summary")
     record = event.what
@@ -49,7 +49,7 @@ def test_a_latency_line_is_a_round_trip_with_its_samples_and_counts() -> None:
     assert record.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=0)
 
 
-def test_a_throughput_line_keeps_both_sides_counts() -> None:
+def test_throughput_line_has_the_counts_of_both_sides() -> None:
     record = next(record for record in read(LOGS / "throughput-udp.log").records if record.payload_bytes == 65536)
 
     values = {number.key: number.value for number in record.numbers}
@@ -61,7 +61,7 @@ def test_a_throughput_line_keeps_both_sides_counts() -> None:
     assert values["offered_rate_mean_messages_per_s"] == 163472.6
 
 
-def test_answers_that_came_late_are_counted_and_their_times_are_among_the_latencies() -> None:
+def test_late_answers_are_counted_and_included_in_the_latencies() -> None:
     log = read(LOGS / "latency-late-udp.log")
     of_size = {record.payload_bytes: record for record in log.records if record.test == "latency" and record.scope == "summary"}
 
@@ -73,7 +73,7 @@ def test_answers_that_came_late_are_counted_and_their_times_are_among_the_latenc
     assert of_size[1024].number("latency", "max") == Number(metric="latency", statistic="max", value=8_069_898)
 
 
-def test_a_demand_line_is_both_sides_figures_of_one_kind_of_burst() -> None:
+def test_demand_line_has_the_figures_of_both_sides_for_one_kind_of_burst() -> None:
     log = read(LOGS / "demand-udp.log")
     record = log.records[3]
 
@@ -96,7 +96,7 @@ def test_a_demand_line_is_both_sides_figures_of_one_kind_of_burst() -> None:
     }
 
 
-def test_each_of_several_subscribers_has_its_own_record() -> None:
+def test_each_of_several_subscribers_has_a_separate_record() -> None:
     log = read(LOGS / "three-subscribers-tcp.log")
     of_64 = [r for r in log.records if r.payload_bytes == 64 and r.conditions.definition == "perftest-throughput" and r.scope == "summary"]
 
@@ -111,7 +111,7 @@ def test_each_of_several_subscribers_has_its_own_record() -> None:
     assert log.account.facts.environment["affinity_sub3_achieved"] == "1"
 
 
-def test_the_aggregate_of_several_subscribers_is_their_least_and_their_sum() -> None:
+def test_aggregate_of_several_subscribers_has_their_lowest_value_and_their_sum() -> None:
     records = read(LOGS / "three-subscribers-tcp.log").records
     record = next(r for r in records if r.conditions.definition == "perftest-aggregate" and r.payload_bytes == 65536)
 
@@ -133,7 +133,7 @@ def test_the_aggregate_of_several_subscribers_is_their_least_and_their_sum() -> 
     }
 
 
-def test_each_of_several_publishers_has_its_own_record_and_the_aggregate_is_of_them_all() -> None:
+def test_each_of_several_publishers_has_a_separate_record_and_the_aggregate_includes_all() -> None:
     log = read(LOGS / "three-publishers-tcp.log")
     *each, all_of_them = (r for r in log.records if r.payload_bytes == 64 and r.scope == "summary")
 
@@ -149,14 +149,14 @@ def test_each_of_several_publishers_has_its_own_record_and_the_aggregate_is_of_t
     assert [r.participant for r in log.records if r.scope == "interval"] == [None, None]
 
 
-def test_what_was_dropped_for_a_slow_subscriber_is_counted(changed: Changed) -> None:
+def test_messages_dropped_for_a_slow_subscriber_are_counted(changed: Changed) -> None:
     line = "throughput payload_bytes=64 participant=sub2 sent=10 received=7 lost=3 duplicated=0 reordered=0 dropped=2 duration_ns=5\n"
     record = changed("native/latency-udp.log", "start time=", line + "start time=").records[0]
 
     assert record.number("messages_dropped", "total") == Number(metric="messages_dropped", statistic="total", value=2)
 
 
-def test_keyed_data_say_how_many_instances_there_are_and_of_how_many_something_came() -> None:
+def test_keyed_data_state_the_number_of_instances_and_of_received_instances() -> None:
     log = read(LOGS / "keyed-mock.log")
     small, large = (record for record in log.records if record.scope == "summary")
 
@@ -168,7 +168,7 @@ def test_keyed_data_say_how_many_instances_there_are_and_of_how_many_something_c
     assert "instances_heard" in {number.key for number in large.numbers}
 
 
-def test_more_instances_heard_than_there_are_is_a_broken_line(tmp_path: Path) -> None:
+def test_more_received_instances_than_instances_is_a_broken_line(tmp_path: Path) -> None:
     path = tmp_path / "keyed.log"
     path.write_text((LOGS / "keyed-mock.log").read_text().replace("instances_heard=9", "instances_heard=11", 1))
     log = read(path)
@@ -177,19 +177,19 @@ def test_more_instances_heard_than_there_are_is_a_broken_line(tmp_path: Path) ->
     assert [record.payload_bytes for record in log.records if record.scope == "summary"] == [1024]
 
 
-def test_a_log_that_says_nothing_of_instances_does_not_say_whether_there_is_a_key() -> None:
+def test_log_without_a_statement_about_instances_leaves_keyed_unknown() -> None:
     conditions = read(LOGS / "throughput-udp.log").account.facts.conditions
 
     assert (conditions.keyed, conditions.instances) == (None, None)
 
 
-def test_each_kind_of_burst_is_a_record_of_its_own() -> None:
+def test_each_kind_of_burst_is_a_separate_record() -> None:
     records = read(LOGS / "demand-udp.log").records
 
     assert [(record.payload_bytes, record.conditions.demand) for record in records] == [(64, 100), (64, 1000), (65536, 100), (65536, 1000)]
 
 
-def test_an_interval_between_bursts_belongs_to_its_demand(changed: Changed) -> None:
+def test_interval_between_bursts_belongs_to_its_demand(changed: Changed) -> None:
     interval = "interval payload_bytes=64 demand=100 recovery_time_ns=5000000 index=0 duration_ns=1000000000 received=5000 lost=2\n"
     record = changed("native/latency-udp.log", "start time=", interval + "start time=").records[0]
 
@@ -197,7 +197,7 @@ def test_an_interval_between_bursts_belongs_to_its_demand(changed: Changed) -> N
     assert record.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=2)
 
 
-def test_what_a_role_used_is_a_record_of_its_side(changed: Changed) -> None:
+def test_resources_of_a_role_are_a_record_of_its_side(changed: Changed) -> None:
     line = (
         "resources payload_bytes=64 test=throughput role=sub duration_ns=282076840 user_ns=30742000 system_ns=118851000 "
         "voluntary_switches=1 involuntary_switches=136 peak_memory_bytes=2871296\n"
@@ -216,7 +216,7 @@ def test_what_a_role_used_is_a_record_of_its_side(changed: Changed) -> None:
     }
 
 
-def test_the_peak_of_memory_is_a_bound_where_it_may_be_that_of_the_program_that_started_perftest(changed: Changed) -> None:
+def test_peak_memory_is_a_bound_if_it_may_be_that_of_the_program_that_started_perftest(changed: Changed) -> None:
     line = "resources payload_bytes=64 test=throughput role=pub duration_ns=282076840 peak_memory_bytes=114552832\n"
     with_source = line.replace("peak_memory_bytes", "peak_memory_from=VmHWM peak_memory_bytes")
 
@@ -225,7 +225,7 @@ def test_the_peak_of_memory_is_a_bound_where_it_may_be_that_of_the_program_that_
         assert [(number.value, number.bound) for number in record.numbers if number.metric == "peak_memory"] == [(114552832, bound)]
 
 
-def test_an_open_loop_is_another_definition_and_says_how_late_it_sent(tmp_path: Path) -> None:
+def test_open_loop_has_its_own_definition_and_states_the_lateness(tmp_path: Path) -> None:
     sending = (
         "sending payload_bytes=64 basis=rtt planned=4000 sent=4000 target_rate_per_s=2000 offered_rate_per_s=1999.998 "
         "lateness_p50_ns=157 lateness_p99_ns=17535 lateness_max_ns=1004543 from_send_p50_ns=4039 from_send_p99_ns=90111\n"
@@ -241,14 +241,14 @@ def test_an_open_loop_is_another_definition_and_says_how_late_it_sent(tmp_path: 
     assert records[-1].number("offered_rate", "mean") == Number(metric="offered_rate", statistic="mean", value=1999.998)
 
 
-def test_a_role_that_nobody_has_is_broken(changed: Changed) -> None:
+def test_unknown_role_is_broken(changed: Changed) -> None:
     line = "resources payload_bytes=64 test=latency role=audience peak_memory_bytes=1\n"
 
     assert changed("native/latency-udp.log", "start time=", line + "start time=").broken == ["text:6: resources line: role=audience is not known"]
 
 
 @pytest.mark.parametrize("name", ["latency-udp.log", "throughput-udp.log", "demand-udp.log"])
-def test_a_result_cut_behind_a_whole_pair_is_broken_or_lacks_numbers_but_never_looks_like_another(name: str, tmp_path: Path) -> None:
+def test_result_truncated_after_a_complete_pair_is_broken_or_lacks_numbers_but_never_looks_like_another(name: str, tmp_path: Path) -> None:
     lines = (LOGS / name).read_text().splitlines()
     for number, line in enumerate(lines, start=1):
         kind, *pairs = line.split(" ")
@@ -260,39 +260,39 @@ def test_a_result_cut_behind_a_whole_pair_is_broken_or_lacks_numbers_but_never_l
         assert read(cut).broken == [f"cut.log:3: {kind} line is cut short or garbled"] or "offered_rate_per_s=" in pairs[-1], number
 
 
-def test_a_warm_up_that_ended_in_a_way_that_is_not_known_is_none(changed: Changed) -> None:
+def test_unknown_outcome_of_a_warm_up_gives_no_warm_up(changed: Changed) -> None:
     assert changed("native/latency-udp.log", "outcome=fixed", "outcome=fi").records[0].conditions.warmup is None
 
 
-def test_the_kernels_counters_are_facts_of_the_run(changed: Changed) -> None:
+def test_counters_of_the_kernel_are_facts_of_the_run(changed: Changed) -> None:
     line = "path tcp_in_segs=42 udp_in_datagrams=99806\n"
     facts = changed("native/latency-udp.log", "load at=end", line + "load at=end").account.facts
 
     assert facts.environment["path_udp_in_datagrams"] == "99806"
 
 
-def test_bursts_of_no_messages_are_broken(changed: Changed) -> None:
+def test_burst_without_messages_is_broken(changed: Changed) -> None:
     line = "demand payload_bytes=64 demand=0 recovery_time_ns=0 received=0 lost=0 receive_duration_ns=0\n"
 
     assert changed("native/latency-udp.log", "start time=", line + "start time=").broken == ["text:6: demand line: bursts of no messages"]
 
 
-def test_the_configuration_becomes_the_runs_conditions() -> None:
+def test_configuration_becomes_the_conditions_of_the_run() -> None:
     facts = read(LOGS / "latency-udp.log").account.facts
 
     assert facts.conditions == Conditions(
         transport="udp",
-        reach="network",  # of a log from before it was stated
+        reach="network",  # For a log from before reach was stated.
         data_path="copy",
         payload_touched="write+read",
         reliability="best-effort",
         load_mode="closed",
         waiting="busy-poll",
-        tuning="none",  # of a log from before it could be asked for
+        tuning="none",  # For a log from before tuning was an option.
         warmup="fixed",
         publishers=1,
         subscribers=1,
-        batch_bytes=0,  # of a log from before there were batches
+        batch_bytes=0,  # For a log from before batches existed.
         planned_duration_s=0.02,
     )
     assert facts.environment["affinity_pub_achieved"] == "0"
@@ -311,39 +311,37 @@ def test_the_configuration_becomes_the_runs_conditions() -> None:
         ("transport=new", None),
     ],
 )
-def test_the_reach_of_a_transport_is_what_the_log_states_or_what_it_was_in_versions_that_did_not_state_it(
-    config: str, reach: str | None, changed: Changed
-) -> None:
+def test_reach_of_a_transport_is_that_of_the_log_or_that_of_earlier_versions(config: str, reach: str | None, changed: Changed) -> None:
     assert changed("native/latency-udp.log", "transport=udp", config).account.facts.conditions.reach == reach
 
 
-def test_what_was_asked_of_the_kernel_is_a_condition(changed: Changed) -> None:
+def test_requested_tuning_is_a_condition(changed: Changed) -> None:
     asked = changed("native/latency-udp.log", "transport=udp", 'transport=udp tuning="real-time priority 50, locked memory"')
 
     assert asked.account.facts.conditions.tuning == "real-time priority 50, locked memory"
 
 
-def test_a_reach_that_is_not_known_is_broken(changed: Changed) -> None:
+def test_unknown_reach_is_broken(changed: Changed) -> None:
     broken = changed("native/latency-udp.log", "transport=udp", "transport=udp reach=moon").broken
 
     assert broken == ["text:2: config line: Invalid enum value 'moon' - at `$.reach`"]
 
 
-def test_a_histogram_holds_as_many_samples_as_its_line_says() -> None:
+def test_histogram_has_the_number_of_samples_of_its_line() -> None:
     parts = [event.what for event in read(LOGS / "latency-udp.log").events if isinstance(event.what, Histogram)]
 
     assert sum(count for part in parts if part.payload_bytes == 64 for _, _, count in part.bins) == 737
     assert parts[0].bins[0] == (2828, 2829, 1)
 
 
-def test_a_run_whose_subscriber_was_killed_failed_and_says_why() -> None:
+def test_run_with_a_killed_subscriber_is_failed_and_states_why() -> None:
     account = read(LOGS / "subscriber-killed.log").account
 
     assert account.status == "failed"
     assert (account.reason or "").startswith("the subscriber process was killed by signal 9")
 
 
-def test_a_log_without_its_end_is_truncated_and_keeps_what_it_has() -> None:
+def test_log_without_its_end_is_truncated_and_keeps_its_records() -> None:
     log = read(LOGS / "publisher-killed.log")
 
     assert log.account.status == "truncated"
@@ -362,14 +360,14 @@ def test_a_log_without_its_end_is_truncated_and_keeps_what_it_has() -> None:
         ("samples=737", 'samples="737', "latency line is cut short or garbled"),
     ],
 )
-def test_a_result_that_cannot_be_is_broken_and_costs_only_itself(changed: Changed, old: str, new: str, reason: str) -> None:
+def test_impossible_result_is_broken_and_affects_only_itself(changed: Changed, old: str, new: str, reason: str) -> None:
     log = changed("native/latency-udp.log", old, new)
 
     assert log.broken == [f"text:13: {reason}"]
     assert [record.payload_bytes for record in log.records if record.scope == "summary"] == [1024]
 
 
-def test_a_kind_that_is_not_known_is_unknown(changed: Changed) -> None:
+def test_unknown_kind_of_line_is_unknown(changed: Changed) -> None:
     assert changed("native/latency-udp.log", "affinity role=pub", "banana role=pub").unknown == [7]
 
 
@@ -379,7 +377,7 @@ def test_quoted_text_is_unescaped(changed: Changed) -> None:
     assert log.account.facts.reason == 'a "quoted" tab\t and \\ back'
 
 
-def test_a_byte_that_may_not_be_shown_stays_an_escape(changed: Changed) -> None:
+def test_byte_that_must_not_be_shown_stays_an_escape(changed: Changed) -> None:
     escaped = r"\x1B]0;owned\x07 \x9B2J \xC2\x9B2J \xE2\x80\xAE \x7F\x0D"
 
     log = changed("native/latency-udp.log", "transport=udp", f'transport="{escaped}"')
@@ -387,7 +385,7 @@ def test_a_byte_that_may_not_be_shown_stays_an_escape(changed: Changed) -> None:
     assert log.account.facts.conditions.transport == escaped
 
 
-def test_what_travelled_together_is_a_condition_of_each_size() -> None:
+def test_batch_size_is_a_condition_of_each_message_size() -> None:
     log = read(LOGS / "throughput-batched-udp.log")
     rows = [(record.payload_bytes, record.conditions.batch_bytes) for record in log.records if record.scope == "summary"]
 
@@ -396,7 +394,7 @@ def test_what_travelled_together_is_a_condition_of_each_size() -> None:
     assert log.account.facts.conditions.batch_bytes == 4096
 
 
-def test_a_probe_is_a_round_trip_under_load_whatever_else_was_measured() -> None:
+def test_probe_is_a_round_trip_under_load_next_to_any_other_measurement() -> None:
     log = read(LOGS / "throughput-probes-shm.log")
     records = [record for record in log.records if record.scope == "summary"]
     probed = records[1]
@@ -415,7 +413,7 @@ def test_a_probe_is_a_round_trip_under_load_whatever_else_was_measured() -> None
 
 
 @pytest.mark.parametrize(("name", "key"), [("throughput-probes-shm.log", "probe_every"), ("latency-one-way-shm.log", "from")])
-def test_a_result_told_apart_by_a_key_that_is_not_known_is_broken_not_taken_for_another(name: str, key: str, tmp_path: Path) -> None:
+def test_result_with_an_unknown_key_is_broken_and_not_mixed_with_another_result(name: str, key: str, tmp_path: Path) -> None:
     changed = tmp_path / name
     changed.write_text((LOGS / name).read_text().replace(f" {key}=", f" p_{key}="))
     log = read(changed)
@@ -424,7 +422,7 @@ def test_a_result_told_apart_by_a_key_that_is_not_known_is_broken_not_taken_for_
     assert "latency" not in {record.test for record in log.records if record.samples and record.conditions.definition != "perftest-sending"}
 
 
-def test_the_cost_of_a_message_is_the_processor_time_of_both_sides_and_of_the_broker() -> None:
+def test_cost_of_a_message_is_the_processor_time_of_both_sides_and_of_the_broker() -> None:
     log = read(LOGS / "throughput-nats.log")
     costs = [record for record in log.records if record.number("cpu_per_message", "mean")]
 
@@ -434,21 +432,21 @@ def test_the_cost_of_a_message_is_the_processor_time_of_both_sides_and_of_the_br
     assert {record.conditions.definition for record in costs} == {"perftest-throughput"}
 
 
-def test_the_cost_of_no_messages_is_broken(changed: Changed) -> None:
+def test_cost_of_zero_messages_is_broken(changed: Changed) -> None:
     log = changed("native/throughput-nats.log", "messages=710 ", "messages=0 ")
 
     [broken] = log.broken
     assert "the cost of no messages" in broken
 
 
-def test_a_cost_that_is_cut_is_broken(changed: Changed) -> None:
+def test_truncated_cost_is_broken(changed: Changed) -> None:
     log = changed("native/throughput-nats.log", " sides_ns=41084000 companion_ns=130000000", "")
 
     assert len(log.broken) == 1
 
 
 @pytest.mark.parametrize("what_stands_of_the_broker", ["companion name=nats-server", "companion name=nats-se\ncut"])
-def test_a_cost_without_its_brokers_share_is_broken(what_stands_of_the_broker: str) -> None:
+def test_cost_without_the_share_of_its_broker_is_broken(what_stands_of_the_broker: str) -> None:
     original = (LOGS / "throughput-nats.log").read_text()
     cut = original.replace("companion name=nats-server", what_stands_of_the_broker).replace(" companion_ns=130000000", "")
 
@@ -466,13 +464,13 @@ def test_a_cost_without_its_brokers_share_is_broken(what_stands_of_the_broker: s
         ("sustain-of-sockperf.log", " definition=sockperf-latency goal", " definition=sockperf-lat\ufffdncy goal"),
     ],
 )
-def test_what_no_condition_can_be_is_broken(changed: Changed, sample: str, stated: str, garbled: str) -> None:
+def test_impossible_condition_is_broken(changed: Changed, sample: str, stated: str, garbled: str) -> None:
     log = changed(f"native/{sample}", stated, garbled)
 
     assert len(log.broken) == 1
 
 
-def test_of_two_runs_that_wrote_at_the_same_time_no_line_says_anything_of_another_one() -> None:
+def test_lines_of_two_runs_that_wrote_at_the_same_time_are_not_combined() -> None:
     first, second = ((LOGS / name).read_text().splitlines() for name in ("latency-udp.log", "latency-late-udp.log"))
     mixed = [line for pair in zip_longest(first, second) for line in pair if line is not None]
 
@@ -483,7 +481,7 @@ def test_of_two_runs_that_wrote_at_the_same_time_no_line_says_anything_of_anothe
     assert {(record.samples, record.conditions.warmup) for record in used} == {(None, None)}
 
 
-def test_of_a_run_behind_one_that_was_killed_lines_of_both_are_read() -> None:
+def test_lines_of_a_killed_run_and_of_the_run_after_it_are_read() -> None:
     killed, complete = ((LOGS / name).read_text() for name in ("publisher-killed.log", "latency-late-udp.log"))
 
     log = read_text(killed + complete + complete, "native")
@@ -492,7 +490,7 @@ def test_of_a_run_behind_one_that_was_killed_lines_of_both_are_read() -> None:
     assert [record.conditions.warmup for record in late] == [None, None, "fixed", "fixed"]
 
 
-def test_the_settings_of_a_transport_are_one_condition_with_sorted_names() -> None:
+def test_settings_of_a_transport_are_one_condition_with_sorted_names() -> None:
     log = read(LOGS / "throughput-zeromq-ipc.log")
 
     assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
@@ -500,7 +498,7 @@ def test_the_settings_of_a_transport_are_one_condition_with_sorted_names() -> No
     assert log.account.facts.conditions.reliability == "reliable"
 
 
-def test_the_library_of_a_middleware_is_the_system_and_perftest_the_tool() -> None:
+def test_library_of_a_middleware_is_the_system_and_perftest_the_tool() -> None:
     facts = read(LOGS / "throughput-zeromq-ipc.log").account.facts
 
     assert (facts.system, facts.system_version, facts.tool_version) == ("ZeroMQ", "4.3.4", "0.3.0")
@@ -508,12 +506,12 @@ def test_the_library_of_a_middleware_is_the_system_and_perftest_the_tool() -> No
     assert (facts.environment["way_expected"], facts.environment["way_agrees"]) == ("local", "yes")
 
 
-def test_a_log_without_settings_states_none() -> None:
+def test_log_without_settings_states_none() -> None:
     assert read(LOGS / "throughput-udp.log").account.facts.conditions.settings is None
     assert read(LOGS / "throughput-udp.log").account.facts.system is None
 
 
-def test_a_companion_program_is_a_fact(changed: Changed) -> None:
+def test_companion_program_is_a_fact(changed: Changed) -> None:
     line = 'companion name=mosquitto version="mosquitto 2.0.11" command="/usr/sbin/mosquitto -p 41000"\n'
     log = changed("native/latency-udp.log", "start time=", line + "start time=")
 
@@ -521,7 +519,7 @@ def test_a_companion_program_is_a_fact(changed: Changed) -> None:
     assert log.account.facts.environment["companion_version"] == "mosquitto 2.0.11"
 
 
-def test_a_search_is_its_trials_and_the_rates_between_which_the_goal_stops_to_hold() -> None:
+def test_search_has_its_trials_and_the_bounds_of_the_sustained_rate() -> None:
     log = read(LOGS / "sustain-mock.log")
     trials = [record for record in log.records if record.test == "sustain" and record.scope == "interval"]
     (summary,) = [record for record in log.records if record.test == "sustain" and record.scope == "summary"]
@@ -541,7 +539,7 @@ def test_a_search_is_its_trials_and_the_rates_between_which_the_goal_stops_to_ho
 @pytest.mark.parametrize(
     ("outcome", "bound", "value"), [("above_range", ">", 1861.9), ("below_range", "<", 1882.2)], ids=["above the range", "below the range"]
 )
-def test_a_search_that_ends_at_a_limit_of_its_range_bounds_the_rate(changed: Changed, outcome: str, bound: str, value: float) -> None:
+def test_search_that_ends_at_a_limit_of_its_range_bounds_the_rate(changed: Changed, outcome: str, bound: str, value: float) -> None:
     log = changed("native/sustain-mock.log", "outcome=found", f"outcome={outcome}")
 
     (summary,) = [record for record in log.records if record.test == "sustain" and record.scope == "summary"]
@@ -549,7 +547,7 @@ def test_a_search_that_ends_at_a_limit_of_its_range_bounds_the_rate(changed: Cha
     assert (rate.statistic, rate.bound, rate.value) == ("lower-bound", bound, value)
 
 
-def test_a_trial_that_stands_twice_was_not_carried_out_twice(changed: Changed) -> None:
+def test_trial_line_printed_twice_is_not_a_second_trial(changed: Changed) -> None:
     log = changed("native/sustain-mock.log", "index=8 length=short", "index=7 length=short")
 
     assert log.broken == ["text:20: trial 7 stands after trial 7"]
@@ -557,14 +555,14 @@ def test_a_trial_that_stands_twice_was_not_carried_out_twice(changed: Changed) -
 
 
 @pytest.mark.parametrize("wrong", ["outcome=perhaps", "outcome=found colour=red", "goal_statistic=p98"])
-def test_a_search_that_this_version_does_not_know_is_broken(changed: Changed, wrong: str) -> None:
+def test_unknown_version_of_a_search_is_broken(changed: Changed, wrong: str) -> None:
     key = wrong.partition("=")[0]
     log = changed("native/sustain-mock.log", {"outcome": "outcome=found", "goal_statistic": "from=schedule goal_statistic=p99"}[key], wrong)
 
     assert [broken.split(" line")[0].split(" ")[-1] for broken in log.broken] == ["sustain"]
 
 
-def test_the_log_of_a_search_with_another_tool_names_its_definition_in_the_goal() -> None:
+def test_log_of_a_search_with_another_tool_names_its_definition_in_the_goal() -> None:
     log = read(LOGS / "sustain-of-sockperf.log")
     (summary,) = [record for record in log.records if record.scope == "summary"]
 
@@ -574,7 +572,7 @@ def test_the_log_of_a_search_with_another_tool_names_its_definition_in_the_goal(
     assert summary.number("sustained_rate", "lower-bound") == Number(metric="sustained_rate", statistic="lower-bound", value=8000, bound="<")
 
 
-# : The meaning of each formula of `COMPUTED`, in code.
+#: The meaning of each formula of `COMPUTED`, as code.
 WORKED_OUT: Mapping[str, Callable[[Mapping[str, int]], float]] = {
     "(sides_ns + companion_ns) / messages": lambda fields: (fields["sides_ns"] + fields["companion_ns"]) / fields["messages"],
     "sides_ns / messages": lambda fields: fields["sides_ns"] / fields["messages"],
@@ -582,14 +580,14 @@ WORKED_OUT: Mapping[str, Callable[[Mapping[str, int]], float]] = {
 }
 
 
-def test_each_formula_is_worked_out_here() -> None:
+def test_each_formula_is_implemented_here() -> None:
     assert {formula for formulas in COMPUTED.values() for formula in formulas} == WORKED_OUT.keys()
 
 
 @pytest.mark.parametrize(
     ("log", "count"), [("throughput-nats.log", 4), ("throughput-udp.log", 2), ("three-subscribers-tcp.log", 8), ("demand-udp.log", 4)]
 )
-def test_a_number_has_the_value_of_the_formula_that_explains_it(log: str, count: int) -> None:
+def test_number_equals_the_result_of_its_formula(log: str, count: int) -> None:
     lines = (LOGS / log).read_text().splitlines()
     checked = 0
     for event in read(LOGS / log).events:

@@ -1,4 +1,4 @@
-"""The numbers of the samples stand where their formats say, and only those stand nowhere that a tool does not print."""
+"""The stated positions of the numbers in the samples are right, and only numbers that a tool does not print have none."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tacholog.schema.records import Facts, Record
 
 HERE = Path(__file__).parent
 FORMATS = ("ddsperf", "ecal", "fastrtps", "hmbdc", "iceoryx2", "iceperf", "native", "performance_test", "qperf", "sockperf")
-# : Numbers that are not printed, or not as a number, although they are not marked as derived.
+#: Numbers that are not printed, or not printed as a number, although they are not marked as derived.
 NOT_PRINTED = {
-    "ecal": {"messages_lost"},  # "Packages lost after message 12 -> stop.": that means one.
-    "hmbdc": {"latency"},  # "hundreds of nano seconds"
+    "ecal": {"messages_lost"},  # "Packages lost after message 12 -> stop." means one.
+    "hmbdc": {"latency"},  # The text "hundreds of nano seconds".
     "native": {"loss", "cpu_per_message", "trials_passed"},
 }
 SAMPLES = [path for name in FORMATS for path in sorted((HERE / name).iterdir()) if path.name != "README.md"]
 
 
 def is_one_line_of_json(path: Path) -> bool:
-    """Whether no position is known in this log, because all of it is parsed at once."""
+    """Whether no position is known in this log, because it is a single line of JSON that is parsed at once."""
     return path.parent.name == "performance_test" and path.suffix == ".json"
 
 
 @pytest.mark.parametrize("path", [path for path in SAMPLES if not is_one_line_of_json(path)], ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_each_number_that_is_printed_says_where(path: Path) -> None:
+def test_each_printed_number_has_a_position(path: Path) -> None:
     name = path.parent.name
     with path.open("rb") as file:
         lines = {line.number: line.shown for line in LogText(file).lines()}
@@ -44,8 +44,8 @@ def test_each_number_that_is_printed_says_where(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_what_is_found_holds_plain_texts_only(path: Path) -> None:
-    """A text that knows its position can neither be written as JSON nor be sent to another process."""
+def test_findings_contain_only_plain_texts(path: Path) -> None:
+    """A text that knows its position can be neither written as JSON nor sent to another process."""
     with path.open("rb") as file:
         scan = Scan(LogText(file), path.parent.name)
         contents = [event.what for event in scan if isinstance(event.what, Record | Facts)]

@@ -1,4 +1,4 @@
-"""The numbers of many lines at once are those that reading each of them alone gives."""
+"""The numbers of many lines read together equal those of each line read alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.depth import tries
 
 from tacholog.formats.kit.bulk import numbers_of
 
-# As in a run of lines: up to 15 digits with a dot or without, and other characters have become blanks.
+# As in a bulk of lines: up to 15 digits with or without a dot. Other characters have become blanks.
 WHOLE = st.from_regex(r"[0-9]{1,15}", fullmatch=True)
 WITH_A_DOT = st.tuples(WHOLE, st.integers(0, 15)).map(lambda pair: f"{pair[0][: pair[1]]}.{pair[0][pair[1] :]}")
 
@@ -21,7 +21,7 @@ def fixed(digits: str, decimals: int) -> str:
 
 @st.composite
 def rows_of_words(draw: st.DrawFn) -> list[list[str]]:
-    """Rows of numbers. Most columns have equally many decimals in each row, as tools print them; some do not."""
+    """Draw rows of numbers. Most columns have the same number of decimals in each row, as tools print them; some do not."""
     decimals = draw(st.lists(st.sampled_from([None, 0, 1, 2, 3, 6, 14, -1]), min_size=1, max_size=5))
 
     def word(count: int | None) -> str:
@@ -34,7 +34,7 @@ def rows_of_words(draw: st.DrawFn) -> list[list[str]]:
 
 @settings(deadline=None, max_examples=tries(100, 500))
 @given(rows_of_words(), st.integers(1, 9))
-def test_each_number_is_the_float_that_is_nearest_to_it(rows: list[list[str]], gap: int) -> None:
+def test_each_number_is_the_nearest_float(rows: list[list[str]], gap: int) -> None:
     text = "".join(" " * gap + (" " * gap).join(row) + "  " for row in rows)
 
     assert numbers_of(text.encode(), len(rows), least_rows=1).tolist() == [[float(word) for word in row] for row in rows]
@@ -54,12 +54,12 @@ def test_each_number_is_the_float_that_is_nearest_to_it(rows: list[list[str]], g
         ("12345678901234567890 ", 1, [[12345678901234567890.0]]),
         ("0.000000000000001 ", 1, [[1e-15]]),
         ("00000000 000000001 ", 1, [[0.0, 1.0]]),
-        ("12345 9 1 9 ", 2, [[12345.0, 9.0], [1.0, 9.0]]),  # A short number follows the previous row directly.
+        ("12345 9 1 9 ", 2, [[12345.0, 9.0], [1.0, 9.0]]),  # A short number directly follows the previous row.
         ("9 12.25 9 1.50 ", 2, [[9.0, 12.25], [9.0, 1.5]]),
         ("       12 1234.567 1.250        3 1.500 22.125 ", 2, [[12.0, 1234.567, 1.25], [3.0, 1.5, 22.125]]),
     ],
 )
-def test_numbers_of_any_shape_are_read(text: str, rows: int, numbers: list[list[float]]) -> None:
+def test_numbers_of_any_form_are_read(text: str, rows: int, numbers: list[list[float]]) -> None:
     assert numbers_of(text.encode(), rows, least_rows=1).tolist() == numbers
     assert numbers_of(text.encode(), rows).tolist() == numbers
 

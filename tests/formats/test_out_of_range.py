@@ -1,4 +1,4 @@
-"""A number that no table has room for costs its own result, on the whole way from a log to tables and to a comparison."""
+"""A number that no table can store affects only its own result, from the log to tables and to a comparison."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ HUGE = (
     b"0.0",
 )
 _NUMBER = re.compile(rb"[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
-_SHARES = (0.02, 0.2)  # The share of numbers to change. If many change, most results are broken before their numbers are checked.
+_SHARES = (0.02, 0.2)  # The share of changed numbers. With a large share, most results are broken before their numbers are checked.
 
 
 def changed(log: bytes, chance: random.Random, share: float) -> bytes:
-    """A log with some impossible numbers."""
+    """Return a log with some impossible numbers."""
     return _NUMBER.sub(lambda number: chance.choice(HUGE) if chance.random() < share else number[0], log)
 
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", NAMES)
-def test_no_number_costs_more_than_its_result(name: str, seed: int, tmp_path: Path) -> None:
+def test_number_affects_at_most_its_result(name: str, seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)  # noqa: S311
     samples = [path for path in sorted((HERE / name).iterdir()) if path.name != "README.md" and path.stat().st_size < 60_000]
     for number, sample in enumerate(chance.sample(samples, min(2, len(samples)))):
@@ -52,7 +52,7 @@ def test_no_number_costs_more_than_its_result(name: str, seed: int, tmp_path: Pa
             try:
                 loaded = tacholog.load(new)
             except UnreadableInput:
-                continue  # The change may affect the text by which the format is detected.
+                continue  # The change may affect the text that detects the format.
             loaded.save(tmp_path / f"{number}-saved")
             tacholog.diff(old, new)
 
@@ -64,7 +64,7 @@ def test_no_number_costs_more_than_its_result(name: str, seed: int, tmp_path: Pa
         ("native", "latency-udp.log", "samples=", "samples=9223372036854775808", None),
     ],
 )
-def test_a_count_beyond_the_schema_costs_its_row(name: str, sample: str, old: str, new: str, reason: str | None) -> None:
+def test_count_out_of_range_of_the_schema_affects_only_its_row(name: str, sample: str, old: str, new: str, reason: str | None) -> None:
     text = (HERE / name / sample).read_text(encoding="utf-8")
     assert old in text
     original, log = read_text(text, name), read_text(text.replace(old, new, 1), name)

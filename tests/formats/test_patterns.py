@@ -1,5 +1,5 @@
 # ruff: noqa: ANN401 - what `re._parser` makes of a pattern has no types
-r"""No pattern that is matched against a log can go back and forth over one stretch of it: a hostile line would cost minutes.
+r"""No pattern that is matched against a log can backtrack over a long text: a hostile line would take minutes.
 
 Each compiled pattern of the formats and of the redaction is taken apart. Two long repeats that can both match the text between and around them, or
 one within another, are refused: make the first possessive (``\\s*+``), bound them, or split the text first. No test here measures time.
@@ -21,7 +21,7 @@ import tacholog.formats
 import tacholog.privacy
 from tacholog.formats.kit import LineStart
 
-LONG = 256  # Repetitions. Fewer cost little, even twice in a row.
+LONG = 256  # The minimum count of a long repetition. Shorter repetitions are fast, even two in a row.
 Text = frozenset[int]
 EVERY: Text = frozenset(range(256))
 CATEGORIES = {
@@ -35,12 +35,12 @@ CATEGORIES = {
 
 
 def in_category(category: Any) -> Text:
-    """The characters of a category."""
+    """Return the characters of a category."""
     return frozenset(code for code in EVERY if CATEGORIES[category].match(chr(code)))
 
 
 def in_set(items: Any) -> Text:
-    """The characters of a set in brackets."""
+    """Return the characters of a set in brackets."""
     codes_in_set: set[int] = set()
     negated = False
     for kind, value in items:
@@ -56,12 +56,12 @@ def in_set(items: Any) -> Text:
 
 
 def texts(sequence: Any) -> Text:
-    """All characters that a sequence can match somewhere."""
+    """Return all characters that a sequence can match at any position."""
     return frozenset().union(*(texts_of(item) for item in sequence))
 
 
 def texts_of(item: Any) -> Text:
-    """All characters that an item can match somewhere."""
+    """Return all characters that an item can match at any position."""
     kind, value = item
     if kind is codes.LITERAL:
         return frozenset({value}) & EVERY
@@ -79,16 +79,16 @@ def texts_of(item: Any) -> Text:
         return texts(value)
     if kind is codes.BRANCH:
         return frozenset().union(*(texts(branch) for branch in value[1]))
-    return frozenset()  # Offsets, lookarounds, and back-references.
+    return frozenset()  # Anchors, lookarounds, and back-references.
 
 
 def fits(sequence: Any, within: Text) -> bool:
-    """Whether a sequence can match a text of these characters alone, the empty one too."""
+    """Whether a sequence can match a text of only these characters, including the empty text."""
     return all(item_fits(item, within) for item in sequence)
 
 
 def item_fits(item: Any, within: Text) -> bool:
-    """Whether an item can."""
+    """Whether an item can match a text of only these characters."""
     kind, value = item
     if kind in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
         return value[0] == 0 or fits(value[2], within)
@@ -110,7 +110,7 @@ def is_long(item: Any) -> bool:
 
 
 def chains(sequence: Any) -> Iterator[list[Any]]:
-    """The items of a sequence, with groups opened, one list for each choice of branches (but not of all their combinations)."""
+    """Yield the items of a sequence, with groups expanded: one list for each choice of branches (but not for all combinations)."""
     flat: list[Any] = []
     for item in sequence:
         kind, value = item
@@ -122,7 +122,10 @@ def chains(sequence: Any) -> Iterator[list[Any]]:
 
 
 def long_parts(item: Any) -> Iterator[tuple[Any, list[Any], list[Any]]]:
-    """What each long repeat within an item repeats, with the items before and behind it there; an atomic or possessive part gives nothing back."""
+    """Yield the repeated part of each long repetition in an item, with the items before and after it.
+
+    Atomic and possessive parts do not backtrack.
+    """
     kind, value = item
     if is_long(item):
         yield value[2], [], []
@@ -141,7 +144,7 @@ def long_parts(item: Any) -> Iterator[tuple[Any, list[Any], list[Any]]]:
 
 
 def faults(sequence: Any) -> Iterator[str]:
-    """Return the faults that make a sequence slow."""
+    """Yield the faults that make a sequence slow."""
     for flat in chains(sequence):
         for index, first in enumerate(flat):
             for repeated, _, behind in long_parts(first):
@@ -172,12 +175,12 @@ def faults(sequence: Any) -> Iterator[str]:
 
 
 def sample(characters: Text) -> str:
-    """Some of the characters."""
+    """Return some of the characters."""
     return repr("".join(chr(code) for code in sorted(characters) if 32 <= code < 127)[:12])
 
 
 def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
-    """Each compiled pattern of the modules, by its name."""
+    """Yield each compiled pattern of the modules with its name."""
     for package in (tacholog.formats, tacholog.privacy):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if ".testing" in module.name:
@@ -188,7 +191,7 @@ def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
 
 
 def compiled(value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
-    """The patterns in a value: one, or those of a list, a mapping or a tuple of them."""
+    """Yield the patterns in a value: a pattern, or a list, a mapping or a tuple of patterns."""
     if isinstance(value, re.Pattern):
         yield value
     elif isinstance(value, LineStart):
@@ -202,7 +205,7 @@ def compiled(value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
 
 
 @pytest.mark.parametrize(("name", "pattern"), [pytest.param(name, found, id=name) for name, found in patterns()])
-def test_no_pattern_goes_back_and_forth(name: str, pattern: re.Pattern[Any]) -> None:
+def test_no_pattern_backtracks_over_a_long_text(name: str, pattern: re.Pattern[Any]) -> None:
     found = list(faults(parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)))
 
     assert found == [], f"{name}: {pattern.pattern!r}"
@@ -221,10 +224,10 @@ def test_no_pattern_goes_back_and_forth(name: str, pattern: re.Pattern[Any]) -> 
         r"x{0,300}x{0,300}",
     ],
 )
-def test_slow_patterns_are_seen(slow: str) -> None:
+def test_slow_patterns_are_detected(slow: str) -> None:
     assert list(faults(parser.parse(slow))) != []
 
 
 @pytest.mark.parametrize("quick", [r"\s*+,?\s*x", r"\s*,\s*x", r"[0-9]+\s+[0-9]+", r"(?:a,)+b", r"(?>a+)a*b", r"x{1,40}x{1,40}", r"\w+: .*"])
-def test_quick_patterns_are_not(quick: str) -> None:
+def test_fast_patterns_are_accepted(quick: str) -> None:
     assert list(faults(parser.parse(quick))) == []

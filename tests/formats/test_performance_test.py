@@ -1,4 +1,4 @@
-"""performance_test: what its tables say. Expected values are typed from the logs in ``performance_test/`` (see its README)."""
+"""performance_test: the meaning of its tables. Expected values are typed from the logs in ``performance_test/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ SUBSCRIBER = (LOGS / "layout-subscriber-only.log").read_text(encoding="utf-8")
 
 
 def rows(log: Log, test: str, scope: str = "interval") -> list[Record]:
-    """The records of one kind."""
+    """Return the records of a test and scope."""
     return [record for record in log.records if (record.test, record.scope) == (test, scope)]
 
 
 def values(record: Record) -> dict[str, float | None]:
-    """The numbers by name."""
+    """Return the numbers by name."""
     return {number.key: number.value for number in record.numbers}
 
 
-def test_a_row_holds_latencies_in_four_digits_of_a_millisecond() -> None:
+def test_row_has_latencies_with_four_digits_of_a_millisecond() -> None:
     (latency,) = rows(read(LOGS / "layout.log"), "latency")
 
     assert (latency.payload_bytes, latency.samples, latency.conditions.basis) == (None, 999, "one-way")
@@ -36,11 +36,11 @@ def test_a_row_holds_latencies_in_four_digits_of_a_millisecond() -> None:
         ("min", 41_200, 10, ()),
         ("max", 912_300, 100, ()),
         ("mean", 65_500, 10, ()),
-        ("std", 34641.016, None, ("derived",)),  # the root of 1.2e-06 / 1000 s^2
+        ("std", 34641.016, None, ("derived",)),  # The square root of 1.2e-06 / 1000 s^2.
     ]
 
 
-def test_a_row_holds_rates_and_what_they_come_to() -> None:
+def test_row_has_rates_and_the_counts_computed_from_them() -> None:
     (counts,) = rows(read(LOGS / "layout.log"), "throughput")
 
     assert values(counts) == {
@@ -58,7 +58,7 @@ def test_a_row_holds_rates_and_what_they_come_to() -> None:
     assert derived == {"loss", "messages_received", "messages_sent", "messages_lost"}
 
 
-def test_rates_are_those_that_the_tool_prints_however_long_a_row_took() -> None:
+def test_rates_are_the_printed_rates_for_any_duration_of_a_row() -> None:
     log = read(LOGS / "80ff298-five-subscribers.log")
 
     # A publisher at 10 Hz, and five subscribers of 4 MiB each. The rows took 1.4, 1.3, 1.4 and 1.4 s.
@@ -77,13 +77,13 @@ def test_rates_are_those_that_the_tool_prints_however_long_a_row_took() -> None:
     assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx((received - 48 * 1.399811) / (1.299662 + 1.399944 + 1.399907))
 
 
-def test_no_row_says_how_large_a_message_is() -> None:
+def test_no_row_states_the_message_size() -> None:
     for path in LOGS.iterdir():
         if path.name != "README.md":
             assert {record.payload_bytes for record in read(path).records} == {None}, path.name
 
 
-def test_the_middleware_is_the_system() -> None:
+def test_middleware_is_the_system() -> None:
     systems = {path.name: read(path).account.facts.system for path in LOGS.glob("*.[lj]*")}
 
     assert systems == {
@@ -115,14 +115,14 @@ def test_the_middleware_is_the_system() -> None:
         ("Ignore seconds from beginning: 10", "Ignore seconds from beginning: 5"),
     ],
 )
-def test_runs_that_differ_in_how_messages_travel_have_other_conditions(old: str, new: str) -> None:
+def test_runs_with_different_ways_to_send_messages_have_different_conditions(old: str, new: str) -> None:
     text = (LOGS / "80ff298-cyclonedds.log").read_text(encoding="utf-8")
     assert old in text
 
     assert read_text(text).account.facts.conditions != read_text(text.replace(old, new)).account.facts.conditions
 
 
-def test_text_and_json_name_settings_alike() -> None:
+def test_text_and_json_use_the_same_names_for_settings() -> None:
     text, json = (read(LOGS / name).account.facts.conditions.settings for name in ("57791ae-two-hosts.log", "036a5f5-cumulative.json"))
 
     assert text == (
@@ -138,7 +138,7 @@ def test_text_and_json_name_settings_alike() -> None:
 @pytest.mark.parametrize(
     ("rest", "settings"), [("Sync. pub/sub: t", '"history_depth": "1000"'), ("Sync. pub/sub: true", '"synchronous": "1"'), ("", "KEEP_ALL")]
 )
-def test_of_a_line_that_is_cut_within_a_setting_only_whole_ones_are_used(rest: str, settings: str) -> None:
+def test_only_complete_settings_of_a_truncated_line_are_used(rest: str, settings: str) -> None:
     text = (LOGS / "layout.log").read_text().replace("Sync. pub/sub: true", rest)
 
     found = str(read_text(text).account.facts.conditions.settings)
@@ -147,7 +147,7 @@ def test_of_a_line_that_is_cut_within_a_setting_only_whole_ones_are_used(rest: s
     assert ('"synchronous"' in found) == rest.endswith("true")
 
 
-def test_what_is_run_is_stated_before_the_table() -> None:
+def test_conditions_of_a_run_are_stated_before_the_table() -> None:
     log = read(LOGS / "layout-subscriber-only.log")
 
     conditions = log.account.facts.conditions
@@ -158,7 +158,7 @@ def test_what_is_run_is_stated_before_the_table() -> None:
     assert rows(log, "latency")[0].conditions.reliability == "reliable"
 
 
-def test_the_summary_has_extremes_a_weighted_mean_and_sums() -> None:
+def test_summary_has_extremes_a_weighted_mean_and_sums() -> None:
     log = read(LOGS / "layout-subscriber-only.log")
     (latency,) = rows(log, "latency", "summary")
     (counts,) = rows(log, "throughput", "summary")
@@ -177,7 +177,7 @@ def test_the_summary_has_extremes_a_weighted_mean_and_sums() -> None:
     assert all("derived" in number.marks for record in (latency, counts) for number in record.numbers)
 
 
-def test_a_row_without_samples_has_no_latency() -> None:
+def test_row_without_samples_has_no_latency() -> None:
     log = read(LOGS / "layout-subscriber-only.log")
 
     assert [record.samples for record in rows(log, "latency")] == [98, 101, 100]
@@ -185,13 +185,13 @@ def test_a_row_without_samples_has_no_latency() -> None:
 
 
 @pytest.mark.parametrize("huge", ["inf", "1.798e+308", "nan", "-1"])
-def test_extremes_of_nothing_are_impossible(huge: str) -> None:
+def test_extremes_of_no_samples_are_impossible(huge: str) -> None:
     log = read_text(SUBSCRIBER.replace("0.0712", huge), "performance_test")
 
     assert rows(log, "latency")[0].number("latency", "min") == Number(metric="latency", statistic="min", value=None, marks=("impossible",))
 
 
-def test_the_main_side_of_a_round_trip_measures_round_trips() -> None:
+def test_main_side_of_a_round_trip_measures_round_trips() -> None:
     log = read(LOGS / "layout-round-trip.log")
 
     assert {record.conditions.basis for record in rows(log, "latency")} == {"rtt"}
@@ -199,7 +199,7 @@ def test_the_main_side_of_a_round_trip_measures_round_trips() -> None:
 
 
 @pytest.mark.parametrize("instead", ["", "Roundtrip Mode: NAIN\n", "Roundtrip Made: MAIN\n"])
-def test_where_the_mode_is_lost_it_is_not_known_what_a_latency_is_of(instead: str) -> None:
+def test_basis_of_a_latency_is_unknown_if_the_mode_is_missing(instead: str) -> None:
     text = (LOGS / "layout-round-trip.log").read_text(encoding="utf-8").replace("Roundtrip Mode: MAIN\n", instead)
     log = read_text(text, "performance_test")
 
@@ -207,14 +207,14 @@ def test_where_the_mode_is_lost_it_is_not_known_what_a_latency_is_of(instead: st
     assert {record.conditions.load_mode for record in log.records} == {None}
 
 
-def test_two_experiments_in_one_log_have_their_own_conditions_and_summaries() -> None:
+def test_two_experiments_in_one_log_have_separate_conditions_and_summaries() -> None:
     log = read_text(SUBSCRIBER + SUBSCRIBER.replace("RELIABLE", "BEST_EFFORT").replace("Array1k", "Array4k"), "performance_test")
 
     values = [(record.conditions.reliability, record.conditions.type) for record in rows(log, "latency", "summary")]
     assert values == [("reliable", "Array1k"), ("best-effort", "Array4k")]
 
 
-def test_a_row_printed_twice_counts_once() -> None:
+def test_row_printed_twice_counts_once() -> None:
     last = SUBSCRIBER.splitlines()[-2]
 
     log = read_text(SUBSCRIBER.replace(last, f"{last}\n{last}"), "performance_test")
@@ -222,7 +222,7 @@ def test_a_row_printed_twice_counts_once() -> None:
     assert rows(log, "latency", "summary")[0].samples == 299
 
 
-def test_a_row_that_is_cut_short_is_broken_and_the_summary_says_that_it_is_of_a_part() -> None:
+def test_truncated_row_is_broken_and_the_summary_is_marked_as_partial() -> None:
     log = read_text(SUBSCRIBER.replace("97,\t\t0,", "97,\t\t"), "performance_test")
 
     assert log.broken == ["text:24: row is cut short, garbled or of another table"]
@@ -242,7 +242,7 @@ def test_a_row_that_is_cut_short_is_broken_and_the_summary_says_that_it_is_of_a_
         ("97,\t\t0,\t\t3,\t\tinf", "97,\t\t100,\t\t3,\t\t0.30", ["messages_sent", "messages_lost"]),
     ],
 )
-def test_a_cell_that_cannot_be_is_unknown_and_the_others_of_its_row_are_kept(old: str, new: str, impossible: list[str]) -> None:
+def test_impossible_cell_is_unknown_and_the_other_cells_of_its_row_are_kept(old: str, new: str, impossible: list[str]) -> None:
     assert old in SUBSCRIBER
     log = read_text(SUBSCRIBER.replace(old, new, 1), "performance_test")
 
@@ -257,7 +257,7 @@ def test_a_cell_that_cannot_be_is_unknown_and_the_others_of_its_row_are_kept(old
     )
 
 
-def test_latencies_between_hosts_without_a_common_clock_are_unknown_and_their_rows_keep_their_counts() -> None:
+def test_latencies_between_hosts_without_a_common_clock_are_unknown_and_their_rows_keep_the_counts() -> None:
     log = read(LOGS / "57791ae-two-hosts.log")
 
     assert log.broken == []
@@ -278,16 +278,16 @@ def test_latencies_between_hosts_without_a_common_clock_are_unknown_and_their_ro
     assert values(counts)["loss"] == pytest.approx(lost / (received + lost))
 
 
-def test_a_second_in_which_nothing_came_lowers_the_rate_of_the_run() -> None:
+def test_second_without_messages_lowers_the_rate_of_the_run() -> None:
     (counts,) = rows(read(LOGS / "57791ae-two-hosts.log"), "throughput", "summary")
 
-    # 50 a second for 1.003882 s, 53 for 1.089199 s and less than one for 1.004381 s, which is printed as 0: its bytes are those of one message.
+    # 50 per second for 1.003882 s, 53 for 1.089199 s, and less than one for 1.004381 s, which is printed as 0: its bytes are those of one message.
     assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx((50 * 1.003882 + 53 * 1.089199) / 3.097462)
     total = 8 * (3_082_678 * 1.003882 + 3_304_264 * 1.089199 + 56_444 * 1.004381)
     assert values(counts)["goodput_mean_bit_per_s"] == pytest.approx(total / 3.097462)
 
 
-def test_seconds_without_any_message_count_only_between_others() -> None:
+def test_seconds_without_messages_count_only_between_other_seconds() -> None:
     silent, first, second, third = [line for line in SUBSCRIBER.splitlines() if line[:1].isdigit()]
     moved = [
         first,
@@ -300,14 +300,14 @@ def test_seconds_without_any_message_count_only_between_others() -> None:
     text = SUBSCRIBER.replace(f"{first}\n{second}\n{third}", "\n".join(moved))
     (counts,) = rows(read_text(text, "performance_test"), "throughput", "summary")
 
-    # 97 a second at first, then none for two seconds, 100 for 1.000171 s and 99 for 1.00015 s. The second after them is no part of the run.
+    # 97 per second at first, then none for two seconds, 100 for 1.000171 s and 99 for 1.00015 s. The second after these is not part of the run.
     received = 100 * 1.000171 + 99 * 1.00015
     assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx(received / 4.000321)
     assert values(counts)["messages_received"] == pytest.approx(97 * 1.000188 + received)
     assert values(counts)["duration_ns"] == pytest.approx(1e9 * (1.000188 + 2 + 1.000171 + 1.00015))
 
 
-def test_latencies_of_version_036a5f5_are_those_since_the_start() -> None:
+def test_latencies_of_version_036a5f5_are_cumulative_since_the_start() -> None:
     log = read(LOGS / "036a5f5-cumulative.json")
     parts = rows(log, "latency")
     (summary,) = rows(log, "latency", "summary")
@@ -317,14 +317,14 @@ def test_latencies_of_version_036a5f5_are_those_since_the_start() -> None:
         ("min", 58_851, ()),
         ("max", 1_186_950, ()),
         ("mean", pytest.approx(252_242.19202363426, rel=1e-12), ()),
-        ("std", pytest.approx(282_346.2575, rel=1e-6), ("derived",)),  # the root of 7.971940520818639e-8 s^2
+        ("std", pytest.approx(282_346.2575, rel=1e-6), ("derived",)),  # The square root of 7.971940520818639e-8 s^2.
     ]
     assert [part.samples for part in parts[:3]] == [100, 100, 100]
-    # The second row says 200 messages of 0.0003081402500000002 s, the first 100 of 0.00028963948 s.
+    # The second row states 200 messages with a mean of 0.0003081402500000002 s, the first row 100 with 0.00028963948 s.
     assert values(parts[1])["latency_mean_ns"] == pytest.approx(2 * 308_140.25 - 289_639.48)
 
 
-def test_the_parts_of_a_run_come_to_its_whole() -> None:
+def test_intervals_of_a_run_add_up_to_the_whole_run() -> None:
     log = read(LOGS / "036a5f5-cumulative.json")
     parts = [(part.samples or 0, values(part)["latency_mean_ns"] or 0, values(part)["latency_std_ns"] or 0) for part in rows(log, "latency")]
     (summary,) = rows(log, "latency", "summary")
@@ -335,11 +335,11 @@ def test_the_parts_of_a_run_come_to_its_whole() -> None:
     assert sum(count * part for count, part, _ in parts) / samples == pytest.approx(mean, rel=1e-12)
     squares = sum(count * (deviation**2 + (part - mean) ** 2) for count, part, deviation in parts)
     assert squares / samples == pytest.approx(std**2, rel=1e-7)
-    # Each second lost the fraction of its rate: about 115 messages in all.
+    # Each second lost the fraction of its rate: about 115 messages in total.
     assert sum(values(row)["messages_received"] or 0 for row in rows(log, "throughput")) == pytest.approx(11403.4, abs=0.01)
 
 
-def test_a_log_of_latencies_since_the_start_that_ends_early_says_that_they_are_of_a_part() -> None:
+def test_log_of_cumulative_latencies_that_ends_early_is_marked_as_partial() -> None:
     text = (LOGS / "036a5f5-cumulative.json").read_text(encoding="utf-8")
 
     (summary,) = rows(read_text(text[: text.index('{"experiment_start":7001060465')], "performance_test"), "latency", "summary")
@@ -348,7 +348,7 @@ def test_a_log_of_latencies_since_the_start_that_ends_early_says_that_they_are_o
     assert all({"derived", "partial"} <= set(number.marks) for number in summary.numbers)
 
 
-def test_a_version_that_nobody_knows_is_known_by_its_counts() -> None:
+def test_unknown_version_is_recognised_by_its_counts() -> None:
     text = (LOGS / "036a5f5-cumulative.json").read_text(encoding="utf-8").replace('"036a5f5"', '"0123456"')
 
     (summary,) = rows(read_text(text, "performance_test"), "latency", "summary")
@@ -356,7 +356,7 @@ def test_a_version_that_nobody_knows_is_known_by_its_counts() -> None:
     assert summary.samples == 11509
 
 
-def test_a_version_with_more_members_is_read_by_name() -> None:
+def test_version_with_more_members_is_read_by_name() -> None:
     log = read(LOGS / "eff2a50-subscriber.json")
     (latency,), (counts,) = rows(log, "latency", "summary"), rows(log, "throughput", "summary")
 
@@ -366,8 +366,8 @@ def test_a_version_with_more_members_is_read_by_name() -> None:
     assert [latency.samples, values(counts)["messages_received"], values(counts)["messages_lost"]] == pytest.approx([11500, 11385.23, 0], abs=0.01)
 
 
-def test_as_many_messages_came_as_their_rate_needs_at_least() -> None:
-    """The tool cuts the fraction off the rate: 100 messages in 1.000019 s are printed as 99. Its JSON counts the latencies too."""
+def test_number_of_messages_is_at_least_that_which_their_rate_needs() -> None:
+    """The tool truncates the fraction of the rate: 100 messages in 1.000019 s are printed as 99. Its JSON also counts the latencies."""
     document = read_document((LOGS / "eff2a50-subscriber.json").read_text(encoding="utf-8"))
 
     assert isinstance(document, ExperimentDocument)
@@ -376,13 +376,13 @@ def test_as_many_messages_came_as_their_rate_needs_at_least() -> None:
     assert [received for received, _ in counts] == [counted for _, counted in counts]
 
 
-def test_a_table_with_a_column_more_is_read_by_name() -> None:
+def test_table_with_an_additional_column_is_read_by_name() -> None:
     text = SUBSCRIBER.replace("received,\tsent", "received,\tsomething new,\tsent").replace("97,\t\t0,", "97,\t\t5,\t\t0,")
 
     assert [record.samples for record in rows(read_text(text, "performance_test"), "latency")] == [98]
 
 
-def test_a_row_without_its_table_is_broken() -> None:
+def test_row_without_its_table_is_broken() -> None:
     header = next(line for line in SUBSCRIBER.splitlines() if line.startswith("T_experiment"))
 
     assert len(read_text(SUBSCRIBER.replace(header, ""), "performance_test").broken) == 4
@@ -390,8 +390,8 @@ def test_a_row_without_its_table_is_broken() -> None:
     assert len(read_text(SUBSCRIBER.replace(header, header[:30]), "performance_test").broken) >= 4
 
 
-def test_a_last_row_without_its_end_keeps_the_cells_that_are_closed() -> None:
-    last = SUBSCRIBER[: SUBSCRIBER.index("1.5,\t\t\nMax") + 1]  # "... 1", of 1.5 % of processor time
+def test_last_row_without_its_end_keeps_its_complete_cells() -> None:
+    last = SUBSCRIBER[: SUBSCRIBER.index("1.5,\t\t\nMax") + 1]  # "... 1", truncated from 1.5 % of processor time.
     log = read_text(last, "performance_test")
 
     assert log.broken == []
@@ -400,7 +400,7 @@ def test_a_last_row_without_its_end_keeps_the_cells_that_are_closed() -> None:
     assert "cpu_of_machine_mean_percent" in values(rows(log, "throughput")[-2])
 
 
-def test_a_last_row_that_ends_before_its_counts_is_broken() -> None:
+def test_last_row_that_ends_before_its_counts_is_broken() -> None:
     text = SUBSCRIBER[: SUBSCRIBER.index("4.0011")] + "4.0001,\t\t1.0001,\t\t99,\t\t0"
 
     assert read_text(text, "performance_test").broken[-1].endswith("the log ends within this line")
@@ -415,7 +415,7 @@ def test_json_has_all_digits_of_its_latencies_and_times() -> None:
         ("min", 38_912, None, ()),
         ("max", 1_402_117, None, ()),
         ("mean", 65_123.0484968938, None, ()),
-        ("std", 50_000, None, ("derived",)),  # the root of 2.5e-09 s^2
+        ("std", 50_000, None, ("derived",)),  # The square root of 2.5e-09 s^2.
     ]
     assert values(counts) == {
         "messages_received": pytest.approx(998 * 1.000188007),
@@ -431,7 +431,7 @@ def test_json_has_all_digits_of_its_latencies_and_times() -> None:
     }
 
 
-def test_json_says_what_is_run_and_has_the_same_summaries_as_text() -> None:
+def test_json_has_the_conditions_of_the_run_and_the_same_summaries_as_text() -> None:
     log = read(LOGS / "layout.json")
     (summary,) = rows(log, "latency", "summary")
 
@@ -451,7 +451,7 @@ def test_json_says_what_is_run_and_has_the_same_summaries_as_text() -> None:
         ('"latency_n":998.0,', "", "an object of the list is garbled, or has not the members that the tool prints"),
         ('"latency_n":998.0', '"latency_m":998.0', "an object of the list is garbled, or has not the members that the tool prints"),
         ('"latency_n":998.0', '"latency_n": "998"', "an object of the list is garbled, or has not the members that the tool prints"),
-        # Written out, these have so many digits that it would take hours.
+        # Written in full, these numbers have so many digits that parsing would take hours.
         ('"latency_n":998.0', '"latency_n":9.5e100000000', "an object of the list is garbled, or has not the members that the tool prints"),
         ('"latency_n":998.0', '"latency_n":9.5e-100000000', "an object of the list is garbled, or has not the members that the tool prints"),
         (
@@ -461,7 +461,7 @@ def test_json_says_what_is_run_and_has_the_same_summaries_as_text() -> None:
         ),
     ],
 )
-def test_an_object_of_json_that_cannot_be_costs_only_itself(old: str, new: str, reason: str) -> None:
+def test_impossible_object_of_json_affects_only_itself(old: str, new: str, reason: str) -> None:
     assert old in JSON
     log = read_text(JSON.replace(old, new), "performance_test")
 
@@ -469,20 +469,20 @@ def test_an_object_of_json_that_cannot_be_costs_only_itself(old: str, new: str, 
     assert [record.samples for record in rows(log, "latency")] == [1000, 999]
 
 
-def test_json_that_ends_early_is_read_as_far_as_it_goes() -> None:
+def test_json_that_ends_early_is_read_up_to_its_end() -> None:
     log = read_text(JSON[: JSON.index('"num_samples_received":1000')], "performance_test")
 
     assert [record.samples for record in rows(log, "latency")] == [998]
     assert (log.account.status, log.account.facts.reason) == ("truncated", "the JSON ends before its last brace")
 
 
-def test_json_without_its_head_is_refused_for_nobody_knows_what_was_run() -> None:
+def test_json_without_its_header_is_refused_because_its_conditions_are_unknown() -> None:
     log = read_text(JSON.replace('"rate":1000', '"rate";1000'), "performance_test")
 
     assert (log.records, log.broken) == ([], ["text:1: the JSON says in a garbled way what was run"])
 
 
-def test_json_of_an_hour_is_read_though_it_is_one_line() -> None:
+def test_json_of_an_hour_is_read_even_though_it_is_a_single_line() -> None:
     head, separator, results = JSON.partition('"analysis_results":[')
     last = results[results.rindex('{"experiment_start"') : results.index("]}")]
     hour = (last.replace("4001100998", f"{second}001100998") for second in range(5, 3605))
@@ -494,18 +494,18 @@ def test_json_of_an_hour_is_read_though_it_is_one_line() -> None:
     assert rows(log, "latency", "summary")[0].samples == 2997 + 3600 * 999
 
 
-def test_every_line_is_known() -> None:
+def test_each_line_is_known() -> None:
     for path in LOGS.glob("layout*"):
         assert (read(path).broken, read(path).unknown) == ([], []), path.name
 
 
-def test_prose_with_colons_is_not_taken_for_what_is_run() -> None:
+def test_prose_with_colons_is_not_read_as_conditions() -> None:
     log = read_text("Note: this is a mail.\n" + SUBSCRIBER + "Bye: me\n", "performance_test")
 
     assert log.unknown == [1, 29]
 
 
-def test_a_screen_says_what_a_row_says_with_latencies_to_a_microsecond() -> None:
+def test_screen_has_the_values_of_a_row_with_latencies_in_microseconds() -> None:
     log = read(LOGS / "layout-screen.log")
     latency, counts = rows(log, "latency")[0], rows(log, "throughput")[1]
 
@@ -529,11 +529,12 @@ def test_a_screen_says_what_a_row_says_with_latencies_to_a_microsecond() -> None
     assert [event.line for event in log.events if isinstance(event.what, Record) and event.what == latency] == [55]
 
 
-def test_screens_stand_below_each_other_and_come_to_a_summary() -> None:
+def test_consecutive_screens_give_a_summary() -> None:
     log = read(LOGS / "layout-screen.log")
     (latency,), (counts,) = rows(log, "latency", "summary"), rows(log, "throughput", "summary")
 
-    assert [record.samples for record in rows(log, "latency")] == [98, 101]  # At least so many for 97 and 100 in a second; nothing came in the first.
+    # The minimum number of messages for rates of 97 and 100 per second. No message arrived in the first second.
+    assert [record.samples for record in rows(log, "latency")] == [98, 101]
     assert values(latency) == {
         "latency_min_ns": 60_000,
         "latency_max_ns": 1_402_000,
@@ -543,7 +544,7 @@ def test_screens_stand_below_each_other_and_come_to_a_summary() -> None:
     assert (log.account.status, log.account.lines["unknown"], log.account.lines["broken"]) == ("ok", 0, 0)
 
 
-def test_a_screen_with_loops_indented_as_a_manual_prints_it() -> None:
+def test_screen_with_indented_loops_as_in_a_manual_is_read() -> None:
     loops = """
 publisher loop                                       subscriber loop
 +----------+----------+----------+----------+        +----------+----------+----------+----------+
@@ -557,14 +558,14 @@ publisher loop                                       subscriber loop
 
     assert [values(record)["latency_mean_ns"] for record in rows(log, "latency")] == [112_000, 100_000]
     assert (log.account.status, log.account.lines["unknown"], log.account.lines["broken"]) == ("ok", 0, 0)
-    assert rows(log, "latency")[0].conditions.basis is None  # The head is missing.
+    assert rows(log, "latency")[0].conditions.basis is None  # The header is missing.
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
     [("| 97   | 100 ", "| 97   | 1O0 "), ("| 97   | 100  |", "| 97   |"), ("| recv | sent | lost | data_recv", "| recv | sent | data_recv")],
 )
-def test_a_damaged_row_of_a_screen_costs_that_screen_alone(old: str, new: str) -> None:
+def test_damaged_row_of_a_screen_affects_only_that_screen(old: str, new: str) -> None:
     offset = SCREEN.index("T_experiment | 2.000600")
     log = read_text(SCREEN[:offset] + SCREEN[offset:].replace(old, new, 1), "performance_test")
 
@@ -573,7 +574,7 @@ def test_a_damaged_row_of_a_screen_costs_that_screen_alone(old: str, new: str) -
     assert all("partial" in number.marks for number in rows(log, "latency", "summary")[0].numbers)
 
 
-def test_a_screen_without_usage_as_on_windows_and_one_that_the_log_ends_in() -> None:
+def test_screen_without_usage_and_last_screen_of_a_log_are_read() -> None:
     log = read_text(SCREEN[: SCREEN.rindex("  system usage")], "performance_test")
     cut = read_text(SCREEN[: SCREEN.rindex("| recv | sent")], "performance_test")
 
@@ -582,7 +583,7 @@ def test_a_screen_without_usage_as_on_windows_and_one_that_the_log_ends_in() -> 
     assert [event.what.reason for event in cut.events if isinstance(event.what, Broken)] == ["the screen ends before its samples"]
 
 
-def test_samples_of_a_screen_whose_time_is_cut_are_not_given_the_time_of_the_one_above() -> None:
+def test_samples_of_a_screen_with_a_truncated_time_do_not_get_the_time_of_the_previous_screen() -> None:
     offset = SCREEN.index("| T_experiment | 2.000600")
     text = SCREEN[:offset] + SCREEN[offset:].replace("| T_experiment | 2.000600", "", 1)
     above = text.rindex("| recv | sent", 0, offset)
@@ -593,7 +594,7 @@ def test_samples_of_a_screen_whose_time_is_cut_are_not_given_the_time_of_the_one
     assert log.account.lines["broken"] > 0
 
 
-def test_screens_of_two_logs_in_one_are_not_mixed() -> None:
+def test_screens_of_two_logs_in_one_file_are_not_combined() -> None:
     lines = SCREEN[SCREEN.index("\n  run time") :].split("\n")
     log = read_text("\n".join(line for line in lines for _ in range(2)), "performance_test")
 
@@ -601,14 +602,14 @@ def test_screens_of_two_logs_in_one_are_not_mixed() -> None:
     assert log.account.lines["broken"] > 0
 
 
-def test_a_latency_below_the_last_place_of_a_screen_is_no_zero() -> None:
+def test_latency_below_the_resolution_of_a_screen_is_not_zero() -> None:
     log = read_text(SCREEN.replace("| 0.000060 |", "| 0.000000 |"), "performance_test")
     latencies = [record.number("latency", "min") for record in (rows(log, "latency")[1], *rows(log, "latency", "summary"))]
 
     assert [(n.bound, n.value, n.marks) for n in latencies if n] == [("<", 1000, ()), ("=", 71_000, ("derived", "partial"))]
 
 
-def test_a_relay_of_a_version_with_the_old_name_of_the_communication_states_no_load() -> None:
+def test_relay_with_the_old_name_of_the_communication_states_no_load() -> None:
     head, table = (LOGS / "layout.log").read_text(encoding="utf-8").split("---EXPERIMENT-START---")
     plain = read_text(f"{head}---EXPERIMENT-START---{table}", "performance_test")
     relay = read_text(f"{head}With security: 0\nRoundtrip Mode: RELAY\n\n---EXPERIMENT-START---{table}", "performance_test")

@@ -1,4 +1,4 @@
-"""What perftest up to 0.4 said beside a log that it wrote in another tool's words."""
+"""The messages of perftest up to 0.4 next to a log in the format of another tool."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RESULT = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave): 
 
 
 @pytest.mark.parametrize("before", ["", "x", "x..C"])
-def test_why_a_run_failed_is_how_it_ended(before: str) -> None:
+def test_reason_for_a_failure_is_the_end_of_the_run(before: str) -> None:
     log = read_text(RESULT + before + "perftest: connect 127.0.0.1:7420: Connection refused\n")
 
     assert (log.account.status, log.account.reason) == ("failed", "connect 127.0.0.1:7420: Connection refused")
@@ -18,7 +18,7 @@ def test_why_a_run_failed_is_how_it_ended(before: str) -> None:
     assert not log.unknown
 
 
-def test_a_note_is_chatter_and_says_nothing_of_the_end() -> None:
+def test_note_is_chatter_and_does_not_state_the_end() -> None:
     log = read_text(RESULT + "perftest: note: coordinated omission: 64 bytes: 4 % of the time\n")
 
     assert log.account.status is None
@@ -26,7 +26,7 @@ def test_a_note_is_chatter_and_says_nothing_of_the_end() -> None:
 
 
 @pytest.mark.parametrize("line", ["my perftest: it failed", "perftest:", "perftest: "])
-def test_what_others_say_stays_unknown(line: str) -> None:
+def test_messages_of_other_programs_are_unknown(line: str) -> None:
     log = read_text(RESULT + line + "\n")
 
     assert log.account.status is None

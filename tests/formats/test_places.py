@@ -1,4 +1,4 @@
-"""Where on its line each number stands, as a format or the kit says."""
+"""The position of each number on its line, as a format or the kit states it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAMPLES = [
     path for name in ("rti", "iperf3", "resources") for path in sorted((HERE / name).iterdir()) if path.suffix in {".log", ".csv", ".json", ".txt"}
 ]
 UNITS = (1, 1e3, 1e6, 1e9, 1e-2, *(bits * 1024**power for bits in (1, 8) for power in range(5)), *(1000**power for power in range(5)))
-ON_ONE_LINE = {"tcp-one-line.json", "tcp-stream.json", "udp-two-streams-reverse-stream.json"}  # All of their JSON is parsed at once.
+ON_ONE_LINE = {"tcp-one-line.json", "tcp-stream.json", "udp-two-streams-reverse-stream.json"}  # All JSON of these logs is parsed at once.
 
 
 def texts(line: str, record: Record | None) -> dict[tuple[str, str], str | None]:
@@ -30,7 +30,7 @@ def texts(line: str, record: Record | None) -> dict[tuple[str, str], str | None]
 
 
 @pytest.mark.parametrize("before", ["", "  ", "2026-11-27T10:00:00.5 ", "Clock skew suspected: received time 5 usec, sent time 7 usec"])
-def test_each_number_stands_where_the_line_prints_it(before: str) -> None:
+def test_each_number_has_the_position_at_which_the_line_prints_it(before: str) -> None:
     lines = [before + SUMMARY.replace("77849677", f"7784967{index}") for index in range(9)]
 
     records = read_text("\n".join(lines) + "\n", "rti").records
@@ -45,7 +45,7 @@ def test_each_number_stands_where_the_line_prints_it(before: str) -> None:
     }
 
 
-def test_a_number_is_the_same_wherever_it_stands() -> None:
+def test_number_does_not_depend_on_its_position() -> None:
     number, other = (Number(metric="loss", statistic="total", value=0.5, value_start=start, value_end=start + 3) for start in (3, 17))
 
     assert number == other
@@ -54,7 +54,7 @@ def test_a_number_is_the_same_wherever_it_stands() -> None:
 
 
 @pytest.mark.parametrize("log", [LONG_LOGS[name] for name in PLACED], ids=PLACED)
-def test_numbers_of_many_lines_stand_where_those_of_one_line_do(log: LongLog) -> None:
+def test_numbers_of_many_lines_have_the_positions_of_single_lines(log: LongLog) -> None:
     text = log.text(200)
     lines = text.split("\n")
     at_once, one_by_one = (
@@ -68,12 +68,12 @@ def test_numbers_of_many_lines_stand_where_those_of_one_line_do(log: LongLog) ->
     )
 
     assert at_once == one_by_one
-    assert {metric for _, metric, _, start, _ in at_once if start is None} <= {"loss", "duration"}  # Those are computed from others.
+    assert {metric for _, metric, _, start, _ in at_once if start is None} <= {"loss", "duration"}  # These are computed from other numbers.
     assert all(re.fullmatch(r"[0-9]+(\.[0-9]+)?", lines[line - 1][start:end]) for line, _, _, start, end in at_once if start is not None)
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=[f"{path.parent.name}/{path.name}" for path in SAMPLES])
-def test_a_number_of_a_sample_stands_where_its_line_prints_it(path: Path) -> None:
+def test_number_of_a_sample_has_the_position_at_which_its_line_prints_it(path: Path) -> None:
     lines = path.read_text(errors="replace").split("\n")
     numbers = [(number, number.line or event.line) for event in read(path).events if isinstance(event.what, Record) for number in event.what.numbers]
 
@@ -84,5 +84,5 @@ def test_a_number_of_a_sample_stands_where_its_line_prints_it(path: Path) -> Non
         text = lines[line - 1][number.value_start : number.value_end]
         assert re.fullmatch(r"-?[0-9.,e+-]+", text)
         if number.bound == "=" and number.value:
-            printed = float(text.replace(",", "" if "." in text else "."))  # A comma is a decimal point, or stands between thousands.
+            printed = float(text.replace(",", "" if "." in text else "."))  # A comma is a decimal point or a thousands separator.
             assert any(number.value == pytest.approx(printed * unit, rel=1e-6) for unit in UNITS)

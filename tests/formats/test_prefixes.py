@@ -1,4 +1,4 @@
-"""What stands before each line of a log is taken off, named, and changes no number; where a time stands there, it is the line's time."""
+"""A prefix of each line is removed and named, and changes no number. A time in the prefix is the time of the line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMATS = Path(__file__).parent
 LOGS = FORMATS.parent / "prefixed"
 LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)"
 BEGAN = datetime.fromisoformat("2024-05-14T09:12:01")
-# : The programs that add a prefix before each line, and the prefix of the line of a number.
+#: The programs that add a prefix to each line, and the prefix of the line with a given number.
 PREFIXES: dict[str, Callable[[int], str]] = {
     "GitHub Actions": lambda line: f"{_at(line):%Y-%m-%dT%H:%M:%S}.1234567Z ",
     "gh run view --log": lambda line: f"build (ubuntu)\tRun the test\t{_at(line):%Y-%m-%dT%H:%M:%S}.1234567Z ",
@@ -79,7 +79,7 @@ def found_in(log: Log) -> list[object]:
 
 
 @pytest.mark.parametrize("sample", tries(SAMPLES[:6], SAMPLES))
-def test_a_log_is_read_the_same_whatever_stands_before_each_line(sample: str) -> None:
+def test_log_gives_the_same_for_any_prefix(sample: str) -> None:
     text = (FORMATS / sample).read_text(encoding="utf-8")
     plain = read_text(text)
 
@@ -90,7 +90,7 @@ def test_a_log_is_read_the_same_whatever_stands_before_each_line(sample: str) ->
         assert first.text.startswith(prefix(0)), name
 
 
-def test_no_tools_own_lines_are_taken_for_a_prefix() -> None:
+def test_lines_of_the_tool_itself_are_not_treated_as_a_prefix() -> None:
     """In two samples, the tool itself prints a time before each line."""
     notes = {}
     for path in SAMPLE_LOGS:
@@ -112,7 +112,7 @@ def test_no_tools_own_lines_are_taken_for_a_prefix() -> None:
         ("iperf3-epoch.log", "a time", "2020-09-25T20:04:38Z", {("goodput", "mean"): 31.1e9}),
     ],
 )
-def test_a_real_log_behind_a_prefix(name: str, words: str, start_time: str | None, numbers: dict[tuple[str, str], float]) -> None:
+def test_real_log_with_a_prefix_is_read(name: str, words: str, start_time: str | None, numbers: dict[tuple[str, str], float]) -> None:
     log = read(LOGS / name)
     with (LOGS / name).open("rb") as stream:
         prefix = LogText(stream).prefix
@@ -141,20 +141,20 @@ def test_a_real_log_behind_a_prefix(name: str, words: str, start_time: str | Non
         ("2024-99-14T09:12:01Z", None),
     ],
 )
-def test_the_time_before_a_line_is_the_lines_time(stamp: str, time: str | None) -> None:
+def test_time_before_a_line_is_the_time_of_the_line(stamp: str, time: str | None) -> None:
     text = LogText(io.BytesIO(f"{stamp} {LINE}\n".encode()))
 
     assert [(line.text, line.time) for line in text.lines()] == [(LINE, time)]
     assert read_text(f"{stamp} {LINE}\n").facts.start_time == time
 
 
-def test_a_log_that_says_when_it_began_is_believed_before_the_time_of_its_first_line() -> None:
+def test_start_time_stated_in_a_log_has_precedence_over_the_time_of_its_first_line() -> None:
     text = (FORMATS / "iperf3" / "tcp-verbose.log").read_text()
 
     assert read_text(prefixed(text, PREFIXES["GitHub Actions"])).facts.start_time == read_text(text).facts.start_time
 
 
-def test_one_line_in_ten_may_lack_the_prefix_and_more_may_not() -> None:
+def test_one_line_in_ten_may_lack_the_prefix_but_not_more() -> None:
     line = f"2024-05-14T09:12:01Z {LINE}\n"
 
     assert len(read_text(f"On that day:\n{line * 9}").records) == 9
@@ -163,7 +163,7 @@ def test_one_line_in_ten_may_lack_the_prefix_and_more_may_not() -> None:
     assert "cut it off with sed -E " in str(error.value)
 
 
-def test_a_result_without_the_prefix_of_the_others_is_broken() -> None:
+def test_result_without_the_prefix_of_the_others_is_broken() -> None:
     line = f"2024-05-14T09:12:01Z {LINE}\n"
 
     log = read_text(f"{line * 9}{LINE}\n")
@@ -173,7 +173,7 @@ def test_a_result_without_the_prefix_of_the_others_is_broken() -> None:
 
 
 @pytest.mark.parametrize("name", PREFIXES)
-def test_the_command_that_is_named_cuts_the_prefix_off(name: str) -> None:
+def test_named_command_removes_the_prefix(name: str) -> None:
     text = (FORMATS / "iperf3" / "tcp.log").read_text()
     behind = prefixed(text, PREFIXES[name])
     prefix = LogText(io.BytesIO(behind.encode())).prefix
@@ -182,8 +182,8 @@ def test_the_command_that_is_named_cuts_the_prefix_off(name: str) -> None:
     assert subprocess.run(prefix.command, shell=True, input=behind, capture_output=True, text=True, check=True).stdout == text  # noqa: S602
 
 
-def test_a_log_of_hostile_lines_is_looked_at_in_bounded_steps() -> None:
-    """Each line would take very long to match with a pattern that backtracks."""
+def test_hostile_lines_are_examined_in_a_limited_number_of_steps() -> None:
+    """A backtracking pattern would need very long to match each line."""
     for line in (
         "[" + "a" * 60_000,
         "a" * 60_000 + " |",
@@ -197,7 +197,7 @@ def test_a_log_of_hostile_lines_is_looked_at_in_bounded_steps() -> None:
         assert [line_read.number for line_read in LogText(io.BytesIO(f"{line}\n".encode() * 20)).lines()] == [*range(1, 21)]
 
 
-def test_a_word_before_most_lines_is_named_where_a_format_fits_without_it() -> None:
+def test_word_before_most_lines_is_named_if_a_format_fits_without_it() -> None:
     lines = (Path(__file__).parent / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
     titled = [f"200:  {line}" for line in lines]
     titled[1:1] = ["Warning:  UDP block size 4096 exceeds TCP MSS 1448, may result in fragmentation / drops", "**", "**"]
@@ -207,13 +207,13 @@ def test_a_word_before_most_lines_is_named_where_a_format_fits_without_it() -> N
     assert "cut it off with sed -E " in str(error.value)
 
 
-def test_a_word_before_most_lines_of_no_known_log_is_not_named() -> None:
+def test_word_before_most_lines_of_an_unknown_log_is_not_named() -> None:
     with pytest.raises(UnreadableInput) as error:
         read_text("note: one\nnote: two\nnote: three\nnote: four\nand more\nand more\n")
     assert "sed -E" not in str(error.value)
 
 
-def test_a_time_that_the_tool_prints_itself_is_no_prefix_that_other_lines_lack() -> None:
+def test_time_printed_by_the_tool_itself_is_not_a_prefix_that_other_lines_lack() -> None:
     row = "[  {at}.032] | cnt:     10 | mean_loop_dt (ms): 101.202 | loop_freq (Hz):     9.9 | mean_snd_dt (ms): 101.153\n"
     text = "$ ./ecal_perftool pub topic 25 1024000\n" + "".join(row.format(at=at) for at in range(4355, 4359))
 
@@ -222,7 +222,7 @@ def test_a_time_that_the_tool_prints_itself_is_no_prefix_that_other_lines_lack()
 
 
 @pytest.mark.parametrize("behind", ["> ", "2024-05-14T09:12:01Z ", "(?P<time> ", "a?P<time> "])
-def test_indentation_and_hostile_words_before_each_line_are_taken_off(behind: str) -> None:
+def test_indentation_and_hostile_words_before_each_line_are_removed(behind: str) -> None:
     indentation = "    " if behind in "> 2024-05-14T09:12:01Z " else ""
 
     log = read_text(f"{indentation}{behind}{LINE}\n" * 4)
@@ -231,7 +231,7 @@ def test_indentation_and_hostile_words_before_each_line_are_taken_off(behind: st
 
 
 @pytest.mark.parametrize("word", ["/;~!%\a", "/;~!%@,#&=", "x\\w", "\0"])
-def test_for_a_word_that_no_command_can_name_none_is_given(word: str) -> None:
+def test_no_command_is_given_for_a_word_that_no_command_can_name(word: str) -> None:
     lines = (FORMATS / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
     titled = [f"{word}  {line}" for line in lines]
 
@@ -240,8 +240,8 @@ def test_for_a_word_that_no_command_can_name_none_is_given(word: str) -> None:
     assert "sed -E" not in str(error.value)
 
 
-def test_the_command_of_a_long_prefix_takes_little_memory() -> None:
-    """A program that writes out how often each part may repeat took half a gigabyte for these heads of syslog."""
+def test_command_for_a_long_prefix_takes_little_memory() -> None:
+    """A command that lists how often each part may repeat took half a gigabyte for these syslog prefixes."""
     head = "<13>1 2024-01-01T00:00:00Z host program 17 - - "
     behind = "".join(f"{head * 8}{LINE}\n" for _ in range(20))
     prefix = LogText(io.BytesIO(behind.encode())).prefix

@@ -1,4 +1,4 @@
-"""qperf: what its blocks say. Expected values are typed from the logs in ``qperf/`` (see its README)."""
+"""qperf: the meaning of its blocks. Expected values are typed from the logs in ``qperf/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def logged(name: str) -> Log:
     return read(LOGS / name, "qperf")
 
 
-def test_latency_is_the_mean_of_half_a_round_trip_and_nothing_else() -> None:
+def test_latency_is_only_the_mean_of_half_a_round_trip() -> None:
     log = logged("tcp-lat-v-100.log")
 
     assert log.records == [
@@ -49,14 +49,14 @@ def test_latency_is_the_mean_of_half_a_round_trip_and_nothing_else() -> None:
     assert log.unknown == [1, 9]
 
 
-def test_without_options_there_is_only_the_headline() -> None:
+def test_output_without_options_has_only_the_headline() -> None:
     record = logged("tcp-lat-plain.log").records[0]
 
     assert record.numbers == (Number(metric="latency", statistic="mean", value=35_000, resolution=100, line=3),)
     assert (record.payload_bytes, record.samples, record.conditions.planned_duration_s) == (None, None, None)
 
 
-def test_sizes_that_were_asked_for_in_round_numbers_are_bytes_of_thousands() -> None:
+def test_sizes_requested_in_round_numbers_are_multiples_of_1000_bytes() -> None:
     records = logged("loop-of-calls.log").records
 
     assert [(record.payload_bytes, record.numbers[0].value, record.numbers[0].resolution) for record in records] == [
@@ -73,11 +73,11 @@ def test_sizes_that_are_multiples_of_1024_are_printed_exactly() -> None:
     assert [record.payload_bytes for record in logged("loop-of-sizes.log").records] == [1, 16, 256, 4096, 65536]
 
 
-def test_a_size_that_is_only_known_to_three_digits_is_not_known() -> None:
+def test_size_with_only_three_known_digits_is_unknown() -> None:
     assert read_text(PLAIN.replace(" 100 bytes", "1.23 KB"), "qperf").records[0].payload_bytes is None
 
 
-def test_every_row_with_a_meaning_becomes_a_number() -> None:
+def test_each_row_with_a_meaning_becomes_a_number() -> None:
     record = logged("multi-vv.log").records[0]
 
     assert record.payload_bytes == 65536
@@ -106,14 +106,14 @@ def test_every_row_with_a_meaning_becomes_a_number() -> None:
     ]
 
 
-def test_samples_of_a_ping_pong_are_what_both_sides_received() -> None:
+def test_samples_of_a_ping_pong_are_the_messages_that_both_sides_received() -> None:
     tcp, udp = logged("multi-vv.log").records[1:]
 
     assert (tcp.samples, tcp.conditions.transport) == (146_691 + 146_692, "TCP")
     assert (udp.samples, udp.conditions.transport) == (155_689 + 155_690, "UDP")
 
 
-def test_what_was_sent_is_offered_and_only_what_was_received_is_goodput() -> None:
+def test_sent_data_is_offered_and_only_received_data_is_goodput() -> None:
     record = logged("udp-bw-vv.log").records[0]
 
     assert record.number("offered_goodput", "mean") == Number(metric="offered_goodput", statistic="mean", value=108e9, resolution=8e8, line=2)
@@ -123,7 +123,7 @@ def test_what_was_sent_is_offered_and_only_what_was_received_is_goodput() -> Non
 @pytest.mark.parametrize(
     ("name", "metric", "value", "samples", "line"),
     [
-        ("udp-lat-times-differ.log", "latency", 10_718, 46_648 + 46_649, 2),  # 1.00 s on one side, 1.01 s on the other
+        ("udp-lat-times-differ.log", "latency", 10_718, 46_648 + 46_649, 2),  # 1.00 s on one side, 1.01 s on the other.
         ("udp-bw-times-differ.log", "goodput", 39_110_656 * 8, 38_194, 3),  # 1.06 s and 1.00 s
     ],
 )
@@ -136,7 +136,7 @@ def test_figures_may_differ_as_much_as_the_times_of_both_sides(name: str, metric
     )
 
 
-def test_bits_are_bits_and_digits_are_as_many_as_were_asked_for() -> None:
+def test_bits_are_not_bytes_and_the_number_of_digits_is_the_requested_one() -> None:
     record = logged("bits.log").records[0]
 
     assert record.payload_bytes == 1_000_000
@@ -144,7 +144,7 @@ def test_bits_are_bits_and_digits_are_as_many_as_were_asked_for() -> None:
     assert record.number("cpu_cost", "publisher") == Number(metric="cpu_cost", statistic="publisher", value=1.3267e9, resolution=1e5, line=7)
 
 
-def test_unscaled_rows_are_read_alike() -> None:
+def test_unscaled_rows_give_the_same_numbers() -> None:
     latency, bandwidth = logged("unscaled.log").records
 
     assert latency.numbers[0] == Number(metric="latency", statistic="mean", value=3443, resolution=1, line=2)
@@ -152,21 +152,21 @@ def test_unscaled_rows_are_read_alike() -> None:
     assert (bandwidth.payload_bytes, bandwidth.samples, bandwidth.conditions.planned_duration_s) == (65536, 87007, 1)
 
 
-def test_rows_by_node_say_local_and_remote() -> None:
+def test_rows_by_node_are_local_and_remote() -> None:
     record = logged("by-node.log").records[0]
 
     assert record.number("messages_sent", "local") == Number(metric="messages_sent", statistic="local", value=398_346, line=6)
     assert record.number("messages_received", "remote") == Number(metric="messages_received", statistic="remote", value=140_282, line=8)
 
 
-def test_the_machines_are_facts_about_the_run() -> None:
+def test_machines_are_facts_about_the_run() -> None:
     facts = logged("conf.log").account.facts
 
     assert facts.tool_version == "0.4.11"
     assert facts.environment["rem_cpu"] == "2 Cores: Intel Xeon Processor 2.7GHz"
 
 
-def test_a_latency_of_nothing_is_impossible() -> None:
+def test_latency_of_zero_is_impossible() -> None:
     record = logged("udp-lat-too-large.log").records[0]
 
     assert record.payload_bytes == 100_000
@@ -176,14 +176,14 @@ def test_a_latency_of_nothing_is_impossible() -> None:
 @pytest.mark.parametrize(
     ("name", "reason"), [("bad-host.log", "getaddrinfo failed: Name or service not known"), ("no-sctp.log", "sctp_lat gave no figures")]
 )
-def test_a_test_without_rows_failed(name: str, reason: str) -> None:
+def test_without_rows_is_failed(name: str, reason: str) -> None:
     log = logged(name)
 
     assert (log.account.status, log.account.reason) == ("failed", reason)
     assert log.records == []
 
 
-def test_quit_has_no_rows_and_did_not_fail() -> None:
+def test_quit_has_no_rows_and_is_not_failed() -> None:
     log = logged("precise-and-quit.log")
 
     assert log.account.status is None
@@ -207,7 +207,7 @@ def test_quit_has_no_rows_and_did_not_fail() -> None:
         ("tcp_lat", "tcp_bw"),
     ],
 )
-def test_a_block_that_lacks_a_row_or_contradicts_itself_is_broken(old: str, new: str) -> None:
+def test_block_without_a_row_or_with_contradictions_is_broken(old: str, new: str) -> None:
     log = read_text(PLAIN.replace(old, new) + "quit:\n", "qperf")
 
     assert log.records == []
@@ -217,9 +217,9 @@ def test_a_block_that_lacks_a_row_or_contradicts_itself_is_broken(old: str, new:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("rem_send_msgs    =  146,692 ", "rem_send_msgs    =  155,689 "),  # 146,691 of them came back
-        ("msg_rate         =      293 K/sec", "msg_rate         =      299 K/sec"),  # for 293,383 messages in a second
-        ("recv_msgs         =  24,282 ", "recv_msgs         =  26,282 "),  # at 24.3 thousand a second
+        ("rem_send_msgs    =  146,692 ", "rem_send_msgs    =  155,689 "),  # 146,691 of these came back.
+        ("msg_rate         =      293 K/sec", "msg_rate         =      299 K/sec"),  # For 293,383 messages in a second.
+        ("recv_msgs         =  24,282 ", "recv_msgs         =  26,282 "),  # At 24.3 thousand per second.
     ],
 )
 def test_counts_of_another_test_make_a_block_broken(old: str, new: str) -> None:
@@ -231,13 +231,13 @@ def test_counts_of_another_test_make_a_block_broken(old: str, new: str) -> None:
     assert len(log.records) == 2
 
 
-def test_a_message_of_no_bytes_makes_a_block_broken() -> None:
+def test_message_of_zero_bytes_makes_a_block_broken() -> None:
     log = read_text(PLAIN.replace("150 K/sec", "0.0 K/sec").replace("100 bytes", "0.0 bytes"), "qperf")
 
     assert [str(broken) for broken in log.broken] == ["text:1: a message of no bytes, of which qperf prints no row"]
 
 
-def test_the_last_row_without_its_end_may_be_cut() -> None:
+def test_last_row_without_its_end_may_be_truncated() -> None:
     assert len(read_text(PLAIN, "qperf").records) == 1
     assert read_text(PLAIN.rstrip("\n"), "qperf").records == []
 
@@ -248,7 +248,7 @@ def test_rows_without_their_test_are_broken_one_by_one() -> None:
     assert log.broken == [f"text:{line}: a row without its test" for line in range(1, 7)]
 
 
-def test_a_row_that_the_tool_is_not_known_to_print_is_unknown_and_spoils_nothing() -> None:
+def test_unknown_row_is_unknown_and_affects_no_other_row() -> None:
     log = read_text(PLAIN.replace("    time  ", "    moons = 5\n    time  ").replace("moons =", "moons          = "), "qperf")
 
     assert log.unknown == [5]
@@ -263,7 +263,7 @@ def test_counts_without_their_last_blank_are_read() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(LOGS.glob("*.log")), ids=lambda path: path.name)
-def test_blanks_at_the_ends_of_lines_say_nothing(path: Path) -> None:
+def test_blanks_at_line_ends_change_nothing(path: Path) -> None:
     stripped = "".join(f"{line.rstrip()}\n" for line in path.read_text(encoding="utf-8").splitlines())
     log, original = read_text(stripped, "qperf"), read(path, "qperf")
 
@@ -271,7 +271,7 @@ def test_blanks_at_the_ends_of_lines_say_nothing(path: Path) -> None:
     assert [record.numbers[0] for record in log.records] == [record.numbers[0] for record in original.records]
 
 
-def test_a_count_below_a_thousand_without_its_last_blank_may_be_a_cut_one_and_is_not_known() -> None:
+def test_count_below_a_thousand_without_its_last_blank_may_be_truncated_and_is_unknown() -> None:
     text = (LOGS / "stripped-counts.log").read_text(encoding="utf-8").replace("rem_recv_msgs   =  147,698", "rem_recv_msgs   =      147")
 
     latency = read_text(text, "qperf").records[-1]
@@ -281,7 +281,7 @@ def test_a_count_below_a_thousand_without_its_last_blank_may_be_a_cut_one_and_is
 
 
 @pytest.mark.parametrize("other", ["    retries = 3", "\tcore = 2", "    log = open(name)", "make: warning"])
-def test_an_assignment_of_another_program_costs_only_itself(other: str) -> None:
+def test_assignment_of_another_program_affects_only_itself(other: str) -> None:
     header, first, *others = (LOGS / "udp-bw-vv.log").read_text(encoding="utf-8").splitlines()
 
     log = read_text("\n".join((header, first, other, *others, "")), "qperf")
@@ -303,7 +303,7 @@ def test_rows_with_tabs_are_read() -> None:
 
 
 @pytest.mark.parametrize("name", ["multi-vv.log", "tcp-lat-v-100.log", "loop-of-calls.log", "udp-bw-vv.log"])
-def test_one_tab_for_several_blanks_changes_nothing(name: str) -> None:
+def test_single_tab_instead_of_blanks_changes_nothing(name: str) -> None:
     text = (LOGS / name).read_text(encoding="utf-8")
 
     assert read_text(re.sub(r" {2,}", "\t", text), "qperf").records == read(LOGS / name).records
@@ -327,7 +327,7 @@ def test_one_tab_for_several_blanks_changes_nothing(name: str) -> None:
         ("ver_rc_fetch_add", "RDMA RC fetch and add, verified", "qperf-bandwidth"),
     ],
 )
-def test_each_kind_of_operation_is_its_own_condition(name: str, transport: str, definition: str) -> None:
+def test_each_kind_of_operation_is_a_separate_condition(name: str, transport: str, definition: str) -> None:
     figure = {"lat": "latency  =  2 us", "bw": "bw  =  855 MB/sec"}.get(name.rpartition("_")[2], "msg_rate  =  2 M/sec")
 
     (record,) = read_text(f"{name}:\n    {figure}\n", "qperf").records
@@ -335,7 +335,7 @@ def test_each_kind_of_operation_is_its_own_condition(name: str, transport: str, 
     assert (record.conditions.transport, record.conditions.definition) == (transport, definition)
 
 
-def test_parameters_that_change_how_messages_are_sent_are_settings() -> None:
+def test_parameters_for_sending_messages_are_settings() -> None:
     band, latency = read(LOGS / "socket-buffer.log").records
 
     assert band.conditions.settings == latency.conditions.settings == '{"loc_affinity": "1", "sock_buf_size": "64 KiB (65,536)"}'
@@ -343,7 +343,7 @@ def test_parameters_that_change_how_messages_are_sent_are_settings() -> None:
 
 
 @pytest.mark.parametrize("where", range(9))
-def test_a_line_that_is_not_known_costs_only_itself(where: int) -> None:
+def test_unknown_line_affects_only_itself(where: int) -> None:
     lines = (LOGS / "tcp-lat-v-100.log").read_text(encoding="utf-8").splitlines(keepends=True)
     log = read_text("".join([*lines[:where], "warning: nothing that qperf prints\n", *lines[where:]]), "qperf")
 
@@ -351,7 +351,7 @@ def test_a_line_that_is_not_known_costs_only_itself(where: int) -> None:
     assert log.unknown == sorted({1 + (where < 1), where + 1, 9 + (where < 9)})
 
 
-def test_a_blank_before_the_name_of_a_test_says_nothing() -> None:
+def test_blank_before_the_name_of_a_test_changes_nothing() -> None:
     log = read_text("[INFO] Execute command qperf 192.168.0.102 udp_lat succeed.\n udp_lat:\n    latency  =  5.39 ms\n")
 
     (latency,) = log.records
@@ -359,7 +359,7 @@ def test_a_blank_before_the_name_of_a_test_says_nothing() -> None:
     assert len(log.unknown) == 1
 
 
-def test_a_test_that_qperf_does_not_know_fails_the_run() -> None:
+def test_unknown_to_qperf_makes_the_run_fail() -> None:
     log = read_text("tcp_lat:\n    latency  =  6.67 us\nxrc_bw: bad test; try: qperf --help tests\n")
 
     assert (log.account.facts.status, log.account.facts.reason) == ("failed", "xrc_bw: bad test; try: qperf --help tests")

@@ -1,4 +1,4 @@
-"""What processes used: one record for each process, as the kernel counted it."""
+"""The resources of processes: one record for each process, as the kernel counted it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_each_process_is_a_record_of_resources() -> None:
     }
 
 
-def test_what_a_shell_on_another_host_counted_are_lower_bounds_and_coarse_times() -> None:
+def test_resources_counted_by_a_shell_on_another_host_are_lower_bounds_and_coarse_times() -> None:
     records = list(read(LOGS / "over-ssh.log").records)
 
     assert [(record.participant, record.conditions.definition) for record in records] == [
@@ -48,14 +48,14 @@ def test_what_a_shell_on_another_host_counted_are_lower_bounds_and_coarse_times(
     }
 
 
-def test_a_processor_time_of_zero_is_less_than_the_unit_of_the_kernel() -> None:
+def test_processor_time_of_zero_is_below_the_unit_of_the_kernel() -> None:
     finding = next(iter(parse([Line(1, USED.replace("5000", "0"))])))
 
     assert isinstance(finding.what, Record)
     assert (finding.what.numbers[0].value, finding.what.numbers[0].bound) == (1000.0, "<")
 
 
-def test_a_run_without_results_has_nothing_to_stand_beside() -> None:
+def test_run_without_results_has_no_records_of_resources() -> None:
     log = read(LOGS / "without-results.log")
 
     assert (list(log.records), list(log.broken)) == ([], [])
@@ -72,5 +72,5 @@ def test_a_run_without_results_has_nothing_to_stand_beside() -> None:
         (USED.replace("process=a", "process=a payload_bytes=0"), "a message of no bytes"),
     ],
 )
-def test_a_line_that_is_not_whole_or_not_known_is_broken(line: str, reason: str) -> None:
+def test_incomplete_or_unknown_line_is_broken(line: str, reason: str) -> None:
     assert next(iter(parse([Line(1, line)]))).what == Broken(reason)

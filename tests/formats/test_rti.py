@@ -1,4 +1,4 @@
-"""RTI Perftest: what its lines and pages say. Expected values are typed from the logs in ``rti/`` (see its README)."""
+"""RTI Perftest: the meaning of its lines and pages. Expected values are typed from the logs in ``rti/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacholog.schema.records import Number, Record
 LOGS = Path(__file__).parent / "rti"
 
 
-def test_a_throughput_summary_becomes_one_record_with_the_precision_it_was_printed_with() -> None:
+def test_throughput_summary_becomes_one_record_with_its_printed_resolution() -> None:
     first = read(LOGS / "document.md").records[0]
 
     assert first == Record(
@@ -32,7 +32,7 @@ def test_a_throughput_summary_becomes_one_record_with_the_precision_it_was_print
     )
 
 
-def test_a_latency_summary_is_half_of_a_round_trip_in_whole_microseconds() -> None:
+def test_latency_summary_is_half_of_a_round_trip_in_whole_microseconds() -> None:
     first = read(LOGS / "manual-latency.log").records[0]
 
     assert first.payload_bytes == 32
@@ -51,7 +51,7 @@ def test_a_latency_summary_is_half_of_a_round_trip_in_whole_microseconds() -> No
     ]
 
 
-def test_the_manuals_logs_hold_seven_records_each_and_one_line_that_the_tool_did_not_print() -> None:
+def test_logs_of_the_manual_have_seven_records_each_and_one_line_that_the_tool_did_not_print() -> None:
     for name in ("manual-latency.log", "manual-throughput.log"):
         log = read(LOGS / name)
 
@@ -60,7 +60,7 @@ def test_the_manuals_logs_hold_seven_records_each_and_one_line_that_the_tool_did
         assert log.unknown == [1]
 
 
-def test_the_banner_gives_the_versions() -> None:
+def test_banner_states_the_versions() -> None:
     facts = read(LOGS / "manual-latency.log").account.facts
 
     assert (facts.tool_version, facts.system_version) == ("2.3.2", "5.3.0")
@@ -73,7 +73,7 @@ def test_results_are_found_between_prose_and_scripts() -> None:
     assert log.unknown == [1, 3, 5, 6, 7, 9, 14, 18]
 
 
-def test_lost_samples_keep_count_and_printed_share() -> None:
+def test_lost_samples_have_a_count_and_the_printed_share() -> None:
     lossy = read(LOGS / "document.md").records[2]
 
     assert lossy.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=215763)
@@ -92,7 +92,7 @@ def test_ten_cells_of_a_page_become_one_record_with_the_reliability_and_keys_of_
     assert reliable.conditions.transport == "UDPv4_WAN"
 
 
-def test_a_record_of_a_page_names_the_lines_of_its_cells() -> None:
+def test_record_of_a_page_has_the_lines_of_its_cells() -> None:
     event = next(event for event in read(LOGS / "page.txt").events if isinstance(event.what, Record))
 
     assert (event.line, event.last_line) == (29, 47)
@@ -103,21 +103,21 @@ def test_line_numbers_of_a_script_are_not_cells() -> None:
     assert len(read(LOGS / "page.txt").records) == 2
 
 
-def test_a_row_with_a_missing_cell_is_broken_and_costs_only_itself() -> None:
+def test_row_without_a_cell_is_broken_and_affects_only_itself() -> None:
     log = read(LOGS / "cell-missing.txt")
 
     assert log.broken == ["cell-missing.txt:29: the table ends within this row"]
     assert [record.payload_bytes for record in log.records] == [32]
 
 
-def test_a_cut_line_is_named_and_costs_only_itself() -> None:
+def test_truncated_line_is_named_and_affects_only_itself() -> None:
     log = read(LOGS / "cut-short.log")
 
     assert log.broken == ["cut-short.log:3: summary line is cut short or garbled"]
     assert [record.payload_bytes for record in log.records] == [32, 64]
 
 
-def test_a_printed_zero_is_a_bound_of_one_unit() -> None:
+def test_printed_zero_is_a_bound_of_one_unit() -> None:
     line = "Length: 16 Latency: Ave 0 us Std 0.2 us Min 0 us Max 9 us 50% 0 us 90% 1 us 99% 1 us 99.99% 9 us 99.9999% 9 us\n"
 
     record = read_text(line, "rti").records[0]
@@ -126,13 +126,13 @@ def test_a_printed_zero_is_a_bound_of_one_unit() -> None:
 
 
 @pytest.mark.parametrize("size", ["0", "9" * 30, "9" * 5000])
-def test_a_size_that_cannot_be_is_refused(size: str) -> None:
+def test_impossible_size_is_refused(size: str) -> None:
     line = f"Length: {size} Packets: 5 Packets/s(ave): 5 Mbps(ave): 5.0 Lost: 0 (0.00%)\n"
 
     assert read_text(line, "rti").broken == ["text:1: a message size that cannot be"]
 
 
-def test_a_loss_count_at_the_very_end_of_a_log_without_its_percentage_may_be_cut() -> None:
+def test_loss_count_at_the_end_of_a_log_without_its_percentage_may_be_truncated() -> None:
     line = "Length: 32 Packets: 10000000 Packets/s(ave): 47913 Mbps(ave): 12.3 Lost: 21"
 
     assert read_text(line, "rti").broken == ["text:1: the log ends within this line"]

@@ -1,4 +1,4 @@
-"""What RTI Perftest prints around its results: how a run was configured, how it ended, and notices on what its figures are worth."""
+"""The output of RTI Perftest around its results: the configuration of a run, its end, and warnings about its figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tacholog.schema.conditions import Conditions
 LOGS = Path(__file__).parent / "rti"
 
 
-def test_the_banner_is_the_runs_configuration_and_each_records_conditions() -> None:
+def test_banner_is_the_configuration_of_the_run_and_the_conditions_of_each_record() -> None:
     log = read(LOGS / "3.0.1-latency-pub.log")
     configured = Conditions(
         transport="UDPv4 & SHMEM",
@@ -34,7 +34,7 @@ def test_the_banner_is_the_runs_configuration_and_each_records_conditions() -> N
     assert log.account.facts.environment["rti_nic"] == "eth0"
 
 
-def test_the_mode_is_the_banners_for_both_modes_print_the_same_lines() -> None:
+def test_mode_comes_from_the_banner_because_both_modes_print_the_same_lines() -> None:
     assert read(LOGS / "3.0.1-throughput-pub.log").records[0].conditions.load_mode == "max-rate"
     assert read(LOGS / "3.0.1-throughput-sub.log").records[0].conditions.load_mode is None
 
@@ -43,21 +43,21 @@ def test_batching_is_in_bytes() -> None:
     assert read(LOGS / "manual-latency.log").account.facts.conditions.batch_bytes == 8192
 
 
-def test_every_run_of_a_log_has_the_conditions_of_its_own_banner(tmp_path: Path) -> None:
+def test_each_run_of_a_log_has_the_conditions_of_its_own_banner(tmp_path: Path) -> None:
     both = tmp_path / "both.log"
     both.write_text((LOGS / "3.0.1-latency-pub.log").read_text() + (LOGS / "3.0.1-throughput-pub.log").read_text())
 
     assert [record.conditions.load_mode for record in read(both).records] == ["closed", "closed", "max-rate", "max-rate"]
 
 
-def test_what_a_banner_leaves_out_is_not_taken_from_the_run_before_it(tmp_path: Path) -> None:
+def test_condition_missing_in_a_banner_is_not_taken_from_the_previous_run(tmp_path: Path) -> None:
     both = tmp_path / "both.log"
     both.write_text((LOGS / "3.0.1-latency-pub.log").read_text() + (LOGS / "3.0.1-throughput-sub.log").read_text())
 
     assert read(both).records[-1].conditions.load_mode is None
 
 
-def test_a_ping_pong_with_a_rate_is_still_one() -> None:
+def test_ping_pong_with_a_rate_is_still_a_ping_pong() -> None:
     conditions = read(LOGS / "notices-pub.log").account.facts.conditions
 
     assert (conditions.load_mode, conditions.offered_rate_per_s) == ("closed", 1000)
@@ -65,7 +65,7 @@ def test_a_ping_pong_with_a_rate_is_still_one() -> None:
     assert conditions.subscribers == 2
 
 
-def test_notices_before_a_summary_mark_it_and_no_other() -> None:
+def test_notices_before_a_summary_mark_only_this_summary() -> None:
     log = read(LOGS / "notices-pub.log")
 
     first, second = log.records
@@ -74,7 +74,7 @@ def test_notices_before_a_summary_mark_it_and_no_other() -> None:
     assert log.unknown == []
 
 
-def test_a_clock_of_low_resolution_leaves_only_the_average() -> None:
+def test_clock_with_a_low_resolution_gives_only_the_average() -> None:
     average, summary = read(LOGS / "low-resolution-clock-pub.log").records
 
     assert (average.payload_bytes, average.conditions.definition) == (None, "rti-low-resolution")
@@ -92,13 +92,13 @@ def test_a_clock_of_low_resolution_leaves_only_the_average() -> None:
         ("3.0.1-latency-pub.log", "ok", None),
     ],
 )
-def test_how_a_run_ended_is_told(name: str, status: str, reason: str | None) -> None:
+def test_end_of_a_run_is_stated(name: str, status: str, reason: str | None) -> None:
     account = read(LOGS / name).account
 
     assert (account.status, account.reason) == (status, reason)
 
 
-def test_every_line_of_a_real_log_is_known() -> None:
+def test_each_line_of_a_real_log_is_known() -> None:
     for name in ("3.0.1-latency-pub.log", "3.0.1-throughput-pub.log", "3.0.1-throughput-sub.log", "3.1-tls-csv-sub.log", "csv-intervals-sub.csv"):
         log = read(LOGS / name)
 
@@ -106,13 +106,13 @@ def test_every_line_of_a_real_log_is_known() -> None:
 
 
 @pytest.mark.parametrize(("said", "mode"), [("yes (latencyCount=1)", "closed"), ("ye", None), ("no", "max-rate")])
-def test_a_load_mode_of_perftest_lite_is_not_guessed_from_a_line_that_was_cut(said: str, mode: str | None) -> None:
+def test_load_mode_of_perftest_lite_is_not_guessed_from_a_truncated_line(said: str, mode: str | None) -> None:
     text = (LOGS / "lite-pub.csv").read_text().replace("yes (latencyCount=10000)", said)
 
     assert {record.conditions.load_mode for record in read_text(text, "rti").records} == {mode}
 
 
-def test_a_custom_type_with_dynamic_data_is_another_type_than_either_alone() -> None:
+def test_custom_type_with_dynamic_data_differs_from_each_of_both() -> None:
     banner = "RTI Perftest 3.0.0 (RTI Connext DDS 6.0.0)\n\n{custom}Perftest Configuration:\n\tKeyed: No\n\tDynamic Data: {dynamic}\n\n"
     summary = "Length:   464  Packets:  8146078  Packets/s(ave):  135770  Mbps(ave):   504.0  Lost:     0 (0.00%)\n"
     custom = "Custom Type provided: 'Test'\n\n"

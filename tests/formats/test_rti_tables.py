@@ -15,11 +15,11 @@ NANOSECONDS = "Length (Bytes), Ave (ns), Std (ns), Min (ns), Max (ns), 50% (ns),
 
 
 def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
-    """The values of one metric, by statistic."""
+    """Return the values of one metric, by statistic."""
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 
-def test_csv_of_a_publisher_has_intervals_and_a_summary_with_the_cost_of_serialising() -> None:
+def test_csv_of_a_publisher_has_intervals_and_a_summary_with_the_time_of_serialisation() -> None:
     _, interval, summary = read(LOGS / "printer-3.1-csv-pub.csv").records
 
     assert values(interval) == {"last": 61_000, "mean": 28_000, "std": 16_900, "min": 18_000, "max": 61_000}
@@ -42,55 +42,55 @@ def test_csv_of_a_subscriber_has_intervals_and_a_summary() -> None:
     assert values(summary, "goodput") == {"mean": 883.6e6}
 
 
-def test_a_run_over_tls_with_stray_bytes_before_its_last_line_is_read_to_its_end() -> None:
+def test_run_over_tls_with_stray_bytes_before_its_last_line_is_read_to_its_end() -> None:
     log = read(LOGS / "3.1-tls-csv-sub.log")
 
     assert values(log.records[0], "cpu_of_machine") == {"mean": 6.95}
     assert (log.unknown, log.account.status) == ([], "ok")
 
 
-def test_rows_without_a_head_are_told_apart_by_their_decimals() -> None:
+def test_rows_without_a_header_are_distinguished_by_their_decimals() -> None:
     assert read(LOGS / "printer-3.1-csv-sub-no-heads.csv").records[0].test == "throughput"
     assert read(LOGS / "printer-3.1-csv-pub-no-heads.csv").records[0].test == "latency"
 
 
-def test_latencies_without_a_head_are_marked_for_their_unit_is_assumed() -> None:
+def test_latencies_without_a_header_are_marked_because_their_unit_is_assumed() -> None:
     without, with_head = read(LOGS / "printer-3.1-csv-pub-no-heads.csv").records[0], read(LOGS / "printer-4.2-csv-pub.csv").records[0]
 
     assert without.number("latency", "p50") == Number(metric="latency", statistic="p50", value=19_000, resolution=1000, marks=("unit_assumed",))
     assert with_head.number("latency", "p50") == Number(metric="latency", statistic="p50", value=19_000, resolution=1000)
 
 
-def test_runs_appended_without_heads_are_under_the_head_of_the_first() -> None:
+def test_appended_runs_without_headers_use_the_header_of_the_first_run() -> None:
     log = read(LOGS / "csv-appended-pub.csv")
 
     assert [record.payload_bytes for record in log.records] == [1024, 32, 64]
     assert [n.marks for record in log.records for n in record.numbers if n.marks] == []
 
 
-def test_the_unit_is_the_heads() -> None:
+def test_unit_is_that_of_the_header() -> None:
     assert values(read_text(NANOSECONDS + ROW, "rti").records[0])["mean"] == 28
 
 
-def test_rows_behind_heads_of_two_units_are_refused() -> None:
+def test_rows_below_headers_of_two_units_are_refused() -> None:
     log = read_text(NANOSECONDS + ROW + NANOSECONDS.replace("ns", "us") + ROW, "rti")
 
     assert log.broken == ["text:4: heads with two units of time in one run"]
 
 
-def test_rows_behind_a_garbled_head_are_refused() -> None:
+def test_rows_below_a_garbled_header_are_refused() -> None:
     log = read_text(NANOSECONDS.replace("Min (ns)", "Min (xs)") + ROW, "rti")
 
     assert log.broken == ["text:1: the head is garbled or of an unknown version", "text:2: the head above is garbled"]
 
 
-def test_a_build_of_high_resolution_prints_three_decimals() -> None:
+def test_high_resolution_build_prints_three_decimals() -> None:
     _, _, summary = read(LOGS / "printer-4.3-fine-csv-pub.csv").records
 
     assert summary.number("latency", "mean") == Number(metric="latency", statistic="mean", value=27_550, resolution=1)
 
 
-def test_a_run_without_samples_has_length_0_and_is_refused() -> None:
+def test_run_without_samples_has_length_0_and_is_refused() -> None:
     log = read(LOGS / "csv-no-samples-pub.csv")
 
     assert log.broken == ["csv-no-samples-pub.csv:2: a message size that cannot be"]
@@ -107,7 +107,7 @@ def test_java_prints_decimal_commas_and_the_smallest_sample_for_the_last_percent
     assert values(summary, "cpu_of_machine") == {"mean": 12.8}
 
 
-def test_c_sharp_lacks_a_comma_and_prints_a_fraction_for_the_percentage() -> None:
+def test_c_sharp_omits_a_comma_and_prints_a_fraction_for_the_percentage() -> None:
     latency = read(LOGS / "csv-csharp-pub.csv").records[0]
     throughput = read(LOGS / "csv-csharp-sub.csv").records[0]
 
@@ -117,7 +117,7 @@ def test_c_sharp_lacks_a_comma_and_prints_a_fraction_for_the_percentage() -> Non
     assert throughput.number("loss", "total") == Number(metric="loss", statistic="total", value=0.07, marks=("derived",))
 
 
-def test_rows_that_a_spreadsheet_saved_keep_the_precision_they_were_printed_with() -> None:
+def test_rows_saved_by_a_spreadsheet_keep_their_printed_resolution() -> None:
     interval, summary = read(LOGS / "csv-saved-anew-sub.csv").records
 
     assert interval.number("loss", "total") == Number(metric="loss", statistic="total", value=0)
@@ -126,7 +126,7 @@ def test_rows_that_a_spreadsheet_saved_keep_the_precision_they_were_printed_with
     assert summary.samples == 6_750_000
 
 
-def test_a_share_of_loss_that_a_spreadsheet_cut_to_0_is_less_than_a_hundredth_of_a_percent() -> None:
+def test_share_of_loss_truncated_to_0_by_a_spreadsheet_is_below_a_hundredth_of_a_percent() -> None:
     text = (LOGS / "csv-saved-anew-sub.csv").read_text(encoding="utf-8").replace("180,0,0,,", "180,12,0,,")
 
     summary = read_text(text, "rti").records[1]
@@ -135,7 +135,7 @@ def test_a_share_of_loss_that_a_spreadsheet_cut_to_0_is_less_than_a_hundredth_of
 
 
 @pytest.mark.parametrize("row", [ROW.replace(" 61\n", "\n"), ROW.replace("16.9", "169")])
-def test_a_row_that_is_cut_or_has_slipped_is_refused(row: str) -> None:
+def test_truncated_or_shifted_row_is_refused(row: str) -> None:
     log = read_text(NANOSECONDS + row, "rti")
 
     assert log.records == []
@@ -152,7 +152,8 @@ COUNTS = {"messages_received": 17_168_648, "messages_lost": 12, "message_rate": 
     ("sample", "lost", "kept"),
     [
         ("printer-3.1-csv-sub.csv", 2, {**COUNTS, "loss": 1e-4}),  # 24.
-        ("printer-3.1-csv-sub.csv", 1, {**COUNTS, "loss": 1e-4, "cpu_of_machine": 24.12}),  # only the line's end: all decimals are there
+        # Only the end of the line is missing: all decimals are there.
+        ("printer-3.1-csv-sub.csv", 1, {**COUNTS, "loss": 1e-4, "cpu_of_machine": 24.12}),
         ("printer-3.1-csv-sub.csv", 11, COUNTS),  # 0.0
         ("csv-intervals-sub.csv", 2, {"messages_received": 300_000_000, "messages_lost": 0, "message_rate": 1_104_557, "goodput": 883.6e6}),
         ("csv-csharp-sub.csv", 2, {"messages_received": 930_000, "messages_lost": 70_000, "message_rate": 31_000, "goodput": 24.8e6, "loss": 0.07}),
@@ -160,7 +161,7 @@ COUNTS = {"messages_received": 17_168_648, "messages_lost": 12, "message_rate": 
         ("csv-saved-anew-sub.csv", 2, {"messages_received": 6_750_000, "messages_lost": 0, "message_rate": 225_000, "goodput": 180e6, "loss": 0}),
     ],
 )
-def test_a_last_row_of_rates_that_is_cut_keeps_its_closed_cells(sample: str, lost: int, kept: dict[str, float]) -> None:
+def test_truncated_last_row_of_rates_keeps_its_complete_cells(sample: str, lost: int, kept: dict[str, float]) -> None:
     log = read_text((LOGS / sample).read_text(encoding="utf-8")[:-lost], "rti")
 
     assert log.broken == []
@@ -171,7 +172,7 @@ def test_a_last_row_of_rates_that_is_cut_keeps_its_closed_cells(sample: str, los
 @pytest.mark.parametrize(
     ("sample", "lost", "kept"),
     [
-        ("printer-4.2-csv-pub.csv", 1, LATENCIES),  # 61, which may have been 610
+        ("printer-4.2-csv-pub.csv", 1, LATENCIES),  # 61, which may have been 610.
         ("printer-4.2-csv-pub.csv", 2, LATENCIES),
         ("printer-4.3-fine-csv-pub.csv", 2, {**FINE, "p99.9999": 61_250}),
         (
@@ -182,7 +183,7 @@ def test_a_last_row_of_rates_that_is_cut_keeps_its_closed_cells(sample: str, los
         ("printer-3.1-csv-pub.csv", 2, {**LATENCIES, "p99.9999": 61_000}),
     ],
 )
-def test_a_last_row_of_latencies_that_is_cut_keeps_its_closed_cells(sample: str, lost: int, kept: dict[str, float]) -> None:
+def test_truncated_last_row_of_latencies_keeps_its_complete_cells(sample: str, lost: int, kept: dict[str, float]) -> None:
     log = read_text((LOGS / sample).read_text(encoding="utf-8")[:-lost], "rti")
 
     assert log.broken == []
@@ -199,7 +200,7 @@ def test_a_last_row_of_latencies_that_is_cut_keeps_its_closed_cells(sample: str,
         ("0.34", {}),  # Not the processor time, which has two decimals.
     ],
 )
-def test_the_cost_of_serialising_is_kept_where_its_cells_are_closed(cut: str, costs: dict[str, float]) -> None:
+def test_time_of_serialisation_is_kept_if_its_cells_are_complete(cut: str, costs: dict[str, float]) -> None:
     text = (LOGS / "printer-3.1-csv-pub.csv").read_text(encoding="utf-8")
     log = read_text(text[: text.rindex("0.343")] + cut, "rti")
 
@@ -208,7 +209,7 @@ def test_the_cost_of_serialising_is_kept_where_its_cells_are_closed(cut: str, co
     assert log.broken == []
 
 
-def test_an_interval_that_is_cut_in_its_maximum_keeps_the_rest() -> None:
+def test_interval_truncated_in_its_maximum_keeps_its_other_values() -> None:
     text = (LOGS / "printer-3.1-csv-pub.csv").read_text(encoding="utf-8")
     log = read_text(text[: text.index("61,   13.25") + 1], "rti")
 
@@ -217,7 +218,7 @@ def test_an_interval_that_is_cut_in_its_maximum_keeps_the_rest() -> None:
 
 
 @pytest.mark.parametrize("sign", [",8", ",", ""])
-def test_a_row_with_decimal_commas_keeps_what_a_comma_and_a_blank_close(sign: str) -> None:
+def test_row_with_decimal_commas_keeps_the_cells_that_a_comma_and_a_blank_end(sign: str) -> None:
     text = (LOGS / "csv-java-pub.csv").read_text(encoding="utf-8")
     log = read_text(text[: text.rindex(",80")] + sign, "rti")
 
@@ -226,7 +227,7 @@ def test_a_row_with_decimal_commas_keeps_what_a_comma_and_a_blank_close(sign: st
     assert log.broken == []
 
 
-def test_latencies_from_a_spreadsheet_are_refused_where_a_cell_that_told_their_decimals_may_be_lost() -> None:
+def test_latencies_from_a_spreadsheet_are_refused_if_the_cell_that_shows_their_decimals_may_be_missing() -> None:
     head = (LOGS / "printer-4.3-fine-csv-pub.csv").read_text(encoding="utf-8").splitlines()[-2].partition(", Serialization")[0]
     row = "1024,27,16.9,18,62,19,61,61,61,61.2"
 
@@ -237,13 +238,13 @@ def test_latencies_from_a_spreadsheet_are_refused_where_a_cell_that_told_their_d
 @pytest.mark.parametrize(
     ("sample", "end"),
     [
-        ("printer-3.1-csv-sub.csv", "4688.2,           1"),  # Rates whose losses are not known whole.
+        ("printer-3.1-csv-sub.csv", "4688.2,           1"),  # Rates whose losses are incomplete.
         ("printer-3.1-csv-pub.csv", "18,       6"),  # A mean without a maximum.
-        ("printer-3.1-csv-sub-no-heads.csv", "0.0"),  # Nothing says which kind of row it was.
+        ("printer-3.1-csv-sub-no-heads.csv", "0.0"),  # The kind of the row is unknown.
         ("printer-3.1-csv-pub-no-heads.csv", "61,            6"),
     ],
 )
-def test_a_last_row_whose_closed_cells_do_not_stand_by_themselves_is_refused(sample: str, end: str) -> None:
+def test_truncated_last_row_is_refused_if_its_complete_cells_are_not_enough(sample: str, end: str) -> None:
     text = (LOGS / sample).read_text(encoding="utf-8")
     complete = read_text(text, "rti")
 
@@ -254,7 +255,7 @@ def test_a_last_row_whose_closed_cells_do_not_stand_by_themselves_is_refused(sam
     assert len(log.broken) + len(log.unknown) == 1
 
 
-def test_json_of_a_publisher_is_read_without_the_document_around_it() -> None:
+def test_json_of_a_publisher_is_read_without_the_surrounding_document() -> None:
     log = read(LOGS / "printer-4.2-json-pub.txt")
 
     _, interval, summary = log.records
@@ -267,21 +268,21 @@ def test_json_of_a_publisher_is_read_without_the_document_around_it() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_an_object_of_json_names_the_lines_it_stands_on() -> None:
+def test_object_of_json_has_its_lines() -> None:
     events = [event for event in read(LOGS / "printer-4.2-json-sub.txt").events if isinstance(event.what, Record)]
 
     assert [(event.line, event.last_line) for event in events] == [(4, 14), (15, 25), (26, 33)]
     assert values(events[1].what, "goodput") == {"last": 4683.5e6, "mean": 4685.8e6}  # type: ignore[arg-type]
 
 
-def test_json_of_several_sizes_is_read_with_noise_within_and_behind_its_braces() -> None:
+def test_json_of_several_sizes_is_read_with_other_text_inside_and_after_its_braces() -> None:
     log = read(LOGS / "json-two-sizes-sub.txt")
 
     assert [(record.payload_bytes, record.samples) for record in log.records] == [(64, 71_581_304), (256, 43_076_525)]
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_json_of_java_is_a_whole_document() -> None:
+def test_json_of_java_is_a_complete_document() -> None:
     log = read(LOGS / "json-java-pub.txt")
 
     assert [record.scope for record in log.records] == ["interval", "interval", "summary"]
@@ -291,7 +292,7 @@ def test_json_of_java_is_a_whole_document() -> None:
 
 
 @pytest.mark.parametrize("lost", ['"latency_std"', '"CPU": 12.88', '"summary"'])
-def test_an_object_of_json_that_lacks_a_line_is_refused(lost: str) -> None:
+def test_object_of_json_without_a_line_is_refused(lost: str) -> None:
     lines = (LOGS / "printer-4.2-json-pub.txt").read_text().splitlines()
     summary = next(index for index, line in enumerate(lines) if "summary" in line)
     gone = next(index for index, line in enumerate(lines) if lost in line and index >= summary)
@@ -302,7 +303,7 @@ def test_an_object_of_json_that_lacks_a_line_is_refused(lost: str) -> None:
     assert log.broken
 
 
-def test_intervals_of_json_of_another_size_whose_beginning_is_lost_are_refused() -> None:
+def test_intervals_of_json_of_another_size_without_its_beginning_are_refused() -> None:
     text = (LOGS / "printer-4.2-json-pub.txt").read_text()
     later = text.replace('"latency_min": 18', '"latency_min": 19').replace('"latency_ave": 18', '"latency_ave": 19').replace(": 18,", ": 19,")
 
@@ -312,7 +313,7 @@ def test_intervals_of_json_of_another_size_whose_beginning_is_lost_are_refused()
     assert log.broken[0].startswith("text:20: minimum or maximum go back")
 
 
-def test_json_of_a_publisher_behind_that_of_a_subscriber_is_refused() -> None:
+def test_json_of_a_publisher_after_that_of_a_subscriber_is_refused() -> None:
     subscriber, publisher = ((LOGS / f"printer-4.2-json-{side}.txt").read_text() for side in ("sub", "pub"))
 
     log = read_text(subscriber[: subscriber.index('\t\t\t"summary"')] + publisher[publisher.index('\t\t\t"summary"') :], "rti")
@@ -320,13 +321,13 @@ def test_json_of_a_publisher_behind_that_of_a_subscriber_is_refused() -> None:
     assert log.broken == ["text:26: this object is another program's than those before it"]
 
 
-def test_two_documents_of_json_that_ran_into_one_another_are_refused() -> None:
+def test_two_merged_documents_of_json_are_refused() -> None:
     log = read_text('\t\t\t"length":64,\n' + (LOGS / "printer-4.2-json-pub.txt").read_text(), "rti")
 
     assert log.records == []
 
 
-def test_the_processor_time_of_a_page_may_be_missing_from_every_row() -> None:
+def test_processor_time_of_a_page_can_be_missing_in_each_row() -> None:
     log = read(LOGS / "page-routing.txt")
 
     assert [record.payload_bytes for record in log.records] == [32, 64, 128]
@@ -336,7 +337,7 @@ def test_the_processor_time_of_a_page_may_be_missing_from_every_row() -> None:
     assert log.records[0].number("cpu_of_machine", "mean") is None
 
 
-def test_each_number_of_a_page_knows_the_line_that_it_stands_on() -> None:
+def test_each_number_of_a_page_has_its_line() -> None:
     lines = (LOGS / "page-routing.txt").read_text(encoding="utf-8").splitlines()
 
     for record in read(LOGS / "page-routing.txt").records:
@@ -345,7 +346,7 @@ def test_each_number_of_a_page_knows_the_line_that_it_stands_on() -> None:
             assert float(lines[number.line - 1]) * 1e3 == pytest.approx(number.value)
 
 
-def test_the_processor_time_of_a_page_is_told_from_the_next_size_by_its_decimals() -> None:
+def test_processor_time_of_a_page_is_distinguished_from_the_next_size_by_its_decimals() -> None:
     text = (LOGS / "page-routing.txt").read_text(encoding="utf-8").replace("9344\n\n64\n", "9344\n\n12.50\n\n64\n")
 
     first, second, _ = read_text(text, "rti").records
@@ -354,7 +355,7 @@ def test_the_processor_time_of_a_page_is_told_from_the_next_size_by_its_decimals
     assert second.payload_bytes == 64
 
 
-def test_a_row_of_a_page_that_took_the_next_rows_size_is_refused() -> None:
+def test_row_of_a_page_with_the_size_of_the_next_row_is_refused() -> None:
     text = (LOGS / "page-routing.txt").read_text(encoding="utf-8").replace("9822\n\n128\n", "128\n")
 
     log = read_text(text, "rti")
@@ -363,19 +364,19 @@ def test_a_row_of_a_page_that_took_the_next_rows_size_is_refused() -> None:
     assert log.broken[0] == "text:49: cells of this row are missing or out of place"
 
 
-def test_a_row_of_a_page_whose_cells_are_not_equally_far_apart_lacks_one() -> None:
+def test_row_of_a_page_with_uneven_distances_between_its_cells_is_refused() -> None:
     text = (LOGS / "page-subscribers.txt").read_text(encoding="utf-8").replace("\n64\n\n512.3\n", "\n64\n\n\n512.3\n")
 
     assert read_text(text, "rti").broken[0] == "text:45: cells of this row are missing or out of place"
 
 
-def test_a_last_row_of_a_page_with_a_cell_too_many_is_refused() -> None:
+def test_last_row_of_a_page_with_an_additional_cell_is_refused() -> None:
     text = (LOGS / "page-throughput.txt").read_text(encoding="utf-8") + "7\n\nBehind the table.\n"
 
     assert [record.payload_bytes for record in read_text(text, "rti").records] == [32]
 
 
-def test_a_page_of_throughput_is_read_like_a_summary() -> None:
+def test_page_of_throughput_is_read_like_a_summary() -> None:
     lossy, reliable = read(LOGS / "page-throughput.txt").records
 
     assert (lossy.payload_bytes, lossy.samples) == (32, 16_333_991)
@@ -384,7 +385,7 @@ def test_a_page_of_throughput_is_read_like_a_summary() -> None:
     assert values(reliable, "goodput") == {"mean": 890.5e6}
 
 
-def test_pages_of_several_subscribers_say_how_many() -> None:
+def test_pages_of_several_subscribers_state_their_number() -> None:
     _, spread, small, _ = read(LOGS / "page-subscribers.txt").records
 
     assert spread.conditions.subscribers == 8
@@ -394,7 +395,7 @@ def test_pages_of_several_subscribers_say_how_many() -> None:
     assert small.number("loss", "total") == Number(metric="loss", statistic="total", value=1e-4, resolution=1e-4, bound="<", line=51)
 
 
-def test_a_bullet_above_a_garbled_head_says_nothing_of_the_next_table() -> None:
+def test_bullet_above_a_garbled_header_does_not_apply_to_the_next_table() -> None:
     text = (LOGS / "page-subscribers.txt").read_text(encoding="utf-8").replace("Subscribers\n\nMin", "Subscr bers\n\nMin")
 
     assert [record.conditions.reliability for record in read_text(text, "rti").records] == [None, None]
@@ -411,7 +412,7 @@ def test_raw_latencies_become_intervals_of_a_thousand_and_a_summary() -> None:
     assert {n.marks for n in summary.numbers} == {("derived", "unit_assumed")}
 
 
-def test_raw_latencies_with_one_missing_are_no_summary() -> None:
+def test_raw_latencies_with_a_missing_value_have_no_summary() -> None:
     log = read_text((LOGS / "latency-file.csv").read_text().replace("\n77, 20\n", "\n"), "rti")
 
     missing = "samples are missing from these: there can be no statistics of them"
@@ -419,7 +420,7 @@ def test_raw_latencies_with_one_missing_are_no_summary() -> None:
     assert [(record.scope, record.samples) for record in log.records] == [("interval", 205)]
 
 
-def test_perftest_lite_prints_csv_among_its_progress() -> None:
+def test_perftest_lite_prints_csv_between_its_progress_lines() -> None:
     log = read(LOGS / "lite-pub.csv")
 
     *_, progress, summary = log.records
@@ -431,7 +432,7 @@ def test_perftest_lite_prints_csv_among_its_progress() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_perftest_lite_counts_what_its_subscriber_lost() -> None:
+def test_perftest_lite_counts_the_losses_of_its_subscriber() -> None:
     log = read(LOGS / "lite-sub.csv")
 
     progress, summary = log.records
@@ -463,13 +464,13 @@ def test_perftest_lite_prints_tables_too() -> None:
         ("0,714285,15,195.047346,30000012", "a message size that cannot be"),
     ],
 )
-def test_a_row_of_perftest_lite_that_cannot_be_is_refused(row: str, reason: str) -> None:
+def test_impossible_row_of_perftest_lite_is_refused(row: str, reason: str) -> None:
     text = (LOGS / "lite-sub.csv").read_text().replace("1024,714285,15,195.047346,30000012", row)
 
     assert read_text(text, "rti").broken == [f"text:29: {reason}"]
 
 
-def test_a_run_of_perftest_lite_without_an_answer_is_refused() -> None:
+def test_run_of_perftest_lite_without_an_answer_is_refused() -> None:
     text = (LOGS / "lite-pub.csv").read_text().replace("1024,714285,21,18,93,0,0,0", "1024,714285,0,0,0,0,0,0")
 
     assert read_text(text, "rti").broken == ["text:33: no latency was measured"]
@@ -495,7 +496,7 @@ def test_pages_of_connext_micro_have_no_99_9999_percent() -> None:
     assert (log.broken, log.format) == ([], "rti")
 
 
-def test_the_next_version_of_the_page_calls_the_size_bytes_and_has_units_in_all_heads() -> None:
+def test_next_version_of_the_page_calls_the_size_bytes_and_has_units_in_all_headers() -> None:
     log = read(LOGS / "page-micro-2.4.14.1-latency.txt")
 
     assert [(record.payload_bytes, values(record)["max"]) for record in log.records] == [
@@ -505,7 +506,7 @@ def test_the_next_version_of_the_page_calls_the_size_bytes_and_has_units_in_all_
     assert (log.records[0].conditions.keyed, log.broken) == (True, [])
 
 
-def test_a_page_with_a_row_a_line_has_its_heads_percentile_and_its_titles_conditions() -> None:
+def test_page_with_one_row_per_line_has_the_percentile_of_its_header_and_the_conditions_of_its_title() -> None:
     log = read(LOGS / "page-micro-3.0.3.txt")
 
     memory, udp, throughput = log.records[:8], log.records[8:11], log.records[11:]
@@ -530,7 +531,7 @@ def test_a_page_with_a_row_a_line_has_its_heads_percentile_and_its_titles_condit
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_a_bar_behind_a_cell_is_no_part_of_it() -> None:
+def test_bar_after_a_cell_is_not_part_of_it() -> None:
     log = read(LOGS / "page-micro-2.4.14-throughput-bars.txt")
 
     assert [(r.payload_bytes, r.samples, values(r, "loss")["total"]) for r in log.records] == [
@@ -545,7 +546,7 @@ def test_a_bar_behind_a_cell_is_no_part_of_it() -> None:
     assert log.broken == []
 
 
-def test_a_bar_alone_is_a_processor_time_that_is_not_stated() -> None:
+def test_bar_alone_means_that_the_processor_time_is_not_stated() -> None:
     log = read(LOGS / "page-routing-bars.txt")
 
     assert [(record.payload_bytes, values(record)["p99.9999"], values(record, "cpu_of_machine")) for record in log.records] == [
@@ -556,7 +557,7 @@ def test_a_bar_alone_is_a_processor_time_that_is_not_stated() -> None:
     assert (log.records[0].conditions.transport, log.records[0].conditions.reliability, log.broken) == ("UDPv4", "best-effort", [])
 
 
-def test_processor_time_may_be_headed_cpu_percent_without_brackets() -> None:
+def test_header_of_processor_time_can_be_cpu_percent_without_brackets() -> None:
     text = (LOGS / "page-routing.txt").read_text(encoding="utf-8").replace("CPU (%)", "CPU %").replace("9344\n\n64\n", "9344\n\n12.50\n\n64\n")
 
     first, *others = read_text(text).records
@@ -564,7 +565,7 @@ def test_processor_time_may_be_headed_cpu_percent_without_brackets() -> None:
     assert len(others) == 2
 
 
-def test_the_page_on_c_sharp_doubles_its_signs_of_percent() -> None:
+def test_page_on_c_sharp_doubles_its_percent_signs() -> None:
     log = read(LOGS / "page-csharp.txt")
 
     assert [(record.payload_bytes, values(record)["p90"], values(record)["p99.9999"]) for record in log.records] == [
@@ -584,7 +585,7 @@ def test_the_page_on_c_sharp_doubles_its_signs_of_percent() -> None:
         ("170759 | 87.4", "170759 | 97.4", "rate, size and Mbps contradict each other"),
     ],
 )
-def test_a_damaged_row_of_a_page_with_a_row_a_line_costs_only_itself(old: str, new: str, why: str) -> None:
+def test_damaged_row_of_a_page_with_one_row_per_line_affects_only_itself(old: str, new: str, why: str) -> None:
     text = (LOGS / "page-micro-3.0.3.txt").read_text(encoding="utf-8")
     assert old in text
 
@@ -594,14 +595,14 @@ def test_a_damaged_row_of_a_page_with_a_row_a_line_costs_only_itself(old: str, n
     assert len(log.records) == 13
 
 
-def test_the_document_that_csv_was_designed_in_heads_processor_time_without_brackets() -> None:
+def test_design_document_of_csv_has_a_header_of_processor_time_without_brackets() -> None:
     head = "Length (Bytes), Ave (us), Std (us), Min (us), Max (us), 50% (us), 90% (us), 99% (us), 99.99% (us), 99.9999% (us), CPU %\n"
     log = read_text(head + ROW.removesuffix("\n") + ", 26.64\n")
 
     assert (values(log.records[0], "cpu_of_machine"), log.broken) == ({"mean": 26.64}, [])
 
 
-def test_the_document_that_json_was_designed_in_has_other_names_in_a_subscribers_summary() -> None:
+def test_design_document_of_json_has_other_names_in_the_summary_of_a_subscriber() -> None:
     text = """{"perftest":
 \t[
 \t\t{
@@ -623,7 +624,7 @@ def test_the_document_that_json_was_designed_in_has_other_names_in_a_subscribers
     assert (log.records[0].samples, log.broken, log.unknown) == (6_164_888, [], [])
 
 
-def test_a_grid_of_restructured_text_is_a_table_under_its_title() -> None:
+def test_grid_of_restructured_text_is_a_table_below_its_title() -> None:
     text = """C++ Best Effort Keyed 1 Gbps
 ````````````````````````````
 

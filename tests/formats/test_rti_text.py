@@ -1,4 +1,4 @@
-"""RTI Perftest's old text: intervals, the cost of serialising, processor time, and how its versions and languages differ."""
+"""RTI Perftest's old text: intervals, time of serialisation, processor time, and differences between its versions and languages."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ COST = "Serialization/Deserialization: 0.343 us / 0.324 us / TOTAL: 0.667 us\n"
 
 
 def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
-    """The values of one metric, by statistic."""
+    """Return the values of one metric, by statistic."""
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 
-def test_an_interval_of_latency_is_one_answer_and_the_statistics_so_far() -> None:
+def test_interval_of_latency_is_one_answer_and_the_statistics_so_far() -> None:
     first, second, _, _ = read(LOGS / "printer-3.1-legacy-pub.log").records
 
     assert (first.payload_bytes, first.scope, first.side) == (1024, "interval", "publisher")
@@ -34,7 +34,7 @@ def test_an_interval_of_latency_is_one_answer_and_the_statistics_so_far() -> Non
     assert second.conditions.definition == "rti-one-way-running"
 
 
-def test_an_interval_of_throughput_tells_the_last_second_from_the_mean_so_far() -> None:
+def test_interval_of_throughput_has_the_last_second_and_the_mean_so_far() -> None:
     _, second, summary = read(LOGS / "printer-3.1-legacy-sub.log").records
 
     assert second.scope == "interval"
@@ -44,11 +44,11 @@ def test_an_interval_of_throughput_tells_the_last_second_from_the_mean_so_far() 
     assert summary.scope == "summary"
 
 
-def test_microseconds_are_written_with_a_letter_of_their_own_from_4_0_on() -> None:
+def test_microseconds_have_a_letter_of_their_own_from_4_0_on() -> None:
     assert values(read(LOGS / "printer-4.3-legacy-pub.log").records[2])["mean"] == 28_000
 
 
-def test_the_cost_of_serialising_is_of_the_summary_before_it_even_behind_the_last_progress_line() -> None:
+def test_time_of_serialisation_belongs_to_the_previous_summary_even_after_the_last_progress_line() -> None:
     latency, cost = read(LOGS / "3.0.1-latency-pub.log").records
 
     assert latency.payload_bytes == cost.payload_bytes == 64
@@ -58,27 +58,27 @@ def test_the_cost_of_serialising_is_of_the_summary_before_it_even_behind_the_las
     assert cost.conditions.definition == "rti-serialization"
 
 
-def test_a_cost_of_serialising_is_of_no_summary_where_not_every_summary_has_one() -> None:
+def test_time_of_serialisation_belongs_to_no_summary_if_not_each_summary_has_one() -> None:
     assert read_text(COST, "rti").broken == ["text:1: no summary of latencies stands before this line"]
     assert read_text(SUMMARY.format(64) + SUMMARY.format(128) + COST, "rti").broken == ["text:3: no summary of latencies stands before this line"]
     assert read_text(SUMMARY.format(64) + COST + SUMMARY.format(128) + COST, "rti").broken == []
 
 
-def test_the_first_version_prints_no_last_percentile_and_no_unit_behind_the_maximum() -> None:
+def test_first_version_prints_no_last_percentile_and_no_unit_after_the_maximum() -> None:
     _, interval, summary = read(LOGS / "legacy-5.1-pub.log").records
 
     assert values(interval) == {"last": 410_000, "mean": 403_000, "std": 7_000, "min": 396_000, "max": 410_000}
     assert list(values(summary)) == ["mean", "std", "min", "max", "p50", "p90", "p99", "p99.99"]
 
 
-def test_loss_without_percent_is_a_count_alone() -> None:
+def test_loss_without_a_percentage_is_only_a_count() -> None:
     first = read(LOGS / "manual-2.0-sub.log").records[0]
 
     assert values(first, "messages_lost") == {"total": 0}
     assert first.number("loss", "total") is None
 
 
-def test_builds_of_high_resolution_print_nanoseconds_or_microseconds_with_three_decimals() -> None:
+def test_high_resolution_builds_print_nanoseconds_or_microseconds_with_three_decimals() -> None:
     interval, nanoseconds, microseconds = read(LOGS / "legacy-nanoseconds-pub.log").records
 
     assert values(interval)["last"] == 3250
@@ -105,35 +105,35 @@ def test_c_sharp_prints_processor_time_a_hundred_times_too_large() -> None:
 
 
 @pytest.mark.parametrize(("text", "percent"), [("CPU: 17.35%", 17.35), ("CPU: 12.3 percent ", 12.3), ("CPU: 12%", 12), ("CPU 24.12 (%)", 24.12)])
-def test_processor_time_is_read_in_every_spelling(text: str, percent: float) -> None:
+def test_processor_time_is_read_in_each_spelling(text: str, percent: float) -> None:
     line = f"Length:    64  Packets:  1420059  Packets/s(ave):   11833  Mbps(ave):     6.1  Lost:     0 (0.00%) {text}\n"
 
     assert values(read_text(line, "rti").records[0], "cpu_of_machine") == {"mean": percent}
 
 
 @pytest.mark.parametrize("text", ["(0.00%)", "(0.0 %)", "(0.00 %)", "(0.00 (%))"])
-def test_the_share_of_loss_is_read_in_every_spelling(text: str) -> None:
+def test_share_of_loss_is_read_in_each_spelling(text: str) -> None:
     line = f"Length:    64  Packets:  1420059  Packets/s(ave):   11833  Mbps(ave):     6.1  Lost:     0 {text}\n"
 
     assert values(read_text(line, "rti").records[0], "loss") == {"total": 0}
 
 
-def test_an_interval_without_a_head_has_no_size_and_is_refused() -> None:
+def test_interval_without_a_header_has_no_size_and_is_refused() -> None:
     assert read_text(SECOND, "rti").broken == ["text:1: no head says of which size this interval is"]
     assert read_text(HEAD.format(1024) + SECOND, "rti").broken == []
 
 
-def test_two_logs_that_ran_into_one_another_yield_no_interval_of_the_wrong_size() -> None:
+def test_two_merged_logs_give_no_interval_of_the_wrong_size() -> None:
     log = read_text(HEAD.format(1024) + HEAD.format(64) + SECOND, "rti")
 
     assert log.broken == ["text:7: two sizes at once: whose interval this is cannot be told"]
 
 
-def test_an_interval_whose_rate_is_of_another_size_is_refused() -> None:
+def test_interval_with_a_rate_of_another_size_is_refused() -> None:
     assert read_text(HEAD.format(64) + SECOND, "rti").broken == ["text:4: rate, size and Mbps contradict each other"]
 
 
-def test_a_minimum_that_grows_is_another_size_whose_head_is_lost() -> None:
+def test_growing_minimum_belongs_to_another_size_whose_header_is_lost() -> None:
     log = read_text(HEAD.format(64) + ANSWER.format(20, 18, 25) + ANSWER.format(40, 38, 45) + ANSWER.format(40, 38, 45), "rti")
 
     assert [record.payload_bytes for record in log.records] == [64]
@@ -143,19 +143,19 @@ def test_a_minimum_that_grows_is_another_size_whose_head_is_lost() -> None:
     ]
 
 
-def test_statistics_that_contradict_each_other_are_refused() -> None:
+def test_contradicting_statistics_are_refused() -> None:
     line = SUMMARY.format(64).replace("50%     19", "50%     91")
 
     assert read_text(line, "rti").broken == ["text:1: the statistics contradict each other"]
 
 
-def test_a_mean_that_no_distribution_with_these_percentiles_has_is_refused() -> None:
-    line = SUMMARY.format(64).replace("Ave     28", "Ave     58")  # Half of the samples are 19 at the most, the others 61.
+def test_mean_that_is_impossible_with_the_percentiles_is_refused() -> None:
+    line = SUMMARY.format(64).replace("Ave     28", "Ave     58")  # Half of the samples are at most 19, the others 61.
 
     assert read_text(line, "rti").broken == ["text:1: the statistics contradict each other"]
 
 
-def test_java_takes_the_smallest_sample_for_the_last_percentiles_which_are_unknown_then() -> None:
+def test_java_prints_the_smallest_sample_for_the_last_percentiles_which_are_then_unknown() -> None:
     line = SUMMARY.format(64).replace("99.99%     61", "99.99%     18").replace("99.9999%     61", "99.9999%     18")
 
     record = read_text(line, "rti").records[0]
@@ -165,24 +165,24 @@ def test_java_takes_the_smallest_sample_for_the_last_percentiles_which_are_unkno
     assert values(record)["p99"] == 61_000
 
 
-def test_a_share_of_loss_that_does_not_follow_from_the_counts_is_refused() -> None:
+def test_share_of_loss_that_contradicts_the_counts_is_refused() -> None:
     line = "Length: 31457280  Packets:     1120  Packets/s(ave):      37  Mbps(ave):  9358.5  Lost: 215763 (99.84%)\n"
 
     assert read_text(line, "rti").broken == ["text:1: the share of loss contradicts the counts"]
 
 
 @pytest.mark.parametrize("line", [SUMMARY.format(64), "Length: 64 Packets: 1420059 Packets/s(ave): 11833 Mbps(ave): 6.1 Lost: 0 (0.00%)\n"])
-def test_a_summary_that_the_log_ends_within_may_lack_its_processor_time(line: str) -> None:
+def test_summary_at_the_end_of_a_log_may_lack_its_processor_time(line: str) -> None:
     assert read_text(line.rstrip("\n"), "rti").broken == ["text:1: the log ends within this line"]
 
 
-def test_a_summary_whose_rate_and_goodput_do_not_fit_its_size_is_refused() -> None:
+def test_summary_whose_rate_and_goodput_contradict_its_size_is_refused() -> None:
     line = "Length: 128  Packets:  1420059  Packets/s(ave):   11833  Mbps(ave):     6.1  Lost:     0 (0.00%)\n"
 
     assert read_text(line, "rti").broken == ["text:1: rate, size and Mbps contradict each other"]
 
 
-def test_an_interval_that_is_printed_unlike_those_before_it_is_another_logs() -> None:
+def test_interval_printed_in_another_form_belongs_to_another_log() -> None:
     other = SECOND.replace(" (0.00%)", "")
 
     assert read_text(HEAD.format(1024) + SECOND + other, "rti").broken == ["text:5: two sizes at once: whose interval this is cannot be told"]

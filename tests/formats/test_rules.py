@@ -1,4 +1,4 @@
-"""A kind of line that is declared once: what the rule of docs/add-a-format.md makes of one line and of many."""
+"""A kind of line that is declared once: the results of the rule in docs/add-a-format.md for one line and for many."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ COUNTS = LineRule(
 
 
 def lines(text: str) -> Lines:
-    """The lines of a text, cut out as those of a log."""
+    """Return the lines of a text as in a log."""
     ((run, bulk),) = RunCutter(COUNTS.bulk, 1).cut(text.encode())
     assert bulk is not None
     return Lines(1, run, bulk)
 
 
-def test_the_rule_of_the_page_reads_the_line_of_the_page() -> None:
+def test_rule_of_the_page_reads_the_line_of_the_page() -> None:
     record = RULE.read("1024 B: rtt p50 11.75 us, p99 30.50 us (5000 samples)")
 
     assert isinstance(record, Record)
@@ -54,13 +54,13 @@ def test_the_rule_of_the_page_reads_the_line_of_the_page() -> None:
     ]
 
 
-def test_a_line_that_fails_a_check_is_broken_and_another_is_none_of_the_rule() -> None:
+def test_line_that_fails_a_check_is_broken_and_a_line_of_another_kind_is_ignored() -> None:
     assert RULE.read("64 B: rtt p50 31.75 us, p99 30.50 us (5000 samples)") == Broken("p50 is above p99")
     assert RULE.read("0 B: rtt p50 1.75 us, p99 30.50 us (5000 samples)") is None
     assert RULE.read("64 B: rtt p50 31.75 us, p99 30.50 us (5000 sam") is None
 
 
-def test_many_lines_say_what_each_of_them_says() -> None:
+def test_many_lines_give_the_same_as_single_lines() -> None:
     text = "".join(f"{index} s: {index % 3 * 7} received, {index % 2} lost, {index} {'KM'[index % 2]}B\n" for index in range(1, 40))
     run = lines(text)
     like = COUNTS.read(run.line(0).text)
@@ -75,7 +75,7 @@ def test_many_lines_say_what_each_of_them_says() -> None:
 
 
 @pytest.mark.parametrize("doubtful", ["5 s: 7 received, 101 lost, 9 KB", "2 s: 7 received, 1 lost, 9 KB"])
-def test_a_line_in_doubt_ends_what_is_read_at_once(doubtful: str) -> None:
+def test_doubtful_line_ends_a_bulk_step(doubtful: str) -> None:
     good = [f"{index} s: 7 received, 1 lost, 9 KB" for index in range(1, 9)]
     run = lines("".join(f"{line}\n" for line in [*good[:4], doubtful, *good[5:]]))
     like = COUNTS.read(good[0])
@@ -84,17 +84,17 @@ def test_a_line_in_doubt_ends_what_is_read_at_once(doubtful: str) -> None:
     block = rows_of(run, like)
 
     assert block is not None
-    assert block.lines.tolist() == [2, 3]  # The last one before the doubt is read like any other line.
+    assert block.lines.tolist() == [2, 3]  # The line before the doubtful line is read like any other line.
 
 
-def test_a_line_is_judged_by_the_one_before_it() -> None:
+def test_line_is_checked_with_the_line_before_it() -> None:
     first, second = (COUNTS.cells(COUNTS.match(f"{index} s: 7 received, 1 lost, 9 KB") or {}) for index in (1, 2))
 
     assert isinstance(COUNTS.record(second, first), Record)
     assert COUNTS.record(first, second) == Broken("seconds go back")
 
 
-def test_expressions_are_of_one_number_or_of_many() -> None:
+def test_expressions_accept_one_number_or_many() -> None:
     low, high = np.array([1.0, 5.0]), np.array([2.0, 4.0])
 
     assert (ascending([1, 2, 2]), ascending([2, 1]), ascending([])) == (True, False, True)
@@ -103,7 +103,7 @@ def test_expressions_are_of_one_number_or_of_many() -> None:
     assert (at_least(0, 1), at_least(7, 1), at_least(np.array([0.0, 7.0]), 1).tolist()) == (1, 7, [1, 7])
 
 
-def test_a_record_of_another_kind_is_not_continued() -> None:
+def test_record_of_another_kind_is_not_continued() -> None:
     run = lines("".join(f"{index} s: 7 received, 1 lost, 9 KB\n" for index in range(1, 9)))
 
     assert COUNTS.columns(run, Record(test="latency", payload_bytes=None, numbers=(), scope="interval")) is None

@@ -1,4 +1,4 @@
-"""Several runs in one log, as `>>` leaves them: what one says of itself says nothing of the others."""
+"""Several runs in one log, as `>>` appends them: a statement of one run does not apply to the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOGS = Path(__file__).parent
 
 
 def conditions_by_line(path: Path) -> dict[int, tuple[str, ...]]:
-    """The conditions of each record's line, as they stand in a dataset."""
+    """Return the conditions of the line of each record, as in a dataset."""
     results = load_logs([path]).results
     rows = results[["line", *Conditions.__struct_fields__]].drop_duplicates("line")
     return {int(line): tuple(map(str, conditions)) for line, *conditions in rows.itertuples(index=False)}
@@ -34,7 +34,7 @@ def test_each_record_has_the_conditions_of_its_own_run(tmp_path: Path, first: st
     assert conditions_by_line(both) == alone
 
 
-def test_what_only_one_run_says_is_not_said_of_the_log(tmp_path: Path) -> None:
+def test_condition_of_only_one_run_is_not_a_condition_of_the_log(tmp_path: Path) -> None:
     both = tmp_path / "both.log"
     both.write_bytes((LOGS / "native/latency-udp.log").read_bytes() + (LOGS / "native/throughput-udp.log").read_bytes())
 

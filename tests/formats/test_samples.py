@@ -1,4 +1,4 @@
-"""What holds for every format and each of its sample logs: a new one is held to it by being there.
+"""Properties of each format and each of its sample logs: a new format is tested automatically.
 
 What authors of formats elsewhere are held to as well is in `tacholog.formats.testing`: see test_every_format.py.
 """
@@ -22,13 +22,13 @@ from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Record
 
 HERE = Path(__file__).parent
-#: Other people's packages have their logs elsewhere.
+#: Packages of others have their logs elsewhere.
 LOGS = [(name, path) for name in sorted(formats()) for path in sorted(HERE.glob(f"{name}/*")) if path.name != "README.md"]
 NAMES = sorted({name for name, _ in LOGS})
 
 
 @pytest.mark.parametrize("name", formats())
-def test_a_format_says_what_it_reads(name: str) -> None:
+def test_format_states_what_it_reads(name: str) -> None:
     module = formats()[name]
 
     assert (module.__doc__ or "").strip().endswith(".")
@@ -36,14 +36,14 @@ def test_a_format_says_what_it_reads(name: str) -> None:
     assert all(dialect.name and dialect.versions and dialect.evidence for dialect in module.DIALECTS)
 
 
-def test_every_format_of_this_project_has_sample_logs_and_says_where_they_are_from() -> None:
+def test_each_format_of_this_project_has_sample_logs_and_states_their_source() -> None:
     ours = tomllib.loads((HERE.parent.parent / "pyproject.toml").read_text())["project"]["entry-points"]["tacholog.formats"]
 
     assert [name for name in ours if name not in NAMES or not (HERE / name / "README.md").is_file()] == []
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
-def test_a_log_is_known_by_its_content_to_its_own_format_alone(name: str, path: Path) -> None:
+def test_log_is_detected_by_its_content_only_as_its_own_format(name: str, path: Path) -> None:
     with open_log(path) as text:
         head = text.head
 
@@ -51,36 +51,36 @@ def test_a_log_is_known_by_its_content_to_its_own_format_alone(name: str, path: 
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
-def test_every_line_of_a_log_is_in_one_class(name: str, path: Path) -> None:
+def test_each_line_of_a_log_is_in_one_class(name: str, path: Path) -> None:
     log = read(path, name)
 
     assert sorted(number for event in log.events for number in event.lines) == list(range(1, log.account.total + 1))
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
-def test_a_start_time_is_an_iso_time_or_unknown(name: str, path: Path) -> None:
+def test_start_time_is_an_iso_time_or_unknown(name: str, path: Path) -> None:
     account = read(path, name).account
 
     for time in filter(None, (facts.start_time for facts in (*account.runs, account.facts))):
-        datetime.fromisoformat(time)  # It raises ValueError for anything else.
+        datetime.fromisoformat(time)  # Raises ValueError for any other text.
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
-def test_every_number_is_of_a_known_metric(name: str, path: Path) -> None:
+def test_each_number_has_a_known_metric(name: str, path: Path) -> None:
     for record in (event.what for event in read(path, name).events):
         if isinstance(record, Record):
             assert {number.metric for number in record.numbers} <= METRICS.keys()
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
-def test_what_a_format_yields_is_what_is_asked_of_those_that_nobody_knows(name: str, path: Path) -> None:
+def test_findings_of_a_format_meet_the_conditions_for_unknown_formats(name: str, path: Path) -> None:
     with open_log(path) as text:
         lines = list(text.pieces(RunCutter((), 1), getattr(formats()[name], "LINE_BYTES", LINE_BYTES)))
         for finding in formats()[name].parse(iter(line for line in lines if isinstance(line, Line))):
             assert defect_of(finding, len(lines)) is None
 
 
-def test_every_format_of_this_project_with_results_declares_what_they_state() -> None:
+def test_each_format_of_this_project_with_results_declares_what_they_state() -> None:
     undeclared = [name for name in NAMES if states_of(name) is None]
 
     assert [result for name in undeclared for result in results_of(name, (path for other, path in LOGS if other == name)) if result.test] == []

@@ -1,4 +1,4 @@
-"""sockperf: what its client prints. Expected values are typed from the logs in ``sockperf/`` (see its README)."""
+"""sockperf: the output of its client. Expected values are typed from the logs in ``sockperf/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def logged(name: str) -> Log:
     return read(LOGS / name, "sockperf")
 
 
-def test_statistics_are_half_of_round_trips_to_the_nanosecond() -> None:
+def test_statistics_are_half_round_trips_in_nanoseconds() -> None:
     log = logged("ping-pong-udp.log")
 
     (record,) = log.records
@@ -51,7 +51,7 @@ def test_statistics_are_half_of_round_trips_to_the_nanosecond() -> None:
     assert log.account.facts.tool_version == "3.7-no.git"
 
 
-def test_each_number_says_where_it_stands() -> None:
+def test_each_number_has_its_position() -> None:
     (record,) = logged("ping-pong-udp.log").records
     lines = (LOGS / "ping-pong-udp.log").read_text(encoding="utf-8").replace("\x1b[2;35m", "").replace("\x1b[0m", "").splitlines()
 
@@ -69,14 +69,14 @@ def test_full_rtt_is_a_round_trip() -> None:
     assert record.number("latency", "p50") == Number(metric="latency", statistic="p50", value=3961, resolution=1, line=23)
 
 
-def test_under_load_more_is_sent_than_answered() -> None:
+def test_more_messages_are_sent_than_answered_under_load() -> None:
     record = logged("under-load.log").records[0]
 
     assert record.samples == 273
     assert [record.numbers[index].value for index in (12, 13)] == [545, 273]
 
 
-def test_a_signal_that_is_told_among_the_lines_of_a_result_costs_nothing() -> None:
+def test_signal_message_between_the_lines_of_a_result_changes_nothing() -> None:
     log = logged("under-load-interrupted-within.log")
 
     (record,) = log.records
@@ -93,7 +93,9 @@ def test_a_signal_that_is_told_among_the_lines_of_a_result_costs_nothing() -> No
         ("throughput-nine-decimals.log", 1024, 3675.84375 * 2**20, 2**20 / 1e9, 470508),
     ],
 )
-def test_throughput_is_what_was_sent_in_units_of_two_to_the_twenty(name: str, payload: int, bit_per_s: float, resolution: float, rate: int) -> None:
+def test_throughput_is_the_sent_data_in_units_of_2_to_the_power_of_20(
+    name: str, payload: int, bit_per_s: float, resolution: float, rate: int
+) -> None:
     log = logged(name)
 
     (record,) = log.records
@@ -106,7 +108,7 @@ def test_throughput_is_what_was_sent_in_units_of_two_to_the_twenty(name: str, pa
     assert log.unknown == []
 
 
-def test_without_a_note_messages_have_the_size_that_the_note_recommends(changed: Changed) -> None:
+def test_messages_without_a_note_have_the_size_that_the_note_recommends(changed: Changed) -> None:
     note = "sockperf: \x1b[2;35mNOTE: test was performed, using msg-size=1400. For getting maximum throughput consider using --msg-size=1472\x1b[0m\n"
 
     log = changed("sockperf/throughput-udp.log", note, "")
@@ -116,7 +118,7 @@ def test_without_a_note_messages_have_the_size_that_the_note_recommends(changed:
     assert [record.payload_bytes for record in read_text(text).records] == [1472]
 
 
-def test_a_rate_that_was_asked_for_is_paced_and_a_range_of_sizes_has_two_ends(changed: Changed) -> None:
+def test_requested_rate_is_paced_and_a_range_of_sizes_has_two_ends(changed: Changed) -> None:
     log = changed("sockperf/throughput-udp.log", "using msg-size=1400.", "using average msg-size=1400 (+/-100), mps=400000.")
 
     (record,) = log.records
@@ -124,7 +126,7 @@ def test_a_rate_that_was_asked_for_is_paced_and_a_range_of_sizes_has_two_ends(ch
     assert (record.conditions.load_mode, record.conditions.offered_rate_per_s) == ("paced", 400_000)
 
 
-def test_a_full_log_gives_its_summary_and_the_distribution_of_its_packets() -> None:
+def test_full_log_has_its_summary_and_the_distribution_of_its_packets() -> None:
     log = logged("full-log.csv")
 
     (record,) = log.records
@@ -137,7 +139,7 @@ def test_a_full_log_gives_its_summary_and_the_distribution_of_its_packets() -> N
     assert log.unknown == []
 
 
-def test_parameters_with_fewer_replies_than_messages_are_of_an_open_loop() -> None:
+def test_parameters_with_fewer_replies_than_messages_belong_to_an_open_loop() -> None:
     record = logged("full-log-under-load-rtt.csv").records[0]
 
     assert record.conditions == Conditions(
@@ -150,7 +152,7 @@ def test_parameters_with_fewer_replies_than_messages_are_of_an_open_loop() -> No
     )
 
 
-def test_a_full_log_that_lacks_packets_is_truncated_and_keeps_its_summary() -> None:
+def test_full_log_with_missing_packets_is_truncated_and_keeps_its_summary() -> None:
     log = logged("full-log-cut.csv")
 
     assert (log.account.status, log.account.reason) == ("truncated", "the full log has 299 of 337358 packets")
@@ -158,7 +160,7 @@ def test_a_full_log_that_lacks_packets_is_truncated_and_keeps_its_summary() -> N
     assert not any(isinstance(event.what, Histogram) for event in log.events)
 
 
-def test_a_full_log_without_its_last_packet_is_truncated(changed: Changed) -> None:
+def test_full_log_without_its_last_packet_is_truncated(changed: Changed) -> None:
     last = next(line for line in (LOGS / "full-log.csv").read_text().splitlines(keepends=True) if line.startswith("53, "))
 
     log = changed("sockperf/full-log.csv", last, "")
@@ -170,12 +172,12 @@ def test_a_full_log_without_its_last_packet_is_truncated(changed: Changed) -> No
 @pytest.mark.parametrize(
     ("end", "broken", "status", "reason"),
     [
-        ("1872.337", 0, None, None),  # All decimals are there: it has lost nothing.
+        ("1872.337", 0, None, None),  # All decimals are there, so nothing is missing.
         ("1872.33", 1, "truncated", "the full log has 53 of 54 packets"),
-        ("2.950406805, ", 1, "truncated", "the full log has 53 of 54 packets"),  # The latency is not worked out from its two times.
+        ("2.950406805, ", 1, "truncated", "the full log has 53 of 54 packets"),  # The latency is not computed from its two times.
     ],
 )
-def test_a_packet_that_the_full_log_ends_in_counts_where_its_latency_is_whole(end: str, broken: int, status: str | None, reason: str | None) -> None:
+def test_last_packet_of_a_full_log_counts_if_its_latency_is_complete(end: str, broken: int, status: str | None, reason: str | None) -> None:
     text = (LOGS / "full-log.csv").read_text(encoding="utf-8")
     log = read_text(text[: text.rindex(end) + len(end)], "sockperf")
 
@@ -192,7 +194,7 @@ def test_a_packet_that_the_full_log_ends_in_counts_where_its_latency_is_whole(en
         ("855.980\n", "855.98\n"),
     ],
 )
-def test_a_packet_that_is_not_the_next_or_not_its_own_time_is_broken(changed: Changed, old: str, new: str) -> None:
+def test_packet_out_of_order_or_with_a_wrong_time_is_broken(changed: Changed, old: str, new: str) -> None:
     log = changed("sockperf/full-log.csv", old, new)
 
     assert log.broken[0] == "text:24: a packet's row that is cut, garbled or out of its place"
@@ -206,14 +208,14 @@ def test_a_packet_that_is_not_the_next_or_not_its_own_time_is_broken(changed: Ch
         ("refused.log", "ERROR: Can`t connect socket (errno=111 Connection refused)"),
     ],
 )
-def test_a_client_without_server_failed(name: str, reason: str) -> None:
+def test_client_without_a_server_is_failed(name: str, reason: str) -> None:
     log = logged(name)
 
     assert (log.account.status, log.account.reason) == ("failed", reason)
     assert log.unknown == []
 
 
-def test_a_server_has_no_results() -> None:
+def test_server_has_no_results() -> None:
     log = logged("server.log")
 
     assert (log.records, log.unknown) == ([], [])
@@ -230,7 +232,7 @@ def test_a_server_has_no_results() -> None:
         ("sockperf: # dropped", "sockperf: Test ended\nsockperf: # dropped", "10: a result that does not go on to its end"),
     ],
 )
-def test_statistics_that_are_not_of_one_result_are_broken(changed: Changed, old: str, new: str, broken: str) -> None:
+def test_statistics_of_different_results_are_broken(changed: Changed, old: str, new: str, broken: str) -> None:
     log = changed("sockperf/ping-pong-udp.log", old, new)
 
     assert log.records == []
@@ -245,17 +247,17 @@ def test_statistics_that_are_not_of_one_result_are_broken(changed: Changed, old:
         ("515.849", "516.849", "8: bandwidth is not rate times size"),
     ],
 )
-def test_rates_that_do_not_follow_from_each_other_are_broken(changed: Changed, old: str, new: str, broken: str) -> None:
+def test_contradicting_rates_are_broken(changed: Changed, old: str, new: str, broken: str) -> None:
     assert changed("sockperf/throughput-udp.log", old, new).broken == [f"text:{broken}"]
 
 
-def test_the_last_line_without_its_end_may_be_cut(changed: Changed) -> None:
+def test_last_line_without_its_end_may_be_truncated(changed: Changed) -> None:
     log = changed("sockperf/ping-pong-udp.log", "    1.571\n", "    1.571")
 
     assert log.records == []
 
 
-def test_a_newer_versions_statistics_behind_the_mean_are_read(changed: Changed) -> None:
+def test_statistics_of_a_newer_version_after_the_mean_are_read(changed: Changed) -> None:
     more = "std-dev=57.581, mean-ad=1.100, median-ad=0.090, siqr=0.069, cv=15.310, std-error=0.099, 99.0% ci=[3.506, 4.016])"
 
     record = changed("sockperf/ping-pong-udp.log", "std-dev=57.581)", more).records[0]
@@ -264,18 +266,18 @@ def test_a_newer_versions_statistics_behind_the_mean_are_read(changed: Changed) 
     assert record.numbers[15].statistic == "std-error"
 
 
-def test_before_3_6_the_mean_is_called_avg_lat() -> None:
+def test_mean_before_3_6_is_called_avg_lat() -> None:
     log = logged("ping-pong-before-3.6.log")
 
     (record,) = log.records
     assert record.conditions == Conditions(transport="TCP", basis="rtt/2", definition="sockperf-latency")
-    assert (record.samples, record.number("latency", "p25")) == (1, None)  # Of one sample there is no 25th percentile.
+    assert (record.samples, record.number("latency", "p25")) == (1, None)  # A single sample has no 25th percentile.
     assert {n.value for n in record.numbers if n.metric == "latency" and n.statistic != "std"} == {121880}
     assert record.number("duration", "total") == Number(metric="duration", statistic="total", value=1e6, resolution=1e6, bound="<", line=8)
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_before_2_8_percentiles_had_two_decimals_and_two_of_them_were_others() -> None:
+def test_percentiles_before_2_8_had_two_decimals_and_two_of_them_were_different() -> None:
     """The layout of the printing function of sockperf 2.5, with invented figures."""
     names = ("99.99", "99.90", "99.50", "99.00", "95.00", "90.00", "75.00", "50.00", "25.00")
     text = (
@@ -305,13 +307,13 @@ def test_before_2_8_percentiles_had_two_decimals_and_two_of_them_were_others() -
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_an_extreme_whose_brackets_a_web_page_took_for_markup_is_the_extreme() -> None:
+def test_extreme_with_brackets_removed_by_a_web_page_is_still_the_extreme() -> None:
     text = (LOGS / "ping-pong-udp.log").read_text().replace("<MAX>", "MAX").replace("<MIN>", "MIN")
 
     assert read_text(text, "sockperf").records == logged("ping-pong-udp.log").records
 
 
-def test_a_note_that_a_mail_broke_in_two_costs_no_result(changed: Changed) -> None:
+def test_note_split_in_two_by_a_mail_affects_no_result(changed: Changed) -> None:
     log = changed("sockperf/throughput-udp.log", "For getting maximum", "For getting \nmaximum")
 
     assert anywhere(log.records) == anywhere(logged("throughput-udp.log").records)
@@ -319,14 +321,14 @@ def test_a_note_that_a_mail_broke_in_two_costs_no_result(changed: Changed) -> No
     assert len(log.unknown) == 1
 
 
-def test_lines_of_a_result_say_that_those_before_them_are_missing() -> None:
+def test_lines_of_a_result_without_its_first_lines_are_broken_with_this_reason() -> None:
     log = read_text("sockperf: Summary: Message Rate is 75439 [msg/sec]\nsockperf: Summary: BandWidth is 105.902 MBps (847.215 Mbps)\n")
 
     assert log.broken == [f"text:{line}: a line of a result whose first lines are missing" for line in (1, 2)]
 
 
 @pytest.mark.parametrize("name", ["ping-pong-udp.log", "throughput-udp.log", "ping-pong-before-3.6.log"])
-def test_blank_lines_between_the_others_cost_nothing(name: str) -> None:
+def test_blank_lines_between_other_lines_change_nothing(name: str) -> None:
     text = (LOGS / name).read_text(encoding="utf-8")
 
     log = read_text(text.replace("\n", "\n\n"), "sockperf")
@@ -335,7 +337,7 @@ def test_blank_lines_between_the_others_cost_nothing(name: str) -> None:
     assert (log.broken, log.unknown) == (logged(name).broken, logged(name).unknown)
 
 
-def test_a_version_without_a_number_is_unknown_and_begins_another_run(changed: Changed) -> None:
+def test_version_without_a_number_is_unknown_and_starts_another_run(changed: Changed) -> None:
     log = changed("sockperf/throughput-udp.log", "#3.7-no.git", "#")
 
     assert log.account.facts.tool_version is None

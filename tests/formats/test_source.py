@@ -1,4 +1,4 @@
-"""Bytes to lines: whatever the bytes, no crash, bounded memory, and the good lines are kept."""
+"""From bytes to lines: for any bytes, no crash, limited memory, and the valid lines are kept."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   
 
 
 def written(tmp_path: Path, data: bytes) -> Path:
-    """The bytes as a file."""
+    """Write the bytes to a file, and return its path."""
     path = tmp_path / "some.log"
     path.write_bytes(data)
     return path
@@ -52,41 +52,41 @@ def written(tmp_path: Path, data: bytes) -> Path:
         ("invalid UTF-8 and NUL on other lines", b"\x00\xff\xfe\n" + LINE.encode() + b"\n\x80\n"),
     ],
 )
-def test_the_record_is_read_from(tmp_path: Path, name: str, data: bytes) -> None:
+def test_record_is_read_from_each_encoding(tmp_path: Path, name: str, data: bytes) -> None:
     assert [record.payload_bytes for record in read(written(tmp_path, data)).records] == [32], name
 
 
-def test_a_line_of_ten_megabytes_is_cut_and_unknown_and_the_next_is_read(tmp_path: Path) -> None:
+def test_line_of_ten_megabytes_is_cut_and_unknown_and_the_next_line_is_read(tmp_path: Path) -> None:
     log = read(written(tmp_path, LINE.encode() + b"\n" + b"x" * 10_000_000 + b"\n" + LINE.encode() + b"\n"))
 
     assert len(log.records) == 2
     assert log.unknown == [2]
 
 
-def test_ten_megabytes_of_random_bytes_are_no_log(tmp_path: Path) -> None:
+def test_ten_megabytes_of_random_bytes_are_not_a_log(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match=r"some\.log: binary data, not the text of a log"):
         read(written(tmp_path, os.urandom(10_000_000)))
 
 
-def test_an_empty_file_is_no_log(tmp_path: Path) -> None:
+def test_empty_file_is_not_a_log(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="the file is empty"):
         read(written(tmp_path, b""))
 
 
-def test_utf_16_is_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_utf_16_is_refused_with_advice(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="UTF-16; convert it to UTF-8"):
         read(written(tmp_path, LINE.encode("utf-16")))
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf_16_without_a_mark_is_refused_with_the_way_out(tmp_path: Path, encoding: str) -> None:
+def test_utf_16_without_a_mark_is_refused_with_advice(tmp_path: Path, encoding: str) -> None:
     with pytest.raises(UnreadableInput, match=rf"UTF-16; convert it to UTF-8 first \(iconv -f {encoding.upper().replace('-16-', '-16')} -t UTF-8\)"):
         read(written(tmp_path, f"{LINE}\n".encode(encoding)))
 
 
 @pytest.mark.parametrize("kind", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress, zstd.compress])
-def test_an_archive_of_logs_is_not_read_as_one_log(tmp_path: Path, kind: int, pack: Callable[[bytes], bytes]) -> None:
+def test_archive_of_logs_is_not_read_as_one_log(tmp_path: Path, kind: int, pack: Callable[[bytes], bytes]) -> None:
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w", format=kind) as files:
         for name in ("1.log", "2.log"):
@@ -98,7 +98,7 @@ def test_an_archive_of_logs_is_not_read_as_one_log(tmp_path: Path, kind: int, pa
         read(written(tmp_path, pack(archive.getvalue())))
 
 
-def test_an_archive_of_before_posix_is_known_by_the_sum_of_its_header(tmp_path: Path) -> None:
+def test_archive_before_posix_is_detected_by_the_checksum_of_its_header(tmp_path: Path) -> None:
     header = bytearray(b"1.log".ljust(100, b"\0") + b"0000644\0" * 3 + b"00000000145\0" + b"00000000000\0" + b" " * 8 + b"0").ljust(512, b"\0")
     header[148:156] = f"{sum(header):06o}\0 ".encode()
 
@@ -106,22 +106,22 @@ def test_an_archive_of_before_posix_is_known_by_the_sum_of_its_header(tmp_path: 
         read(written(tmp_path, bytes(header) + f"{LINE}\n".encode()))
 
 
-def test_a_last_line_without_its_end_is_not_whole() -> None:
+def test_last_line_without_its_end_is_incomplete() -> None:
     assert list(LogText(io.BytesIO(b"one\ntwo")).lines()) == [Line(1, "one"), Line(2, "two", whole=False)]
 
 
-def test_what_controls_a_terminal_is_no_text_and_other_bytes_are() -> None:
+def test_control_sequences_of_a_terminal_are_removed_and_other_bytes_are_kept() -> None:
     lines = LogText(io.BytesIO(b"\x1b[0;90m12:00 \x1b[1mred\x1b[m\r\n\x1b[2Ja\x00b\x1b\x1b[\n")).lines()
 
     assert [line.text for line in lines] == ["12:00 red", "a\x00b\x1b\x1b["]
 
 
-def test_colours_do_not_hide_what_a_log_is(tmp_path: Path) -> None:
+def test_colours_do_not_hide_the_format_of_a_log(tmp_path: Path) -> None:
     assert read(written(tmp_path, f"\x1b[31mPackets/s(ave):\x1b[0m\n{LINE}\n".encode())).format == "rti"
 
 
 def zstd_checked(data: bytes) -> bytes:
-    """Zstandard with a checksum, as the command line tool writes it."""
+    """Compress with Zstandard and a checksum, like the command line tool."""
     return zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
 
 
@@ -129,7 +129,7 @@ PACKERS = [gzip.compress, lzma.compress, zstd_checked]
 
 
 @pytest.mark.parametrize("pack", PACKERS, ids=["gzip", "xz", "zstd"])
-def test_a_damaged_stream_keeps_what_came_before_and_says_so(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+def test_damaged_stream_keeps_the_data_before_the_damage_and_reports_it(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     stream = pack("\n".join([LINE] * 5000 + [os.urandom(200_000).hex()] * 2 + [LINE] * 5000).encode())
 
     half = len(stream) // 2
@@ -138,14 +138,14 @@ def test_a_damaged_stream_keeps_what_came_before_and_says_so(tmp_path: Path, pac
     overwritten = read(written(tmp_path, stream[:half] + b"no such block" * 20 + stream[half + 260 :]))
 
     assert len(cut.records) == 5000
-    assert len(overwritten.records) >= 5000  # Some streams only know at their end, from a checksum.
+    assert len(overwritten.records) >= 5000  # Some streams detect damage only at their end, by a checksum.
     for log in (cut, overwritten):
         assert log.account.status == "truncated"
         assert "stream is damaged" in (log.account.reason or "")
 
 
 @pytest.mark.parametrize("pack", PACKERS, ids=["gzip", "xz", "zstd"])
-def test_a_decompression_bomb_is_left_and_the_good_lines_are_kept(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+def test_decompression_bomb_is_stopped_and_the_valid_lines_are_kept(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     bomb = pack(f"{LINE}\n".encode() * 3 + bytes(64_000_000))
 
     log = read(written(tmp_path, bomb))
@@ -157,8 +157,8 @@ def test_a_decompression_bomb_is_left_and_the_good_lines_are_kept(tmp_path: Path
 
 
 @pytest.mark.parametrize("pack", PACKERS, ids=["gzip", "xz", "zstd"])
-def test_a_bomb_in_many_small_members_is_left_too(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
-    member = pack(bytes(2_000_000))  # below the size from which a single member is a bomb
+def test_bomb_in_many_small_members_is_stopped_too(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    member = pack(bytes(2_000_000))  # Below the size from which a single member counts as a bomb.
     bomb = pack(f"{LINE}\n".encode() * 3) + member * 100
 
     log = read(written(tmp_path, bomb))
@@ -167,7 +167,7 @@ def test_a_bomb_in_many_small_members_is_left_too(tmp_path: Path, pack: Callable
     assert "taken for a decompression bomb" in (log.account.reason or "")
 
 
-def test_a_monotonous_log_is_no_bomb(tmp_path: Path) -> None:
+def test_monotonous_log_is_not_a_bomb(tmp_path: Path) -> None:
     text = "".join(f"{LINE[:24]}{received:8}{LINE[32:]}\n" for received in range(10_000_000, 49_080_000, 977)).encode()
 
     account = read(written(tmp_path, lzma.compress(text))).account
@@ -177,7 +177,7 @@ def test_a_monotonous_log_is_no_bomb(tmp_path: Path) -> None:
     assert (account.total, account.status) == (40_000, None)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match=r"missing\.log: cannot open: No such file"):
         read(tmp_path / "missing.log")
 
@@ -190,7 +190,7 @@ def test_size_and_digest_are_those_of_the_stored_bytes(tmp_path: Path) -> None:
 
 
 class Endless(io.RawIOBase):
-    """A stream of many equal lines that are never in memory together."""
+    """A stream of many equal lines, which are never in memory together."""
 
     def __init__(self, line: bytes, megabytes: int) -> None:
         self._chunk = (line + b"\n") * (1_000_000 // (len(line) + 1))
@@ -215,7 +215,7 @@ def test_memory_does_not_grow_with_the_log(line: bytes) -> None:
     assert peaks[1] < peaks[0] * 1.5
 
 
-def test_memory_holds_a_few_megabytes_of_lines_that_nobody_knows_however_long_they_are() -> None:
+def test_memory_holds_only_a_few_megabytes_of_unknown_lines_of_any_length() -> None:
     stream = cast("BinaryIO", Endless(b"z" * 60_000, 40))
 
     tracemalloc.start()
@@ -229,47 +229,47 @@ def test_memory_holds_a_few_megabytes_of_lines_that_nobody_knows_however_long_th
 
 
 def quoted(log: str, above: str = "") -> list[str]:
-    """The texts of the lines that formats are given."""
+    """Return the texts of the lines that formats get."""
     return [line.text for line in LogText(io.BytesIO((above + log).encode())).lines()]
 
 
-def test_a_prefix_that_every_line_has_is_not_handed_to_formats_and_is_shown() -> None:
+def test_prefix_of_each_line_is_removed_for_formats_and_kept_for_display() -> None:
     lines = list(LogText(io.BytesIO(b"> one\n>\n>   two\n")).lines())
 
     assert [(line.number, line.text, line.shown) for line in lines] == [(1, "one", "> one"), (2, "", ">"), (3, "  two", ">   two")]
 
 
-def test_what_is_said_of_a_quoted_line_quotes_it_as_it_stands_in_the_log(tmp_path: Path) -> None:
+def test_message_about_a_quoted_line_quotes_it_unchanged(tmp_path: Path) -> None:
     log = read(written(tmp_path, f"[STDOUT] {LINE}\n[STDERR] what is this?\n".encode()))
 
     assert [(event.line, event.text) for event in log.events] == [(1, f"[STDOUT] {LINE}"), (2, "[STDERR] what is this?")]
     assert [record.payload_bytes for record in log.records] == [32]
 
 
-def test_a_prefix_that_one_line_in_ten_lacks_is_a_quote_all_the_same() -> None:
+def test_prefix_that_one_line_in_ten_lacks_is_still_a_quote() -> None:
     assert quoted("> x\n" * 9, above="On Monday somebody wrote:\n")[:2] == ["On Monday somebody wrote:", "x"]
     assert quoted("> x\n" * 8, above="On Monday somebody wrote:\n")[:2] == ["On Monday somebody wrote:", "> x"]
 
 
-def test_a_command_with_a_prompt_before_its_output_is_no_quote() -> None:
+def test_command_with_a_prompt_before_its_output_is_not_a_quote() -> None:
     assert quoted(f"> perftest_cpp -noPrint\n{LINE}\n") == ["> perftest_cpp -noPrint", LINE]
 
 
-def test_what_is_indented_or_deeper_in_a_quote_stays_so() -> None:
+def test_indented_and_nested_quotes_stay_so() -> None:
     assert quoted(">   a\n>> b\n> c\n") == ["  a", "> b", "c"]
 
 
 @pytest.mark.parametrize(
     "control", ["\x1b[?1034h", "\x1b]0;title\x07", "\x1b]8;;http://a\x1b\\", "\x1b(B", "\x1b=", "\x1b7", "\x1b[38:5:1m", "\x1b[2 q"]
 )
-def test_what_a_terminal_is_told_is_not_handed_to_formats(control: str) -> None:
+def test_control_sequences_of_a_terminal_are_removed_for_formats(control: str) -> None:
     assert quoted(f"{control}on{control}e{control}\n") == ["one"]
 
 
-def test_to_begin_anew_is_told_to_a_terminal_between_words_alone() -> None:
+def test_reset_sequence_is_removed_only_between_words() -> None:
     assert quoted("\x1bcone\ntwo \x1bc\nof i\x1bc_threadsafe\n") == ["one", "two ", "of i\x1bc_threadsafe"]
 
 
 @pytest.mark.parametrize("line", ["|  \x1b  27  |", "|  \x1b27  |", "rate:\x1b/5.2", "(\x1b-0.5)", "\x1b75.3", "un\x1bit"])
-def test_an_escape_that_tells_no_terminal_anything_takes_no_other_character_along(line: str) -> None:
+def test_escape_without_a_meaning_for_a_terminal_removes_no_other_character(line: str) -> None:
     assert quoted(f"{line}\n") == [line]

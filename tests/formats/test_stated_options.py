@@ -1,4 +1,4 @@
-"""Each option that a tool prints is a condition, or is named here with the reason why runs that differ in it may be compared."""
+"""Each option that a tool prints is a condition, or is listed here with the reason why runs that differ in it may be compared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MACHINE, NAMED, ALSO, COUNTED = (
     "is a condition as well",
     "says how much was measured, which is counted",
 )
-# : Facts that are only environment, by format: a pattern of their keys, and the reason.
+#: Facts that are only environment, by format: a pattern of their keys, and the reason.
 ENVIRONMENT: dict[str, dict[str, str]] = {
     "ecal": {"ecal_runs": COUNTED, "ecal_buffers": "stands above a table of the documentation", "ecal_frequency": ALSO},
     "fastrtps": {"clock_overhead_ns": MACHINE},
@@ -54,19 +54,19 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
 
 
 def runs(name: str) -> Iterator[tuple[str, Facts]]:
-    """The conditions of each run in the samples of a format."""
+    """Yield the conditions of each run in the samples of a format."""
     for path in sorted((HERE / name).iterdir()):
         if path.name != "README.md":
             yield from ((path.name, facts) for facts in read(path, name).account.runs)
 
 
 def why_environment(name: str, key: str) -> str | None:
-    """Return why a fact is no condition; ``None`` if no reason is given."""
+    """Return the reason why a fact is not a condition; ``None`` if there is none."""
     return next((why for pattern, why in ENVIRONMENT.get(name, {}).items() if re.fullmatch(pattern, key)), None)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_fact_that_a_tool_prints_is_a_condition_or_is_known_to_be_none(name: str) -> None:
+def test_each_fact_that_a_tool_prints_is_a_condition_or_is_listed_as_environment(name: str) -> None:
     unexplained = {key: log for log, facts in runs(name) for key in facts.environment if why_environment(name, key) is None}
 
     assert unexplained == {}
@@ -77,12 +77,12 @@ def test_samples_that_differ_in_an_option_do_not_compare_as_equal(name: str) -> 
     for (path, old), (other, new) in combinations(runs(name), 2):
         options = {key for key in {*old.environment, *new.environment} if why_environment(name, key) is ALSO}
         differ = {key for key in options & {*old.environment} & {*new.environment} if old.environment[key] != new.environment[key]}
-        if differ and "rti_data_size" not in differ and "lite_datalen" not in differ:  # The size stands in each record.
+        if differ and "rti_data_size" not in differ and "lite_datalen" not in differ:  # Each record states the size.
             assert (old.conditions, old.system) != (new.conditions, new.system) or name == "sockperf", (path, other, differ)
-            if name == "sockperf":  # Its parameters hold for the records of one test, not for the log.
+            if name == "sockperf":  # Its parameters apply to the records of one test, not to the log.
                 assert read(HERE / name / path, name).records[0].conditions != read(HERE / name / other, name).records[0].conditions
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_docstring_says_what_sets_runs_apart(name: str) -> None:
+def test_docstring_states_the_conditions_that_separate_runs(name: str) -> None:
     assert re.search(r"^(?:.* )?Conditions are ", formats()[name].__doc__ or "", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The tests that formats are held to say clearly what is wrong with a format."""
+"""The tests for formats state clearly what is wrong with a format."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tacholog.formats.testing.properties import FormatUnderTest, check_states, f
 
 HERE = Path(__file__).parent
 LOG = HERE / "rti/cell-missing.txt"
-SEED = 19  # Moves the line with the reliability of one table to another. The format cannot tell, and needs an allowance for it.
+SEED = 19  # Moves the line with the reliability of one table to another table. The format cannot notice this, and needs an allowance for it.
 
 
-def test_a_failure_says_what_is_wrong_with_which_lines_and_by_which_change_before_it_shows_the_log() -> None:
+def test_failure_states_the_fault_the_lines_and_the_change_before_it_shows_the_log() -> None:
     subject = FormatUnderTest("rti", [LOG.read_bytes()], [b"another log\n"], Allowances(), ())
 
     with pytest.raises(AssertionError) as failed:
@@ -29,7 +29,7 @@ def test_a_failure_says_what_is_wrong_with_which_lines_and_by_which_change_befor
     assert failed.value.__notes__[0].startswith(f"The change: lines torn, seed {SEED}\nThe log was:\n")
 
 
-def test_a_failure_names_the_smallest_distance_with_which_its_log_would_pass() -> None:
+def test_failure_names_the_smallest_distance_with_which_its_log_would_pass() -> None:
     log, seed = (HERE / "ecal/latency-5.3.log").read_bytes(), 8  # "Rec buffer size" of one block, the times of the next.
 
     def check(distance: Distance) -> None:
@@ -45,7 +45,7 @@ def test_a_failure_names_the_smallest_distance_with_which_its_log_would_pass() -
     check(Distance.SIZE)
 
 
-def test_a_failure_says_so_where_no_distance_would_do() -> None:
+def test_failure_states_that_no_distance_is_enough() -> None:
     sample, other = ((HERE / f"qperf/{name}.log").read_bytes() for name in ("tcp-lat-plain", "tcp-lat-v-100"))
     subject = FormatUnderTest("qperf", [sample], [], Allowances(), ())
     changed = ChangedLog(other, subject.events(other), subject.true(sample))
@@ -53,7 +53,7 @@ def test_a_failure_says_so_where_no_distance_would_do() -> None:
     assert name_distance(changed, "torn", Allowances()) == "No Distance lets this log pass: the record says what no record of the sample says."
 
 
-#: The results of the first log state no size and no duration; those of the second do.
+#: The results of the first log state no size and no duration; the results of the second log do.
 LATENCIES = [HERE / "qperf/tcp-lat-plain.log", HERE / "qperf/tcp-lat-v-100.log"]
 ALWAYS, SOMETIMES = "basis definition load_mode transport", "payload_bytes planned_duration_s"
 
@@ -98,7 +98,7 @@ ALWAYS, SOMETIMES = "basis definition load_mode transport", "payload_bytes plann
         (LATENCIES, {}, [f'latency is not declared: add "latency": States(always="{ALWAYS}", sometimes="{SOMETIMES}")']),
     ],
 )
-def test_what_a_format_declares_and_its_samples_do_not_show_is_named_with_what_to_do(
+def test_property_that_a_format_declares_but_its_samples_lack_is_named_with_advice(
     logs: list[Path], declared: dict[str, States], faults: list[str]
 ) -> None:
     assert faults_of_states(declared, results_of("qperf", logs)) == faults
@@ -111,7 +111,7 @@ def test_intervals_and_resources_need_no_states() -> None:
     assert faults_of_states({}, results) == []
 
 
-def test_a_definition_that_is_none_of_the_format_is_named_once_with_its_first_line() -> None:
+def test_unknown_definition_of_a_format_is_named_once_with_its_first_line() -> None:
     results = results_of("qperf", LATENCIES)
 
     assert faults_of_definitions({"qperf-latency"}, results) == []
@@ -121,7 +121,7 @@ def test_a_definition_that_is_none_of_the_format_is_named_once_with_its_first_li
     ]
 
 
-def test_states_that_the_samples_do_not_show_fail_with_the_name_of_the_format() -> None:
+def test_states_that_the_samples_lack_fail_with_the_name_of_the_format() -> None:
     with pytest.raises(AssertionError) as failed:
         check_states("qperf", LATENCIES)
 

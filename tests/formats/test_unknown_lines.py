@@ -1,4 +1,4 @@
-"""What a log may meet on its way changes none of its numbers: lines of others between its own, and blanks that editors add, strip, or make tabs of.
+"""Usual changes of a log do not change its numbers: foreign lines between its lines, and blanks that editors add, remove, or replace by tabs.
 
 Each sample of each format is changed at a number of places and read again. The numbers must be those of the unchanged sample, each on its line.
 """
@@ -17,7 +17,7 @@ from tacholog.formats.reading import Log, read
 from tacholog.formats.registry import formats
 
 HERE = Path(__file__).parent
-PLACES = 12  # The number of positions in each sample; shorter samples are tried at each line.
+PLACES = 12  # The number of positions in each sample. In shorter samples, each line is a position.
 DOCUMENTS = ("page", "cell-missing", "perf-sample")  # Published pages, with a cell on each line or text in columns.
 STRANGE = ("a line that no tool of ours prints", "warning: something happened (3 of 12)", "user@host:~$ ls")
 SAMPLES = [
@@ -30,7 +30,7 @@ SAMPLES = [
 
 
 def numbers(log: Log) -> list[tuple[object, ...]]:
-    """The content of the records, in order, without marks, which the lines around a result may add."""
+    """Return the content of the records, in order, without marks, which the lines around a result may add."""
     return [
         (r.test, r.scope, r.payload_bytes, r.participant, r.conditions, n.metric, n.statistic, n.value, n.bound)
         for r in log.records
@@ -39,29 +39,29 @@ def numbers(log: Log) -> list[tuple[object, ...]]:
 
 
 def read_changed(text: str, name: str | None, folder: Path) -> Log:
-    """Read a changed sample. Bytes that are not UTF-8 stay what they are."""
+    """Read a changed sample. Bytes that are not UTF-8 stay unchanged."""
     (folder / "changed.log").write_bytes(text.encode("utf-8", "surrogateescape"))
     return read(folder / "changed.log", name)
 
 
 def text_of(path: Path) -> str:
-    """The text of a sample."""
+    """Return the text of a sample."""
     return path.read_text(encoding="utf-8", errors="surrogateescape")
 
 
 def positions(lines: list[str]) -> list[int]:
-    """The positions where a line is inserted: before each line, or before some of many, always the same."""
+    """Return the positions where a line is inserted: before each line, or before some of many lines, always the same."""
     every = range(len(lines) + 1)
     return list(every) if len(every) <= PLACES else sorted(random.Random(len(lines)).sample(every, PLACES))  # noqa: S311
 
 
 @pytest.mark.parametrize(("name", "path"), SAMPLES)
-def test_a_line_that_is_not_known_costs_only_itself(name: str, path: Path, tmp_path: Path) -> None:
+def test_unknown_line_affects_only_itself(name: str, path: Path, tmp_path: Path) -> None:
     if path.name.startswith(DOCUMENTS):
         pytest.skip("a document, not a log: a line between its cells may be a cell")
     lines = text_of(path).splitlines(keepends=True)
     original = numbers(read(path, name))
-    is_cut = bool(lines) and not lines[-1].endswith("\n")  # Nothing comes behind its last line.
+    is_cut = bool(lines) and not lines[-1].endswith("\n")  # No text follows its last line.
     for number, position in enumerate(candidate for candidate in positions(lines) if candidate < len(lines) or not is_cut):
         strange = STRANGE[number % len(STRANGE)]
         log = read_changed("".join([*lines[:position], f"{strange}\n", *lines[position:]]), name, tmp_path)
@@ -77,14 +77,14 @@ STRIPPED: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("change", STRIPPED)
 @pytest.mark.parametrize(("name", "path"), SAMPLES)
-def test_blanks_at_the_ends_of_lines_say_nothing(name: str, path: Path, change: str, tmp_path: Path) -> None:
+def test_blanks_at_line_ends_change_nothing(name: str, path: Path, change: str, tmp_path: Path) -> None:
     log = read_changed(STRIPPED[change](text_of(path)), None, tmp_path)
 
     assert (log.format, numbers(log)) == (name, numbers(read(path, name)))
 
 
 @pytest.mark.parametrize(("name", "path"), SAMPLES)
-def test_tabs_for_blanks_change_nothing_or_the_message_names_them(name: str, path: Path, tmp_path: Path) -> None:
+def test_tabs_instead_of_blanks_change_nothing_or_are_named_in_the_message(name: str, path: Path, tmp_path: Path) -> None:
     if path.name.startswith(DOCUMENTS):
         pytest.skip("a document, not a log: text in columns")
     for changed in (re.sub(r" {2,}", "\t", text_of(path)), with_tabs(text_of(path))):
@@ -100,7 +100,7 @@ def test_tabs_for_blanks_change_nothing_or_the_message_names_them(name: str, pat
 
 
 def with_tabs(text: str) -> str:
-    """A text as saved by editors that replace the blanks before every eighth column by a tab."""
+    """Return a text as saved by editors that replace the blanks before every eighth column by a tab."""
     return "\n".join(
         "".join(
             re.sub(r" {2,}$", "\t", line[offset : offset + 8]) if len(line) >= offset + 8 else line[offset:]

@@ -1,4 +1,4 @@
-"""A folder of runs with the settings of its site, and what people do to them: each edit is a function that says what it did."""
+"""A folder of runs with the settings of its site, and edits as users make them: each edit is a function that returns its description."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ SAMPLES = [path for path in SAMPLE_LOGS if path.suffix in {".log", ".csv", ".jso
 
 
 class Snapshot(NamedTuple):
-    """A root as it was: a copy of its runs, and its settings."""
+    """The former state of a root: a copy of its runs, and its settings."""
 
     data: Path
     settings: dict[str, Any]
 
 
 class Root:
-    """A folder of runs, the settings of its site and the key of its pseudonyms. The dice choose what an edit changes."""
+    """A folder of runs, the settings of its site and its pseudonym key. The dice choose the changes of an edit."""
 
     def __init__(self, folder: Path, dice: random.Random) -> None:
-        """Make a few runs and, so that there are pages on changes, two releases with two runs each."""
+        """Make a few runs, and two releases with two runs each, so that there are pages on changes."""
         self.folder, self.data = folder, folder / "data"
         self.dice = dice
         self.settings: dict[str, Any] = {}
@@ -50,21 +50,21 @@ class Root:
                 shutil.copytree(RELEASED / release / row / run, self.data / "family" / release / run)
 
     def runs(self) -> list[Path]:
-        """All runs, those inside of others too."""
+        """Return all runs, also runs inside of others."""
         return sorted(path.parent for path in self.data.rglob("run.toml"))
 
     def number(self) -> int:
-        """A number that was not there before."""
+        """Return an unused number."""
         self._numbers += 1
         return self._numbers
 
     def free(self) -> Path:
-        """A new path for a run: near others, or named as pages are, or as people."""
+        """Return a new path for a run: near other runs, or with the name of a page or of a person."""
         above = self.dice.choice(["a", "b", "rti", "own/x", "Z", "deep/er/x"])
         return self.data / above / f"{self.dice.choice(['r', 'run', 'R', 'index', 'zoe', ''])}{self.number()}"
 
     def name(self, path: Path) -> str:
-        """The path as an edit tells it."""
+        """Return the path in the form for descriptions."""
         return path.relative_to(self.folder).as_posix()
 
     def site_toml(self) -> Path:
@@ -139,7 +139,7 @@ def manifest_varied(root: Root) -> str:
 
 
 def conditions_changed(root: Root) -> str:
-    """State other conditions: what was read of a log is kept with them, because the log need not know them."""
+    """State other conditions: conditions are stored with the cached numbers of a log, even if the log does not contain them."""
     run = root.dice.choice(root.runs())
     return _state(root, run, {"conditions": _another(root.dice, STATED["conditions"], _stated(run).get("conditions"))})
 
@@ -163,7 +163,7 @@ def manifest_broken(root: Root) -> str:
 
 
 def log_edited(root: Root) -> str:
-    """Change a digit: the size stays, mostly the time too, and sometimes the checksum in the manifest is that of before."""
+    """Change a digit: the size stays the same, usually the time too, and sometimes the checksum in the manifest is not updated."""
     log = _log(root)
     content = log.read_bytes() if log else b""
     digits = [at for at, byte in enumerate(content) if chr(byte).isdecimal() and byte < 128]
@@ -286,7 +286,7 @@ def reverted(root: Root) -> str:
     return f"went back to {snapshot.data.name}, settings: {root.settings}"
 
 
-#: Each edit with its weight: how often it is chosen.
+#: Each edit with its weight in the random choice.
 EDITS: dict[Callable[[Root], str], int] = {
     added: 5,
     removed: 3,
@@ -322,8 +322,8 @@ EDITS: dict[Callable[[Root], str], int] = {
 
 
 def edit(root: Root) -> str:
-    """Do an edit, and say what it did; nothing if it did not apply to these runs."""
-    if len(root.runs()) < 2:  # some edits take two runs
+    """Do an edit, and return its description; an empty text if it did not apply to these runs."""
+    if len(root.runs()) < 2:  # Some edits need two runs.
         return added(root)
     chosen: Callable[[Root], str] = root.dice.choices([*EDITS], [*EDITS.values()])[0]
     return chosen(root)
@@ -370,7 +370,7 @@ def _rewrite(root: Root, log: Path, content: bytes) -> str:
 
 
 def _stated(run: Path) -> dict[str, Any]:
-    """The manifest of a run; nothing if an edit has broken it."""
+    """Return the manifest of a run; empty if an edit has broken it."""
     try:
         return read_toml(run / "run.toml", dict[str, Any])
     except UnreadableInput:
@@ -378,7 +378,7 @@ def _stated(run: Path) -> dict[str, Any]:
 
 
 def _state(root: Root, run: Path, changed: dict[str, object]) -> str:
-    """Change keys of a manifest that is not broken; None takes a key out."""
+    """Change keys of a valid manifest; None removes a key."""
     manifest = _stated(run)
     if not manifest:
         return ""
@@ -394,7 +394,7 @@ def _vary(root: Root, run: Path, values: dict[str, tuple[object, ...]], count: i
 
 
 def _choose(dice: random.Random, settings: dict[str, Any], values: dict[str, tuple[object, ...]]) -> None:
-    """Give one of the keys another of its values; None takes it out."""
+    """Set one of the keys to another of its values; None removes it."""
     key: str = dice.choice([*values])
     value = _another(dice, values[key], settings.pop(key, None))
     if value is not None:

@@ -1,6 +1,6 @@
 """Coverage-guided fuzzing of one format: ``fuzz_format.py FORMAT [libFuzzer options] CORPUS...``.
 
-Whatever the bytes are, the format raises no exception, and every line is in exactly one class. Authors of formats elsewhere use the same function.
+For any bytes, the format raises no exception, and each line is in exactly one class. Authors of other formats use the same function.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Check that a build after a change makes the site that is built from nothing, whatever changed, and that a second build changes no file.
+"""Check that an updated site equals a site built from nothing after any change, and that a second build changes no file.
 
 ``python -m tests.fuzz.histories SECONDS [SEED]`` runs one history after the other until the time is over. ``check`` instead of a number runs those
 of the tests (``tests/report/test_histories.py``). A history is a small folder of runs, with random edits between builds (``edits.py``).
@@ -29,17 +29,17 @@ from tacholog.store.cache import VARIABLE
 FOLDER = Path(__file__).parent.parent.parent / "build/fuzz/histories"
 CHECK = "check"
 BUILDS = 8
-#: The seeds of the tests. What changes between the builds, in this order: a machine, and the path of a run; a log that keeps its size and time, and
-#: conditions; the key of the pseudonyms, manifests and privacy; a setting, and all paths.
+#: The seeds of the tests. The changes between the builds, in this order: a host file, and the path of a run; a log with the same size and time, and
+#: conditions; the pseudonym key, manifests and privacy; a setting, and all paths.
 CHECKED = (57, 161, 184, 323)
 CHECKED_BUILDS = 4
-AGAIN = 0.3  # of the builds are made once more
-NOT_COMPARED = (STAMP, ".buildinfo.bak")  # the stamp also holds digests of paths, and its findings are compared apart
-DEPENDS_ON_CACHE = (" from the cache", "still the one")  # lines that are only about how much there was to do
+AGAIN = 0.3  # The share of builds that are repeated.
+NOT_COMPARED = (STAMP, ".buildinfo.bak")  # The stamp also contains digests of paths; its findings are compared separately.
+DEPENDS_ON_CACHE = (" from the cache", "still the one")  # Lines that only state the amount of work.
 
 
 class Outcome(NamedTuple):
-    """What a command did: its exit code, the lines that it printed, and the files that it wrote."""
+    """The result of a command: its exit code, its printed lines, and the files that it wrote."""
 
     exit_code: int
     lines: list[str]
@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
 
 
 class History(NamedTuple):
-    """What happened: edits and builds in words, how many sites were compared, and the differences, after which it ended."""
+    """The course of a history: descriptions of edits and builds, the number of compared sites, and the differences that ended it."""
 
     events: list[str]
     compared: int
@@ -55,7 +55,7 @@ class History(NamedTuple):
 
 
 class Side(NamedTuple):
-    """One of the two that are compared, with files of its own: ``warm`` keeps what it knows between the builds, ``cold`` knows nothing."""
+    """One of the two compared sides, with separate files: ``warm`` keeps its caches between the builds, ``cold`` has none."""
 
     folder: Path
 
@@ -72,7 +72,7 @@ class Side(NamedTuple):
         return self.folder / ".site-build"
 
     def run(self, root: Root, *words: str | Path, writes: Path, ahead_s: int = 0) -> Outcome:
-        """Run a command on the side's own files. A clock that goes ahead makes the files older than those that are always read again."""
+        """Run a command on the files of the side. A clock that is ahead makes the files older than those that are always read again."""
         variables = {VARIABLE: str(self.cache), "TACHOLOG_PLOTLY": "full", CLOCK_AHEAD_S: str(ahead_s)} | root.key
         done = run_tacholog_text(*words, cwd=root.folder, environment=variables)
         printed = (done.stdout + done.stderr).replace(str(self.folder), "SIDE")
@@ -80,7 +80,7 @@ class Side(NamedTuple):
         return Outcome(done.returncode, lines, _content(writes))
 
     def report(self, root: Root, ahead_s: int) -> Outcome:
-        """Build the site, or bring it up to date."""
+        """Build the site, or update it."""
         outcome = self.run(root, "report", root.data, "--site", root.site_toml(), "--output", self.site, writes=self.site, ahead_s=ahead_s)
         stamp = self.site / STAMP
         if stamp.is_file():
@@ -89,9 +89,9 @@ class Side(NamedTuple):
         return outcome
 
     def changed_by_a_second_build(self, root: Root) -> list[str]:
-        """Build once more although nothing is new, and return the files that were written."""
+        """Build again without a change, and return the files that were written."""
         before = _written(self.site)
-        (self.site / STAMP).unlink()  # With it, there is no second build at all.
+        (self.site / STAMP).unlink()  # With the stamp, there is no second build.
         self.report(root, 0)
         return [f"written again: {name}" for name, time_ns in _written(self.site).items() if before.get(name) != time_ns]
 
@@ -102,7 +102,7 @@ def run_history(seed: int, builds: int, folder: Path) -> History:
     warm, cold = Side(folder / "warm"), Side(folder / "cold")
     events, compared = [*(added(root) for _ in range(root.dice.randint(1, 4))), host_written(root)], 0
     for number in range(builds):
-        root.dice = _dice(seed, number)  # New ones, because damage depends on files of which there are not always as many.
+        root.dice = _dice(seed, number)  # New dice, because damage depends on files whose number varies.
         if number:
             events += filter(None, [edit(root) for _ in range(root.dice.choice([1, 1, 1, 1, 2, 3]))])
             if root.dice.random() < 0.15:
@@ -122,7 +122,7 @@ def run_history(seed: int, builds: int, folder: Path) -> History:
 
 
 def _differences(warm: Outcome, cold: Outcome, *, is_refused: bool = False) -> list[str]:
-    """Compare two outcomes. If no site could be built, the warm side says that it still has the former one."""
+    """Compare two outcomes. If no site could be built, the warm side reports that it still has the former site."""
     found = [f"an internal error: {line}" for line in (*warm.lines, *cold.lines) if line.startswith("Traceback")]
     if warm.exit_code != cold.exit_code:
         found.append(f"exit code {warm.exit_code}, from nothing {cold.exit_code}")
@@ -135,20 +135,20 @@ def _differences(warm: Outcome, cold: Outcome, *, is_refused: bool = False) -> l
 
 
 def _written(folder: Path) -> dict[str, int]:
-    """When each file of a folder was written."""
+    """Return when each file of a folder was written."""
     return {path.relative_to(folder).as_posix(): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file() and path.name != STAMP}
 
 
 def _content(folder: Path) -> dict[str, bytes]:
-    """The files of a folder and its folders: their names may be those of systems."""
+    """Return the files and folders in a folder. Names of folders can be names of systems."""
     found = (path for path in folder.rglob("*") if path.name not in NOT_COMPARED)
     return {path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else b"" for path in found}
 
 
 def _damage(side: Side, dice: random.Random) -> str:
-    """Cut a file that the next build may rely on, change a bit of it, or delete it.
+    """Cut a file that the next build may use, change a bit of it, or delete it.
 
-    Files of the site are not deleted: without the one that marks the site as Tacholog's, the next build refuses the folder.
+    Files of the site are not deleted: without the file that marks the site as Tacholog's, the next build refuses the folder.
     """
     folder = dice.choice([side.cache, side.site, side.work])
     files = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -171,7 +171,7 @@ def _dice(seed: int, when: object) -> random.Random:
 
 
 def _tell(seed: int, builds: int) -> bool:
-    """Run a history, print what came of it, and return whether there was no difference."""
+    """Run a history, print its result, and return whether there was no difference."""
     folder = FOLDER / str(seed)
     shutil.rmtree(folder, ignore_errors=True)
     history = run_history(seed, builds, folder)

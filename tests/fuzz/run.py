@@ -35,7 +35,7 @@ FORMATS, CORE = "formats", "core"
 
 
 class Job(NamedTuple):
-    """One fuzzer: its kind and name, the command that starts it, and the folder of the inputs that are kept for it."""
+    """One fuzzer: its kind and name, its command, and the folder of its stored inputs."""
 
     kind: str
     name: str
@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
 
 
 def jobs() -> list[Job]:
-    """The decoders of the core that have been built, as ``core-control``, and the formats by their names."""
+    """Return the built decoders of the core, such as ``core-control``, and the formats by their names."""
     core = {path.name.removeprefix("fuzz_"): path for path in sorted(FUZZERS.glob("fuzz_*"))}
     script = str(Path(__file__).with_name("fuzz_format.py"))
     return [
@@ -79,7 +79,7 @@ def fuzz(job: Job, seconds: int) -> Outcome:
 
 
 def chosen(names: list[str]) -> list[Job]:
-    """The jobs of these names and kinds, or all jobs if there are no names."""
+    """Return the jobs with these names and kinds, or all jobs if there are no names."""
     known = jobs()
     allowed = [FORMATS, CORE, *(job.name for job in known)]
     missing = set(names) - set(allowed)
@@ -89,7 +89,7 @@ def chosen(names: list[str]) -> list[Job]:
 
 
 def main() -> None:
-    """Fuzz, print one line for each fuzzer, and exit with 1 if any of them found a fault or ran nothing."""
+    """Fuzz, print one line for each fuzzer, and exit with 1 if a fuzzer found a fault or ran no input."""
     seconds, wanted = int(sys.argv[1]), chosen(sys.argv[2:])
     failed = False
     with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:

@@ -1,4 +1,4 @@
-"""Folders of logs as people have them."""
+"""Folders of logs as users have them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tacholog.runs.manifest import Manifest, read_manifest
 
 FORMATS = Path(__file__).resolve().parent.parent / "formats"
 PATTERN = "{label.test}/{label.plugin}/test-{repetition}/rtiperftest-{role}{participant}.log"
-#: A folder of logs, by the path of each.
+#: A folder of logs: the text of each log by its path.
 Tree = Mapping[str, str]
 
 
 def log_of(side: str, value: int = 0, kind: str = "throughput") -> str:
-    """Return a real log of RTI Perftest with another result, so that no two logs are the same."""
+    """Return a real log of RTI Perftest with another result, so that no two logs are equal."""
     text = (FORMATS / f"rti/3.0.1-{kind}-{side}.log").read_text()
     return text.replace("11833", str(11833 + value)).replace("1677 us", f"{1677 + value} us").replace("519 us", f"{519 + value} us")
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Callable[[Tree], Path]:
-    """Write a folder of logs."""
+    """A function that writes a folder of logs."""
 
     def make(files: Tree, name: str = "logs") -> Path:
         for path, text in files.items():
@@ -39,7 +39,7 @@ def tree(tmp_path: Path) -> Callable[[Tree], Path]:
 
 @pytest.fixture
 def cluster(tree: Callable[[Tree], Path]) -> Path:
-    """Logs of two network plugins, two tests of each, publisher and subscriber."""
+    """Logs of two network plugins with two tests each, from publisher and subscriber."""
     number = 0
     files = {}
     for plugin in ("flannel-hostgw-dds-secure-tcp", "hostnetwork-udp"):
@@ -51,7 +51,7 @@ def cluster(tree: Callable[[Tree], Path]) -> Path:
 
 
 def import_logs(*words: str | Path, status: int = 0) -> str:
-    """Run ``tacholog import``, and return what it prints on both streams."""
+    """Run ``tacholog import``, and return its output on both streams."""
     done = run_tacholog_text("import", *words)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -63,7 +63,7 @@ def manifests(data: Path) -> dict[str, Manifest]:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Return all files of a folder, hidden ones too."""
+    """Return all files of a folder, including hidden files."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
@@ -73,5 +73,5 @@ def conditions(manifest: Manifest) -> dict[str, object]:
 
 
 def lines_with(text: str, words: Iterable[str]) -> list[str]:
-    """Return the lines that hold all of these words."""
+    """Return the lines that contain all of ``words``."""
     return [line for line in text.splitlines() if all(word in line for word in words)]

@@ -1,4 +1,4 @@
-"""Conditions of a run that stand in a file beside its logs."""
+"""Conditions of a run from a file next to its logs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def experiment(tree: MakeTree, *configurations: dict[str, object]) -> Path:
     return tree(files)
 
 
-def test_known_keys_are_conditions_what_differs_is_a_label_and_what_does_not_an_option(tree: MakeTree, tmp_path: Path) -> None:
+def test_known_keys_are_conditions_and_other_keys_are_labels_if_they_differ_and_options_if_not(tree: MakeTree, tmp_path: Path) -> None:
     folder = experiment(
         tree,
         {"network_loss_percent": "5%", "release": "1.0", "qos": {"depth": 10}, "comment": "a", "hosts": ["x", "y"], "rosbag": True},
@@ -35,7 +35,7 @@ def test_known_keys_are_conditions_what_differs_is_a_label_and_what_does_not_an_
     assert first.options == {"comment": "a", "rosbag": True}
 
 
-def test_a_file_that_contradicts_the_path_refuses_the_log(tree: MakeTree, tmp_path: Path) -> None:
+def test_file_that_contradicts_the_path_refuses_the_log(tree: MakeTree, tmp_path: Path) -> None:
     folder = experiment(tree, {"folder": "1", "x": 1}, {"folder": "1", "x": 2})
     (folder / "0" / "config.json").write_text('{"release": "2.0"}')
 
@@ -44,7 +44,7 @@ def test_a_file_that_contradicts_the_path_refuses_the_log(tree: MakeTree, tmp_pa
     assert "0/sub.log: the path or its rule states release = '0', the file of facts states '2.0'" in said
 
 
-def test_logs_without_a_file_have_no_facts_and_are_counted(tree: MakeTree, tmp_path: Path) -> None:
+def test_logs_without_a_file_of_facts_are_imported_and_the_missing_files_are_counted(tree: MakeTree, tmp_path: Path) -> None:
     folder = experiment(tree, {"network_loss_percent": 5}, {"network_loss_percent": 5})
     (folder / "1" / "config.json").unlink()
 
@@ -63,7 +63,7 @@ def test_logs_without_a_file_have_no_facts_and_are_counted(tree: MakeTree, tmp_p
         ("{folder}/../../config.json", "{}", "is not in"),
     ],
 )
-def test_what_is_wrong_with_facts_is_named(template: str, content: str, message: str, tree: MakeTree, tmp_path: Path) -> None:
+def test_invalid_fact_is_named(template: str, content: str, message: str, tree: MakeTree, tmp_path: Path) -> None:
     folder = experiment(tree, {})
     (folder / "0" / "config.json").write_text(content)
 

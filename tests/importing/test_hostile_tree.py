@@ -1,4 +1,4 @@
-"""Folders of strangers, full disks and kills: each costs only what it is about, and no run is half there."""
+"""Folders of strangers, full disks and kills: an error affects only its own log, and no run is incomplete."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_links_pipes_and_devices_are_named_and_never_opened(cluster: Path, tmp_p
     assert not any(b"11899" in content for content in files_of(tmp_path / "data").values())
 
 
-def test_what_is_ignored_is_not_named(cluster: Path, tmp_path: Path) -> None:
+def test_ignored_files_are_not_listed(cluster: Path, tmp_path: Path) -> None:
     (cluster / "latest").symlink_to("throughput-test")
     (cluster / "old").mkdir()
     (cluster / "old/sub.log").write_text(log_of("sub", 66))
@@ -56,7 +56,7 @@ def test_what_is_ignored_is_not_named(cluster: Path, tmp_path: Path) -> None:
         (b"rtiperftest-\nsub1.log", "rtiperftest-␊sub1.log: the path holds characters that cannot be shown"),
     ],
 )
-def test_names_that_cannot_be_shown_are_named_all_the_same(cluster: Path, tmp_path: Path, name: bytes, words: str) -> None:
+def test_names_with_invisible_characters_are_listed_too(cluster: Path, tmp_path: Path, name: bytes, words: str) -> None:
     folder = os.fsencode(cluster / "throughput-test/hostnetwork-udp/test-0")
     with open(os.path.join(folder, name), "wb") as file:  # noqa: PTH118, PTH123 - pathlib has no names in bytes
         file.write(log_of("sub", 66).encode())
@@ -67,7 +67,7 @@ def test_names_that_cannot_be_shown_are_named_all_the_same(cluster: Path, tmp_pa
     assert len(manifests(tmp_path / "data")) == 4
 
 
-def test_folders_whose_names_cannot_be_shown_lead_to_no_label(cluster: Path, tmp_path: Path) -> None:
+def test_folder_with_invisible_characters_in_its_name_gives_no_label(cluster: Path, tmp_path: Path) -> None:
     (cluster / "throughput-test/hostnetwork-udp").rename(cluster / "throughput-test/host\u202enetwork")
 
     said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, status=2)
@@ -76,7 +76,7 @@ def test_folders_whose_names_cannot_be_shown_lead_to_no_label(cluster: Path, tmp
     assert {run.labels["plugin"] for run in manifests(tmp_path / "data").values()} == {"flannel-hostgw-dds-secure-tcp"}
 
 
-def test_binary_and_empty_files_where_a_log_should_be_are_named(cluster: Path, tmp_path: Path) -> None:
+def test_binary_and_empty_files_in_place_of_logs_are_named(cluster: Path, tmp_path: Path) -> None:
     (cluster / NAME.format(0)).write_bytes(bytes(range(256)) * 40)
     (cluster / NAME.format(1)).write_bytes(b"")
 
@@ -90,7 +90,7 @@ def test_binary_and_empty_files_where_a_log_should_be_are_named(cluster: Path, t
     }
 
 
-def test_folders_nested_deeper_than_pythons_stack_are_searched(tmp_path: Path) -> None:
+def test_folders_nested_deeper_than_the_stack_of_python_are_searched(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     here = os.open(tmp_path / "logs", os.O_RDONLY)
     for _ in range(1200):
@@ -107,11 +107,11 @@ def test_folders_nested_deeper_than_pythons_stack_are_searched(tmp_path: Path) -
     assert list(manifests(tmp_path / "data")) == ["a/01"]
 
 
-def test_a_source_that_is_read_only_is_only_read(cluster: Path, tmp_path: Path) -> None:
+def test_read_only_source_can_be_imported(cluster: Path, tmp_path: Path) -> None:
     folders = [cluster, *(path for path in cluster.rglob("*") if path.is_dir())]
     for folder in folders:
         folder.chmod(0o555)
-    # Root may write everywhere, unless it gives that up.
+    # Root may write everywhere, unless it drops this capability.
     prefix = ("setpriv", "--bounding-set", "-dac_override", "--inh-caps", "-dac_override") if os.geteuid() == 0 else ()
     done = run_tacholog_text("import", cluster, "--to", tmp_path / "data", "--map", PATTERN, prefix=prefix)
     for folder in folders:
@@ -121,7 +121,7 @@ def test_a_source_that_is_read_only_is_only_read(cluster: Path, tmp_path: Path) 
     assert len(manifests(tmp_path / "data")) == 4
 
 
-def test_a_folder_that_cannot_be_listed_is_named(cluster: Path, tmp_path: Path) -> None:
+def test_folder_that_cannot_be_listed_is_named(cluster: Path, tmp_path: Path) -> None:
     closed = cluster / "throughput-test/hostnetwork-udp"
     closed.chmod(0)
     prefix = (
@@ -135,7 +135,7 @@ def test_a_folder_that_cannot_be_listed_is_named(cluster: Path, tmp_path: Path) 
     assert len(manifests(tmp_path / "data")) == 2
 
 
-def test_a_data_folder_that_holds_something_else_in_the_place_of_a_run_is_not_overwritten(cluster: Path, tmp_path: Path) -> None:
+def test_data_folder_with_other_files_in_place_of_a_run_is_not_overwritten(cluster: Path, tmp_path: Path) -> None:
     place = tmp_path / "data/throughput-test/hostnetwork-udp/00"
     place.mkdir(parents=True)
     (place / "notes.txt").write_text("mine")
@@ -147,7 +147,7 @@ def test_a_data_folder_that_holds_something_else_in_the_place_of_a_run_is_not_ov
     assert len(manifests(tmp_path / "data")) == 3
 
 
-def test_a_log_that_changes_after_it_was_read_is_not_imported(cluster: Path, tmp_path: Path) -> None:
+def test_log_that_changes_after_reading_is_not_imported(cluster: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     plan = plan_import(cluster, data, read_rules([PATTERN], None, []))
     (cluster / NAME.format(1)).write_text(log_of("sub", 88))
@@ -202,7 +202,7 @@ print(limit)
 """
 
 
-def test_a_killed_import_leaves_whole_runs_or_none_and_the_next_one_cleans_up(cluster: Path, tmp_path: Path) -> None:
+def test_killed_import_leaves_only_complete_runs_and_the_next_import_cleans_up(cluster: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-c", KILL_AT_EVERY_STEP, str(cluster), str(tmp_path / "data"), PATTERN]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
 
@@ -231,7 +231,7 @@ print("runs", len(list(root.rglob("run.toml"))))
 """
 
 
-def test_a_full_disk_is_one_line_and_the_next_import_goes_on(tree: MakeTree, tmp_path: Path) -> None:
+def test_full_disk_is_one_line_and_the_next_import_continues(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"x/{number}/{side}.log": log_of(side, number) for number in range(10) for side in ("pub", "sub")})
     (tmp_path / "small").mkdir()
     words = [sys.executable, "-c", FULL, str(logs), str(tmp_path / "small"), "{label.x}/{repetition}/{role}.log"]

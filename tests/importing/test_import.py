@@ -1,4 +1,4 @@
-"""``tacholog import`` makes runs of logs that exist already."""
+"""``tacholog import`` makes runs from existing logs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_logs_of_one_run_become_one_run_with_the_fields_of_their_paths(cluster: 
     assert re.split("  +", row)[1:] == ["0 to 1", "2", "2 publisher, 2 subscriber", "rti", "latency (64 bytes), throughput (64 bytes)"]
 
 
-def test_an_imported_folder_is_whole_and_has_no_problem(cluster: Path, tmp_path: Path) -> None:
+def test_imported_folder_is_complete_and_has_no_problem(cluster: Path, tmp_path: Path) -> None:
     before = files_of(cluster)
 
     import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN)
@@ -53,7 +53,7 @@ def test_an_imported_folder_is_whole_and_has_no_problem(cluster: Path, tmp_path:
     assert copied == sorted(before.values())
 
 
-def test_a_dry_run_writes_nothing_and_shows_the_same(cluster: Path, tmp_path: Path) -> None:
+def test_dry_run_writes_nothing_and_prints_the_same(cluster: Path, tmp_path: Path) -> None:
     dry = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, "--dry-run")
 
     assert not (tmp_path / "data").exists()
@@ -61,7 +61,7 @@ def test_a_dry_run_writes_nothing_and_shows_the_same(cluster: Path, tmp_path: Pa
     assert dry.splitlines()[:-1] == import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN).splitlines()[:-1]
 
 
-def test_importing_again_adds_only_what_is_new(cluster: Path, tmp_path: Path) -> None:
+def test_second_import_adds_only_new_runs(cluster: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     import_logs(cluster, "--to", data, "--map", PATTERN)
     before = {name: (data / name).stat() for name in files_of(data)}
@@ -77,7 +77,7 @@ def test_importing_again_adds_only_what_is_new(cluster: Path, tmp_path: Path) ->
     assert manifests(data).keys() - {"/".join(name.split("/")[:-1]) for name in before} == {"throughput-test/hostnetwork-udp/02"}
 
 
-def test_a_log_that_changed_since_is_named_and_not_overwritten(cluster: Path, tmp_path: Path) -> None:
+def test_log_that_changed_since_its_import_is_named_and_not_overwritten(cluster: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     import_logs(cluster, "--to", data, "--map", PATTERN)
     before = files_of(data)
@@ -94,7 +94,7 @@ def test_a_log_that_changed_since_is_named_and_not_overwritten(cluster: Path, tm
     assert "rtiperftest-sub1.log: throughput-test/hostnetwork-udp/00 is there already, and that run was imported without this log" in said
 
 
-def test_runs_that_are_there_with_other_fields_are_named(cluster: Path, tmp_path: Path) -> None:
+def test_existing_runs_with_other_fields_are_named(cluster: Path, tmp_path: Path) -> None:
     import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN)
     before = files_of(tmp_path / "data")
 
@@ -105,7 +105,7 @@ def test_runs_that_are_there_with_other_fields_are_named(cluster: Path, tmp_path
     assert files_of(tmp_path / "data") == before
 
 
-def test_two_publishers_of_one_run_are_two_participants_and_not_pooled(tree: MakeTree, tmp_path: Path) -> None:
+def test_two_publishers_of_one_run_are_two_participants_and_are_not_pooled(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"x/test-1/{side}{number}.log": log_of(side, 10 * number) for side in ("pub", "sub") for number in range(2)})
 
     import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/test-{repetition}/{role}{participant}.log")
@@ -117,7 +117,7 @@ def test_two_publishers_of_one_run_are_two_participants_and_not_pooled(tree: Mak
     assert rates[["participant", "value"]].to_numpy().tolist() == [["sub0", 11833.0], ["sub1", 11843.0]]
 
 
-def test_parse_shows_the_side_and_participant_that_the_manifest_states(tree: MakeTree, tmp_path: Path) -> None:
+def test_parse_shows_the_side_and_participant_of_the_manifest(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"x/1/{side}{number}.log": log_of(side, number) for side in ("pub", "sub") for number in range(2)})
     import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}{participant}.log")
 
@@ -129,14 +129,14 @@ def test_parse_shows_the_side_and_participant_that_the_manifest_states(tree: Mak
     }
 
 
-def test_the_side_that_a_log_states_itself_counts(tree: MakeTree, tmp_path: Path) -> None:
+def test_side_stated_in_the_log_has_precedence(tree: MakeTree, tmp_path: Path) -> None:
     import_logs(tree({"x/1/pub.log": log_of("sub")}), "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}.log")
 
     data = load([tmp_path / "data"])
     assert (data.logs["side"].tolist(), data.results["side"].unique().tolist()) == (["publisher"], ["subscriber"])
 
 
-def test_a_log_without_results_does_not_make_a_run_empty_that_has_some(tree: MakeTree, tmp_path: Path) -> None:
+def test_log_without_results_does_not_make_its_run_empty_if_another_log_has_results(tree: MakeTree, tmp_path: Path) -> None:
     banner = "".join(line for line in log_of("sub").splitlines(keepends=True) if not line.startswith("Length:"))
     logs = tree({"x/1/pub.log": log_of("pub", kind="latency"), "x/1/sub.log": banner, "x/2/sub.log": banner})
 
@@ -147,7 +147,7 @@ def test_a_log_without_results_does_not_make_a_run_empty_that_has_some(tree: Mak
     assert data.logs[["log", "status"]].fillna("").to_numpy().tolist() == [["pub.log", "ok"], ["sub.log", "empty"], ["sub.log", "empty"]]
 
 
-def test_a_participant_is_stated_in_every_run_of_a_kind_if_one_of_them_has_several(tree: MakeTree, tmp_path: Path) -> None:
+def test_participant_is_stated_in_each_run_of_a_kind_if_one_of_them_has_several(tree: MakeTree, tmp_path: Path) -> None:
     files = {"x/1/sub0.log": log_of("sub", 1), "x/1/sub1.log": log_of("sub", 2), "x/2/sub0.log": log_of("sub", 3), "y/1/sub0.log": log_of("sub", 4)}
 
     import_logs(tree(files), "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}{participant}.log")
@@ -156,7 +156,7 @@ def test_a_participant_is_stated_in_every_run_of_a_kind_if_one_of_them_has_sever
     assert found == {"x/01": ["sub0", "sub1"], "x/02": ["sub0"], "y/01": [None]}
 
 
-def test_fields_of_every_kind_reach_the_manifest(tree: MakeTree, tmp_path: Path) -> None:
+def test_fields_of_each_kind_are_written_to_the_manifest(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"Some DDS/6.1/tcp/64B/lab/2024-w3/t1/5.log": log_of("sub")})
     pattern = "{system}/{release}/{transport}/{payload_bytes}B/{host}/{session}/{options.window}/{repetition}.log"
 
@@ -172,7 +172,7 @@ def test_fields_of_every_kind_reach_the_manifest(tree: MakeTree, tmp_path: Path)
     assert re.fullmatch(r"c/Some-DDS-[0-9a-f]{6}/release-6.1/tcp/payload_bytes-64/lab/session-[0-9a-f]{6}/options-[0-9a-f]{6}/kernel-6.1/05", folder)
 
 
-def test_the_first_rule_that_fits_counts_and_states_the_rest(tree: MakeTree, tmp_path: Path) -> None:
+def test_first_matching_rule_of_a_field_has_precedence(tree: MakeTree, tmp_path: Path) -> None:
     files = {
         "udp/a-pub.log": log_of("pub"),
         "udp/a-sub.log": log_of("sub"),
@@ -213,7 +213,7 @@ format = "rti"
     assert "notes.txt" not in said
 
 
-def test_a_path_and_its_rule_must_not_contradict_each_other(tree: MakeTree, tmp_path: Path) -> None:
+def test_path_and_its_rule_must_not_contradict_each_other(tree: MakeTree, tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text('[[rule]]\npath = "{transport}/{label.name}.log"\nset = { transport = "udp" }\n')
 
@@ -223,7 +223,7 @@ def test_a_path_and_its_rule_must_not_contradict_each_other(tree: MakeTree, tmp_
     assert list(manifests(tmp_path / "data")) == ["udp/a/01"]
 
 
-def test_values_that_a_field_cannot_hold_are_named(tree: MakeTree, tmp_path: Path) -> None:
+def test_values_that_a_field_does_not_accept_are_named(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"1k/a.log": log_of("sub"), "64/a.log": log_of("sub", 1)})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{payload_bytes}/{label.x}.log", status=2)
@@ -250,7 +250,7 @@ def test_values_that_a_field_cannot_hold_are_named(tree: MakeTree, tmp_path: Pat
         (["--rules", "nothing.toml"], "nothing.toml: No such file or directory"),
     ],
 )
-def test_what_is_stated_wrongly_is_refused_in_one_line(cluster: Path, tmp_path: Path, words: list[str], message: str) -> None:
+def test_invalid_option_is_refused_in_one_line(cluster: Path, tmp_path: Path, words: list[str], message: str) -> None:
     said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, *words, status=2)
 
     assert message in said
@@ -271,7 +271,7 @@ def test_what_is_stated_wrongly_is_refused_in_one_line(cluster: Path, tmp_path: 
         ("[[rule]]", "Object missing required field `path`"),
     ],
 )
-def test_a_wrong_rules_file_is_refused_in_one_line(cluster: Path, tmp_path: Path, content: str, message: str) -> None:
+def test_invalid_rules_file_is_refused_in_one_line(cluster: Path, tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "rules.toml").write_text(content)
 
     said = import_logs(cluster, "--to", tmp_path / "data", "--rules", tmp_path / "rules.toml", status=2)
@@ -280,7 +280,7 @@ def test_a_wrong_rules_file_is_refused_in_one_line(cluster: Path, tmp_path: Path
     assert len(said.splitlines()) == 1
 
 
-def test_what_no_pattern_fits_is_named_and_all_else_is_imported(cluster: Path, tmp_path: Path) -> None:
+def test_log_that_no_pattern_matches_is_named_and_others_are_imported(cluster: Path, tmp_path: Path) -> None:
     (cluster / "throughput-test/old-sub.log").write_text(log_of("sub", 50))
     (cluster / "plot.png").write_bytes(b"\x89PNG\r\n" + bytes(range(256)))
     (cluster / "throughput-test/hostnetwork-udp/test-0/rtiperftest-sub7.log").write_text("ssh: connect to host b port 22\n")
@@ -293,7 +293,7 @@ def test_what_no_pattern_fits_is_named_and_all_else_is_imported(cluster: Path, t
     assert len(manifests(tmp_path / "data")) == 4
 
 
-def test_a_field_twice_with_two_values_is_named(tree: MakeTree, tmp_path: Path) -> None:
+def test_repeated_field_with_two_values_is_named(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/a-1.log": log_of("sub"), "a/b-1.log": log_of("sub", 1)})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{label.x}-{repetition}.log", status=2)
@@ -313,7 +313,7 @@ def test_logs_that_contradict_their_path_are_imported_and_named(tree: MakeTree, 
     assert set(load([tmp_path / "data"]).problems["kind"]) == {"contradicted"}
 
 
-def test_what_set_states_gives_way_to_a_log_that_knows_better(tree: MakeTree, tmp_path: Path) -> None:
+def test_value_of_set_is_ignored_if_the_log_states_another(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/1.log": log_of("pub", kind="latency"), "b/1.log": log_of("sub"), "c/1.log": log_of("pub")})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}.log", "--set", "load_mode=max-rate")
@@ -323,7 +323,7 @@ def test_what_set_states_gives_way_to_a_log_that_knows_better(tree: MakeTree, tm
     assert load([tmp_path / "data"]).problems.empty
 
 
-def test_start_times_of_paths_number_the_runs_and_reach_their_manifests(tree: MakeTree, tmp_path: Path) -> None:
+def test_start_times_in_paths_number_the_runs_and_are_written_to_their_manifests(tree: MakeTree, tmp_path: Path) -> None:
     starts = ("2026-02-01T08:00:00Z", "2026-01-31T12:00:00Z")
     paths = [(f"udp/{start}-{role}.log", role, place) for place, start in enumerate(starts) for role in ("pub", "sub")]
     root = tree({path: log_of(role, value=place) for path, role, place in paths})
@@ -340,7 +340,7 @@ def test_start_times_of_paths_number_the_runs_and_reach_their_manifests(tree: Ma
     )
 
 
-def test_a_start_time_is_that_of_the_log_if_it_states_one(tree: MakeTree, tmp_path: Path) -> None:
+def test_start_time_of_the_log_has_precedence(tree: MakeTree, tmp_path: Path) -> None:
     root = tree({"a.log": (FORMATS / "native/latency-udp.log").read_text()})
 
     said = import_logs(root, "--map", "{*}.log", "--set", "start_time=2020-01-01", "--to", tmp_path / "data")
@@ -350,7 +350,7 @@ def test_a_start_time_is_that_of_the_log_if_it_states_one(tree: MakeTree, tmp_pa
     assert "start_time=2020-01-01 was left out where logs state 20" in said
 
 
-def test_days_of_paths_that_their_logs_contradict_are_named_once_and_a_time_of_the_day_is_no_contradiction(tree: MakeTree, tmp_path: Path) -> None:
+def test_dates_in_paths_that_logs_contradict_are_named_once_and_times_of_day_do_not_contradict(tree: MakeTree, tmp_path: Path) -> None:
     paths = {"2020-01-01/run1.log": "latency-udp", "2020-01-01/run2.log": "throughput-udp", "2026-11-21/run3.log": "demand-udp"}
     root = tree({path: (FORMATS / f"native/{name}.log").read_text() for path, name in paths.items()})
 
@@ -360,7 +360,7 @@ def test_days_of_paths_that_their_logs_contradict_are_named_once_and_a_time_of_t
     assert "start_time=2020-01-01 was left out where logs state 2026-11-21: 2 runs: " in said
 
 
-def test_a_start_time_that_is_none_is_named(tree: MakeTree, tmp_path: Path) -> None:
+def test_invalid_start_time_is_named(tree: MakeTree, tmp_path: Path) -> None:
     root = tree({"3am/sub.log": log_of("sub"), "2026-02-30/sub.log": log_of("sub", 1)})
 
     said = import_logs(root, "--map", "{start_time}/{role}.log", "--to", tmp_path / "data", status=2)
@@ -369,7 +369,7 @@ def test_a_start_time_that_is_none_is_named(tree: MakeTree, tmp_path: Path) -> N
     assert "2026-02-30/sub.log: in the path, start_time = '2026-02-30' is not a time" in said
 
 
-def test_lines_that_could_not_be_used_are_counted(tree: MakeTree) -> None:
+def test_unusable_lines_are_counted(tree: MakeTree) -> None:
     logs = tree({"a.log": log_of("sub").replace("Lost:", "Lst:"), "b.log": log_of("sub") + "segmentation what\n", "c.log": log_of("pub")})
 
     said = import_logs(logs, "--dry-run", "--map", "{label.x}.log")
@@ -377,19 +377,19 @@ def test_lines_that_could_not_be_used_are_counted(tree: MakeTree) -> None:
     assert "2 broken or unknown lines in 2 logs, which tacholog parse names: a.log, b.log" in said
 
 
-def test_what_set_states_for_nobody_is_named(tree: MakeTree) -> None:
+def test_value_of_set_that_no_log_uses_is_named(tree: MakeTree) -> None:
     said = import_logs(tree({"udp/a.log": log_of("sub")}), "--dry-run", "--map", "{transport}/{label.x}.log", "--set", "transport=tcp")
 
     assert "--set conditions.transport is used by no log: their paths or rules state it" in said
 
 
-def test_patterns_that_fit_no_log_lead_to_one_that_does(cluster: Path, tmp_path: Path) -> None:
+def test_pattern_that_matches_no_log_is_answered_with_a_pattern_that_does(cluster: Path, tmp_path: Path) -> None:
     said = import_logs(cluster, "--to", tmp_path / "data", "--map", "logs/{label.x}.log", status=2)
 
     assert f"a pattern that fits their paths: tacholog import {cluster} --to DATA --map 'throughput-test/{{label.folder2}}/test-" in said
 
 
-def test_what_comparisons_will_miss_is_named_with_what_to_type(cluster: Path) -> None:
+def test_missing_conditions_for_comparisons_are_named_with_the_option_to_type(cluster: Path) -> None:
     said = import_logs(cluster, "--dry-run", "--map", PATTERN)
     stated = import_logs(cluster, "--dry-run", "--map", PATTERN, "--set", "host=lab", "--set", "load_mode=max-rate", "--set", "batch_bytes=0")
 
@@ -400,7 +400,7 @@ def test_what_comparisons_will_miss_is_named_with_what_to_type(cluster: Path) ->
     assert "not stated, although" not in stated
 
 
-def test_what_was_written_into_a_run_since_is_not_missed_when_it_is_imported_again(cluster: Path, tmp_path: Path) -> None:
+def test_conditions_added_to_an_imported_run_are_not_called_missing_by_a_second_import(cluster: Path, tmp_path: Path) -> None:
     words = (cluster, "--to", tmp_path / "data", "--map", PATTERN)
     first = import_logs(*words)
     for place in (tmp_path / "data").rglob("run.toml"):
@@ -423,7 +423,7 @@ def test_two_logs_of_a_run_with_the_same_results_are_named(tree: MakeTree, tmp_p
     assert "1 log with the same results as another log of its run" in said
 
 
-def test_hosts_that_logs_describe_become_host_files(tree: MakeTree, tmp_path: Path) -> None:
+def test_hosts_described_in_logs_become_host_files(tree: MakeTree, tmp_path: Path) -> None:
     native = (FORMATS / "native/latency-udp.log").read_text()
     logs = tree({"a/1.log": native, "a/2.log": native.replace("T04:04:02", "T04:05:02")})
 
@@ -448,14 +448,14 @@ def test_compressed_logs_stay_compressed(tmp_path: Path) -> None:
     assert (tmp_path / "data/a/01/a.log.gz").read_bytes() == packed
 
 
-def test_linked_logs_are_the_same_files(cluster: Path, tmp_path: Path) -> None:
+def test_hard_linked_logs_are_the_same_files(cluster: Path, tmp_path: Path) -> None:
     import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, "--link")
 
     name = "throughput-test/hostnetwork-udp/{}/rtiperftest-sub0.log"
     assert (cluster / name.format("test-1")).samefile(tmp_path / "data" / name.format("01"))
 
 
-def test_logs_keep_the_time_of_their_files(cluster: Path, tmp_path: Path) -> None:
+def test_logs_keep_the_modification_time_of_their_files(cluster: Path, tmp_path: Path) -> None:
     name = "throughput-test/hostnetwork-udp/{}/rtiperftest-sub0.log"
     os.utime(cluster / name.format("test-1"), (1e9, 1e9))
 
@@ -464,18 +464,18 @@ def test_logs_keep_the_time_of_their_files(cluster: Path, tmp_path: Path) -> Non
     assert (tmp_path / "data" / name.format("01")).stat().st_mtime == 1e9
 
 
-def test_without_to_only_a_dry_run_is_possible(cluster: Path) -> None:
+def test_import_without_a_target_requires_a_dry_run(cluster: Path) -> None:
     assert "--to DATA is missing" in import_logs(cluster, "--map", PATTERN, status=2)
     assert "dry run: nothing was written" in import_logs(cluster, "--map", PATTERN, "--dry-run")
 
 
-def test_verbose_lists_every_run_with_its_logs(cluster: Path) -> None:
+def test_option_verbose_lists_each_run_with_its_logs(cluster: Path) -> None:
     said = import_logs(cluster, "--map", PATTERN, "--dry-run", "--verbose")
 
     assert "throughput-test/hostnetwork-udp/01\n    throughput-test/hostnetwork-udp/test-1/rtiperftest-pub0.log  publisher, rti\n" in said
 
 
-def test_a_folder_of_runs_below_is_left_alone(cluster: Path, tmp_path: Path) -> None:
+def test_subfolder_with_runs_is_skipped(cluster: Path, tmp_path: Path) -> None:
     import_logs(cluster, "--to", cluster / "data", "--map", PATTERN)
     (cluster / "done").mkdir()
     (cluster / "data/throughput-test").rename(cluster / "done/data")
@@ -486,7 +486,7 @@ def test_a_folder_of_runs_below_is_left_alone(cluster: Path, tmp_path: Path) -> 
     assert "4 runs imported" in said
 
 
-def test_a_data_folder_within_the_imported_folder_is_not_imported(cluster: Path) -> None:
+def test_data_folder_inside_the_imported_folder_is_not_imported(cluster: Path) -> None:
     import_logs(cluster, "--to", cluster / "data", "--map", PATTERN)
 
     stray = cluster / "data/x/test-9/rtiperftest-sub0.log"
@@ -496,7 +496,7 @@ def test_a_data_folder_within_the_imported_folder_is_not_imported(cluster: Path)
     assert "4 runs of 8 logs, 0 of them new" in import_logs(cluster, "--to", cluster / "data", "--map", PATTERN)
 
 
-def test_a_log_that_names_no_system_needs_one_stated(tree: MakeTree, tmp_path: Path) -> None:
+def test_log_without_a_system_needs_a_stated_system(tree: MakeTree, tmp_path: Path) -> None:
     summary = (FORMATS / "fastrtps/latency-summary.csv").read_text()
     logs = tree({"cyclonedds/summary.csv": summary})
 
@@ -508,7 +508,7 @@ def test_a_log_that_names_no_system_needs_one_stated(tree: MakeTree, tmp_path: P
     assert run.system == "Cyclone DDS"
 
 
-def test_what_to_state_of_the_load_fits_the_test_and_several_logs_are_several(tree: MakeTree) -> None:
+def test_suggested_load_mode_depends_on_the_test_and_the_number_of_logs_has_the_right_plural(tree: MakeTree) -> None:
     latency = (FORMATS / "sockperf/under-load.log").read_text()
     throughput = log_of("sub")
 

@@ -1,4 +1,4 @@
-"""Numbers in names of files may have leading zeros, and a pattern that is suggested fits the logs that it was made of."""
+"""Numbers in file names can have leading zeros, and a suggested pattern matches the logs that it was made from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.importing.conftest import import_logs, log_of, manifests
 from tacholog.runs.importing.suggestion import suggest
 
 MakeTree = Callable[..., Path]
-#: Of github.com/rex-schilasky/rmw_perftest, experiments/
+#: From github.com/rex-schilasky/rmw_perftest, experiments/
 TWO_ROLES_IN_A_NAME = [
     "002/pub_01-sub_01-rate_0010-hist_all/rmw_cyclonedds_cpp/Array1k/log_test_topic_28-11-2020_08-57-42",
     "002/pub_01-sub_10-rate_1000-hist_all/rmw_fastrtps_cpp/Struct4k/log_test_topic_30-11-2020_11-31-29",
@@ -20,7 +20,7 @@ TWO_ROLES_IN_A_NAME = [
 
 
 @pytest.mark.parametrize("number", ["3", "03", "003", "00000000000000003"])
-def test_leading_zeros_of_a_repetition_count_for_nothing(tree: MakeTree, tmp_path: Path, number: str) -> None:
+def test_leading_zeros_of_a_repetition_are_ignored(tree: MakeTree, tmp_path: Path, number: str) -> None:
     logs = tree({f"run{number}/sub.log": log_of("sub")})
 
     import_logs(logs, "--to", tmp_path / "data", "--map", "run{repetition}/{role}.log")
@@ -28,7 +28,7 @@ def test_leading_zeros_of_a_repetition_count_for_nothing(tree: MakeTree, tmp_pat
     assert [run.repetition for run in manifests(tmp_path / "data").values()] == [3]
 
 
-def test_leading_zeros_count_for_nothing_in_rules_settings_participants_and_conditions(tree: MakeTree, tmp_path: Path) -> None:
+def test_leading_zeros_are_ignored_in_rules_settings_participants_and_conditions(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"rate_0010/sub01.log": log_of("sub"), "rate_0010/sub02.log": log_of("sub", 1)})
     (tmp_path / "rules.toml").write_text('[[rule]]\npath = "rate_{offered_rate_per_s}/{role}{participant}.log"\nset = { repetition = "007" }\n')
 
@@ -58,5 +58,5 @@ def test_ten_runs_in_folders_of_two_digits_are_all_imported(tree: MakeTree, tmp_
         [f"run{i:02}/pub{j:02}-sub{k}/perf-{role}.log" for i in range(1, 4) for j in (1, 10) for k in (1, 2) for role in ("pub", "sub")],
     ],
 )
-def test_a_pattern_that_is_suggested_fits_all_logs_that_it_was_made_of(paths: list[str]) -> None:
+def test_suggested_pattern_matches_all_logs_that_it_was_made_from(paths: list[str]) -> None:
     assert [sorted(one.paths) for one in suggest(paths)] == [sorted(paths)]

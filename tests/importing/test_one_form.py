@@ -1,4 +1,4 @@
-"""A name that macOS writes with accents as characters of their own is the name that others write."""
+"""A name with decomposed accents (macOS) equals the name with composed accents (other systems)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_two_forms_of_a_name_are_one_release(tree: MakeTree, tmp_path: Path) -> 
     assert [(run.release, run.repetition) for run in found.values()] == [(COMPOSED, 1), (COMPOSED, 2)]
 
 
-def test_manifests_and_words_of_commands_may_have_either_form(tree: MakeTree, tmp_path: Path) -> None:
+def test_manifests_and_arguments_of_commands_accept_both_forms(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"{name}/{number}/sub.log": log_of("sub", number) for number, name in enumerate((COMPOSED, "b"))})
     import_logs(logs, "--to", tmp_path / "data", "--map", "{release}/{repetition}/{role}.log")
     for path in (tmp_path / "data").rglob("run.toml"):

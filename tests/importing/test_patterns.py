@@ -21,8 +21,8 @@ from tacholog.runs.importing.rules import LogFields, read_rules
         ),
         ("{role}.log", "publisher.log", {"role": "publisher"}),
         ("{role}-{label.x}.log", "pub-lisher.log", {"role": "pub", "label.x": "lisher"}),
-        ("{role}{label.x}.log", "publishers.log", {"role": "publisher", "label.x": "s"}),  # The longest word for a role that fits.
-        ("{transport}-{label.x}.log", "udp-a-b.log", {"transport": "udp", "label.x": "a-b"}),  # The first takes as little as it can.
+        ("{role}{label.x}.log", "publishers.log", {"role": "publisher", "label.x": "s"}),  # The longest word for a role that matches.
+        ("{transport}-{label.x}.log", "udp-a-b.log", {"transport": "udp", "label.x": "a-b"}),  # The first field takes as few characters as possible.
         ("{transport}{repetition}.log", "udp12.log", {"transport": "udp", "repetition": "12"}),
         ("{repetition}{label.x}", "12b3", {"repetition": "12", "label.x": "b3"}),
         ("{label.x}.log", "a.log.log", {"label.x": "a.log"}),
@@ -30,7 +30,7 @@ from tacholog.runs.importing.rules import LogFields, read_rules
         ("run-{repetition}/pub.log", "run-1/pub.log.gz", {"repetition": "1"}),
         ("run-{repetition}/{label.x}.log", "run-1/a.log.xz", {"repetition": "1", "label.x": "a"}),
         ("{label.x}.log", "a.log.zst", {"label.x": "a"}),
-        ("{label.x}", "a.log.gz", {"label.x": "a.log.gz"}),  # It fits as it stands.
+        ("{label.x}", "a.log.gz", {"label.x": "a.log.gz"}),  # The pattern matches without removing the ending.
         ("{label.x}.log.gz", "a.log", None),
         ("{label.x}.log", "a.log.zip", None),
         ("{label.x}.log", ".log", None),
@@ -46,7 +46,7 @@ from tacholog.runs.importing.rules import LogFields, read_rules
         ("{label.p}-{label.p}", "a-a", {"label.p": "a"}),
     ],
 )
-def test_a_pattern_reads_fields_from_a_path(pattern: str, path: str, values: dict[str, str] | None) -> None:
+def test_pattern_reads_fields_from_a_path(pattern: str, path: str, values: dict[str, str] | None) -> None:
     assert read_pattern(pattern, "--map").match(path) == values
 
 
@@ -54,7 +54,7 @@ def test_a_pattern_reads_fields_from_a_path(pattern: str, path: str, values: dic
     ("pattern", "path", "field"),
     [("{label.x}/{label.x}.log", "a/b.log", "label.x"), ("{label.x}-{label.x}", "a-b", "label.x"), ("{role}/{role}.log", "pub/sub.log", "role")],
 )
-def test_a_field_that_stands_twice_has_to_agree(pattern: str, path: str, field: str) -> None:
+def test_repeated_field_must_have_equal_values(pattern: str, path: str, field: str) -> None:
     found = read_pattern(pattern, "--map").match(path)
 
     assert isinstance(found, Disagreement)
@@ -76,7 +76,7 @@ def test_a_field_that_stands_twice_has_to_agree(pattern: str, path: str, field: 
         ("/".join(["{*}"] * 65), "more than 64 fields"),
     ],
 )
-def test_a_pattern_that_is_not_clear_is_refused(pattern: str, words: str) -> None:
+def test_ambiguous_pattern_is_refused(pattern: str, words: str) -> None:
     with pytest.raises(UnreadableInput) as error:
         read_pattern(pattern, "--map")
 
@@ -95,7 +95,7 @@ def test_a_pattern_that_is_not_clear_is_refused(pattern: str, words: str) -> Non
         ("{label.}.log", "'label.' is not the name of a label"),
     ],
 )
-def test_an_unknown_field_is_refused_and_near_ones_are_named(pattern: str, words: str) -> None:
+def test_unknown_field_is_refused_and_similar_fields_are_named(pattern: str, words: str) -> None:
     with pytest.raises(UnreadableInput) as error:
         read_rules([pattern], None, [])
 
@@ -108,7 +108,7 @@ VALUES = {"repetition": st.integers(0, 10**17).map(str), "participant": st.integ
 
 @st.composite
 def patterns_with_values(draw: st.DrawFn) -> tuple[str, str, dict[str, str]]:
-    """A pattern whose fields are apart from each other by a sign that no value holds, with a path that fits it, and the values in the path."""
+    """Draw a pattern whose fields are separated by a character that no value contains, a matching path, and the values in the path."""
     names = draw(st.permutations(["repetition", "participant", "role", "label.a", "label.b", "transport", "_c"]).map(lambda found: found[:5]))
     values = {name: draw(VALUES.get(name, TEXT)) for name in names}
     pattern, path = "", ""
@@ -120,7 +120,7 @@ def patterns_with_values(draw: st.DrawFn) -> tuple[str, str, dict[str, str]]:
 
 
 @given(patterns_with_values())
-def test_what_a_path_was_made_of_is_read_from_it(case: tuple[str, str, dict[str, str]]) -> None:
+def test_values_of_a_path_are_read_from_it(case: tuple[str, str, dict[str, str]]) -> None:
     pattern, path, values = case
 
     assert read_pattern(pattern, "--map").match(path) == values
@@ -130,7 +130,7 @@ PIECES = st.sampled_from(["{label.a}", "{label.b}", "{*}", "{repetition}", "{rol
 
 
 @given(st.lists(PIECES, min_size=1, max_size=9).map("".join), st.text(alphabet="apub-./1", max_size=60))
-def test_values_stand_in_the_path_in_the_order_of_the_pattern(text: str, path: str) -> None:
+def test_values_occur_in_the_path_in_the_order_of_the_pattern(text: str, path: str) -> None:
     try:
         pattern = read_pattern(text, "--map")
     except UnreadableInput:
@@ -156,13 +156,13 @@ def test_values_stand_in_the_path_in_the_order_of_the_pattern(text: str, path: s
         ("{role}".join(f"{{label.f{number}}}" for number in range(9)) + "x", "pub" * 1300),
     ],
 )
-def test_a_hostile_path_does_not_take_for_ever(pattern: str, path: str) -> None:
-    # With a regular expression, these take longer than the age of the universe.
+def test_hostile_path_is_matched_in_limited_time(pattern: str, path: str) -> None:
+    # With a regular expression, this would take longer than the age of the universe.
     assert read_pattern(pattern, "--map").match(path) is None
 
 
 @pytest.mark.parametrize(("text", "size"), [("64", 64), ("64B", 64), ("64KiB", 65536), ("1MiB", 1048576)])
-def test_a_size_in_a_path_may_have_a_unit_that_has_one_meaning(text: str, size: int) -> None:
+def test_size_in_a_path_can_have_an_unambiguous_unit(text: str, size: int) -> None:
     stated = read_rules(["tcp-{payload_bytes}/{*}.txt"], None, []).of_log(f"tcp-{text}/a.txt")
 
     assert isinstance(stated, LogFields)
@@ -170,7 +170,7 @@ def test_a_size_in_a_path_may_have_a_unit_that_has_one_meaning(text: str, size: 
 
 
 @pytest.mark.parametrize(("text", "example"), [("64k", 65536), ("1K", 1024), ("1M", 1048576), ("4kB", 4096), ("1GB", 1073741824)])
-def test_a_size_in_units_of_1000_or_1024_is_refused_and_the_way_out_is_named(text: str, example: int) -> None:
+def test_size_with_an_ambiguous_unit_is_refused_with_advice(text: str, example: int) -> None:
     refusal = read_rules(["tcp-{payload_bytes}.txt"], None, []).of_log(f"tcp-{text}.txt")
 
     assert refusal == (
@@ -180,11 +180,11 @@ def test_a_size_in_units_of_1000_or_1024_is_refused_and_the_way_out_is_named(tex
 
 
 @pytest.mark.parametrize("unit", ["k", "K", "M", "kB", "Ki", "KiB"])
-def test_a_unit_behind_the_field_of_a_size_is_refused(unit: str) -> None:
+def test_unit_after_the_field_of_a_size_is_refused(unit: str) -> None:
     with pytest.raises(UnreadableInput, match=f"{unit} follows {{payload_bytes}}, which would be read as bytes"):
         read_pattern(f"tcp-{{payload_bytes}}{unit}/{{*}}.txt", "--map")
 
 
 @pytest.mark.parametrize("text", ["B", "-byte", "_k", "bytes", "messages", ".gz"])
-def test_other_text_may_stand_behind_the_field_of_a_size(text: str) -> None:
+def test_other_text_after_the_field_of_a_size_is_accepted(text: str) -> None:
     assert read_pattern(f"tcp-{{payload_bytes}}{text}", "--map").match(f"tcp-64{text}") == {"payload_bytes": "64"}

@@ -1,4 +1,4 @@
-"""Which logs are one run, and which runs are repetitions, where paths do not say it; and how run folders are named."""
+"""How logs are grouped into runs and repetitions if paths do not state it, and how run folders are named."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MakeTree = Callable[..., Path]
 
 
 def started(time: str) -> str:
-    """Return a log that states when it started."""
+    """Return a log that states its start time."""
     return (FORMATS / "native/latency-udp.log").read_text().replace("start time=2026-11-21T04:04:02.776Z", f"start time={time}")
 
 
 def origin(data: Path) -> dict[str, list[str | None]]:
-    """Return where the logs of each run came from."""
+    """Return the source of the logs of each run."""
     return {run: [log.path for log in manifest.logs] for run, manifest in manifests(data).items()}
 
 
@@ -34,7 +34,7 @@ def test_logs_with_the_same_fields_are_repetitions_in_the_order_of_their_names(t
     assert "no path states a repetition: all runs were numbered in the order of the names of the logs" in said
 
 
-def test_logs_that_state_when_they_started_are_in_that_order(tree: MakeTree, tmp_path: Path) -> None:
+def test_logs_that_state_their_start_time_are_in_that_order(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"udp/a.txt": started("2026-11-21T04:09:00.000Z"), "udp/b.txt": started("2026-11-21T05:08:00.000+01:00")})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{_name}.txt")
@@ -43,7 +43,7 @@ def test_logs_that_state_when_they_started_are_in_that_order(tree: MakeTree, tmp
     assert "no path states a repetition: all runs were numbered in the order of the start times in the logs" in said
 
 
-def test_each_folder_is_a_run_where_roles_stand_several_times(tree: MakeTree, tmp_path: Path) -> None:
+def test_each_folder_is_a_run_if_roles_occur_several_times(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"udp/{day}/{side}.log": log_of(side, number) for number, day in enumerate(("mon", "tue")) for side in ("pub", "sub")})
 
     import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{_day}/{role}.log")
@@ -54,7 +54,7 @@ def test_each_folder_is_a_run_where_roles_stand_several_times(tree: MakeTree, tm
     }
 
 
-def test_logs_that_nobody_can_put_together_are_named(tree: MakeTree, tmp_path: Path) -> None:
+def test_logs_that_cannot_be_grouped_are_named(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"udp/{side}-{name}.log": log_of(side, number) for number, name in enumerate("ab") for side in ("pub", "sub")})
     logs = tree({"tcp/pub-a.log": log_of("pub", 9)})
 
@@ -65,7 +65,7 @@ def test_logs_that_nobody_can_put_together_are_named(tree: MakeTree, tmp_path: P
     assert line.endswith(": udp/pub-a.log, udp/pub-b.log, udp/sub-a.log, udp/sub-b.log")
 
 
-def test_the_same_repetition_twice_is_named(tree: MakeTree, tmp_path: Path) -> None:
+def test_repeated_repetition_is_named(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"mon/udp-1.log": log_of("sub"), "tue/udp-1.log": log_of("sub", 1), "tue/udp-2.log": log_of("sub", 2)})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{_day}/{transport}-{repetition}.log", status=2)
@@ -75,7 +75,7 @@ def test_the_same_repetition_twice_is_named(tree: MakeTree, tmp_path: Path) -> N
     assert origin(tmp_path / "data") == {"udp/02": ["tue/udp-2.log"]}
 
 
-def test_counted_repetitions_keep_their_numbers_when_more_logs_come(tree: MakeTree, tmp_path: Path) -> None:
+def test_numbered_repetitions_keep_their_numbers_when_more_logs_are_imported(tree: MakeTree, tmp_path: Path) -> None:
     words = ("--to", tmp_path / "data", "--map", "{label.x}/{_name}.txt")
     import_logs(tree({"udp/b.txt": log_of("sub", 1), "udp/d.txt": log_of("sub", 2)}), *words)
     before = files_of(tmp_path / "data")
@@ -87,7 +87,7 @@ def test_counted_repetitions_keep_their_numbers_when_more_logs_come(tree: MakeTr
     assert before.items() <= files_of(tmp_path / "data").items()
 
 
-def test_a_log_without_a_number_gets_one_that_no_numbered_log_has(tree: MakeTree, tmp_path: Path) -> None:
+def test_log_without_a_number_gets_an_unused_number(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({**{f"a/run_{number}.txt": log_of("sub", number) for number in range(3)}, "a/long.txt": log_of("sub", 9)})
     words = (logs, "--to", tmp_path / "data", "--map", "{label.x}/run_{repetition}.txt", "--map", "{label.x}/long.txt")
 
@@ -101,7 +101,7 @@ def test_a_log_without_a_number_gets_one_that_no_numbered_log_has(tree: MakeTree
     assert "4 runs of 4 logs, 0 of them new" in again
 
 
-def test_a_number_that_another_run_has_already_is_refused_without_advice_to_remove_that_run(tree: MakeTree, tmp_path: Path) -> None:
+def test_number_used_by_another_run_is_refused_without_advice_to_remove_that_run(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/long.txt": log_of("sub", 9)})
     words = (logs, "--to", tmp_path / "data", "--map", "{label.x}/run_{repetition}.txt", "--map", "{label.x}/long.txt")
     import_logs(*words)
@@ -123,7 +123,7 @@ def test_copies_of_a_log_do_not_count_as_repetitions(tree: MakeTree, tmp_path: P
     assert list(manifests(tmp_path / "data")) == ["udp/01"]
 
 
-def test_nor_do_compressed_copies(tree: MakeTree, tmp_path: Path) -> None:
+def test_compressed_copies_do_not_count_as_repetitions(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"udp/a.txt": log_of("sub")})
     for name, content in (("b", gzip.compress), ("c", lzma.compress)):
         (logs / f"udp/{name}.txt.gz").write_bytes(content((logs / "udp/a.txt").read_bytes()))
@@ -135,7 +135,7 @@ def test_nor_do_compressed_copies(tree: MakeTree, tmp_path: Path) -> None:
     assert list(manifests(tmp_path / "data")) == ["udp/01"]
 
 
-def test_logs_of_one_name_from_several_folders_of_a_run_are_kept_apart(tree: MakeTree, tmp_path: Path) -> None:
+def test_logs_of_one_name_from_several_folders_of_a_run_get_different_names(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"udp/1/pub/perf.log": log_of("pub"), "udp/1/sub/perf.log": log_of("sub")})
 
     import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}/perf.log")
@@ -165,7 +165,7 @@ def test_different_fields_have_different_folders_and_safe_names(tree: MakeTree, 
     assert not {"hosts", "same-build"} & {part for run in runs for part in run.split("/")}
 
 
-def test_fields_of_other_names_with_the_same_values_have_folders_of_their_own(tree: MakeTree, tmp_path: Path) -> None:
+def test_different_fields_with_the_same_values_have_different_folders(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/x.log": log_of("sub"), "b/x.log": log_of("sub", 1)})
 
     import_logs(logs, "--to", tmp_path / "data", "--map", "a/{label.first}.log", "--map", "b/{label.second}.log")
@@ -175,7 +175,7 @@ def test_fields_of_other_names_with_the_same_values_have_folders_of_their_own(tr
     assert all(re.fullmatch("x-[0-9a-f]{6}/01", folder) for folder in runs)
 
 
-def test_two_imports_of_different_fields_share_no_folder(tree: MakeTree, tmp_path: Path) -> None:
+def test_two_imports_with_different_fields_share_no_folder(tree: MakeTree, tmp_path: Path) -> None:
     words = ("--to", tmp_path / "data", "--map", "{label.x}.log")
     import_logs(tree({"a.log": log_of("sub")}, "one"), *words, "--set", "batch_bytes=0")
     two = tree({"a.log": log_of("sub", 1)}, "two")
@@ -185,7 +185,7 @@ def test_two_imports_of_different_fields_share_no_folder(tree: MakeTree, tmp_pat
     assert "0 of them new" in import_logs(two, *words, "--set", "batch_bytes=1")
 
 
-def test_runs_without_results_are_never_taken_for_each_other(tree: MakeTree, tmp_path: Path) -> None:
+def test_runs_without_results_are_never_treated_as_copies(tree: MakeTree, tmp_path: Path) -> None:
     banner = "".join(line for line in log_of("sub").splitlines(keepends=True) if not line.startswith("Length:"))
     logs = tree({"a.log": banner, "b.log": banner})
 
@@ -195,7 +195,7 @@ def test_runs_without_results_are_never_taken_for_each_other(tree: MakeTree, tmp
     assert "2 logs without any result: a.log, b.log" in said
 
 
-def test_one_log_that_ended_badly_is_named_as_one(tree: MakeTree, tmp_path: Path) -> None:
+def test_single_log_that_ended_badly_is_reported_in_the_singular(tree: MakeTree, tmp_path: Path) -> None:
     native = (FORMATS / "native/latency-udp.log").read_text().splitlines(keepends=True)
     logs = tree({"cut.log": "".join(native[:-1]), "failed.log": "".join(native[:-1]) + native[-1].replace("status=ok", "status=failed")})
 
@@ -205,7 +205,7 @@ def test_one_log_that_ended_badly_is_named_as_one(tree: MakeTree, tmp_path: Path
     assert "1 log of a failed run: failed.log" in said
 
 
-def test_logs_of_two_systems_need_the_name_of_theirs(tree: MakeTree, tmp_path: Path) -> None:
+def test_logs_of_two_systems_need_a_stated_system(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/pub.log": log_of("pub"), "a/sub.log": (FORMATS / "iperf3/tcp.log").read_text()})
     words = ("--to", tmp_path / "data", "--map", "{label.x}/{role}.log")
 

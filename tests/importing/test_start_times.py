@@ -1,4 +1,4 @@
-"""Start times of paths: forms that names of files have, and times without a zone."""
+"""Start times in paths: formats of times in file names, and times without a zone."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ MakeTree = Callable[..., Path]
         ("2026-01-31_12-00-00", "%Y-%m-%d_%H-%M-%S", "2026-01-31T12:00:00"),
         ("20260131T120000Z", "%Y%m%dT%H%M%S%z", "2026-01-31T12:00:00Z"),
         ("20260131T120000+0130", "%Y%m%dT%H%M%S%z", "2026-01-31T12:00:00+01:30"),
-        ("28-11-2020_08-57-42", "%d-%m-%Y_%H-%M-%S", "2020-11-28T08:57:42"),  # performance_test's own
+        ("28-11-2020_08-57-42", "%d-%m-%Y_%H-%M-%S", "2020-11-28T08:57:42"),  # The format of performance_test.
         ("1769860800", "%s", "2026-01-31T12:00:00Z"),
         ("31.01.2026", "%d.%m.%Y", "2026-01-31"),
     ],
 )
-def test_a_form_reads_the_time_of_a_name(tree: MakeTree, tmp_path: Path, name: str, form: str, time: str) -> None:
+def test_format_reads_the_time_in_a_name(tree: MakeTree, tmp_path: Path, name: str, form: str, time: str) -> None:
     logs = tree({f"x-{name}-sub.log": log_of("sub")})
 
     import_logs(logs, "--to", tmp_path / "data", "--map", f"x-{{start_time:{form}}}-{{role}}.log")
@@ -46,20 +46,20 @@ def test_a_form_reads_the_time_of_a_name(tree: MakeTree, tmp_path: Path, name: s
         ("{release:%Y%m%d}.log", "only {start_time:...} takes a form"),
     ],
 )
-def test_a_form_that_no_time_can_be_read_in_is_refused(pattern: str, message: str) -> None:
+def test_format_without_a_complete_time_is_refused(pattern: str, message: str) -> None:
     with pytest.raises(UnreadableInput) as error:
         read_pattern(pattern, "--map")
     assert message in str(error.value)
 
 
-def test_a_time_twice_in_two_forms_must_be_the_same() -> None:
+def test_repeated_time_in_two_formats_must_be_the_same() -> None:
     pattern = read_pattern("{start_time:%Y-%m-%d}/x-{start_time:%Y%m%d}.log", "--map")
 
     assert pattern.match("2026-01-31/x-20260131.log") == {"start_time": "2026-01-31"}
     assert pattern.match("2026-01-31/x-20260201.log") == Disagreement("start_time", "2026-01-31", "2026-02-01")
 
 
-def test_a_name_that_has_the_form_and_is_no_time_is_named_with_the_way_out(tree: MakeTree, tmp_path: Path) -> None:
+def test_name_in_the_right_format_with_an_impossible_time_is_named_with_advice(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"31-13-2026/sub.log": log_of("sub")})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{start_time:%d-%m-%Y}/{role}.log", status=2)
@@ -68,7 +68,7 @@ def test_a_name_that_has_the_form_and_is_no_time_is_named_with_the_way_out(tree:
     assert "{start_time:%d-%m-%Y_%H-%M-%S} in a pattern reads another form" in said
 
 
-def test_a_time_without_a_zone_is_said_to_be_taken_as_utc(tree: MakeTree, tmp_path: Path) -> None:
+def test_message_states_that_a_time_without_a_zone_is_treated_as_utc(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree(
         {"2026-01-31T12:00:00/sub.log": log_of("sub"), "2026-01-31T13:00:00Z/sub.log": log_of("sub", 1), "2026-02-01/sub.log": log_of("sub", 2)}
     )
@@ -88,12 +88,12 @@ def test_a_time_without_a_zone_is_said_to_be_taken_as_utc(tree: MakeTree, tmp_pa
         ("2026-01-31T12:00Z", True),
     ],
 )
-def test_whether_a_time_says_its_zone(time: str, has_one: bool) -> None:
+def test_has_zone_recognises_times_with_a_zone(time: str, has_one: bool) -> None:
     assert has_zone(time) is has_one
 
 
 @pytest.mark.parametrize("kind", ["mark", "utf-16", "utf-16-le"])
-def test_a_rules_file_as_editors_of_windows_write_it(tree: MakeTree, tmp_path: Path, kind: str) -> None:
+def test_rules_file_with_a_byte_order_mark_is_read_and_a_utf_16_file_is_refused(tree: MakeTree, tmp_path: Path, kind: str) -> None:
     logs = tree({"1/sub.log": log_of("sub")})
     text = '[[rule]]\npath = "{repetition}/{role}.log"\n'
     (tmp_path / "rules.toml").write_bytes(f"\ufeff{text}".encode() if kind == "mark" else text.encode(kind))
@@ -103,7 +103,7 @@ def test_a_rules_file_as_editors_of_windows_write_it(tree: MakeTree, tmp_path: P
     assert ("1 run imported" if kind == "mark" else "rules.toml: the text is UTF-16; convert it to UTF-8 first (iconv -f UTF-16") in said
 
 
-def test_times_of_files_are_start_times_where_nothing_else_states_one_and_a_note_says_so(tree: MakeTree, tmp_path: Path) -> None:
+def test_time_of_a_file_is_the_start_time_with_a_note_if_nothing_else_states_one(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"{side}/{run}.log": log_of(side, run) for run in (1, 2) for side in ("pub", "sub")} | {"2026-02-01.log": log_of("sub", 9)})
     for name, seconds in (("pub/1", 50), ("sub/1", 40), ("pub/2", 10), ("sub/2", 20), ("2026-02-01", 90)):
         os.utime(logs / f"{name}.log", (1769860800 + seconds, 1769860800 + seconds))
@@ -115,7 +115,7 @@ def test_times_of_files_are_start_times_where_nothing_else_states_one_and_a_note
     assert times == {"2026-01-31T12:00:40Z": (FILE_TIME_NOTE,), "2026-01-31T12:00:10Z": (FILE_TIME_NOTE,), "2026-02-01": ()}
 
 
-def test_runs_are_numbered_in_the_order_of_the_times_of_their_files(tree: MakeTree, tmp_path: Path) -> None:
+def test_runs_are_numbered_in_the_order_of_their_file_times(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"{name}/sub.log": log_of("sub", run) for run, name in enumerate("abc")})
     for seconds, name in enumerate("bca"):
         os.utime(logs / name / "sub.log", (1769860800 + seconds, 1769860800 + seconds))
@@ -126,7 +126,7 @@ def test_runs_are_numbered_in_the_order_of_the_times_of_their_files(tree: MakeTr
     assert runs == [(1, "b/sub.log"), (2, "c/sub.log"), (3, "a/sub.log")]
 
 
-def test_the_same_repetitions_at_several_start_times_are_runs_of_their_own(tree: MakeTree, tmp_path: Path) -> None:
+def test_same_repetitions_at_several_start_times_are_separate_runs(tree: MakeTree, tmp_path: Path) -> None:
     days = ("27-07-2021", "02-08-2021")
     logs = tree({f"{day}/{side}_{n}.log": log_of(side, 10 * d + n) for d, day in enumerate(days) for n in (0, 1) for side in ("pub", "sub")})
 
@@ -142,7 +142,7 @@ def test_the_same_repetitions_at_several_start_times_are_runs_of_their_own(tree:
     ]
 
 
-def test_both_sides_of_a_repetition_may_start_at_different_times(tree: MakeTree, tmp_path: Path) -> None:
+def test_both_sides_of_a_repetition_can_start_at_different_times(tree: MakeTree, tmp_path: Path) -> None:
     starts = {"pub_0": "1606550262", "sub_0": "1606550261", "pub_1": "1606550272", "sub_1": "1606550271"}
     logs = tree({f"{start}-{name}.log": log_of(name[:3], int(name[-1])) for name, start in starts.items()})
 

@@ -1,4 +1,4 @@
-"""Where no pattern is given, one is suggested from the paths."""
+"""If no pattern is given, the message suggests one from the paths."""
 
 from __future__ import annotations
 
@@ -67,9 +67,15 @@ MakeTree = Callable[..., Path]
             "proxy-{label.folder1}_gcp/time-{start_time:%d-%m-%Y_%H-%M}/bw_{label.name}_{repetition}.res",
         ),
         (["27.07.2021/a.log", "02.08.2021/a.log"], "{start_time:%d.%m.%Y}/a.log"),
+        (["a-2024-09-04T03_50_20.json", "b-2024-10-04T03_50_20.json"], "{label.name}-{start_time:%Y-%m-%dT%H_%M_%S}.json"),
+        (["x_20240904_035020Z.log", "x_20241004_035020Z.log"], "x_{start_time:%Y%m%d_%H%M%S%z}.log"),
+        (  # The time of the whole experiment is in the first folder, and that of each run in the names of its logs.
+            [f"2020-10-23_10-47-36/run{n}/sub_log_23-10-2020_19-49-{n}4" for n in (1, 2)],
+            "{*}/run{repetition}/{role}_log_{start_time:%d-%m-%Y_%H-%M-%S}",
+        ),
         (["x 27-07-2021_14-54-01.log", "x 05-08-2021_15-54-01.log"], "x {start_time:%d-%m-%Y_%H-%M-%S}.log"),
-        (["02-07-2021.log", "02-08-2021.log"], "02-{label.number1}-2021.log"),  # The day and the month may stand in either order.
-        (["27-07-2021.log", "31-06-2021.log"], "{label.number1}-{label.number2}-2021.log"),  # There is no such day.
+        (["02-07-2021.log", "02-08-2021.log"], "02-{label.number1}-2021.log"),  # Day and month can be in either order.
+        (["27-07-2021.log", "31-06-2021.log"], "{label.number1}-{label.number2}-2021.log"),  # This day does not exist.
         (["27-07-2021/28-07-2021/a.log", "28-07-2021/29-07-2021/a.log"], "{start_time:%d-%m-%Y}/{*}/a.log"),
         (["loss_0.log", "loss_1.log", "loss_2.log"], "loss_{network_loss_percent}.log"),
         (["keyed_0.log", "keyed_1.log"], "keyed_{label.keyed}.log"),
@@ -78,14 +84,32 @@ MakeTree = Callable[..., Path]
         ([f"depth-{depth}/{subs}subs.log" for depth in (10, 100) for subs in (1, 4)], "depth-{label.depth}/{subscribers}subs.log"),
     ],
 )  # fmt: skip
-def test_a_pattern_is_made_of_what_paths_have_in_common(paths: list[str], pattern: str) -> None:
+def test_pattern_consists_of_the_common_parts_of_the_paths(paths: list[str], pattern: str) -> None:
     (found,) = suggest(paths)
 
     assert found.pattern == pattern
     assert sorted(found.paths) == sorted(paths)
 
 
-def test_each_depth_has_a_pattern_of_its_own() -> None:
+def test_names_without_a_part_that_the_others_have_get_a_pattern_of_their_own() -> None:
+    paths = [f"{rate}-{way}-LOSS_TEST_{n}-SIZE-{size}.json" for rate in (50, 200) for way in ("up", "down") for n in (1, 2) for size in (200, 800)]
+    shorter = [f"{rate}-up-LOSS_TEST_{n}.json" for rate in (50, 200) for n in (1, 2)]
+
+    found = suggest(paths + shorter)
+
+    assert [(one.pattern, len(one.paths)) for one in found] == [
+        ("{label.number1}-{label.name}-LOSS_TEST_{repetition}-SIZE-{payload_bytes}.json", 16),
+        ("{label.number1}-{label.name}-LOSS_TEST_{repetition}.json", 4),
+    ]
+
+
+def test_a_size_in_the_path_that_the_logs_contradict_is_a_label() -> None:
+    (found,) = suggest(["SIZE-200.json", "SIZE-800.json"], lambda _: frozenset({131072}))
+
+    assert found.pattern == "SIZE-{label.size}.json"
+
+
+def test_each_depth_has_a_separate_pattern() -> None:
     found = suggest(["a/1.log", "a/2.log", "a/3.log", "b/x/1.log", "b/x/2.log", "c.csv"])
 
     assert [one.pattern for one in found] == ["a/{repetition}.log", "b/x/{repetition}.log", "c.csv"]
@@ -100,7 +124,7 @@ def test_each_depth_has_a_pattern_of_its_own() -> None:
         ({64: {64, 1024}}, "x/{label.name}_{label.number1}_r{repetition}.txt"),
     ],
 )
-def test_a_number_that_no_log_contradicts_is_the_size(stated: dict[int, set[int]], pattern: str) -> None:
+def test_number_that_no_log_contradicts_is_the_message_size(stated: dict[int, set[int]], pattern: str) -> None:
     paths = [f"x/{tool}_{size}_r{number}.txt" for tool in ("sockperf", "iperf3") for size in (64, 1024) for number in (1, 2, 3)]
 
     (found,) = suggest(paths, lambda path: frozenset(stated.get(int(path.split("_")[1]), ())))
@@ -112,7 +136,7 @@ def test_a_number_that_no_log_contradicts_is_the_size(stated: dict[int, set[int]
 @pytest.mark.parametrize(
     ("paths", "states", "pattern"),
     [
-        (["depth-16.log", "depth-64.log"], False, "depth-{label.depth}.log"),  # a word says what it is
+        (["depth-16.log", "depth-64.log"], False, "depth-{label.depth}.log"),  # A word states its meaning.
         (["msg-100.log", "msg-1500.log"], False, "msg-{label.msg}.log"),
         (["msg-100.log", "msg-1500.log"], True, "msg-{payload_bytes}.log"),
         (["udp-100.log", "udp-1500.log"], False, "udp-{label.number1}.log"),
@@ -122,15 +146,15 @@ def test_a_number_that_no_log_contradicts_is_the_size(stated: dict[int, set[int]
         (["size-64/udp-64.log", "size-64/udp-128.log", "size-32/udp-64.log"], False, "size-{payload_bytes}/udp-{label.number1}.log"),
     ],
 )
-def test_a_number_beside_a_word_is_the_size_only_where_logs_state_it(paths: list[str], states: bool, pattern: str) -> None:
+def test_number_next_to_a_word_is_the_message_size_only_if_logs_state_it(paths: list[str], states: bool, pattern: str) -> None:
     (found,) = suggest(paths, lambda path: frozenset({int(path.rpartition("-")[2].partition(".")[0])} if states else ()))
 
     assert found.pattern == pattern
 
 
 @pytest.mark.parametrize(("stated", "pattern"), [("32", "m{payload_bytes}"), ("64", "m{label.number1}")])
-def test_the_sizes_of_logs_are_read_for_a_suggestion(tree: MakeTree, stated: str, pattern: str) -> None:
-    """The logs state 64 bytes, or what is written in its place."""
+def test_sizes_in_logs_are_read_for_a_suggestion(tree: MakeTree, stated: str, pattern: str) -> None:
+    """The logs state 64 bytes, or the text that replaces it."""
     logs = {}
     for size, in_log in (("32", stated), ("64", "64")):
         for number, name in enumerate("xy"):
@@ -145,14 +169,14 @@ PATHS = st.lists(st.lists(NAMES, min_size=1, max_size=3).map("/".join), min_size
 
 
 @given(PATHS)
-def test_a_suggestion_is_a_pattern_that_fits_what_it_says(paths: list[str]) -> None:
+def test_suggested_pattern_matches_its_paths(paths: list[str]) -> None:
     for found in suggest(paths):
         pattern = read_pattern(found.pattern, "")
         assert all(isinstance(pattern.match(path), dict) for path in found.paths)
 
 
 @pytest.mark.parametrize("command", ["import", "report"])
-def test_the_suggested_command_works_as_it_is(cluster: Path, tmp_path: Path, command: str) -> None:
+def test_suggested_command_works_unchanged(cluster: Path, tmp_path: Path, command: str) -> None:
     done = run_tacholog_text(command, cluster)
     (line,) = [line for line in (done.stdout + done.stderr).splitlines() if "tacholog import" in line]
     words = shlex.split(line[line.index("tacholog import") :])
@@ -163,32 +187,32 @@ def test_the_suggested_command_works_as_it_is(cluster: Path, tmp_path: Path, com
     assert len(manifests(tmp_path / "data")) == 4
 
 
-def test_names_that_a_shell_would_read_are_quoted(tree: MakeTree) -> None:
+def test_names_with_special_characters_of_the_shell_are_quoted(tree: MakeTree) -> None:
     said = import_logs(tree({"a b;rm/1.log": log_of("sub"), "a b;rm/2.log": log_of("sub", 1)}), status=2)
 
     assert "--map 'a b;rm/{repetition}.log'" in said
 
 
-def test_labels_of_a_suggestion_are_shown_with_their_values(cluster: Path) -> None:
+def test_labels_of_a_suggestion_are_listed_with_their_values(cluster: Path) -> None:
     said = import_logs(cluster, status=2)
 
     assert "8 logs of known formats, 0 other files\nNothing was imported: --map must say what the paths mean.\n" in said
     assert "rename label.folder2: it is flannel-hostgw-dds-secure-tcp, hostnetwork-udp" in said
 
 
-def test_a_folder_without_logs_is_refused(tmp_path: Path) -> None:
+def test_folder_without_logs_is_refused(tmp_path: Path) -> None:
     (tmp_path / "readme.txt").write_text("hello")
 
     assert "no log of a known format in this folder" in import_logs(tmp_path, status=2)
 
 
-def test_report_takes_a_folder_of_runs_as_an_argument(tmp_path: Path) -> None:
+def test_report_accepts_a_folder_of_runs_as_an_argument(tmp_path: Path) -> None:
     done = run_tacholog_text("report", tmp_path / "nothing")
 
     assert (done.returncode, done.stderr) == (2, f"tacholog: {tmp_path}/nothing: no such folder\n")
 
 
-def test_diff_of_bare_logs_compares_them_and_says_how_to_make_runs(cluster: Path) -> None:
+def test_diff_of_bare_logs_compares_them_and_states_how_to_make_runs(cluster: Path) -> None:
     sides = [cluster / "throughput-test" / plugin for plugin in ("hostnetwork-udp", "flannel-hostgw-dds-secure-tcp")]
 
     done = run_tacholog_text("diff", *sides)
@@ -199,13 +223,13 @@ def test_diff_of_bare_logs_compares_them_and_says_how_to_make_runs(cluster: Path
         assert f"{side}: logs without run.toml; each of them counts as a run of its own. To make runs of them: {words}" in done.stderr
 
 
-def test_diff_of_one_bare_log_says_nothing_of_import(cluster: Path) -> None:
+def test_diff_of_one_bare_log_does_not_mention_import(cluster: Path) -> None:
     logs = sorted(cluster.rglob("*sub0.log"))
 
     assert "import" not in run_tacholog_text("diff", logs[0], logs[1]).stderr
 
 
-def test_diff_of_bare_logs_warns_where_several_state_no_message_size(tmp_path: Path) -> None:
+def test_diff_of_bare_logs_warns_if_several_logs_state_no_message_size(tmp_path: Path) -> None:
     for side in ("old", "new"):
         for name in ("tcp-1k.txt", "tcp-64k.txt"):
             (tmp_path / side).mkdir(exist_ok=True)
@@ -222,7 +246,7 @@ def test_diff_of_bare_logs_warns_where_several_state_no_message_size(tmp_path: P
     assert f"sizes_unstated:2:{folder}" in report["warnings"]
 
 
-def test_diff_of_two_bare_logs_says_that_their_sizes_may_differ(tmp_path: Path) -> None:
+def test_diff_of_two_bare_logs_states_that_their_sizes_may_differ(tmp_path: Path) -> None:
     for size in ("64", "1024"):
         (tmp_path / size).write_text((IPERF3 / "tcp.log").read_text())
 
@@ -232,7 +256,7 @@ def test_diff_of_two_bare_logs_says_that_their_sizes_may_differ(tmp_path: Path) 
         assert f"The log of {tmp_path / size} states no message size: a difference of rows without one may be that of their sizes." in printed
 
 
-def test_diff_of_bare_logs_that_state_their_size_has_no_such_warning(cluster: Path) -> None:
+def test_diff_of_bare_logs_with_a_stated_size_has_no_such_warning(cluster: Path) -> None:
     sides = [cluster / "throughput-test" / plugin for plugin in ("hostnetwork-udp", "flannel-hostgw-dds-secure-tcp")]
 
     assert "state no message size" not in run_tacholog_text("diff", *sides).stdout

@@ -1,4 +1,4 @@
-"""Rates, times and shares may have their units, wherever they are stated."""
+"""Rates, times and shares can have units in paths, settings and rules."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tacholog.runs.importing.rules import LogFields, read_rules
         ("offered_rate_per_s", "1.2kHz", 1200.0),
     ],
 )
-def test_numbers_of_rates_times_and_shares_take_their_units(name: str, text: str, value: float) -> None:
+def test_numbers_of_rates_times_and_shares_accept_their_units(name: str, text: str, value: float) -> None:
     assert typed(f"conditions.{name}", text) == value
 
 
@@ -62,7 +62,7 @@ def test_other_units_are_refused(name: str, text: str, wanted: str) -> None:
         ("{offered_rate_per_s}kHz.log", "kHz"),
     ],
 )
-def test_a_unit_behind_its_field_is_refused_because_it_would_be_ignored(pattern: str, unit: str) -> None:
+def test_unit_after_its_field_is_refused_because_it_would_be_ignored(pattern: str, unit: str) -> None:
     with pytest.raises(UnreadableInput, match=f"{unit} follows .*; leave out {unit}: the field takes it with the number"):
         read_pattern(pattern, "--map")
 
@@ -70,7 +70,7 @@ def test_a_unit_behind_its_field_is_refused_because_it_would_be_ignored(pattern:
 @pytest.mark.parametrize(
     "pattern", ["{network_loss_percent}%.log", "{offered_rate_per_s}Hz.log", "{network_delay_ns}ns.log", "{link_bit_per_s}Mixed.log"]
 )
-def test_a_word_that_changes_no_value_may_follow(pattern: str) -> None:
+def test_word_that_changes_no_value_may_follow_a_field(pattern: str) -> None:
     assert read_pattern(pattern, "--map").fields
 
 

@@ -1,4 +1,4 @@
-"""CMake for tests that configure the core: that of the shared environment, which is not on the path."""
+"""CMake for tests that configure the core: the CMake of the shared environment, which is not on the PATH."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.waiting import LIMIT_S
 
 
 def cmake(*arguments: str | Path, environment: Mapping[str, str] | None = None, fails: bool = False) -> str:
-    """Run CMake, which must succeed (or fail, if it ``fails``), and return what it prints."""
+    """Run CMake, which must succeed (or fail, if ``fails``), and return its output."""
     program = shutil.which("cmake", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if program is None:
         leave_out("no cmake")

@@ -1,4 +1,4 @@
-"""Adapters whose libraries are crates are left out, with what to do about it, where cargo cannot give them."""
+"""If cargo cannot provide the crates, adapters that need them are not built, and a message states how to install them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def left_out(build: Path, *options: str, first_on_path: Path | None = None) -> d
 
 
 def cargo_that(folder: Path, script: str) -> Path:
-    """Make a folder with a program `cargo`, and return the folder."""
+    """Write a program `cargo` into a folder, and return the folder."""
     folder.mkdir()
     program = folder / "cargo"
     program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
@@ -38,9 +38,9 @@ def cargo_that(folder: Path, script: str) -> Path:
     return folder
 
 
-def test_without_cargo_the_line_says_which_cargo_to_install(tmp_path: Path) -> None:
+def test_message_without_cargo_names_the_cargo_to_install(tmp_path: Path) -> None:
     with_cargo = [folder for folder in os.environ["PATH"].split(os.pathsep) if (Path(folder) / "cargo").exists()]
-    make = shutil.which("make") or "make"  # it may be in one of these folders
+    make = shutil.which("make") or "make"  # make may be in one of these folders.
 
     remedies = left_out(tmp_path / "build", f"-DCMAKE_IGNORE_PATH={';'.join(with_cargo)}", "-G", "Unix Makefiles", f"-DCMAKE_MAKE_PROGRAM={make}")
 
@@ -48,7 +48,7 @@ def test_without_cargo_the_line_says_which_cargo_to_install(tmp_path: Path) -> N
     assert remedies["aeron"] == RUSTUP
 
 
-def test_a_cargo_that_is_too_old_is_named_with_its_version(tmp_path: Path) -> None:
+def test_cargo_that_is_too_old_is_named_with_its_version(tmp_path: Path) -> None:
     folder = cargo_that(tmp_path / "bin", "echo 'cargo 1.65.0'")
 
     remedies = left_out(tmp_path / "build", first_on_path=folder)
@@ -57,7 +57,7 @@ def test_a_cargo_that_is_too_old_is_named_with_its_version(tmp_path: Path) -> No
     assert remedies["aeron"] == f"{RUSTUP}: {folder}/cargo is 1.65.0"
 
 
-def test_a_cargo_that_can_fetch_nothing_is_no_error(tmp_path: Path) -> None:
+def test_cargo_without_network_is_not_an_error(tmp_path: Path) -> None:
     folder = cargo_that(tmp_path / "bin", 'test "$1" = --version && echo "cargo 1.95.0"')
 
     remedies = left_out(tmp_path / "build", first_on_path=folder)
@@ -65,10 +65,10 @@ def test_a_cargo_that_can_fetch_nothing_is_no_error(tmp_path: Path) -> None:
     assert remedies["iceoryx2"] == "cargo cannot fetch its crates: connect to crates.io, and configure again"
 
 
-def test_the_option_switches_crates_off(tmp_path: Path) -> None:
+def test_option_switches_crates_off(tmp_path: Path) -> None:
     remedies = left_out(tmp_path / "build", "-DTACHOLOG_CRATES=OFF")
 
-    assert not {"aeron", "iceoryx2"} & set(remedies)  # they were not left out but switched off, which the program says
+    assert not {"aeron", "iceoryx2"} & set(remedies)  # The program states that they are switched off.
     compiled_in = (tmp_path / "build/transports_left_out.cpp").read_text(encoding="utf-8")
     assert '"iceoryx2", "configure with -DTACHOLOG_CRATES=ON"' in compiled_in
     assert '"aeron", "configure with -DTACHOLOG_CRATES=ON"' in compiled_in

@@ -1,4 +1,4 @@
-"""What people install: built as pip builds it, installed away from the checkout, and used."""
+"""The distributions that users install: built as pip builds them, installed outside of the checkout, and used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.packaging
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """Run a program away from the checkout's settings; a failing one shows what it said."""
+    """Run a program without the settings of the checkout. A failing program shows its output."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     done = subprocess.run([*map(str, command)], cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
@@ -26,7 +26,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def distributions(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist, and the wheel built from that sdist."""
+    """A folder with the sdist, and the wheel built from this sdist."""
     folder = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, checkout, cwd=folder)
     return folder
@@ -40,14 +40,14 @@ def wheel(distributions: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of a new environment that holds the wheel, and what pip found it to need."""
+    """The programs of a new environment with the wheel and its dependencies."""
     folder = tmp_path_factory.mktemp("env")
     run(sys.executable, "-m", "venv", folder, cwd=folder)
     run(folder / "bin/python", "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", f"{wheel}[site]", cwd=folder)
     return folder / "bin"
 
 
-def test_the_wheel_is_pure_python_and_has_templates_and_site_inside_the_package(wheel: Path, checkout: Path) -> None:
+def test_wheel_is_pure_python_and_contains_templates_and_site_in_the_package(wheel: Path, checkout: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
 
     assert wheel.name.endswith("-py3-none-any.whl")
@@ -63,7 +63,7 @@ def test_the_wheel_is_pure_python_and_has_templates_and_site_inside_the_package(
     assert "tacholog/py.typed" in names
 
 
-def test_the_sdist_leaves_published_evidence_and_builds_behind(distributions: Path) -> None:
+def test_sdist_does_not_contain_published_data_and_builds(distributions: Path) -> None:
     [path] = distributions.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         tops = {name.split("/")[1] for name in archive.getnames() if "/" in name}
@@ -73,7 +73,7 @@ def test_the_sdist_leaves_published_evidence_and_builds_behind(distributions: Pa
 
 
 @pytest.mark.nightly
-def test_the_installed_wheel_finds_its_formats(installed: Path, checkout: Path, tmp_path: Path) -> None:
+def test_installed_wheel_finds_its_formats(installed: Path, checkout: Path, tmp_path: Path) -> None:
     declared = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]["entry-points"]["tacholog.formats"]
 
     printed = run(installed / "tacholog", "formats", cwd=tmp_path)
@@ -82,8 +82,8 @@ def test_the_installed_wheel_finds_its_formats(installed: Path, checkout: Path, 
 
 
 @pytest.mark.nightly
-def test_the_installed_wheel_renders_a_report_far_from_the_checkout(installed: Path, checkout: Path, tmp_path: Path) -> None:
-    # One system's releases make a page of every kind; the site of all data is built and read in the browser's tests.
+def test_installed_wheel_builds_a_report_outside_of_the_checkout(installed: Path, checkout: Path, tmp_path: Path) -> None:
+    # The releases of one system give a page of each kind. The browser tests build and read the site of all data.
     run(installed / "tacholog", "report", "--data", checkout / "data/ecal", "--output", tmp_path / "site", cwd=tmp_path)
 
     assert "<title>" in (tmp_path / "site/index.html").read_text()
@@ -91,13 +91,13 @@ def test_the_installed_wheel_renders_a_report_far_from_the_checkout(installed: P
 
 
 @pytest.mark.nightly
-def test_the_installed_wheel_does_not_bring_what_only_the_checkout_needs(installed: Path, tmp_path: Path) -> None:
+def test_installed_wheel_does_not_install_development_packages(installed: Path, tmp_path: Path) -> None:
     have = {line.split("==")[0].lower() for line in run(installed / "python", "-m", "pip", "freeze", cwd=tmp_path).splitlines()}
 
     assert have.isdisjoint({"pytest", "nox", "mypy", "ruff", "playwright", "hatchling", "dask", "distributed"})
 
 
-def test_the_editable_install_is_one_path_to_the_sources(checkout: Path, tmp_path: Path) -> None:
+def test_editable_install_is_one_path_to_the_sources(checkout: Path, tmp_path: Path) -> None:
     run(sys.executable, "-c", f"import hatchling.build; hatchling.build.build_editable({str(tmp_path)!r})", cwd=checkout)
     [editable] = tmp_path.glob("*.whl")
     archive = zipfile.ZipFile(editable)

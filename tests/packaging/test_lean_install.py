@@ -1,4 +1,4 @@
-"""What `pip install tacholog` brings without an extra: every command but those that build a site, in at most 300 MB."""
+"""What `pip install tacholog` installs without an extra: all commands except those that build a site, in at most 300 MB."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tacholog.installation import PACKAGES
 
 pytestmark = pytest.mark.packaging
 MOST_MB = 300
-# Prints a log of the real perftest, whatever it is asked for.
+# Prints a log of the real perftest for any arguments.
 STUB = '#!/bin/sh\n[ "$1" = --version ] && echo perftest 0.3.0 || cat {log}\n'
 CAMPAIGN = """
 system = "Tacholog perftest"
@@ -33,7 +33,7 @@ command = ["perftest", "--transport", "udp"]
 
 @pytest.fixture(scope="module")
 def lean(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new environment with the package and what it needs, as pip installs it."""
+    """A new environment with the package and its dependencies, as pip installs them."""
     folder = tmp_path_factory.mktemp("lean")
     for command in (
         [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(folder), str(checkout)],
@@ -53,7 +53,7 @@ def tacholog(environment: Path, *words: str | Path, cwd: Path) -> subprocess.Com
 
 @pytest.fixture(scope="module")
 def measured(lean: Path, checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a campaign, and the runs that the lean environment made of it."""
+    """A folder with a campaign, and the runs that the lean environment measured."""
     folder = tmp_path_factory.mktemp("measured")
     (folder / "perftest").write_text(STUB.format(log=checkout / "tests/formats/native/latency-udp.log"))
     (folder / "perftest").chmod(0o755)
@@ -64,14 +64,14 @@ def measured(lean: Path, checkout: Path, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.nightly
-def test_it_takes_at_most_300_mb_with_pip_and_bytecode(lean: Path) -> None:
+def test_installation_takes_at_most_300_mb_with_pip_and_bytecode(lean: Path) -> None:
     occupied = sum(path.lstat().st_blocks * 512 for path in lean.rglob("*"))
 
     assert occupied / 1e6 < MOST_MB
 
 
 @pytest.mark.nightly
-def test_it_brings_nothing_of_an_extra(lean: Path) -> None:
+def test_installation_contains_no_package_of_an_extra(lean: Path) -> None:
     done = subprocess.run([lean / "bin/python", "-m", "pip", "freeze"], capture_output=True, text=True, check=True)
     have = {line.split("==")[0].lower().replace("-", "_") for line in done.stdout.splitlines()}
 
@@ -92,7 +92,7 @@ def test_it_brings_nothing_of_an_extra(lean: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_a_command_that_makes_no_site_needs_no_extra(lean: Path, measured: Path, words: tuple[str, ...]) -> None:
+def test_command_that_builds_no_site_needs_no_extra(lean: Path, measured: Path, words: tuple[str, ...]) -> None:
     done = tacholog(lean, *words, cwd=measured)
 
     assert done.returncode == 0, done.stderr
@@ -135,7 +135,7 @@ def test_two_builds_are_compared_without_an_extra(lean: Path, measured: Path) ->
         (("publish", "site", "--release", "1", "--branch", "gh-pages"), "site"),
     ],
 )
-def test_a_command_that_lacks_its_extra_says_the_line_to_type(lean: Path, measured: Path, words: tuple[str, ...], extra: str) -> None:
+def test_command_without_its_extra_states_the_command_to_install_it(lean: Path, measured: Path, words: tuple[str, ...], extra: str) -> None:
     done = tacholog(lean, *words, cwd=measured)
 
     assert done.returncode == 2
@@ -143,7 +143,7 @@ def test_a_command_that_lacks_its_extra_says_the_line_to_type(lean: Path, measur
     assert done.stderr.endswith(f": pip install 'tacholog[{extra}]'\n")
 
 
-def test_only_the_site_and_the_directives_import_what_the_extra_brings(checkout: Path) -> None:
+def test_only_the_rooms_site_and_sphinx_import_packages_of_the_extra(checkout: Path) -> None:
     package = checkout / "parsers/tacholog"
     heavy = {*PACKAGES["site"], "docutils"}
     found = {

@@ -1,4 +1,4 @@
-"""Where the library of an adapter is not installed, the adapter is left out with the name of the package."""
+"""If the library of an adapter is not installed, the adapter is left out, and a message names the package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEFT_OUT = re.compile(r"^-- (?P<name>[\w-]+) is left out: (?P<remedy>.+)$", re.M
 
 
 def configure(folder: Path, *options: str, fails: bool = False) -> str:
-    """Configure the core in ``folder``/build where CMake finds no library at all, and return what it says."""
+    """Configure the core in ``folder``/build without any library, and return the output."""
     (folder / "empty").mkdir()
     hidden = [f"-DCMAKE_FIND_ROOT_PATH_MODE_{kind}=ONLY" for kind in ("LIBRARY", "INCLUDE", "PACKAGE")]
     root = f"-DCMAKE_FIND_ROOT_PATH={folder / 'empty'}"
@@ -27,12 +27,12 @@ def configure(folder: Path, *options: str, fails: bool = False) -> str:
 
 @pytest.fixture(scope="module")
 def without_packages(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """Give what CMake says where it finds no library, and the folder of the build."""
+    """The output of CMake without any library, and the build folder."""
     folder = tmp_path_factory.mktemp("without")
     return configure(folder, "-DBUILD_TESTING=OFF"), folder / "build"
 
 
-def test_an_adapter_without_its_library_is_left_out_with_the_package_to_install(without_packages: tuple[str, Path]) -> None:
+def test_adapter_without_its_library_is_left_out_with_the_package_to_install(without_packages: tuple[str, Path]) -> None:
     said = without_packages[0]
     listed = re.search(r"^-- transports: (.*)$", said, re.MULTILINE)
     assert listed
@@ -42,10 +42,10 @@ def test_an_adapter_without_its_library_is_left_out_with_the_package_to_install(
     assert remedies["zeromq"] == "install libzmq3-dev"
     for adapter in (folder.name for folder in ADAPTERS.iterdir() if folder.is_dir()):
         is_built = any(transport == adapter or transport.startswith(f"{adapter}-") for transport in built)
-        assert is_built != (adapter in remedies), adapter  # some bring their library along, and are built
+        assert is_built != (adapter in remedies), adapter  # Some adapters contain their library, and are built.
 
 
-def test_the_program_itself_names_what_was_left_out(without_packages: tuple[str, Path]) -> None:
+def test_program_names_the_adapters_that_were_left_out(without_packages: tuple[str, Path]) -> None:
     said, build = without_packages
     compiled_in = (build / "transports_left_out.cpp").read_text(encoding="utf-8")
 
@@ -53,15 +53,15 @@ def test_the_program_itself_names_what_was_left_out(without_packages: tuple[str,
         assert f'"{name}", "{remedy}"' in compiled_in
 
 
-def test_where_all_is_required_everything_that_is_missing_is_named_as_an_error(tmp_path: Path) -> None:
+def test_missing_libraries_are_errors_if_all_adapters_are_required(tmp_path: Path) -> None:
     said = configure(tmp_path, "-DTACHOLOG_REQUIRE_ALL=ON", "-DTACHOLOG_CRATES=OFF", fails=True)
 
     missing = set(re.findall(r"^  ([\w-]+) (?:is|are) left out: ", said, re.MULTILINE))
     assert {"udp-xdp", "nats", "zeromq", "tests"} <= missing
-    assert not {"aeron", "iceoryx2"} & missing  # they were switched off on purpose
+    assert not {"aeron", "iceoryx2"} & missing  # These were switched off on purpose.
 
 
-def test_a_build_without_adapters_says_of_each_which_session_has_it(tmp_path: Path) -> None:
+def test_build_without_adapters_names_the_session_that_builds_each_of_them(tmp_path: Path) -> None:
     configure(tmp_path, "-DBUILD_TESTING=OFF", "-DTACHOLOG_ADAPTERS=OFF")
 
     compiled_in = (tmp_path / "build/transports_left_out.cpp").read_text(encoding="utf-8")
@@ -69,7 +69,7 @@ def test_a_build_without_adapters_says_of_each_which_session_has_it(tmp_path: Pa
     assert named == {folder.name for folder in ADAPTERS.iterdir() if folder.is_dir()}
 
 
-def test_the_program_says_of_each_transport_that_was_left_out_how_to_get_it(perftest: Path) -> None:
+def test_program_states_for_each_missing_transport_how_to_get_it(perftest: Path) -> None:
     def asked(*options: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([perftest, *options], capture_output=True, text=True, check=False, timeout=LIMIT_S)
 

@@ -1,4 +1,4 @@
-"""A project elsewhere builds its own perftest from the installed package, as docs/add-a-middleware.md shows it."""
+"""An external project builds its own perftest from the installed package, as docs/add-a-middleware.md describes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ pytestmark = pytest.mark.core
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs/add-a-middleware.md"
-# A file of the guide is the code block behind a comment with its name.
+# A file of the guide is the code block after a comment with its name.
 FILE = re.compile(r"<!-- file: (?P<name>[\w.]+) -->\n```\w+\n(?P<text>.*?)```\n", re.DOTALL)
 
 
 def run(*command: str | Path) -> str:
-    """Run a command that must succeed, and return what it prints."""
+    """Run a command that must succeed, and return its output."""
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
     return ended.stdout
@@ -27,7 +27,7 @@ def run(*command: str | Path) -> str:
 
 @pytest.fixture(scope="module")
 def built(perftest: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the program that the guide's project builds against an installed package."""
+    """The program that the project of the guide builds against an installed package."""
     assert perftest.is_file()
     folder = tmp_path_factory.mktemp("outside")
     cmake("--install", perftest.parent, "--prefix", folder / "prefix")
@@ -40,14 +40,14 @@ def built(perftest: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "build/perftest"
 
 
-def test_the_guides_project_needs_ten_lines() -> None:
+def test_project_of_the_guide_needs_ten_lines() -> None:
     project = dict(FILE.findall(GUIDE.read_text(encoding="utf-8")))["CMakeLists.txt"]
 
     assert len([line for line in project.splitlines() if line.strip()]) <= 10
 
 
 @pytest.mark.nightly
-def test_a_program_built_elsewhere_has_one_transport_more(built: Path) -> None:
+def test_program_built_outside_has_one_more_transport(built: Path) -> None:
     listed = run(built, "--list-transports", "--verbose")
 
     assert "notice-board    threads of one process, by a queue under a lock; reliable, copied\n" in listed
@@ -57,7 +57,7 @@ def test_a_program_built_elsewhere_has_one_transport_more(built: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_program_built_elsewhere_measures(built: Path) -> None:
+def test_program_built_outside_measures(built: Path) -> None:
     options = ("--sizes", "64,1KiB", "--duration", "0.1", "--warmup", "0", "--set", "queue-length=8")
 
     log = run(built, "--test", "latency", "--transport", "notice-board", *options)

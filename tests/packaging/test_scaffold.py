@@ -1,4 +1,4 @@
-"""``tacholog scaffold``: what it writes can be installed, is tested, and is found."""
+"""``tacholog scaffold``: the written package can be installed, passes its tests, and its format is found."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tacholog.commands.scaffold import scaffold
 
 pytestmark = pytest.mark.packaging
 NAME = "gap_bench"
-SAVED = Path(__file__).parents[1] / "saved/0.4.0/format-package"  # as the scaffold of 0.4.0 wrote it, without its README
+SAVED = Path(__file__).parents[1] / "saved/0.4.0/format-package"  # As the scaffold of 0.4.0 wrote it, without its README.
 
 
 def run(folder: Path, *command: str, path: Path | str | None = None, status: int = 0) -> str:
-    """Run a Python program in a folder, with packages from one more place; one that ends otherwise than it should shows what it said."""
+    """Run a Python program in a folder, with packages from one additional path. If it ends with another status, its output is shown."""
     places = os.pathsep.join(str(place) for place in (path, os.environ.get("PYTHONPATH")) if place)
     environment = os.environ | {"PYTHONPATH": places, "COLUMNS": "200"}
     done = subprocess.run(
@@ -39,7 +39,7 @@ def run(folder: Path, *command: str, path: Path | str | None = None, status: int
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A package as the command writes it."""
+    """A package written by the command."""
     folder = tmp_path_factory.mktemp("scaffold") / "package"
     assert CliRunner().invoke(scaffold, [NAME, "--output", str(folder)]).exit_code == 0
     return folder
@@ -47,20 +47,20 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where pip has put the package: a folder of its own, so that nobody else's tests see the format."""
+    """The folder into which pip installed the package: a separate folder, so that other tests do not see the format."""
     folder = tmp_path_factory.mktemp("installed")
     quiet = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "--no-compile")
     run(folder, "pip", "install", *quiet, "--target", str(folder), str(package))
     return folder
 
 
-def test_its_own_tests_pass_once_it_is_installed(package: Path, installed: Path) -> None:
+def test_tests_of_the_package_pass_after_its_installation(package: Path, installed: Path) -> None:
     assert "21 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=installed)
 
 
-def test_a_package_that_0_4_0_wrote_passes_its_own_tests(tmp_path: Path) -> None:
+def test_package_that_0_4_0_wrote_passes_its_tests(tmp_path: Path) -> None:
     package = Path(shutil.copytree(SAVED, tmp_path / "package"))
-    information = package / "src/tacholog_pingbench-0.1.0.dist-info"  # what pip leaves of an installation
+    information = package / "src/tacholog_pingbench-0.1.0.dist-info"  # The files that pip writes for an installation.
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tacholog-pingbench\nVersion: 0.1.0\n")
     (information / "entry_points.txt").write_text("[tacholog.formats]\npingbench = tacholog_pingbench\n")
@@ -69,7 +69,7 @@ def test_a_package_that_0_4_0_wrote_passes_its_own_tests(tmp_path: Path) -> None
 
 
 @pytest.mark.nightly
-def test_its_tests_fail_while_a_control_character_crashes_the_format_and_say_with_which_log(package: Path, installed: Path, tmp_path: Path) -> None:
+def test_tests_of_the_package_fail_if_a_control_character_crashes_the_format_and_name_the_log(package: Path, installed: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(installed, tmp_path / "crashing"))
     module = path / f"tacholog_{NAME}/__init__.py"
     sound = module.read_text()
@@ -111,7 +111,7 @@ def test_its_tests_fail_while_a_control_character_crashes_the_format_and_say_wit
         ),
     ],
 )
-def test_its_tests_fail_where_it_declares_what_its_samples_do_not_show(
+def test_tests_of_the_package_fail_if_it_declares_properties_that_its_samples_do_not_have(
     package: Path, installed: Path, tmp_path: Path, right: str, wrong: str, test: str, said: str
 ) -> None:
     path = Path(shutil.copytree(installed, tmp_path / "wrong"))
@@ -122,7 +122,7 @@ def test_its_tests_fail_where_it_declares_what_its_samples_do_not_show(
     assert said in run(package, "pytest", "-q", "-p", "no:cacheprovider", "-k", test, path=path, status=1)
 
 
-def test_the_tests_say_what_to_install_where_hypothesis_is_not(package: Path, installed: Path, tmp_path: Path) -> None:
+def test_tests_of_the_package_state_what_to_install_if_hypothesis_is_missing(package: Path, installed: Path, tmp_path: Path) -> None:
     (tmp_path / "hypothesis.py").write_text("raise ImportError('no module of that name')")
 
     said = run(package, "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", path=f"{tmp_path}{os.pathsep}{installed}", status=2)
@@ -130,7 +130,7 @@ def test_the_tests_say_what_to_install_where_hypothesis_is_not(package: Path, in
     assert "tacholog.formats.testing needs hypothesis: pip install pytest hypothesis" in said
 
 
-def test_the_installed_format_is_listed_and_reads_its_sample(package: Path, installed: Path) -> None:
+def test_installed_format_is_listed_and_reads_its_sample(package: Path, installed: Path) -> None:
     assert NAME in run(package, "tacholog", "formats", path=installed)
     assert "2 records (2 latency), 0 broken and 0 unknown of 3 lines" in run(
         package, "tacholog", "parse", "--strict", f"tests/{NAME}-2.1.log", path=installed
@@ -138,24 +138,24 @@ def test_the_installed_format_is_listed_and_reads_its_sample(package: Path, inst
 
 
 def files(package: Path) -> list[Path]:
-    """What was written, without what Python compiled of it since: its tests have run in its folder."""
+    """Return the written files, without the compiled files of Python."""
     return [path for path in package.rglob("*") if path.is_file() and path.parent.name != "__pycache__"]
 
 
-def test_the_name_of_the_example_is_nowhere_left(package: Path) -> None:
+def test_name_of_the_example_is_replaced_everywhere(package: Path) -> None:
     written = files(package)
 
     assert f"tacholog_{NAME}" in {path.parent.name for path in written}
     assert [path for path in written if "pingbench" in str(path.relative_to(package)) + path.read_text()] == []
 
 
-def test_nothing_is_written_over(package: Path) -> None:
+def test_existing_files_are_not_overwritten(package: Path) -> None:
     before = {path: path.read_text() for path in files(package)}
 
     done = CliRunner().invoke(scaffold, ["other", "--output", str(package)])
 
     assert done.exit_code != 0
-    assert "exists already" in str(done.exception)  # which the command line prints in one line
+    assert "exists already" in str(done.exception)  # The command line prints this in one line.
     assert {path: path.read_text() for path in files(package)} == before
 
 
@@ -168,7 +168,7 @@ def test_nothing_is_written_over(package: Path) -> None:
         ("../x", "cannot be the name of a module"),
     ],
 )
-def test_a_name_that_cannot_be_is_refused(name: str, said: str, tmp_path: Path) -> None:
+def test_invalid_name_is_refused(name: str, said: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(scaffold, [name, "--output", str(tmp_path / "package")])
 
     assert done.exit_code == 2

@@ -1,12 +1,11 @@
-"""perftest's transports beside the machine's floor, in the same run, and beside other tools.
+"""perftest's transports compared with the floor of the machine, in the same run, and with other tools.
 
-L is a cache line handed from one process to another, F a futex wake; "bare" are loops by hand (``bench/perf/floor.cpp``).
-A goal compares like with like: ``shm`` copies each payload, so its ring is the one that does; what the copy itself costs
-is the row beside the other ring, which has no goal.
+L is the hand-off of a cache line from one process to another, F is a futex wake; "bare" are hand-written loops (``bench/perf/floor.cpp``).
+A goal compares equal work: ``shm`` copies each payload, so its goal is the ring that copies too. The row with the other ring shows the time of the
+copy itself; it has no goal.
 
-The processors of a virtual machine move: a hand-off takes 60 ns now and 230 ns a moment later. So what a figure is set beside
-is measured right before it, by turns, in each round, both again if a hand-off then takes another time, and a row is the round
-whose ratio is the middle one.
+The processors of a virtual machine move: a hand-off takes 60 ns at one time and 230 ns a moment later. So in each round, the reference of a figure is
+measured directly before it. Both are measured again if a hand-off then takes another time. A row is the round with the median ratio.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ from perf_table import Effort, Goal, LeftOut, Row, Unit
 SHARED = (64, 1024, 16384, 65536, 1048576, 4194304)
 DATAGRAMS = (32, 1024, 8192, 63000)
 WAYS = {"busy": "", "blocking": " --wait block", "spin-then-block": " --wait spin-then-block"}
-BATCHED_TCP = {64: 5e6, 1024: 2e6, 65536: 92e3}  # messages a second that are aimed at, whatever the machine
+BATCHED_TCP = {64: 5e6, 1024: 2e6, 65536: 92e3}  # The target in messages per second, on any machine.
 RINGS = {"bare ring": ("ring-1", "ring-8"), "bare copying-ring": ("copying-ring-1", "copying-ring-8")}
-SAME_HOST = " --set congestion=reno"  # Every kernel has it, and it paces nothing; BBR does, and halves what a loopback carries.
-UNREAD = " --touch none"  # Over sockets payloads stay untouched, as bare loops, sockperf, qperf and iperf3 leave them.
-HAND_OFF_S = 0.03  # for a look how far apart the processors are now
+SAME_HOST = " --set congestion=reno"  # Every kernel has reno, and it does not pace. BBR paces, and halves the rate of a loopback.
+UNREAD = " --touch none"  # Over sockets, payloads stay untouched, as in bare loops, sockperf, qperf and iperf3.
+HAND_OFF_S = 0.03  # The duration of a check of the present distance between the processors.
 MOVED = 0.25
 TRIES = 3
-TURNS = 2  # What wakes a sleeping processor takes 35 us now and 50 us a second later: both sides get the same chances.
+TURNS = 2  # Waking a sleeping processor takes 35 us at one time and 50 us a second later, so both sides alternate.
 UNTOUCHED = (64, 4194304, 33554432)
-Round = dict[tuple[str, int], Best]  # by cell and size: its figures, and those measured right before it
+Round = dict[tuple[str, int], Best]  # By cell and size: its figures, and the figures measured directly before it.
 
 
 class Cell(NamedTuple):
-    """A run of perftest: the name of its figures, its transport and options, its sizes."""
+    """A run of perftest: the name of its figures, its transport and options, and its sizes."""
 
     name: str
     arguments: str
@@ -45,11 +44,11 @@ class Cell(NamedTuple):
 
     @property
     def transport(self) -> str:
-        """The transport that it needs."""
+        """The transport of the cell."""
         return self.arguments.split("--transport ")[1].split()[0]
 
     def missing(self) -> str | None:
-        """Why this build cannot run it."""
+        """The reason why this build cannot run the cell, or None."""
         if self.transport not in transports():
             return f"this build has no transport {self.transport}"
         unknown = [word for word in self.arguments.split() if word.startswith("--") and word not in options()]
@@ -57,7 +56,7 @@ class Cell(NamedTuple):
 
 
 def latency_cells() -> Iterator[Cell]:
-    """Round trips, each transport in each way of waiting."""
+    """Round trips of each transport for each kind of waiting."""
     for way, option in WAYS.items():
         for transport in ("shm", "shm-zero-copy"):
             yield Cell(f"{transport} {way}", f"--test latency --transport {transport}{option}", SHARED if way == "busy" else (64,))
@@ -72,7 +71,7 @@ def latency_cells() -> Iterator[Cell]:
 
 
 def rate_cells() -> Iterator[Cell]:
-    """As fast as flow control lets."""
+    """Rates at the maximum speed that flow control allows."""
     for transport in ("shm", "shm-zero-copy", "inter-thread"):
         yield Cell(f"{transport} rate", f"--test throughput --transport {transport}", (64, 1024, 65536, 1048576))
     yield Cell("udp rate", f"--test throughput --transport udp{UNREAD}", (64, 1024, 63000))
@@ -84,7 +83,7 @@ def rate_cells() -> Iterator[Cell]:
 
 
 class Wish(NamedTuple):
-    """A figure, the one it is set beside, and the goal."""
+    """A figure, its reference figure, and the goal."""
 
     what: tuple[str, int, str]
     beside: tuple[str, int, str]
@@ -92,12 +91,12 @@ class Wish(NamedTuple):
 
 
 def at_most(factor: float) -> Goal:
-    """The ratio shall be no more than this."""
+    """The goal is a ratio of at most ``factor``."""
     return Goal("<=", factor)
 
 
 def at_least(factor: float) -> Goal:
-    """The ratio shall be no less than this."""
+    """The goal is a ratio of at least ``factor``."""
     return Goal(">=", factor)
 
 
@@ -110,12 +109,12 @@ def shared_memory_wishes() -> Iterator[Wish]:
             yield Wish((f"{transport} busy", size, "p50"), (ring, size, "p50"), at_most(1.15 if size > SHARED[0] else 1.05))
         for size in (64, 1024, 16384, 65536):
             yield Wish((f"{transport} busy", size, "p99"), (f"{transport} busy", size, "p50"), at_most(2))
-            yield Wish((f"{transport} busy", size, "p99"), (f"{ring}-8-p99", size, "p99"), None)  # the machine's own tail
+            yield Wish((f"{transport} busy", size, "p99"), (f"{ring}-8-p99", size, "p99"), None)  # The tail of the machine itself.
         yield Wish((f"{transport} blocking", 64, "p50"), wake, at_most(1.25))
         yield Wish((f"{transport} spin-then-block", 64, "p50"), (f"{transport} busy", 64, "p50"), at_most(1.1))
         for size, factor in ((64, 0.5), (1024, 0.8), (65536, 0.9), (1048576, 0.9)):
             yield Wish((f"{transport} rate", size, "rate"), (f"{ring}-rate", size, "rate"), at_least(factor))
-    for size in SHARED:  # What a copy costs, and what two topics cost beside one buffer that goes back and forth, which no two can share.
+    for size in SHARED:  # The time of a copy, and of two topics compared with one buffer that goes back and forth.
         yield Wish(("shm busy", size, "p50"), ("bare ring", size, "p50"), None)
         yield Wish(("shm-zero-copy busy", size, "p50"), ("bare one-buffer", size, "p50"), None)
     for size in (64, 1024, 65536, 1048576):
@@ -128,7 +127,7 @@ def shared_memory_wishes() -> Iterator[Wish]:
 
 
 def library_wishes() -> Iterator[Wish]:
-    """The goals beside libraries: those that poll, those that sleep, and what they carry. Fast DDS copies, iceoryx does not."""
+    """The goals compared with libraries: polling, sleeping, and rates. Fast DDS copies, iceoryx does not."""
     for size in LIBRARY_BYTES:
         for transport in ("shm", "shm-zero-copy"):
             yield Wish((f"{transport} busy", size, "p50"), ("iceoryx", size, "p50"), at_most(1))
@@ -140,7 +139,7 @@ def library_wishes() -> Iterator[Wish]:
 
 
 def latency_wishes(protocol: str, way: str) -> Iterator[Wish]:
-    """A transport over sockets beside bare ones, and what other tools say of the same path."""
+    """A transport over sockets compared with bare sockets, and with other tools on the same path."""
     for size in DATAGRAMS:
         bare = (f"bare {protocol}-{way}", size, "p50")
         yield Wish((f"{protocol} {way}", size, "p50"), bare, at_most(1.1))
@@ -150,7 +149,7 @@ def latency_wishes(protocol: str, way: str) -> Iterator[Wish]:
 
 
 def rate_wishes() -> Iterator[Wish]:
-    """The goals for messages a second over sockets."""
+    """The goals for messages per second over sockets."""
     for size in (64, 1024, 63000):
         for peer in ("iperf3 udp", "qperf udp", "bare udp-blocking-rate"):
             yield Wish(("udp rate", size, "rate"), (peer, size, "rate"), at_least(1))
@@ -162,13 +161,13 @@ def rate_wishes() -> Iterator[Wish]:
         yield Wish(("udp batched rate", size, "rate"), ("bare udp-segmented-rate", size, "rate"), None)
     for size in (64, 1024, 65536):
         yield Wish(("tcp batched rate", size, "rate"), ("tcp rate", size, "rate"), None)
-        # The kernel joins small messages that a receiver leaves lying: bare loops carry 0.4 million or 2.4, as it happens.
+        # The kernel merges small messages that a receiver has not read yet: bare loops reach 0.4 or 2.4 million by chance.
         yield Wish(("tcp rate", size, "rate"), ("bare tcp-blocking-rate", size, "rate"), at_least(1))
         yield Wish(("tcp rate", size, "rate"), ("qperf tcp", size, "rate"), None)
 
 
 def reliable_wishes() -> Iterator[Wish]:
-    """The goals for reliable UDP, beside two DDS over UDP, of which Fast DDS is given payloads that are written and read, as we are."""
+    """The goals for reliable UDP, compared with two DDS over UDP. Fast DDS writes and reads its payloads, as perftest does."""
     for transport in ("udp-reliable", "udp-multicast"):
         for size in DDS_BYTES:
             for way in ("busy", "blocking"):  # as the DDS do
@@ -190,13 +189,13 @@ def wishes() -> Iterator[Wish]:
 
 
 def before(cell: Cell, size: int) -> list[str]:
-    """What of the floor is measured right before a cell: all that a wish sets it beside, as floor's arguments."""
+    """The parts of the floor that are measured directly before a cell, as arguments of floor: all references of its wishes."""
     besides = dict.fromkeys(wish.beside[:2] for wish in wishes() if wish.what[:2] == (cell.name, size) and wish.beside[0].startswith("bare "))
     return [f"{name}:{of_size}" for what, of_size in besides for name in RINGS.get(what, (what.removeprefix("bare "),))]
 
 
 def with_best_ring(figures: Best) -> Best:
-    """A hand-written ring is as fast as the fastest of its kinds at that size."""
+    """Set the figures of the best ring: at each size, the fastest kind of ring counts."""
     found = dict(figures)
     for ring, kinds in RINGS.items():
         for size in SHARED:
@@ -207,15 +206,15 @@ def with_best_ring(figures: Best) -> Best:
 
 
 def hand_off_ns() -> float:
-    """L now."""
+    """Measure L now."""
     return next(floor(HAND_OFF_S, "line:8")).value
 
 
 def together(effort: Effort, cell: Cell, size: int) -> Best:
-    """A cell right after what it is set beside, tried until a hand-off takes as long behind them as before.
+    """Measure a cell directly after its references, until a hand-off takes the same time after them as before.
 
     Raises:
-        Failed: a program could not be run, or the processors moved in each try.
+        Failed: a program could not be run, or the processors moved in each attempt.
     """
     for _ in range(TRIES):
         before_ns = hand_off_ns()
@@ -229,7 +228,7 @@ def together(effort: Effort, cell: Cell, size: int) -> Best:
 
 
 def one_round(effort: Effort, left_out: dict[str, str]) -> Round:
-    """Everything of ours, each after what it is set beside. A process for each size: one that fails costs only itself."""
+    """Measure all cells, each after its references. Each size is a separate process, so that a failure affects only this size."""
     figures: Round = {}
     for cell in (*latency_cells(), *rate_cells()):
         if why := cell.missing():
@@ -244,7 +243,7 @@ def one_round(effort: Effort, left_out: dict[str, str]) -> Round:
 
 
 def in_round(wish: Wish, figures: Round, peers: Best) -> tuple[float, float] | None:
-    """The figure and the one it is set beside, as they were in this round; what is of another tool was measured once."""
+    """Return the figure and its reference in a round. Figures of other tools are measured only once."""
     own = figures.get(wish.what[:2], {})
     others = (own, figures.get(wish.beside[:2], {}), peers)
     reference = next((found[wish.beside] for found in others if wish.beside in found), None)
@@ -252,7 +251,7 @@ def in_round(wish: Wish, figures: Round, peers: Best) -> tuple[float, float] | N
 
 
 def row(wish: Wish, rounds: Sequence[Round], peers: Best) -> Row | None:
-    """The wish as it was in the round whose ratio is the middle one."""
+    """Return the row of a wish in the round with the median ratio."""
     pairs = sorted((pair for figures in rounds if (pair := in_round(wish, figures, peers))), key=lambda pair: pair[0] / pair[1])
     if not pairs:
         return None
@@ -267,7 +266,7 @@ def row(wish: Wish, rounds: Sequence[Round], peers: Best) -> Row | None:
 
 
 def absolute_rows(figures: Best) -> Iterator[Row]:
-    """What is not set beside another figure: shares that were lost, and rates that are aimed at as such."""
+    """Yield the rows without a reference: lost shares, and rates with an absolute target."""
     for (what, size, statistic), value in sorted(figures.items()):
         if what in ("udp rate", "udp batched rate") and statistic == "loss":
             yield Row(f"{what} {size} B loss", value, "ratio", "everything", 1, at_most(0.01) if what == "udp rate" else None)
@@ -276,7 +275,7 @@ def absolute_rows(figures: Best) -> Iterator[Row]:
 
 
 def measure(effort: Effort) -> Iterator[Row | LeftOut]:
-    """All rows, then what could not be had."""
+    """Yield all rows, then the figures that could not be measured."""
     left_out: dict[str, str] = {}
     peers, without = peer_figures()
     rounds = [one_round(effort, left_out) for _ in range(effort.rounds)]

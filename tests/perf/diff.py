@@ -1,4 +1,4 @@
-"""Comparing two releases: how often simulated ones are wrong and how much they find, and time and peak memory of large ones.
+"""Comparison of two releases: error rate and power of simulated comparisons, and time and peak memory of large comparisons.
 
 Both sides are saved datasets. Each comparison is made in a process of its own, so that its peak is its own, with what it compares; the time is
 counted after the imports and the reading. The whole command also starts, reads both sides and prints. CPU time stands beside, because a busy machine
@@ -57,7 +57,7 @@ HOST = Host(name="Machine", source="made up", cpu={"model": "CPU", "cores": "8"}
 
 
 def side(rows: int, repetitions: int, new: int) -> Dataset:
-    """One side of about ``rows`` result rows, each configuration in so many interleaved repetitions."""
+    """Return a side of about ``rows`` result rows. Each configuration has ``repetitions`` interleaved repetitions."""
     generator = np.random.default_rng(new)
     a_run = SIZES * len(STATISTICS)
     runs = max(rows // a_run // repetitions, 1) * repetitions
@@ -83,7 +83,7 @@ def side(rows: int, repetitions: int, new: int) -> Dataset:
 
 
 def constant(value: str | None, dtype: str, count: int) -> pd.Series[Any]:
-    """A column that says the same everywhere."""
+    """Return a column with a constant value."""
     return pd.Series([value], dtype=dtype).repeat(count).reset_index(drop=True)
 
 
@@ -113,7 +113,7 @@ def _runs(names: np.ndarray[tuple[int], np.dtype[np.str_]], repetitions: int, ne
 
 
 def measure(effort: Effort) -> Iterator[Row | LeftOut]:
-    """What is found where the truth is known; time and memory, the best of so many rounds."""
+    """Yield the results of the simulations; time and memory are the best of all rounds."""
     yield from truths()
     for what, rows, repetitions in (("a million rows, 10 pairs", MILLION, 10), ("a million rows, single runs", MILLION, 1)):
         with _saved(rows, repetitions) as sides:
@@ -131,21 +131,21 @@ def measure(effort: Effort) -> Iterator[Row | LeftOut]:
 
 @contextlib.contextmanager
 def _saved(rows: int, repetitions: int) -> Iterator[list[str]]:
-    """Both sides as saved datasets, made in a process of its own: what making them takes is no part of a comparison."""
+    """Yield the folders of both sides as saved datasets. A separate process makes them, so that its memory is not measured."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, __file__, "save", str(rows), str(repetitions), folder], check=True)
         yield [str(Path(folder, name)) for name in SIDES]
 
 
 def _apart(sides: list[str]) -> dict[str, float]:
-    """Compare in a process of its own."""
+    """Compare in a separate process."""
     done = subprocess.run([sys.executable, __file__, "compare", *sides], capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
 
 def main() -> None:
-    """Save both sides, of so many rows and repetitions, in a folder; or compare two saved ones and print what it took."""
+    """Save both sides with the given numbers of rows and repetitions in a folder; or compare two saved sides and print the resources."""
     what, *words = sys.argv[1:]
     if what == "save":
         rows, repetitions = map(int, words[:2])

@@ -1,4 +1,4 @@
-"""A host that changes between two sessions of one build: what a comparison says with controls and without. About eight minutes.
+"""A host that changes between two sessions of one build: the result of a comparison with and without controls. About eight minutes.
 
 While the second session runs, or each second one, another process copies memory: it takes memory bandwidth, cache and processor time. It does so
 without a pause, or (light) four megabytes thirty times a second, which takes about 2 % of a processor.
@@ -33,7 +33,7 @@ COPIES = "import numpy, time; a = numpy.ones({values}); b = numpy.empty_like(a)\
 
 
 class Layout(NamedTuple):
-    """How both sides are measured. Two sessions one after the other give no verdicts; sessions that take turns do."""
+    """How both sides are measured. Two consecutive sessions give no verdicts; alternating sessions do."""
 
     name: str
     sessions: int  # of each side
@@ -68,7 +68,7 @@ conditions = {{ transport = "{{transport}}", payload_touched = "write+read", pub
 
 
 def measure(effort: Effort) -> Iterator[Row | LeftOut]:
-    """Measure both layouts, and compare each with controls and without."""
+    """Measure both layouts, and compare each with and without controls."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     for layout in LAYOUTS:
         folder = FOLDER / layout.name.replace(",", "").replace(" ", "-")
@@ -82,7 +82,7 @@ def measure(effort: Effort) -> Iterator[Row | LeftOut]:
 
 
 def _measured(folder: Path, layout: Layout, campaign: str) -> tuple[Dataset, Dataset]:
-    """Both sides: sessions of one build in turns, with the other process beside those of the new side."""
+    """Return both sides: alternating sessions of one build. The other process runs during the sessions of the new side."""
     folder.mkdir(parents=True)
     file = folder / "disturbed.toml"
     file.write_text(campaign)
@@ -102,7 +102,7 @@ def _session(campaign: Path, output: Path) -> None:
 
 @contextlib.contextmanager
 def _busy_memory(copies: str) -> Iterator[None]:
-    """Another process that copies memory, again and again."""
+    """Run another process that copies memory all the time."""
     with subprocess.Popen([sys.executable, "-c", copies]) as process:
         try:
             yield
@@ -111,7 +111,7 @@ def _busy_memory(copies: str) -> Iterator[None]:
 
 
 def _said(words: str, report: Comparison) -> Iterator[Row]:
-    """How many rows are called worse or better by mistake, those of loss too, and what the controls say."""
+    """Yield the number of rows that are wrongly called worse or better, including rows of loss, and the result of the controls."""
     called = sum(counts[verdict] for counts in (report.counts, report.loss_counts) for verdict in ("worse", "better"))
     rows = len(report.rows) + len(report.losses)
     yield Row(f"{words}: rows called worse or better", 100 * called / max(rows, 1), "%", f"{called} of {rows} rows", nan)

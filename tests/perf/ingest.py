@@ -1,4 +1,4 @@
-"""Reading logs: megabytes a CPU-second beside `wc -l` on the same file, peak memory, and what the command line costs before it does anything.
+"""Reading logs: megabytes per CPU second, also of `wc -l` on the same file, peak memory, and the start-up time of the command line.
 
 CPU time, because the machine is shared.
 """
@@ -25,14 +25,14 @@ TACHOLOG = (sys.executable, "-m", "tacholog")
 
 
 class Cost(NamedTuple):
-    """What a process cost: CPU seconds, user and system, and its largest resident set in MB."""
+    """The resources of a process: CPU seconds (user and system), and its largest resident set in MB."""
 
     cpu_s: float
     peak_mb: float
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Write each log, read it, and start the command line for nothing."""
+    """Write and read each log, and start the command line without a task."""
     with tempfile.TemporaryDirectory() as folder:
         for name, lines, size in LOGS:
             path = Path(folder, "some.log")
@@ -54,7 +54,7 @@ def _reading(name: str, path: Path, *, aimed: bool) -> Iterator[Row]:
 
 
 def cost(argv: Sequence[str]) -> Cost:
-    """Run a program to its end, its output unseen."""
+    """Run a program to its end without its output."""
     with Path(os.devnull).open("wb") as nowhere:
         process = subprocess.Popen(argv, stdout=nowhere)
         _, status, used = os.wait4(process.pid, 0)
@@ -75,7 +75,7 @@ def _write(path: Path, lines: Callable[[random.Random], Iterator[str]], size: in
 
 
 def _summaries(dice: random.Random) -> Iterator[str]:
-    """RTI Perftest's summaries of throughput, size after size, every other one with losses."""
+    """Yield summaries of throughput of RTI Perftest, by size; every second size has losses."""
     while True:
         for size in SIZES:
             rate, lost = dice.randint(40_000, 2_500_000), dice.choice((0, dice.randint(1, 1_000_000)))
@@ -85,7 +85,7 @@ def _summaries(dice: random.Random) -> Iterator[str]:
 
 
 def _answers(dice: random.Random) -> Iterator[str]:
-    """What its publisher prints for every answer: the largest logs that the tool writes."""
+    """Yield the lines of its publisher for each answer: the largest logs of the tool."""
     while True:
         yield "********** New data length is 1024\n"
         low, high = 40, 40
@@ -96,7 +96,7 @@ def _answers(dice: random.Random) -> Iterator[str]:
 
 
 def _oddities(_: random.Random) -> Iterator[str]:
-    """Summaries that are read one by one: as Java prints them in many countries."""
+    """Yield summaries that are read one by one, in the form that Java prints in many countries."""
     while True:
         yield "Length: 63000  Packets: 18900000  Packets/s(ave):  630000  Mbps(ave): 317520,0  Lost:     0 (0,00%)\n"
 

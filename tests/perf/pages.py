@@ -1,4 +1,4 @@
-"""The site: what a reader loads, and the CPU seconds of a thousand pages beside as many bare pages of words.
+"""The site: the bytes that a reader loads, and the CPU seconds for a thousand pages, compared with the same number of plain text pages.
 
 Alone: ``python tests/perf/pages.py [PAGES]``. It makes a data folder of about that many pages, builds its site, builds a plain Sphinx project of as
 many pages of words with the same theme, and builds the site again without a change and with one changed log. CPU seconds are those of a command and
@@ -33,7 +33,7 @@ SAMPLES = (ROOT / "tests/formats/native/latency-udp.log", ROOT / "tests/formats/
 TRANSPORTS_A_SYSTEM = 24
 MEGABYTE = 1e6
 PAGES = 1000
-PATIENCE_MS = 120_000  # a busy machine is slow to open a page with hundreds of series
+PATIENCE_MS = 120_000  # A busy machine is slow to open a page with hundreds of series.
 IMPORTS = "import pandas, duckdb, sphinx.builders.html, myst_parser.sphinx_ext.main, pydata_sphinx_theme, tacholog.site.whole"
 SECTION = (
     "## Part {part}\n\nA bare page says what was measured and how, and links to [the next one]({next}). The words of this paragraph are many enough "
@@ -43,7 +43,7 @@ SECTION = (
 
 
 def write_runs(root: Path, pages: int) -> int:
-    """Write runs that make about ``pages`` pages: of each transport, of each log, of each system and the rest. Returns how many runs."""
+    """Write runs for about ``pages`` pages of all kinds (transports, logs, systems). Returns the number of runs."""
     count = max(1, round((pages - 12) / (2 + 1 / TRANSPORTS_A_SYSTEM)))
     logs = [sample.read_bytes() for sample in SAMPLES]
     for number in range(count):
@@ -60,7 +60,7 @@ def write_runs(root: Path, pages: int) -> int:
 
 
 def write_bare(source: Path, pages: int) -> None:
-    """Write a project of ``pages`` pages of words, nested as the site is and with its theme and settings."""
+    """Write a project of ``pages`` text pages, with the nesting, theme and settings of the site."""
     shutil.copytree(site_dir(), source, ignore=shutil.ignore_patterns("*.md", "__pycache__"))
     conf = (source / "conf.py").read_text().replace(', "tacholog.sphinx"', "")
     (source / "conf.py").write_text(conf)
@@ -89,22 +89,22 @@ def cpu_s(*command: object) -> float:
 
 
 def changed(site: Path, since: Mapping[Path, int]) -> int:
-    """Return how many pages are not those of before."""
+    """Return how many pages changed."""
     return sum(1 for path, at in ages(site).items() if since.get(path) != at)
 
 
 def ages(site: Path) -> dict[Path, int]:
-    """Return when each page was written."""
+    """Return the modification time of each page."""
     return {path: path.stat().st_mtime_ns for path in site.rglob("*.html") if "_static" not in path.parts and path.name != "search.html"}
 
 
 def gzipped(paths: Iterable[Path]) -> int:
-    """Return what files weigh on the way to a reader."""
+    """Return the size of files as sent to a reader, with gzip."""
     return sum(len(gzip.compress(path.read_bytes(), 9)) for path in paths)
 
 
 def first_load(page: Path) -> list[Path]:
-    """Return the files that a browser asks for to show a page, before any plot comes into view."""
+    """Return the files that a browser requests to show a page, before any plot comes into view."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -121,12 +121,12 @@ def first_load(page: Path) -> list[Path]:
 
 
 def chromium() -> str | None:
-    """Return where a browser is."""
+    """Return the path of a browser, or None."""
     return os.environ.get("TACHOLOG_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
 
 def loads(site: Path) -> Iterator[Row | LeftOut]:
-    """Yield what a reader's browser loads, gzipped, beside the budget."""
+    """Yield the bytes that the browser of a reader loads, with gzip, and their budget."""
     heaviest = max(ages(site), key=lambda page: gzipped([page]))
     for what, page in (("the home page", site / "index.html"), (f"the heaviest page, {heaviest.relative_to(site)}", heaviest)):
         if chromium():
@@ -137,12 +137,12 @@ def loads(site: Path) -> Iterator[Row | LeftOut]:
 
 
 def builds(folder: Path, pages: int) -> Iterator[Row]:
-    """Build everything into ``folder/site``, and yield what it cost."""
+    """Build all kinds of sites into ``folder/site``, and yield the resources."""
     runs = write_runs(folder / "data", pages)
     tacholog, sphinx = Path(sys.executable).with_name("tacholog"), (sys.executable, "-m", "sphinx", "-q")
     site = folder / "site"
     report = (tacholog, "report", "--data", folder / "data", "--output", site)
-    plotly_bundle()  # fetched here, if it has to be, so that the build does not wait for a registry
+    plotly_bundle()  # Fetched here, if necessary, so that the build does not wait for a registry.
     imported = min(cpu_s(sys.executable, "-c", IMPORTS) for _ in range(3))
     built = cpu_s(*report)
     made = len(ages(site))
@@ -159,7 +159,7 @@ def builds(folder: Path, pages: int) -> Iterator[Row]:
 
 
 def change_one(data: Path) -> None:
-    """Change a number of one log, and its checksum with it."""
+    """Change a number of one log, and its checksum."""
     log = next(path for path in sorted(data.rglob("*.log")) if b"p50_ns=" in path.read_bytes())
     before = log.read_bytes()
     after = before.replace(b"p50_ns=3851", b"p50_ns=3852")
@@ -171,7 +171,7 @@ def change_one(data: Path) -> None:
 
 
 def measure(_effort: Effort, pages: int = PAGES) -> Iterator[Row | LeftOut]:
-    """Build once, however great the effort: CPU seconds repeat well, and a thousand pages take minutes."""
+    """Build only once for any effort: CPU seconds vary little, and a thousand pages take minutes."""
     with tempfile.TemporaryDirectory() as folder:
         yield from builds(Path(folder), pages)
         yield from loads(Path(folder, "site"))

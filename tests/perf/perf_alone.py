@@ -1,7 +1,7 @@
-"""Run a command and write down what it cost: ``perf_alone.py RESULT WORD...``, RESULT being a file that is made.
+"""Run a command and write its resources to a new file: ``perf_alone.py RESULT WORD...``.
 
-It is a process of its own, and a small one: Linux counts what a process held when it started a command as if the command had held it,
-and a benchmark that has made long logs holds more than many commands do.
+It is a separate small process: Linux counts the memory of a process when it starts a command as memory of the command. A benchmark that has made long
+logs holds more memory than many commands do.
 """
 
 import json

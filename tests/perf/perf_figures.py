@@ -1,4 +1,4 @@
-"""Figures by name and size, from our own programs: perftest, and the floor of the machine beneath it."""
+"""Figures by name and size, from our own programs: perftest, and the floor of the machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMEOUT_S = 120
 
 
 class Figure(NamedTuple):
-    """One measured value. Of ``rate`` more is better, of everything else less."""
+    """One measured value. More is better for ``rate``, less is better for all others."""
 
     what: str
     payload_bytes: int
@@ -37,7 +37,7 @@ class Failed(Exception):
 
 
 def run(command: list[str]) -> bytes:
-    """What a program prints."""
+    """Run a command and return its output."""
     try:
         done = subprocess.run(command, capture_output=True, check=False, timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired as late:
@@ -49,13 +49,13 @@ def run(command: list[str]) -> bytes:
 
 
 def records(log: bytes, format_name: str) -> list[Record]:
-    """The results in a log, read by our own parser."""
+    """Return the results in a log, read by our own parser."""
     found = [event.what for event in Scan(LogText(io.BytesIO(log)), format_name) if isinstance(event.what, Record)]
     return [record for record in found if record.scope != "resources"]
 
 
 def figures_of(record: Record, what: str, payload_bytes: int) -> Iterator[Figure]:
-    """Latencies one way, in ns, a round trip halved; messages received a second; the share that was lost."""
+    """Yield half round trips in ns, received messages per second, and the lost share."""
     factor = 0.5 if record.conditions.basis == "rtt" else 1.0
     for number in record.numbers:
         if number.value is None:
@@ -72,18 +72,18 @@ def figures_of(record: Record, what: str, payload_bytes: int) -> Iterator[Figure
 
 @cache
 def options() -> str:
-    """What perftest can be asked for."""
+    """Return the list of options of perftest."""
     return run([str(PERFTEST), "--help"]).decode()
 
 
 @cache
 def transports() -> frozenset[str]:
-    """The transports of this build."""
+    """Return the transports of this build."""
     return frozenset(line.split()[0] for line in run([str(PERFTEST), "--list-transports"]).decode().splitlines() if line[:1].strip())
 
 
 def perftest(what: str, arguments: str, payload_bytes: int, seconds: float) -> Iterator[Figure]:
-    """Both roles of perftest, each on a core of its own."""
+    """Run both roles of perftest, each on a separate core."""
     words = [*arguments.split(), "--sizes", str(payload_bytes), "--duration", str(seconds), "--warmup", str(seconds / 4)]
     log = run([str(PERFTEST), *words, "--cpu-pub", "0", "--cpu-sub", "1"])
     for record in records(log, "native"):
@@ -92,12 +92,12 @@ def perftest(what: str, arguments: str, payload_bytes: int, seconds: float) -> I
 
 
 def floor(seconds: float, what: str) -> Iterator[Figure]:
-    """What the machine itself can do: one thing, or one at one size (``ring-1:64``)."""
+    """Yield the limits of the machine itself: of one kind, or of one kind at one size (``ring-1:64``)."""
     yield from floor_lines("bare ", run([str(FLOOR), str(seconds), what]))
 
 
 def floor_lines(prefix: str, lines: bytes) -> Iterator[Figure]:
-    """Lines of ``NAME BYTES VALUE``."""
+    """Yield the figures of lines ``NAME BYTES VALUE``."""
     for line in lines.decode().splitlines():
         name, size, value = line.split()
         statistic = next((word for word in ("rate", "p99") if name.endswith(f"-{word}")), "p50")
@@ -105,7 +105,7 @@ def floor_lines(prefix: str, lines: bytes) -> Iterator[Figure]:
 
 
 def best(figures: Iterable[Figure]) -> Best:
-    """The best of each: what disturbs a measurement makes it worse."""
+    """Return the best value of each figure: disturbances only make a value worse."""
     found: Best = {}
     for figure in figures:
         key = (figure.what, figure.payload_bytes, figure.statistic)

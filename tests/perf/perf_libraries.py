@@ -1,4 +1,4 @@
-"""Round trips and rates of other libraries between two processes of this host: the adapters of perftest, where their packages are installed."""
+"""Round trips and rates of other libraries between two processes of this host: the adapters of perftest, if their packages are installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECONDS = 0.5
 
 
 class Adapter(NamedTuple):
-    """A transport of perftest, and its options: nothing is lost, and a side waits as users of the library do."""
+    """A transport of perftest, and its options: nothing is lost, and a side waits in the usual way of the library."""
 
     transport: str
     options: str
@@ -28,12 +28,12 @@ ADAPTERS = {
 
 
 def is_built(library: str) -> bool:
-    """Whether this build of perftest has the library's transport."""
+    """Whether this build of perftest has the transport of the library."""
     return ADAPTERS[library].transport in transports()
 
 
 def library_figures(library: str, sizes: tuple[int, ...] = LIBRARY_BYTES) -> Iterator[Figure]:
-    """Half round trips in ns, and messages a second."""
+    """Yield half round trips in ns, and messages per second."""
     transport, options = ADAPTERS[library]
     for size in sizes:
         yield from perftest(library, f"--test latency --transport {transport} {options}", size, SECONDS)

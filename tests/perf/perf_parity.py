@@ -1,4 +1,4 @@
-"""Rates beside bare loops and qperf in turns, ten rounds in one run: a ratio with its 95 % interval.
+"""Rates compared with bare loops and qperf in alternation, ten rounds in one run: a ratio with its 95 % interval.
 
 A figure is set beside a loop that waits in the same way: a receiver that polls and one that sleeps are not the same tool. qperf sleeps.
 """
@@ -22,16 +22,16 @@ WAYS = {"busy": "busy-poll", "blocking": "block"}
 
 
 class Pair(NamedTuple):
-    """What is compared: a run of perftest, and what is measured right before it."""
+    """A comparison: a run of perftest, and the reference that is measured directly before it."""
 
     what: str
     arguments: str
     payload_bytes: int
-    beside: str  # of the floor, or a test of qperf
+    beside: str  # Of the floor, or a test of qperf.
 
 
 def pairs() -> Iterator[Pair]:
-    """Large datagrams, and small messages that the kernel joins."""
+    """Yield the pairs: large datagrams, and small messages that the kernel merges."""
     for way, wait in WAYS.items():
         yield Pair(f"udp {way} rate", f"{UNREAD} --transport udp --wait {wait}", 63000, f"bare udp-{way}-rate")
         for size in (64, 1024):
@@ -42,12 +42,12 @@ def pairs() -> Iterator[Pair]:
 
 
 def rate_of(figures: Iterator[Figure]) -> float:
-    """Messages received a second."""
+    """Return the received messages per second."""
     return next(figure.value for figure in figures if figure.statistic == "rate")
 
 
 def qperf(test: str, payload_bytes: int) -> float:
-    """A second of qperf: it takes no part of one."""
+    """Run qperf for a second, its shortest time."""
     port = str(free_port())
     with beside(["qperf", "-lp", port]):
         client = ["qperf", "127.0.0.1", "-lp", port, "-t", "1", "-uu", "-m", str(payload_bytes), test]
@@ -55,20 +55,20 @@ def qperf(test: str, payload_bytes: int) -> float:
 
 
 def reference(pair: Pair, seconds: float) -> float:
-    """What the pair is set beside, now."""
+    """Measure the reference of a pair now."""
     tool, name = pair.beside.split()
     return qperf(name, pair.payload_bytes) if tool == "qperf" else rate_of(floor(seconds, f"{name}:{pair.payload_bytes}"))
 
 
 def interval(ratios: list[float]) -> tuple[float, float]:
-    """The 95 % interval of the mean ratio, from logarithms, in which twice and half lie equally far from one."""
+    """Return the 95 % interval of the mean ratio, computed from logarithms, so that twice and half have the same distance from one."""
     logs = [log(ratio) for ratio in ratios]
     low, high = stats.t.interval(0.95, len(logs) - 1, loc=sum(logs) / len(logs), scale=stats.sem(logs))
     return exp(low), exp(high)
 
 
 def parity_rows(effort: Effort) -> Iterator[Row | LeftOut]:
-    """The lower end of each ratio's interval beside one."""
+    """Yield the lower end of the interval of each ratio, compared with one."""
     for pair in pairs():
         try:
             ratios = []

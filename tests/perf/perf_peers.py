@@ -1,4 +1,4 @@
-"""Figures of other tools on the same path, where Debian's packages of them are installed; read by our own parsers."""
+"""Figures of other tools on the same path, if their Debian packages are installed; read by our own parsers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from perf_libraries import LIBRARY_BYTES, is_built, library_figures
 LATENCY_BYTES = (32, 1024, 8192, 63000)
 RATE_BYTES = (64, 1024, 63000)
 DDS_BYTES = (64, 1024, 16384, 65536, 1048576)
-ACTIVE, PASSIVE = ["taskset", "--cpu-list", "0"], ["taskset", "--cpu-list", "1"]  # as perftest and the floor are placed
-# Cyclone DDS looks for its peers by multicast, on a network: here it is told where they are.
+ACTIVE, PASSIVE = ["taskset", "--cpu-list", "0"], ["taskset", "--cpu-list", "1"]  # The same processors as perftest and the floor.
+# By default, Cyclone DDS finds its peers by multicast on a network; here the peers are listed.
 DDS_HOME = """<CycloneDDS><Domain>
 <General><Interfaces><NetworkInterface name="lo" multicast="false"/></Interfaces><AllowMulticast>false</AllowMulticast></General>
 <Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer Address="127.0.0.1"/></Peers></Discovery>
@@ -28,7 +28,7 @@ DDS_HOME = """<CycloneDDS><Domain>
 
 
 def free_port() -> int:
-    """A port that nobody uses now."""
+    """Return a port that is free now."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port
@@ -36,7 +36,7 @@ def free_port() -> int:
 
 @contextmanager
 def beside(command: list[str]) -> Iterator[None]:
-    """The other side of a peer, as long as it is needed."""
+    """Run the other side of a peer during the context."""
     other = subprocess.Popen([*PASSIVE, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         time.sleep(0.4)
@@ -49,13 +49,13 @@ def beside(command: list[str]) -> Iterator[None]:
 
 
 def of_log(log: bytes, format_name: str, what: str, payload_bytes: int) -> Iterator[Figure]:
-    """The figures of a log that is all of one size."""
+    """Yield the figures of a log with a single size."""
     for record in records(log, format_name):
         yield from figures_of(record, what, payload_bytes)
 
 
 def qperf() -> Iterator[Figure]:
-    """Means; it blocks, or polls where the kernel does so for it."""
+    """Yield means. qperf blocks, or polls if the kernel does so for it."""
     port = str(free_port())
     with beside(["qperf", "-lp", port]):
         client = ["qperf", "127.0.0.1", "-lp", port, "-t", "1", "-uu", "-m"]
@@ -68,7 +68,7 @@ def qperf() -> Iterator[Figure]:
 
 
 def sockperf() -> Iterator[Figure]:
-    """Half round trips, blocking and busy."""
+    """Yield half round trips, blocking and busy-polling."""
     for protocol, tcp in (("udp", []), ("tcp", ["--tcp"])):
         for waiting, nonblocked in (("blocking", []), ("busy", ["--nonblocked"])):
             address = ["-i", "127.0.0.1", "-p", str(free_port()), *tcp, *nonblocked]
@@ -79,7 +79,7 @@ def sockperf() -> Iterator[Figure]:
 
 
 def iperf3() -> Iterator[Figure]:
-    """What the server received."""
+    """Yield the rates that the server received."""
     for protocol, udp in (("udp", ["-u"]), ("tcp", [])):
         port = str(free_port())
         with beside(["iperf3", "--server", "--bind", "127.0.0.1", "--port", port]):
@@ -89,7 +89,7 @@ def iperf3() -> Iterator[Figure]:
 
 
 def ddsperf() -> Iterator[Figure]:
-    """Cyclone DDS over UDP: round trips by its listener, and its publisher as fast as it goes."""
+    """Yield figures of Cyclone DDS over UDP: round trips by its listener, and its publisher at maximum speed."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "cyclonedds.xml"
         home.write_text(DDS_HOME, encoding="utf-8")
@@ -102,7 +102,7 @@ def ddsperf() -> Iterator[Figure]:
 
 
 class Peer(NamedTuple):
-    """A tool or library: what measures it, whether it is here, and Debian's package of it."""
+    """A tool or library: its measurement, whether it is installed, and its Debian package."""
 
     measure: Callable[[], Iterator[Figure]]
     is_here: Callable[[], bool]
@@ -110,12 +110,12 @@ class Peer(NamedTuple):
 
 
 def of_tool(measure: Callable[[], Iterator[Figure]], program: str, package: str) -> Peer:
-    """A tool with a program of its own."""
+    """Return a tool with a program of its own."""
     return Peer(measure, lambda: shutil.which(program) is not None, package)
 
 
 def of_library(name: str, package: str, sizes: tuple[int, ...] = LIBRARY_BYTES) -> Peer:
-    """A library that is a transport of perftest."""
+    """Return a library that is a transport of perftest."""
     return Peer(lambda: library_figures(name, sizes), lambda: is_built(name), package)
 
 
@@ -133,7 +133,7 @@ PEERS = {
 
 
 def peer_figures() -> tuple[list[Figure], dict[str, str]]:
-    """What the peers that are here reach, and why the others say nothing."""
+    """Return the figures of the installed peers, and the reasons why others are missing."""
     figures: list[Figure] = []
     left_out: dict[str, str] = {}
     for name, peer in PEERS.items():

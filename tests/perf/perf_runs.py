@@ -1,4 +1,4 @@
-"""Folders of runs of any number, and what a command that reads them costs."""
+"""Folders with any number of runs, and the resources of a command that reads them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,11 @@ _ALONE = Path(__file__).with_name("perf_alone.py")
 _SMALL_BYTES = 3000
 _SIZES = (32, 64, 256, 1024, 4096, 16384, 63000)
 _PERFTEST = ROOT / "data" / "perftest" / "0.3.0"
-_STEP = 41  # From one model to the next, so that few runs are of all kinds too.
+_STEP = 41  # The step from one model to the next, so that a few runs also have all kinds.
 
 
 class Cost(NamedTuple):
-    """What a command cost: CPU seconds with those of its children, seconds on the clock, and its largest resident set in bytes.
-
-    They are those that ``/usr/bin/time -v`` prints. The resident set is that of the largest process.
-    """
+    """The resources of a command: CPU seconds including its children, elapsed seconds, and its largest resident set in bytes."""
 
     cpu_s: float
     wall_s: float
@@ -41,7 +38,7 @@ class Cost(NamedTuple):
 
 
 def cost(argv: Sequence[str], cache: Path, *, allowed: Sequence[int] = (0,), cwd: Path | None = None, checkout: Path | None = None) -> Cost:
-    """Run a command of Tacholog to its end, with the cache in this folder, and of another checkout if one is given."""
+    """Run a command of Tacholog to its end, with the cache in this folder, and with the code of another checkout if given."""
     settings = {**_compiled(checkout), "TACHOLOG_CACHE": str(cache)}
     began = time.monotonic()
     with tempfile.NamedTemporaryFile() as result, tempfile.TemporaryFile() as complaints:
@@ -57,15 +54,12 @@ def cost(argv: Sequence[str], cache: Path, *, allowed: Sequence[int] = (0,), cwd
 
 @functools.cache
 def _compiled(checkout: Path | None) -> dict[str, str]:
-    """Return the variables for a command whose modules are compiled, as pip leaves them.
-
-    Where a variable forbids Python to write what it compiled, as in containers, each command would spend seconds on what no user waits for.
-    """
+    """Return the environment for a command whose modules are compiled, as after an installation by pip."""
     compiled = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, compiled, ignore_errors=True)
     code = {"PYTHONPATH": str(checkout / "parsers")} if checkout else {}
     settings = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | code | {"PYTHONPYCACHEPREFIX": compiled}
-    # A module that only long logs need would be compiled within the first of them that is measured.
+    # Otherwise, a module for long logs would be compiled during the first measurement with such a log.
     package = (checkout or ROOT) / "parsers" / "tacholog"
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(package)], env=settings, check=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -87,12 +81,12 @@ def write_run(folder: Path, content: bytes, **about: str) -> Path:
 
 
 def at(count: int, few: tuple[int, float], many: tuple[int, float]) -> float:
-    """Return the value at a count on the straight line through two measured ones."""
+    """Return the value for a number of runs, interpolated linearly between two measured points."""
     return many[1] + (count - many[0]) * (many[1] - few[1]) / (many[0] - few[0])
 
 
 def write_small_runs(root: Path, numbers: Iterable[int]) -> None:
-    """Write runs of RTI's summaries, each with one log of 3 kB that no other has."""
+    """Write runs of summaries of RTI Perftest. Each has one unique log of 3 kB."""
     head = "RTI Perftest 3.0.1 (RTI Connext DDS 6.0.1)\n\nPerftest Configuration:\n\tReliability: Best Effort\n\tKeyed: No\n"
     for number in numbers:
         text = head
@@ -104,10 +98,7 @@ def write_small_runs(root: Path, numbers: Iterable[int]) -> None:
 
 
 def write_long_runs(root: Path, numbers: Iterable[int], release: str | None = None) -> None:
-    """Write runs of perftest's own, of some 190 numbers and 35 kB: copies of those in ``data/`` with another time of their start.
-
-    They are of one release, or of twenty in turn.
-    """
+    """Write runs of Tacholog's own perftest with about 190 numbers and 35 kB: copies of runs in ``data/`` with other start times."""
     models = _models()
     for number in numbers:
         manifest, logs = models[number // RELEASES * _STEP % len(models)]
@@ -125,7 +116,7 @@ def write_long_runs(root: Path, numbers: Iterable[int], release: str | None = No
 
 @functools.cache
 def _models() -> list[tuple[Manifest, list[bytes]]]:
-    """Return runs of perftest. Those of batches have only 44 numbers, and are left out."""
+    """Return runs of perftest. Runs with batches have only 44 numbers, and are left out."""
     folders = sorted(path.parent for path in _PERFTEST.rglob("run.toml") if "batched" not in str(path))
     manifests = [(folder, read_manifest(folder / "run.toml")) for folder in folders]
     return [(manifest, [(folder / entry.file).read_bytes() for entry in manifest.logs]) for folder, manifest in manifests]

@@ -1,4 +1,4 @@
-"""Large sites: what two releases of them take on the branch that they are published on, and what a browser has to do to show a page."""
+"""Large sites: the size of two releases on the branch for publication, and the work of a browser to show a page."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 PUBLISHED_RUNS = int(os.environ.get("TACHOLOG_SCALE_PUBLISHED_RUNS", "200"))
-#: Two releases of 1300 runs took so much before pages had bounds and raw logs were kept once. Two of other numbers are set beside their share.
+#: The size of two releases of 1300 runs before pages had limits and raw logs were stored once. Other numbers of runs are compared with their share.
 _BEFORE_BYTES, _BEFORE_RUNS = 467e6, 1300
 _MOST_ELEMENTS, _MOST_CPU_NS, _SITE_BYTES, _REPORT_NS, _AGAIN_NS = 5000, 1e9, 25e6, 12e9, 2e9
-#: What was recorded since the goals were set. Without it, data/ has the 387 runs that it had then.
+#: Runs recorded after the goals were set. Without them, data/ has the 387 runs of that time.
 _LATER = ("middleware/2026-11-23", "perftest/0.3.0-to-0.4.0", "perftest/0.4.0")
 _SETTLED_MS = 500
 _PATIENCE_MS = 120_000
@@ -28,7 +28,7 @@ _DRAWN = "() => new Promise(drawn => requestAnimationFrame(() => requestAnimatio
 
 
 def published(folder: Path) -> Iterator[Row]:
-    """Two releases that are published on a branch: the second site shows the runs of both."""
+    """Yield figures of two releases published on a branch: the second site shows the runs of both."""
     root, repository, cache = folder / "runs", folder / "repository", folder / "cache"
     repository.mkdir()
     _git(repository, "init", "--quiet")
@@ -48,7 +48,7 @@ def _files_bytes(repository: Path) -> int:
 
 
 def _kept_bytes(repository: Path) -> int:
-    """Return what the repository takes once it is packed, as it is sent to a hoster."""
+    """Return the size of the packed repository, as it is sent to a hoster."""
     _git(repository, "gc", "--quiet")
     words = dict(line.split(": ") for line in _git(repository, "count-objects", "--verbose").splitlines())
     return int(words["size-pack"]) * 1024
@@ -59,7 +59,7 @@ def _git(repository: Path, *words: str) -> str:
 
 
 def views(folder: Path) -> Iterator[Row | LeftOut]:
-    """The site of the project's own data: what making it takes, how large it is, and what a browser has to do for its pages."""
+    """Yield figures of the site of the project's own data: time to build it, its size, and the work of a browser for its pages."""
     first = _copied(folder / "first")
     for later in _LATER:
         shutil.rmtree(first / "data" / later)
@@ -84,7 +84,7 @@ def views(folder: Path) -> Iterator[Row | LeftOut]:
 
 
 def _reports(what: str, checkout: Path, folder: Path, newest: str) -> Iterator[Row]:
-    """Build the site of a checkout as ``nox -s report`` does: of nothing, with a run more of its ``newest`` release, and restyled."""
+    """Yield the time to build the site of a checkout like ``nox -s report``: from nothing, with one more run of release ``newest``, and restyled."""
     folder.mkdir()
     site, cache = folder / "site", folder / "cache"
     argv = ["report", "--data", str(checkout / "data"), "--site", str(checkout / "site.toml"), "--output", str(site)]
@@ -103,7 +103,7 @@ def _reports(what: str, checkout: Path, folder: Path, newest: str) -> Iterator[R
 
 
 def _copied(folder: Path) -> Path:
-    """Copy what a site of this checkout is made of, so that a run can be added and a style sheet changed."""
+    """Copy the sources of the site of this checkout, so that a run can be added and a style sheet changed."""
     for name in ("data", "docs", "parsers", "site", "templates"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "site.toml", folder)
@@ -121,7 +121,7 @@ def _largest(site: Path) -> list[Path]:
 
 
 def _view(browser: Browser, page: Path) -> tuple[float, int]:
-    """Show a page in a browser that has shown an empty one. Return the CPU seconds of all its processes, and the elements of the page."""
+    """Show a page in a browser that has shown an empty page. Returns the CPU seconds of all its processes, and the elements of the page."""
     opened = browser.new_page(viewport={"width": 1400, "height": 900})
     opened.set_default_timeout(_PATIENCE_MS)
     opened.goto("about:blank")

@@ -1,8 +1,4 @@
-"""What a further subscriber costs: the processor time of a message at the publisher and at all subscribers, to 1, 2, 4 and 8 of them.
-
-All wait asleep, or polling would count as cost. The publisher has a processor of its own; on two of them, the subscribers share the other,
-so that the rate says how they take turns, and only processor time says what each costs.
-"""
+"""The cost of each additional subscriber: processor time per message at the publisher and at all subscribers, for 1, 2, 4 and 8 of them."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ WAYS = {"shm": "--transport shm", "tcp": "--transport tcp --set congestion=reno"
 
 
 def cost_ns(transport: str, size: int, count: int, seconds: float) -> tuple[float, float]:
-    """Processor time a message: of the publisher, and of all subscribers together."""
+    """Return the processor time per message: of the publisher, and of all subscribers together."""
     words = f"{WAYS[transport]} {RUN.format(size=size, count=count, seconds=seconds)}".split()
     text = run([str(PERFTEST), *words]).decode()
     sent = int(next(iter(re.findall(r"^throughput .*?\bsent=(\d+)", text, re.MULTILINE))))
@@ -29,13 +25,13 @@ def cost_ns(transport: str, size: int, count: int, seconds: float) -> tuple[floa
 
 
 def least_cost_ns(transport: str, size: int, count: int, effort: Effort) -> tuple[float, float]:
-    """The same, the least of all rounds for each: what disturbs a measurement makes it cost more."""
+    """Return the smallest cost of all rounds for each side: disturbances only increase it."""
     costs = [cost_ns(transport, size, count, effort.seconds) for _ in range(effort.rounds)]
     return min(publisher for publisher, _ in costs), min(subscribers for _, subscribers in costs)
 
 
 def subscriber_rows(effort: Effort) -> Iterator[Row | LeftOut]:
-    """Beside one subscriber: what each further one adds, at each side, the least of all rounds."""
+    """Yield the cost of each additional subscriber, compared with a single subscriber, at each side: the smallest of all rounds."""
     for transport in WAYS:
         for size in (64, 16384):
             try:

@@ -1,4 +1,4 @@
-"""Rows of what was measured, what it is set beside, and the goal."""
+"""Rows of a measured figure, its reference, and the goal."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 class Effort(NamedTuple):
-    """How often and how long to measure."""
+    """The number of rounds and the duration of a measurement."""
 
     rounds: int
     seconds: float
 
 
 class Goal(NamedTuple):
-    """What a ratio shall be: at most, or at least, so much."""
+    """The goal for a ratio: an upper limit, or a lower limit."""
 
     sense: Literal["<=", ">="]
     factor: float
 
     def reached(self, ratio: float) -> bool:
-        """Whether this ratio is good enough."""
+        """Whether the ratio meets the goal."""
         return ratio <= self.factor if self.sense == "<=" else ratio >= self.factor
 
 
 class Row(NamedTuple):
-    """A figure beside another. Without a goal, both are there to be read."""
+    """A figure and its reference. Without a goal, both are only shown."""
 
     what: str
     value: float
@@ -40,14 +40,14 @@ class Row(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """What could not be measured, and why."""
+    """A figure that could not be measured, and the reason."""
 
     what: str
     why: str
 
 
 def amount(value: float, unit: Unit) -> str:
-    """A value as people read it."""
+    """Return a value in the form for people."""
     if unit == "ratio":
         return f"{value:.2f}"
     if unit == "%":
@@ -60,7 +60,7 @@ def amount(value: float, unit: Unit) -> str:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """The row's columns."""
+    """Return the columns of a row."""
     ratio = row.value / row.reference if row.reference else nan
     goal = f"{row.goal.sense} {row.goal.factor:g}" if row.goal else ""
     verdict = ("reached" if row.goal.reached(ratio) else "MISSED") if row.goal else ""
@@ -75,7 +75,7 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def show(rows: Iterable[Row | LeftOut]) -> str:
-    """All rows as one table, and below it what is not in it."""
+    """Return all rows as one table, and below it the missing figures."""
     found = list(rows)
     table = [("what", "measured", "beside", "ratio", "goal", ""), *(cells(row) for row in found if isinstance(row, Row))]
     widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]

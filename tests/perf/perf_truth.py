@@ -1,4 +1,4 @@
-"""Comparisons whose truth is known, simulated at length: how often they are wrong, and how much they find. Percent of reports or of rows.
+"""Comparisons with a known truth, in long simulations: their error rate and their power. Percent of reports or of rows.
 
 The short form of each is a test in ``tests/diff/test_simulations.py`` or ``tests/diff/test_order.py``; the kinds of noise come from there.
 """
@@ -55,12 +55,12 @@ SLOWER = float(np.log(1.07))
 
 
 def percent(what: str, share_found: float, limit: float | None = None, goal: Goal | None = None) -> Row:
-    """A share as a row, in percent, beside what it must be."""
+    """Return a share as a row, in percent, with its limit."""
     return Row(what, 100 * share_found, "%", "goal" if goal else "", float("nan") if limit is None else limit, goal)
 
 
 def truths() -> Iterator[Row]:
-    """All tables."""
+    """Yield all tables."""
     yield from false_reports()
     yield from power()
     yield from real_noise()
@@ -74,13 +74,13 @@ def truths() -> Iterator[Row]:
 
 
 def _reports(reports: int, made: Callable[[np.random.Generator, int], NDArray[np.int64]], seed: int) -> NDArray[np.int64]:
-    """The verdicts of so many reports, some at a time: the averages of all pairs of all rows take much memory."""
+    """Return the verdicts of ``reports`` reports, computed in portions: the averages of all pairs of all rows take much memory."""
     generator = np.random.default_rng(seed)
     return np.concatenate([made(generator, AT_ONCE) for _ in range(reports // AT_ONCE)])
 
 
 def false_reports() -> Iterator[Row]:
-    """One build against itself, in pairs: the reports that call any of 40 rows better or worse."""
+    """Yield the share of reports of one build, in pairs, that call any of 40 rows better or worse."""
     for pairs in (6, 8, 12, 30):
         false: list[float] = []
         for noise in NOISES:
@@ -95,7 +95,7 @@ def false_reports() -> Iterator[Row]:
 
 
 def by_ranks(differences: Floats) -> NDArray[np.int64]:
-    """The verdicts of whole reports if the ranks of each row had the whole level: what the second test is compared with."""
+    """Return the verdicts of reports if the ranks of each row had the whole significance level: the reference for the second test."""
     shift = paired_shift(differences)
     p = np.concatenate([adjusted(report) for report in shift.p.reshape(-1, ROWS)])
     least = np.full(len(p), np.log1p(0.03))
@@ -103,7 +103,7 @@ def by_ranks(differences: Floats) -> NDArray[np.int64]:
 
 
 def power() -> Iterator[Row]:
-    """A change of some of 40 rows: the changed rows that are called worse, by both tests and by the ranks alone."""
+    """Yield the share of changed rows that are called worse, by both tests and by the ranks alone. Some of 40 rows changed."""
     others = ((12, 1, 10), (12, 4, 5), (12, 20, 5), (14, 1, 5), (10, 1, 5), (10, 20, 5), (8, 4, 10), (8, 20, 5), (8, 40, 5), (7, 1, 10))
     more = [Case(pairs, changed, percent, noise, 0.0) for pairs, changed, percent in others for noise in (iid, outliers)]
     for case in (*CASES, *more):
@@ -119,7 +119,7 @@ def power() -> Iterator[Row]:
 
 
 def real_noise() -> Iterator[Row]:
-    """Pairs of this repository's campaigns: a lone change in them, and labels that are swapped at random."""
+    """Yield results for pairs of the campaigns in this repository: with a single changed row, and with randomly swapped labels."""
     lone = []
     for name in CAMPAIGNS:
         campaign = measured(Path(__file__).parents[2] / "data/perftest" / name)
@@ -133,7 +133,7 @@ def real_noise() -> Iterator[Row]:
 
 
 def detection() -> Iterator[Row]:
-    """A lone change of exactly the size that is printed as detectable: the reports that find it."""
+    """Yield the share of reports that find a single change of exactly the size that is printed as detectable."""
     for pairs in (6, 7, 8, 10, 12, 15, 20, 30):
         for rows in (1, 4, 40):
             for sd in (0.02, 0.1):
@@ -145,7 +145,7 @@ def detection() -> Iterator[Row]:
 
 
 def hosts() -> Iterator[Row]:
-    """A host that makes the new side slower: the reports that call a row better or worse, with controls that share it and without any."""
+    """Yield the share of reports that call a row better or worse if the host makes the new side slower, with and without controls that share this."""
     for slower in (1, 2, 3, 4, 7):
         for varies in (0.0, 0.03):
             for controls in (0, 4, 8, 12):
@@ -159,11 +159,12 @@ def hosts() -> Iterator[Row]:
 
 
 def blocks() -> Iterator[Row]:
-    """Controls without pairs: the reports that say that the host changed, where it did and where it did not."""
+    """Yield the share of reports on blocks of runs that state a change of the host, with and without such a change."""
     for noise in (iid, heavy_tails, outliers, bimodal, shared_by_rows, autocorrelated):
         for controls, runs in ((12, 6), (12, 8), (2, 6)):
             found = share_moved(functools.partial(of_host, Host(0), noise=noise, controls=controls, runs=runs), HOST_REPORTS)
-            limit = (None, None) if noise is autocorrelated else (5, AT_MOST)  # a host that drifts within its blocks is another one in each
+            # A host that drifts within its blocks is a different host in each block.
+            limit = (None, None) if noise is autocorrelated else (5, AT_MOST)
             yield percent(
                 f"blocks of {runs} runs, {controls} controls, nothing changed, {noise.__name__}: the controls say that it did", found, *limit
             )
@@ -180,7 +181,7 @@ def blocks() -> Iterator[Row]:
 
 
 def histories() -> Iterator[Row]:
-    """Forty histories of 30 releases: how often steps and drifts are found, and how often there is one where nothing changed."""
+    """Yield how often steps and drifts are found in forty histories of 30 releases, and how often one is reported without a change."""
     for session in (0.0, 0.01):
         goal = None if session else AT_LEAST
         stepped = [page(seed, steps(), session=session) for seed in range(PAGES)]
@@ -195,7 +196,7 @@ def histories() -> Iterator[Row]:
 
 
 def rounding() -> Iterator[Row]:
-    """Values printed in steps of 2 % of themselves: the rows whose 95 % interval holds the truth, and those falsely called alike."""
+    """Yield the share of rows printed in steps of 2 % whose 95 % interval contains the truth, and the share falsely called alike."""
     for noise in (iid, heavy_tails):
         for scale in (0.05, 0.25, 0.5, 1.0):
             for pairs in (8, 12, 20):
@@ -214,7 +215,7 @@ def _false(report: Comparison) -> bool:
 
 
 def sessions() -> Iterator[Row]:
-    """Sessions on a machine that gets 7 % slower halfway, and alternating ones with a true change of 7 %."""
+    """Yield results for sessions on a machine that gets 7 % slower in the middle, and for alternating sessions with a true change of 7 %."""
     for order in ("O" * 8 + "N" * 8, "OOOONNNN" * 2, "OONN" * 4, "ON" * 8, "ONNO" * 4, "ON" * 12):
         reports = [in_sessions(make_side, order, slower=SLOWER, seed=seed) for seed in range(WHOLE_REPORTS)]
         yield percent(f"sessions {order}, 7 % slower halfway: reports with a false row", float(np.mean([_false(one) for one in reports])), 5, AT_MOST)
@@ -224,7 +225,7 @@ def sessions() -> Iterator[Row]:
 
 
 def positions() -> Iterator[Row]:
-    """Whoever runs second in a pair is 5 % slower: the reports that call any row better or worse, by how often the new side went first."""
+    """Yield the share of reports that call a row better or worse if the second run of a pair is 5 % slower, by how often the new side is first."""
     for later in (0, 1, 2, 3, 6):
         first = np.array([True] * (12 - later) + [False] * later)
         false = []

@@ -1,4 +1,4 @@
-"""What a site costs to keep to itself: megabytes a CPU-second of names learned, text looked through and words masked, and the worst long lines.
+"""The cost of privacy for a site: megabytes per CPU second of learning names, searching text and masking words, and the worst long lines.
 
 CPU time, because the machine is shared.
 """
@@ -25,7 +25,7 @@ PIECES = ("a+", "a", "/a ", "a.com ", "a@", "::", "1.1.1.1 ", "host=a ", "ssh ",
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Look through each kind of text, and one line of a MiB of each piece."""
+    """Process each kind of text, and one line of a MiB of each piece."""
     native = (ROOT / "tests/formats/native/throughput-probes-shm.log").read_text()
     kinds = {
         "native log": (native, native_line),

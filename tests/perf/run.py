@@ -1,4 +1,4 @@
-"""Print what is reached beside what is aimed at: ``run.py [--rounds N] [--seconds S] [SECTION...]``.
+"""Print the measured figures with their goals: ``run.py [--rounds N] [--seconds S] [SECTION...]``.
 
 A section is a file beside this one, with ``measure(effort)``, which yields rows; its docstring's first line is its heading. Nothing here
 fails because something is slow: a ratio is for people to read, on a machine that is quiet.

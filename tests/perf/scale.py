@@ -1,9 +1,12 @@
 """From one log to many: ingest to Parquet by format, small logs new and cached, growth with the number of runs, two releases, a cluster, and sites.
 
-All data is made here. CPU time of the command and its children, because the machine is shared. TACHOLOG_SCALE_RUNS names the numbers of runs whose
-growth is measured (default 200,800; the goals are for 10000), TACHOLOG_SCALE_LOGS that of small logs for export and cluster (default 4000; the goals
-are for 100000), TACHOLOG_SCALE_MB the size of a log (default 20), TACHOLOG_SCALE_PUBLISHED_RUNS the runs of each of two releases that are published
-(default 200; 1300 is what a hoster's limit was measured with). TACHOLOG_SCALE_PARTS names the parts to measure (default: all of them).
+All data is made here. The figures are CPU time of the command and its children, because the machine is shared. Environment variables:
+
+- TACHOLOG_SCALE_RUNS: the numbers of runs for which growth is measured (default 200,800; the goals are for 10000)
+- TACHOLOG_SCALE_LOGS: the number of small logs for export and cluster (default 4000; the goals are for 100000)
+- TACHOLOG_SCALE_MB: the size of a log (default 20)
+- TACHOLOG_SCALE_PUBLISHED_RUNS: the runs of each of two published releases (default 200; the limit of a hoster was measured with 1300)
+- TACHOLOG_SCALE_PARTS: the parts to measure (default: all)
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ RUNS = [int(count) for count in os.environ.get("TACHOLOG_SCALE_RUNS", "200,800")
 LOGS = int(os.environ.get("TACHOLOG_SCALE_LOGS", "4000"))
 LOG_BYTES = int(float(os.environ.get("TACHOLOG_SCALE_MB", "20")) * 1e6)
 COMPARED_RUNS = 2000
-#: Bytes a CPU-second that reach Parquet, by the beginning of the name of the log.
+#: Bytes per CPU second that are converted to Parquet, by the prefix of the name of the log.
 GOALS = {"RTI summaries": 40e6, "RTI intervals": 40e6, "RTI CSV": 20e6, "Fast RTPS samples": 10e6, "RTI samples": 10e6, "eCAL samples": 10e6}
 OTHER_GOAL = 20e6
 _MILLION = 1_000_000
@@ -46,8 +49,8 @@ _NUMBERS = "import re,sys\nfor line in open(sys.argv[1]): re.findall(r'[0-9.]+',
 
 
 def measure(effort: Effort) -> Iterator[Row | LeftOut]:
-    """Measure each part in a folder of its own, with a cache of its own. All of them take hours, so each row is told as soon as it is there."""
-    del effort  # Each figure is of seconds, and is measured once.
+    """Measure each part with a separate folder and cache. All parts take hours, so each row is printed immediately."""
+    del effort  # Each figure takes seconds or longer, and is measured once.
     for name in os.environ.get("TACHOLOG_SCALE_PARTS", ",".join(PARTS)).split(","):
         with tempfile.TemporaryDirectory() as folder:
             for row in PARTS[name](Path(folder)):
@@ -56,7 +59,7 @@ def measure(effort: Effort) -> Iterator[Row | LeftOut]:
 
 
 def _ingest(folder: Path) -> Iterator[Row]:
-    """Each format with a long log: a run with that log becomes Parquet, nothing in the cache."""
+    """Yield a row for each format with a long log: a run with this log becomes Parquet with an empty cache."""
     empty = write_run(folder / "empty" / "run", b"Length:  32  Packets: 7  Packets/s(ave): 7  Mbps(ave): 0.0  Lost: 0 (0.00%)\n", format="rti")
     start = cost(["export", "--data", str(empty.parent), "--format", "parquet", "--output", "x.parquet"], folder / "cache")
     for name, log in (LONG_LOGS | {"perftest histograms": HISTOGRAMS}).items():
@@ -74,7 +77,7 @@ def _ingest(folder: Path) -> Iterator[Row]:
 
 
 def _of(*argv: str) -> float:
-    """CPU seconds of another program."""
+    """Return the CPU seconds of another program."""
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -82,7 +85,7 @@ def _of(*argv: str) -> float:
 
 
 def _small_logs(folder: Path) -> Iterator[Row | LeftOut]:
-    """Logs of 3 kB, each a run. What the command itself takes is left out: a quarter of the logs is measured too, and the difference counts."""
+    """Yield figures for logs of 3 kB, each a run. The start of the command is excluded: a quarter of the logs is measured too, and subtracted."""
     made = {}
     for count in (LOGS // 4, LOGS):
         root, cache = folder / str(count), folder / f"cache{count}"
@@ -102,7 +105,7 @@ def _small_logs(folder: Path) -> Iterator[Row | LeftOut]:
 
 
 def _growth(folder: Path) -> Iterator[Row]:
-    """Reports of runs of about 190 numbers: cold, with one run more."""
+    """Yield figures for reports of runs with about 190 numbers: from nothing, and with one more run."""
     colds, peaks = {}, {}
     for count in RUNS:
         root, cache = folder / f"{count}", folder / f"cache{count}"
@@ -126,7 +129,7 @@ def _growth(folder: Path) -> Iterator[Row]:
 
 
 def _diff(folder: Path) -> Iterator[Row]:
-    """Compare two of twenty releases: first nothing is in the cache, then everything."""
+    """Compare two of twenty releases, first with an empty cache, then with a full cache."""
     root = folder / "runs"
     write_long_runs(root, range(COMPARED_RUNS))
     for words in ("new", "in the cache"):
@@ -137,7 +140,7 @@ def _diff(folder: Path) -> Iterator[Row]:
 
 
 def _cluster(folder: Path) -> Iterator[Row | LeftOut]:
-    """Small logs from nothing to Parquet: two workers of a cluster, beside two separate processes on half of the logs each."""
+    """Yield figures for small logs from nothing to Parquet: two workers of a cluster, and two separate processes with half of the logs each."""
     if find_spec("distributed") is None:
         yield LeftOut("two workers of a cluster", "the package distributed is not installed")
         return
@@ -160,7 +163,7 @@ def _cluster(folder: Path) -> Iterator[Row | LeftOut]:
 
 @contextmanager
 def _workers(folder: Path, count: int) -> Iterator[str]:
-    """Start a scheduler and its workers, and wait until they are there."""
+    """Start a scheduler and its workers, and wait until they are registered."""
     file = folder / "scheduler.json"
 
     def start(*argv: str) -> subprocess.Popen[bytes]:

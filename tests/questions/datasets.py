@@ -1,6 +1,6 @@
-"""Eight experiments of other people's kind, made small: whatever varies is in the manifests, and the logs are those of sockperf.
+"""Eight small experiments in the style of other projects: the manifests state what varies, and the logs are those of sockperf.
 
-The numbers are made by a formula with seeded noise, so that each test knows which answer is right.
+The numbers come from a formula with seeded noise, so that each test knows the right answer.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def run(
     labels: Mapping[str, str] | None = None,
     start_time: str | None = None,
 ) -> None:
-    """Write a run. Without a latency, it is one that failed."""
+    """Write a run. Without a latency, it is a failed run."""
     folder = data / name
     folder.mkdir(parents=True)
     text = (
@@ -78,7 +78,7 @@ def noise(seed: str, repetitions: int) -> Sequence[float]:
 
 
 def plugins(data: Path) -> None:
-    """Write network plugins by security: eBPF is the fastest everywhere, and encryption costs all of them."""
+    """Write network plugins by security: eBPF is always the fastest, and encryption slows all of them."""
     for plugin, base in (("flannel", 40), ("calico", 36), ("cilium", 25)):
         for security, factor in (("none", 1.0), ("wireguard", 1.7), ("ipsec", 2.4)):
             for number, chance in enumerate(noise(f"{plugin}{security}", 6)):
@@ -87,7 +87,7 @@ def plugins(data: Path) -> None:
 
 
 def lossy(data: Path) -> None:
-    """Write middlewares by loss and bandwidth: Cedar is slower without loss, and the fastest from 10 % on. Birch never arrives at 20 %."""
+    """Write middlewares by loss and bandwidth: Cedar is slower without loss, and the fastest from 10 % on. Birch has no result at 20 %."""
     for system, base, slope in (("Alder", 300, 90), ("Birch", 280, 160), ("Cedar", 420, 20)):
         for bandwidth in (54e6, 300e6):
             for loss in (0, 5, 10, 20):
@@ -98,7 +98,7 @@ def lossy(data: Path) -> None:
 
 
 def subscribers(data: Path) -> None:
-    """Write two systems with one to eight subscribers: the multicast one does not slow down."""
+    """Write two systems with one to eight subscribers: the multicast system does not slow down."""
     for system, slope in (("Unicast", 9.0), ("Multicast", 0.5)):
         for count in (1, 2, 4, 8):
             for number, chance in enumerate(noise(f"{system}{count}", 6)):
@@ -107,7 +107,7 @@ def subscribers(data: Path) -> None:
 
 
 def rates(data: Path) -> None:
-    """Write the latency of one system at rising rates, with a knee at 60,000 messages a second."""
+    """Write the latency of one system at rising rates, with a knee at 60,000 messages per second."""
     for rate in (10_000, 20_000, 40_000, 60_000, 80_000):
         for number, chance in enumerate(noise(str(rate), 3)):
             run(
@@ -128,7 +128,7 @@ def depths(data: Path) -> None:
 
 
 def kernels(data: Path) -> None:
-    """Write three kernels that were measured one after the other: versions, no numbers."""
+    """Write three kernels measured one after the other: versions, not numbers."""
     for day, (kernel, base) in enumerate((("6.1.0-13", 20.0), ("6.5.0-5", 24.0), ("6.10.3", 19.0)), start=1):
         for size in (64, 1024):
             for number, chance in enumerate(noise(f"{kernel}{size}", 6)):
@@ -138,7 +138,7 @@ def kernels(data: Path) -> None:
 
 
 def builds(data: Path) -> None:
-    """Write two builds in twelve pairs: the new one is 10 % slower."""
+    """Write two builds in twelve pairs: the new build is 10 % slower."""
     for number, chance in enumerate(noise("builds", 12)):
         for side, (release, factor) in enumerate((("1.0", 1.0), ("1.1", 1.1))):
             start = f"2026-03-01T{number:02}:{(side + number) % 2 * 30:02}:00Z"

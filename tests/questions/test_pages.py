@@ -1,4 +1,4 @@
-"""The pages of questions: what a site opens with, which questions it asks, and where each number leads."""
+"""The pages of questions: the first answer of a site, the list of its questions, and the links of its numbers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def lossy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site_of(tmp_path_factory.mktemp("lossy"), "lossy")
 
 
-def test_the_home_page_opens_with_the_answer_that_the_data_give(lossy: Path) -> None:
+def test_home_page_starts_with_the_answer_that_the_data_give(lossy: Path) -> None:
     text = text_of(lossy / "index.html")
 
     answer = "At 0 % network loss, Birch has the lowest median latency; from 5 % network loss on, Cedar has it."
@@ -42,7 +42,7 @@ def test_the_home_page_opens_with_the_answer_that_the_data_give(lossy: Path) -> 
     assert "nothing is ranked here" not in text
 
 
-def test_the_page_of_a_question_has_its_answer_a_figure_for_each_panel_and_its_numbers(lossy: Path) -> None:
+def test_page_of_a_question_has_its_answer_a_plot_for_each_panel_and_its_numbers(lossy: Path) -> None:
     page = lossy / f"questions/{LOSS}.html"
     html, text = page.read_text(encoding="utf-8"), text_of(page)
 
@@ -52,7 +52,7 @@ def test_the_page_of_a_question_has_its_answer_a_figure_for_each_panel_and_its_n
     assert "tacholog table runs --subject system --over network_loss_percent" in text
 
 
-def test_each_number_of_the_table_leads_to_the_line_of_the_run_that_is_the_median(lossy: Path) -> None:
+def test_each_number_of_the_table_links_to_the_log_line_of_the_median_run(lossy: Path) -> None:
     html = (lossy / f"questions/{LOSS}.html").read_text(encoding="utf-8")
     link = re.search(r'data-v="607115"><a href="\.\./(logs/[^"#]+)#([^"]+)">', html)
     assert link is not None
@@ -64,12 +64,12 @@ def test_each_number_of_the_table_leads_to_the_line_of_the_run_that_is_the_media
     assert marked[1] == "607.115"
 
 
-def test_the_list_of_questions_leads_to_each(lossy: Path) -> None:
+def test_list_of_questions_links_to_each_question(lossy: Path) -> None:
     assert f'href="questions/{LOSS}.html"' in (lossy / "questions.html").read_text(encoding="utf-8")
     assert 'href="questions.html"' in (lossy / "index.html").read_text(encoding="utf-8")
 
 
-def test_the_owner_of_a_site_asks_and_readers_see_what_is_not_shown(tmp_path: Path) -> None:
+def test_owner_of_a_site_sets_the_question_and_readers_see_what_is_not_shown(tmp_path: Path) -> None:
     site = site_of(
         tmp_path,
         "lossy",
@@ -77,13 +77,13 @@ def test_the_owner_of_a_site_asks_and_readers_see_what_is_not_shown(tmp_path: Pa
     )
 
     home = (site / "index.html").read_text(encoding="utf-8")
-    page = min((site / "questions").glob("*.html"), key=lambda path: len(path.name))  # those of its choices have longer names
+    page = min((site / "questions").glob("*.html"), key=lambda path: len(path.name))  # The pages of its other values have longer names.
     html, text = page.read_text(encoding="utf-8"), text_of(page)
     assert "Who keeps &lt;b&gt;going&lt;/b&gt;?" in home
     assert "These runs differ in network bandwidth. Shown: 54 Mbit/s (66 runs). Not shown: 300 Mbit/s (66 runs)." in text
     links = {words.replace("\u00a0", " "): target for target, words in re.findall(r'<a href="([^"]+)">([^<]+)</a>', html)}
     assert (page.parent / links["divided by network bandwidth"]).is_file()
-    assert "2.5 ms" in text_of(page.parent / links["network bandwidth 300 Mbit/s"])  # three times 833 µs: p99 of Cedar at 20 %
+    assert "2.5 ms" in text_of(page.parent / links["network bandwidth 300 Mbit/s"])  # Three times 833 µs: p99 of Cedar at 20 %.
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_owner_of_a_site_asks_and_readers_see_what_is_not_shown(tmp_path: Pa
         ('subject = "label.plugin"\nmetrc = "jitter"', "metrc"),
     ],
 )
-def test_a_question_that_cannot_be_asked_is_refused_with_its_place(question: str, message: str, tmp_path: Path) -> None:
+def test_question_that_cannot_be_asked_is_refused_with_its_position_in_the_file(question: str, message: str, tmp_path: Path) -> None:
     DATASETS["plugins"](tmp_path / "data")
     (tmp_path / "site.toml").write_text(f"[[questions]]\n{question}\n")
 
@@ -104,7 +104,7 @@ def test_a_question_that_cannot_be_asked_is_refused_with_its_place(question: str
     assert message in result.stderr
 
 
-def test_a_campaign_asks_what_it_was_made_to_find_out(tmp_path: Path) -> None:
+def test_campaign_states_its_question(tmp_path: Path) -> None:
     DATASETS["single"](tmp_path / "logs")
     (tmp_path / "which.toml").write_text(
         f"""system = "Bus"
@@ -133,15 +133,15 @@ subject = "system"
     assert "How fast is the bus? The median latency of Bus is 11.5 µs." in text_of(tmp_path / "site" / "index.html").replace(" # ", " ")
 
 
-def test_no_page_is_called_not_stated(lossy: Path) -> None:
+def test_no_page_has_the_title_not_stated(lossy: Path) -> None:
     pages = [page.read_text(encoding="utf-8") for page in lossy.glob("*/*.html")]
     titles = {re.sub(r"<[^>]+>", "", title) for page in pages for title in re.findall(r"<h1>(.*?)<a", page)}
 
-    assert "Birch, no transport named" in titles  # its runs that failed, beside those over UDP
+    assert "Birch, no transport named" in titles  # Its failed runs, next to its runs over UDP.
     assert [title for title in titles if "not stated" in title] == []
 
 
-def test_the_site_of_a_single_run_says_what_was_measured(tmp_path: Path) -> None:
+def test_site_of_a_single_run_states_the_measured_value(tmp_path: Path) -> None:
     text = text_of(site_of(tmp_path, "single") / "index.html")
 
     assert "The median latency of Bus is 11.5 µs. This is one run." in text

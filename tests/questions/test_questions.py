@@ -1,4 +1,4 @@
-"""Questions of other people's experiments: which one the data choose, what is answered, and how sure the answer is."""
+"""Questions of experiments: the question that the data suggest, its answer, and the certainty of the answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def made(name: str, folder: Path) -> Path:
 
 
 def answered(folder: Path, question: Question | None = None) -> Answer:
-    """Return the answer to a question, or to the first one that the data choose."""
+    """Return the answer to ``question``, or to the first question that the data suggest."""
     numbers, runs = measured(open_paths([folder]))
     return answer(question or questions_for(numbers)[0], numbers, runs)
 
@@ -58,13 +58,13 @@ def words(found: Answer) -> str:
         ("builds", Question(subject="release", metric="latency:p50")),
     ],
 )
-def test_the_data_choose_the_question_that_they_can_answer(name: str, question: Question, tmp_path: Path) -> None:
+def test_data_suggest_the_question_that_they_can_answer(name: str, question: Question, tmp_path: Path) -> None:
     numbers, _ = measured(open_paths([made(name, tmp_path)]))
 
     assert questions_for(numbers) == [question]
 
 
-def test_of_a_single_run_the_question_is_what_was_measured(tmp_path: Path) -> None:
+def test_question_for_a_single_run_is_its_measured_value(tmp_path: Path) -> None:
     numbers, _ = measured(open_paths([made("single", tmp_path)]))
 
     assert questions_for(numbers) == [Question(subject="system", metric="latency:p50")]
@@ -88,20 +88,20 @@ def test_of_a_single_run_the_question_is_what_was_measured(tmp_path: Path) -> No
         ("builds", "1.0 has the lowest median latency. It is 12 µs against 13.2 µs of 1.1 (1.1 times). This is shown by tests (12 runs of each;"),
     ],
 )
-def test_the_answer_is_a_sentence(name: str, begins: str, tmp_path: Path) -> None:
+def test_answer_is_a_sentence(name: str, begins: str, tmp_path: Path) -> None:
     text = words(answered(made(name, tmp_path)))
 
     assert text.replace("release 1.", "1.").startswith(begins)
 
 
-def test_a_test_shows_who_is_best_where_there_are_six_runs_and_only_there(tmp_path: Path) -> None:
+def test_shows_the_best_only_with_six_runs(tmp_path: Path) -> None:
     assert "Each of these is shown by tests (6 runs of each; at most 5 % that any of it is chance)." in words(
         answered(made("plugins", tmp_path / "a"))
     )
     assert "No test: there are 3 runs of each, and a test takes 6. So the order may be chance." in words(answered(made("depths", tmp_path / "b")))
 
 
-def test_runs_that_were_made_one_side_after_the_other_are_said_to_be(tmp_path: Path) -> None:
+def test_answer_states_that_the_sides_were_measured_one_after_the_other(tmp_path: Path) -> None:
     kernels, builds = answered(made("kernels", tmp_path / "a")), answered(made("builds", tmp_path / "b"))
 
     assert [test.took_turns for test in kernels.tests if test.is_shown] == [False]
@@ -110,18 +110,46 @@ def test_runs_that_were_made_one_side_after_the_other_are_said_to_be(tmp_path: P
     assert "meanwhile" not in words(builds)
 
 
-def test_a_cell_is_the_median_of_runs_and_the_value_of_one_of_them(tmp_path: Path) -> None:
+def test_subjects_that_share_no_point_of_an_axis_are_not_asked_over_it(tmp_path: Path) -> None:
+    for kind, sizes in (("Small", (200, 800)), ("Large", (65536, 131072))):
+        for size in sizes:
+            for rate in (100.0, 200.0):
+                conditions = {"type": kind, "payload_bytes": size, "offered_rate_per_s": rate}
+                run(tmp_path, f"{size}-{rate:.0f}", rate / 10, conditions=conditions)
+    numbers, _ = measured(open_paths([tmp_path]))
+
+    assert (questions_for(numbers)[0].subject, questions_for(numbers)[0].over) == ("offered_rate_per_s", "payload_bytes")
+
+
+def test_of_equal_labels_the_first_one_of_the_manifest_is_the_subject_and_a_rate_in_messages_that_follows_an_axis_is_no_obstacle(
+    tmp_path: Path,
+) -> None:
+    for vpn, latency_us in (("wire", 10.0), ("quic", 20.0)):
+        for direction in ("down", "up"):
+            for mbit in (50, 100):
+                for size in (200, 800):
+                    labels = {"vpn": vpn, "mbit": str(mbit), "direction": direction}
+                    conditions = {"payload_bytes": size, "offered_rate_per_s": mbit * 1e6 / 8 / size}
+                    run(tmp_path, f"{vpn}-{direction}-{mbit}-{size}", latency_us, labels=labels, conditions=conditions)
+    numbers, _ = measured(open_paths([tmp_path]))
+
+    assert questions_for(numbers)[0] == Question(
+        subject="label.vpn", over="label.mbit", by=("payload_bytes", "label.direction"), metric="latency:p50"
+    )
+
+
+def test_cell_is_the_median_of_runs_and_the_value_of_one_of_them(tmp_path: Path) -> None:
     for number, latency_us in enumerate((11.0, 14.0, 10.0, 12.0)):
         run(tmp_path, f"a{number}", latency_us, labels={"plugin": "a"})
     run(tmp_path, "b", 30.0, labels={"plugin": "b"})
 
     cell = answered(tmp_path).cells[Case((), "a", None)]
 
-    assert (cell.value, cell.low, cell.high, cell.run_count) == (12000.0, 10000.0, 14000.0, 4)  # of two in the middle the worse one
-    assert (cell.median.run.run, cell.median.number_line) == ("a3", 23)  # "percentile 50.000" is line 23
+    assert (cell.value, cell.low, cell.high, cell.run_count) == (12000.0, 10000.0, 14000.0, 4)  # The worse of the two middle values.
+    assert (cell.median.run.run, cell.median.number_line) == ("a3", 23)  # "percentile 50.000" is line 23.
 
 
-def test_cases_without_a_number_say_why(tmp_path: Path) -> None:
+def test_cases_without_a_number_state_why(tmp_path: Path) -> None:
     found = answered(made("lossy", tmp_path))
 
     assert {missing.case.subject for missing in found.missing} == {"Birch"}
@@ -129,7 +157,34 @@ def test_cases_without_a_number_say_why(tmp_path: Path) -> None:
     assert sentence.startswith("ERROR: Can`t connect socket (errno=111 Connection refused): Birch at network loss 20")
 
 
-def test_runs_that_differ_in_another_field_are_not_mixed_and_the_choice_is_named(tmp_path: Path) -> None:
+def test_a_subject_without_any_number_is_named_once_and_what_nobody_measured_is_not_missing(tmp_path: Path) -> None:
+    for loss, plugin in ((0, "a"), (5, "a"), (0, "b"), (5, "b")):
+        run(tmp_path, f"{plugin}{loss}", 10.0, labels={"plugin": plugin, "half": "1"}, conditions={"network_loss_percent": loss})
+        run(tmp_path, f"broken{plugin}{loss}", None, labels={"plugin": "c", "half": "1"}, conditions={"network_loss_percent": loss})
+    for plugin in ("a", "b"):
+        run(tmp_path, f"{plugin}other", 10.0, labels={"plugin": plugin, "half": "2"}, conditions={"network_loss_percent": 0})
+
+    found = answered(tmp_path, Question(subject="label.plugin", over="network_loss_percent", by=("label.half",)))
+
+    assert missing_sentences(found) == ["ERROR: Can`t connect socket (errno=111 Connection refused): c."]
+
+
+def test_a_number_that_cannot_be_is_the_reason_why_it_is_missing(tmp_path: Path) -> None:
+    log = (FORMATS / "iperf3" / "tcp.json").read_text()
+    arrived = '7086931968,\n\t\t\t"bits_per_second":\t18885712211.307755'
+    for plugin, received in (("a", log), ("b", log.replace(arrived, '0,\n\t\t\t"bits_per_second":\t0'))):
+        folder = tmp_path / plugin
+        folder.mkdir()
+        (folder / "client.json").write_text(received)
+        digest = sha256(received.encode()).hexdigest()
+        (folder / "run.toml").write_text(f'system = "Sockets"\n[labels]\nplugin = "{plugin}"\n[[logs]]\nfile = "client.json"\nsha256 = "{digest}"\n')
+
+    found = answered(tmp_path, Question(subject="label.plugin", metric="goodput:mean"))
+
+    assert missing_sentences(found) == ["The log prints something impossible: b."]
+
+
+def test_runs_that_differ_in_another_field_are_not_mixed_and_the_chosen_value_is_named(tmp_path: Path) -> None:
     made("lossy", tmp_path)
 
     found = answered(tmp_path, Question(subject="system", over="network_loss_percent"))
@@ -143,7 +198,7 @@ def test_runs_that_differ_in_another_field_are_not_mixed_and_the_choice_is_named
     )
 
 
-def test_a_reader_chooses_a_value(tmp_path: Path) -> None:
+def test_reader_can_choose_a_value(tmp_path: Path) -> None:
     made("lossy", tmp_path)
 
     found = answered(tmp_path, Question(subject="system", over="network_loss_percent", where={"network_bandwidth_bit_per_s": "300 Mbit/s"}))
@@ -168,14 +223,14 @@ def test_a_reader_chooses_a_value(tmp_path: Path) -> None:
         (Question(subject="label.plugin", by=("label.plugin",)), "a field stands twice in this question: label.plugin, label.plugin"),
     ],
 )
-def test_a_question_that_cannot_be_asked_is_refused_with_what_there_is(question: Question, message: str, tmp_path: Path) -> None:
+def test_question_that_cannot_be_asked_is_refused_with_the_possible_values(question: Question, message: str, tmp_path: Path) -> None:
     with pytest.raises(TachologError) as error:
         answered(made("plugins", tmp_path), question)
 
     assert str(error.value).startswith(message)
 
 
-def test_runs_that_do_not_state_the_axis_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_runs_without_the_field_of_the_axis_are_left_out_and_counted(tmp_path: Path) -> None:
     made("subscribers", tmp_path)
     run(tmp_path, "unstated", 12.0, system="Unicast", conditions={"payload_bytes": 256})
 
@@ -186,7 +241,7 @@ def test_runs_that_do_not_state_the_axis_are_left_out_and_counted(tmp_path: Path
     assert off_axis_words(found) == "1 run of the same metric does not state the number of subscribers."
 
 
-def test_all_streams_together_are_the_answer_and_not_one_of_them(tmp_path: Path) -> None:
+def test_answer_is_about_all_streams_together(tmp_path: Path) -> None:
     log = (FORMATS / "iperf3" / "tcp-two-streams-omit.json").read_text()
     for plugin in ("a", "b"):
         folder = tmp_path / plugin
@@ -203,7 +258,7 @@ def test_all_streams_together_are_the_answer_and_not_one_of_them(tmp_path: Path)
     assert (choice.value, choice.field.short(choice.value)) == (None, "all together")
 
 
-def test_equal_medians_have_no_winner_and_close_ones_without_a_test_no_clear_one(tmp_path: Path) -> None:
+def test_equal_medians_have_no_winner_and_close_medians_without_a_test_have_no_clear_winner(tmp_path: Path) -> None:
     for plugin, latency_us in (("a", 10.0), ("b", 10.0)):
         run(tmp_path / "equal", plugin, latency_us, labels={"plugin": plugin})
     for plugin, latency_us in (("a", 10.0), ("b", 10.2)):
@@ -213,7 +268,7 @@ def test_equal_medians_have_no_winner_and_close_ones_without_a_test_no_clear_one
     assert words(answered(tmp_path / "close")).startswith("There is no clear difference: the best is at most 2 % ahead of the next. No test:")
 
 
-def test_runs_without_the_number_are_counted_beside_those_that_have_it(tmp_path: Path) -> None:
+def test_runs_without_the_number_are_counted(tmp_path: Path) -> None:
     for number, latency_us in enumerate((10.0, 10.1, None)):
         run(tmp_path, f"a{number}", latency_us, labels={"plugin": "a"})
     run(tmp_path, "b", 20.0, labels={"plugin": "b"})
@@ -221,7 +276,7 @@ def test_runs_without_the_number_are_counted_beside_those_that_have_it(tmp_path:
     assert partial_words(answered(tmp_path)) == "Runs without this number: a (1 of 3)."
 
 
-def test_values_are_found_as_people_type_them(tmp_path: Path) -> None:
+def test_values_are_found_in_the_form_that_people_type(tmp_path: Path) -> None:
     made("depths", tmp_path)
 
     found = answered(tmp_path, Question(subject="label.depth", where={"payload_bytes": "16kib"}))
@@ -229,7 +284,7 @@ def test_values_are_found_as_people_type_them(tmp_path: Path) -> None:
     assert found.cells[Case((), "1", None)].value == pytest.approx(22e3, rel=0.02)
 
 
-def test_labels_whose_values_are_numbers_of_one_unit_are_an_axis(tmp_path: Path) -> None:
+def test_labels_with_numbers_of_one_unit_are_an_axis(tmp_path: Path) -> None:
     for loss in ("0 %", "2.5 %", "10 %"):
         for system in ("A", "B"):
             run(tmp_path, f"{system}-{loss[:-2]}", 5.0, system=system, labels={"drop": loss})
@@ -241,7 +296,7 @@ def test_labels_whose_values_are_numbers_of_one_unit_are_an_axis(tmp_path: Path)
     assert [found.over.number(value) for value in found.over.values] == [0.0, 2.5, 10.0]
 
 
-def test_the_command_prints_the_answer_and_the_table(tmp_path: Path) -> None:
+def test_command_prints_the_answer_and_the_table(tmp_path: Path) -> None:
     made("plugins", tmp_path)
 
     result = run_tacholog_text("table", tmp_path, "--subject", "label.plugin", "--by", "label.security", "--metric", "latency:p50")
@@ -253,21 +308,21 @@ def test_the_command_prints_the_answer_and_the_table(tmp_path: Path) -> None:
     assert lines[5].split()[:3] == ["calico", "88.3", "µs"]
 
 
-def test_the_command_says_which_question_the_data_chose(tmp_path: Path) -> None:
+def test_command_names_the_question_that_the_data_suggest(tmp_path: Path) -> None:
     result = run_tacholog_text("table", made("subscribers", tmp_path), "--format", "csv")
 
     assert result.stderr.splitlines() == ["chosen by the data: --subject system --over subscribers --metric latency:p50"]
     assert result.stdout.splitlines()[1].startswith("Multicast,20148,")
 
 
-def test_a_question_has_one_subject(tmp_path: Path) -> None:
+def test_question_has_one_subject(tmp_path: Path) -> None:
     result = run_tacholog_text("table", made("plugins", tmp_path), "--subject", "label.plugin", "--subject", "label.security")
 
     assert result.returncode == 2
     assert "a question has one subject, and these are 2 (label.plugin, label.security): divide by the others with --by" in result.stderr
 
 
-def test_the_json_has_each_number_with_its_line(tmp_path: Path) -> None:
+def test_json_has_each_number_with_its_line(tmp_path: Path) -> None:
     import json
 
     found = json.loads(as_json(answered(made("builds", tmp_path))))
@@ -279,7 +334,7 @@ def test_the_json_has_each_number_with_its_line(tmp_path: Path) -> None:
     ]
 
 
-def test_a_notebook_gets_a_frame_with_the_answer_beside_it(tmp_path: Path) -> None:
+def test_notebook_gets_a_data_frame_with_the_answer(tmp_path: Path) -> None:
     import tacholog as front_door
 
     frame = front_door.load(made("builds", tmp_path)).table("release", metric="latency:p50")
@@ -290,7 +345,7 @@ def test_a_notebook_gets_a_frame_with_the_answer_beside_it(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", [name for name in DATASETS if name != "single"])
-def test_each_answer_has_a_title_a_table_and_a_figure_for_each_panel(name: str, tmp_path: Path) -> None:
+def test_each_answer_has_a_title_a_table_and_a_plot_for_each_panel(name: str, tmp_path: Path) -> None:
     found = answered(made(name, tmp_path))
 
     assert question_title(found.question, found).startswith("Median latency")

@@ -1,4 +1,4 @@
-"""A small data folder made of lines that real tools printed, and the site that is built from it once for all tests of this folder."""
+"""A small data folder made of lines that real tools printed. The site is built from it once for all tests of this folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tacholog.schema.conditions import StatedConditions
 from tacholog.site.build import build_site
 from tacholog.site.settings import SiteSettings
 
-# Lines of a published run of RTI Perftest over shared memory, and of a run of the same sizes with another data type.
+# Lines of a published run of RTI Perftest over shared memory, and of a run with the same sizes and another data type.
 FIRST = """\
     Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)
     Length:    64  Packets: 71581304  Packets/s(ave): 2386046  Mbps(ave):  1221.7  Lost:     0 (0.00%)
@@ -61,7 +61,7 @@ def rti(transport: str = "SHMEM", *, published: bool = True, **others: object) -
 
 
 def write_data(root: Path) -> Path:
-    """Write published and own runs, repeated, zero-copy, lossy, hostile and failed ones."""
+    """Write published runs and own runs: repeated, zero-copy, lossy, hostile and failed runs."""
     source = Source(document="summary.md", title="RTI Perftest default type", publisher="RTI", sha256="0" * 64, lines="1-3")
     add_run(root, "rti/copy", FIRST, msgspec.structs.replace(rti(data_path="copy"), source=source))
     add_run(root, "rti/zero-copy", ZERO_COPY, rti(data_path="zero-copy"))
@@ -69,7 +69,7 @@ def write_data(root: Path) -> Path:
     add_run(root, "rti/own-2", SECOND, rti("UDPv4", published=False, reliability="reliable"))
     add_run(root, "rti/lossy", LOSSY, rti("UDPv4", published=False, reliability="best-effort"))
     add_run(root, "own/latency", NATIVE.read_text(), Manifest(system="Tacholog perftest", tool="perftest", host="desk", logs=()))
-    # The same figures again: runs that tie.
+    # The same log again, so that two runs have equal values.
     add_run(root, "own/latency-again", NATIVE.read_text(), Manifest(system="Tacholog perftest", tool="perftest", host="desk", logs=()))
     evil = f"{FIRST}{HOSTILE_TEXT}\n    Length:  4096  Packets:  4908091  Packets/s(ave):\n"
     add_run(
@@ -83,7 +83,7 @@ def write_data(root: Path) -> Path:
 
 
 class Page(HTMLParser):
-    """What tests ask of a page: its ids, links, tags, the text of its body."""
+    """The parts of a page that tests check: its ids, links, tags, and the text of its body."""
 
     def __init__(self, path: Path) -> None:
         """Read a built page."""
@@ -116,7 +116,7 @@ def data(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
 
 @pytest.fixture(scope="session")
 def shown() -> SiteSettings:
-    """Settings of a site that shows all lines and texts: its tests are on how they are shown. What is not shown is tested in test_privacy.py."""
+    """The settings of a site that shows all lines and texts. test_privacy.py tests what a site hides."""
     return SiteSettings(privacy=Privacy(unknown_lines="show", free_text="show"))
 
 

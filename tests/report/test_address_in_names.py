@@ -1,4 +1,4 @@
-"""The address of a network card is masked also where it is a part of the card's name, as systemd and rdma-core make them."""
+"""The address of a network card is also masked if it is a part of the card's name: systemd and rdma-core name cards so."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def redactor() -> Redactor:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_such_a_name_is_masked_in_each_text_of_a_manifest_and_of_a_machine(name: str) -> None:
+def test_card_name_with_address_is_masked_in_each_text_of_a_manifest_and_of_a_host(name: str) -> None:
     log = LogFile(file=f"{name}.log", sha256="0" * 64)
     command = Command(role="both", argv=("perftest", "--interface", name, f"--on={name}"), program=name, prefix=("ip", name))
     manifest = Manifest(
@@ -68,7 +68,7 @@ def test_such_a_name_is_masked_in_each_text_of_a_manifest_and_of_a_machine(name:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_such_a_name_is_masked_in_each_column_that_is_published(name: str) -> None:
+def test_card_name_with_address_is_masked_in_each_published_column(name: str) -> None:
     columns = [(table, column, schema.privacy) for table, known in TABLES.items() for column, schema in known.items() if schema.kind == "text"]
 
     leaked = [
@@ -91,12 +91,12 @@ def test_such_a_name_is_masked_in_each_column_that_is_published(name: str) -> No
         "enx00e04c68012",
     ],
 )
-def test_what_is_no_address_of_a_card_is_shown(word: str) -> None:
+def test_word_that_is_not_the_address_of_a_card_is_shown(word: str) -> None:
     assert redactor().text(f"on {word} now") == f"on {word} now"
 
 
 @pytest.mark.site
-def test_no_file_of_a_site_has_it(tmp_path: Path) -> None:
+def test_no_file_of_a_site_contains_the_address(tmp_path: Path) -> None:
     folder = tmp_path / "data/run"
     folder.mkdir(parents=True)
     shutil.copy(LOG, folder / "x.log")

@@ -1,4 +1,4 @@
-"""A log that is not the one that its manifest names: its numbers are shown as they are now, and every page and command says so."""
+"""A log differs from the log that its manifest names: pages show its present numbers, and each page and command states this."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TITLE = "Not the log that was recorded"
 
 @pytest.fixture(scope="module")
 def altered(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
-    """The site of data of which one log was changed after its run, and the SHA-256 of the log before and after."""
+    """The site of data in which one log was changed after its run, and the SHA-256 of the log before and after the change."""
     folder = tmp_path_factory.mktemp("altered")
     shutil.copytree(data, folder / "data")
     log = folder / "data/rti/own-1/sub.log"
@@ -39,7 +39,7 @@ def altered(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     return folder / "site", before, after
 
 
-def test_the_home_page_the_page_on_quality_and_that_of_the_log_say_it_and_name_both_checksums(altered: tuple[Path, str, str]) -> None:
+def test_home_page_quality_page_and_log_page_state_both_checksums_of_the_altered_log(altered: tuple[Path, str, str]) -> None:
     site, before, after = altered
     home, quality, log = (" ".join(Page(site / f"{name}.html").text.split()) for name in ("index", "quality", "logs/rti/own-1/sub.log"))
 
@@ -49,7 +49,7 @@ def test_the_home_page_the_page_on_quality_and_that_of_the_log_say_it_and_name_b
     assert f"This is not the log that was recorded: the log's SHA-256 is {after}, run.toml says {before}." in log
 
 
-def test_each_of_its_numbers_has_the_mark_and_no_other_number(altered: tuple[Path, str, str]) -> None:
+def test_only_numbers_of_the_altered_log_have_the_mark(altered: tuple[Path, str, str]) -> None:
     import pyarrow.parquet as pq
 
     table = pq.read_table(altered[0] / ALL, columns=["run", "marks"]).to_pandas()
@@ -61,7 +61,7 @@ def test_each_of_its_numbers_has_the_mark_and_no_other_number(altered: tuple[Pat
     assert any(TITLE in text for text in pages)
 
 
-def test_verify_names_the_log(altered: tuple[Path, str, str]) -> None:
+def test_verify_names_the_altered_log(altered: tuple[Path, str, str]) -> None:
     receipt = verify_site(altered[0])
 
     assert sentence(receipt).endswith(": 1 do not agree")
@@ -70,7 +70,7 @@ def test_verify_names_the_log(altered: tuple[Path, str, str]) -> None:
     assert found.reason.startswith("the log is not the one that run.toml names, by its SHA-256; 15 numbers are")
 
 
-def test_publish_says_that_the_numbers_are_on_the_pages(altered: tuple[Path, str, str], tmp_path: Path) -> None:
+def test_publish_states_that_the_numbers_of_the_altered_log_are_on_the_pages(altered: tuple[Path, str, str], tmp_path: Path) -> None:
     words = [str(altered[0]), "--release", "1", "--output", str(tmp_path / "public")]
 
     refused = CliRunner().invoke(publish, words)
@@ -84,9 +84,7 @@ def test_publish_says_that_the_numbers_are_on_the_pages(altered: tuple[Path, str
 
 
 @pytest.mark.nightly
-def test_a_log_that_is_changed_between_two_builds_gives_the_site_of_a_build_from_nothing(
-    data: Path, altered: tuple[Path, str, str], tmp_path: Path
-) -> None:
+def test_second_build_after_a_change_of_a_log_equals_a_build_from_nothing(data: Path, altered: tuple[Path, str, str], tmp_path: Path) -> None:
     folder = tmp_path / "again"
     shutil.copytree(data, folder / "data")
     build_site([folder / "data"], folder / "site", folder, SiteSettings())

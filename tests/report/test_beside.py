@@ -1,4 +1,4 @@
-"""The page that sets several systems side by side holds one table; other sizes and further rows are parts and pages of their own."""
+"""The page with several systems side by side has one visible table. Other sizes and further rows are folded tables and separate pages."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from tacholog.view.page_index import page_index
 from tacholog.view.side_by_side import session_of_several
 from tacholog.view.views import view_of
 
-pytestmark = [  # what MyST and the theme still use of Sphinx is their business
+pytestmark = [  # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
 
 def add_systems(root: Path, count: int, log: str = NATIVE.read_text()) -> None:
-    """Add a run of each of so many systems to one session. It has messages of 64 and of 1024 bytes."""
+    """Add one run of each of ``count`` systems to one session, with messages of 64 and of 1024 bytes."""
     for number in range(count):
         manifest = Manifest(system=f"System {number:03d}", tool="perftest", host="desk", session="one campaign", logs=())
         add_run(root, f"run-{number:03d}", log, manifest)
 
 
 def shown_and_folded(root: Path) -> tuple[str, list[tuple[SizeTable, str]]]:
-    """The HTML of the page, and that of each folded table."""
+    """The HTML of the page, and the HTML of each folded table."""
     folded: list[tuple[SizeTable, str]] = []
 
     def fold(of: SizeTable, content: Html) -> Html:
@@ -46,7 +46,7 @@ def shown_and_folded(root: Path) -> tuple[str, list[tuple[SizeTable, str]]]:
     return str(systems_side_by_side(view_of(load([root])), page_index([]), Links("logs"), "beside", fold)), folded
 
 
-def test_the_page_holds_the_first_rows_of_the_smallest_size_and_folds_the_others(tmp_path: Path) -> None:
+def test_page_shows_the_first_rows_of_the_smallest_size_and_folds_the_others(tmp_path: Path) -> None:
     add_systems(tmp_path, ROWS_AT_ONCE + 5)
 
     page, folded = shown_and_folded(tmp_path)
@@ -69,7 +69,7 @@ def test_a_folded_table_explains_the_marks_of_its_numbers(tmp_path: Path) -> Non
     assert linked <= set(re.findall(r' id="([^"]+)"', html))
 
 
-def test_of_two_campaigns_the_one_that_was_made_last_is_shown_in_whatever_zone_it_states_its_time(tmp_path: Path) -> None:
+def test_page_shows_the_latest_campaign_also_if_time_zones_differ(tmp_path: Path) -> None:
     times = {"the later one": "2026-01-01T23:30:00-05:00", "the earlier one": "2026-01-02T01:00:00Z"}
     for session, start in times.items():
         for system in ("One", "Other"):
@@ -79,12 +79,12 @@ def test_of_two_campaigns_the_one_that_was_made_last_is_shown_in_whatever_zone_i
     assert session_of_several(view_of(load([tmp_path]))) == "the later one"
 
 
-def test_the_day_of_the_last_run_is_that_of_its_instant_as_it_is_stated() -> None:
+def test_last_day_is_the_day_of_the_latest_instant_in_its_own_time_zone() -> None:
     assert last_day(["2026-01-01T23:30:00-05:00", None, "2026-01-02T01:00:00Z", "no time"]) == "2026-01-01"
     assert last_day([None]) == ""
 
 
-def test_of_sizes_that_are_not_usual_the_page_says_so(tmp_path: Path) -> None:
+def test_page_states_that_no_usual_size_was_measured(tmp_path: Path) -> None:
     log = NATIVE.read_text().replace("payload_bytes=64 ", "payload_bytes=65 ").replace("payload_bytes=1024 ", "payload_bytes=1025 ")
     add_systems(tmp_path, 2, log)
 
@@ -95,7 +95,7 @@ def test_of_sizes_that_are_not_usual_the_page_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.site
-def test_a_folded_size_is_a_script_and_a_page_of_its_own(tmp_path: Path) -> None:
+def test_folded_size_has_a_script_and_a_page(tmp_path: Path) -> None:
     add_systems(tmp_path / "data", 2)
 
     site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
@@ -104,7 +104,7 @@ def test_a_folded_size_is_a_script_and_a_page_of_its_own(tmp_path: Path) -> None
     [anchor] = [found for found in shown.ids if found.endswith("-1024")]
     assert sum(tag == "table" for tag, _ in shown.tags) == 1
     assert "side-by-side--1024.html" in shown.links
-    assert anchor in other.ids  # old links to the size open it
+    assert anchor in other.ids  # Old links to this size open the page.
     assert "Side by side: Messages of 1\u00a0KiB" in other.text
     assert "System 001" in other.text
     assert "System 001" in pieces_of(site / "side-by-side--1024.js")[""]
@@ -115,13 +115,13 @@ def test_a_folded_size_is_a_script_and_a_page_of_its_own(tmp_path: Path) -> None
 
 @pytest.mark.nightly
 @pytest.mark.site
-def test_the_tables_stay_the_same_until_a_run_of_their_session_changes(tmp_path: Path) -> None:
+def test_tables_stay_unchanged_until_a_run_of_their_session_changes(tmp_path: Path) -> None:
     data, work = tmp_path / "data", tmp_path / "work"
     add_systems(data, 2)
     page = build_site([data], tmp_path / "site", work).parent / "side-by-side.html"
     before = page.read_bytes()
 
-    # Behind the others in order: all have the same log, and each that is named as copied is named with the first of them.
+    # Last in the order: all runs have the same log, and each copy is reported as a copy of the first of them.
     add_run(data, "unlike", NATIVE.read_text(), Manifest(system="System 000", tool="perftest", host="desk", logs=()))
     build_site([data], tmp_path / "site", work)
     assert page.read_bytes() == before

@@ -1,4 +1,4 @@
-"""With which runs a page opens: newest release, then enough runs, then limits that were kept, then most measured. On the runs in ``data/``."""
+"""The order of the evidence on a page: newest release, enough runs, kept limits, most measurements. With the runs in ``data/``."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def transport(manifest: Manifest) -> object:
 
 @pytest.fixture(scope="module")
 def shm() -> View:
-    """All runs of our shared memory up to 0.3.0."""
+    """All runs of Tacholog's shared memory transport up to 0.3.0."""
     return view_of(load([DATA], wanted=lambda manifest: transport(manifest) == "shm" and manifest.system_version in OLD))
 
 
 @pytest.fixture(scope="module")
 def wan() -> View:
-    """RTI's four tables over UDPv4_WAN: keyed or not, reliable or not."""
+    """The four tables of RTI over UDPv4_WAN: with and without keys, reliable and best-effort."""
     return view_of(load([DATA / "rti" / "udpv4-wan"]))
 
 
-def test_shm_opens_with_the_campaign_that_kept_its_limits_and_quick_looks_of_old_releases_come_last(shm: View) -> None:
+def test_shm_page_starts_with_the_campaign_that_kept_its_limits_and_ends_with_quick_runs_of_old_releases(shm: View) -> None:
     found = evidence(shm)
 
     assert [(one.age, one.campaign, one.host, len(one.runs), one.runs_each, one.limits) for one in found] == [
@@ -60,7 +60,7 @@ def test_shm_opens_with_the_campaign_that_kept_its_limits_and_quick_looks_of_old
     assert (found[0].first_day, found[0].last_day, found[0].duration_s) == ("2026-11-23", "2026-11-23", 0.4)
 
 
-def test_the_other_campaigns_of_the_newest_release_come_before_older_releases(shm: View) -> None:
+def test_other_campaigns_of_the_newest_release_precede_older_releases(shm: View) -> None:
     first, *rest = portions(shm)
 
     assert first.title == ""
@@ -75,7 +75,7 @@ def test_the_other_campaigns_of_the_newest_release_come_before_older_releases(sh
     assert [portion.is_release for portion in rest] == [False, False, False, True, True, True]
 
 
-def test_a_line_says_what_the_evidence_is(shm: View) -> None:
+def test_evidence_line_describes_its_runs(shm: View) -> None:
     line = evidence_lines(evidence(shm)[:1], shm)
 
     assert "<strong>Version 0.3.0</strong>, campaign middleware, host-a2b38a (AMD EPYC, 2 threads, container in a virtual machine)" in line
@@ -87,7 +87,7 @@ def add(root: Path, run: str, release: str, campaign: str, **others: object) -> 
     add_run(root, run, FIRST, manifest)
 
 
-def test_a_newer_release_comes_before_one_with_more_runs(tmp_path: Path) -> None:
+def test_newer_release_precedes_a_release_with_more_runs(tmp_path: Path) -> None:
     for number in range(7):
         add(tmp_path, f"old-{number}", "1", "release")
     add(tmp_path, "new", "2", "release")
@@ -95,7 +95,7 @@ def test_a_newer_release_comes_before_one_with_more_runs(tmp_path: Path) -> None
     assert [one.release for one in evidence(view_of(load([tmp_path])))] == ["2", "1"]
 
 
-def test_of_one_release_six_runs_come_before_fewer_and_runs_beyond_their_limits_after_those_without_any(tmp_path: Path) -> None:
+def test_campaign_with_six_runs_precedes_campaigns_with_fewer_runs_and_exceeded_limits_come_last(tmp_path: Path) -> None:
     for number in range(6):
         add(tmp_path, f"plain-{number}", "1", "plain")
         add(tmp_path, f"kept-{number}", "1", "kept", limits=Limits(steal_percent=2.0), environment={"steal_percent_during": "0.10"})
@@ -112,7 +112,7 @@ def test_of_one_release_six_runs_come_before_fewer_and_runs_beyond_their_limits_
     ]
 
 
-def test_a_line_says_the_fewest_and_the_most_runs_of_a_number_where_they_differ(tmp_path: Path) -> None:
+def test_evidence_line_states_the_smallest_and_the_largest_number_of_runs_if_they_differ(tmp_path: Path) -> None:
     for number in range(9):
         add_run(tmp_path, f"run-{number}", FIRST if number < 6 else LOSSY, msgspec.structs.replace(rti("UDPv4", published=False), release="1"))
     view = view_of(load([tmp_path]))
@@ -121,7 +121,7 @@ def test_a_line_says_the_fewest_and_the_most_runs_of_a_number_where_they_differ(
     assert ", 6 to 9 runs." in evidence_lines(evidence(view), view)
 
 
-def test_a_run_without_numbers_is_listed_beside_those_of_its_release(tmp_path: Path) -> None:
+def test_run_without_numbers_is_listed_with_the_runs_of_its_release(tmp_path: Path) -> None:
     add(tmp_path, "old", "1", "release")
     add(tmp_path, "new", "2", "release")
     add_run(tmp_path, "lost", "nothing\n", msgspec.structs.replace(rti("UDPv4", published=False), release="1", status="failed", host=None))
@@ -129,7 +129,7 @@ def test_a_run_without_numbers_is_listed_beside_those_of_its_release(tmp_path: P
     assert [(one.release, sorted(one.runs)) for one in evidence(view_of(load([tmp_path])))] == [("2", ["new"]), ("1", ["lost", "old"])]
 
 
-def test_processor_time_and_switches_are_those_that_the_kernel_counted_for_both_sides(shm: View) -> None:
+def test_processor_time_and_context_switches_are_those_that_the_kernel_counted_for_both_sides(shm: View) -> None:
     run = shm.only(Selection(run=f"{BLOCK}/01", test="latency"))
 
     cost = costs(run.series()[0], resources_of(run.results))[64]
@@ -143,7 +143,7 @@ def test_processor_time_and_switches_are_those_that_the_kernel_counted_for_both_
     assert cost.switches.value == pytest.approx((10_878 + 10_858) / (2 * (8454 + 2423)))
 
 
-def test_the_memory_of_a_side_is_not_that_of_python_which_started_it(shm: View) -> None:
+def test_memory_of_a_side_does_not_include_the_python_process_that_started_it(shm: View) -> None:
     run = shm.only(Selection(run=f"{BLOCK}/01", test="latency"))
     counted = resources_of(run.results)
     own = {place: [msgspec.structs.replace(row, bound="=") for row in rows] for place, rows in counted.items()}
@@ -154,7 +154,7 @@ def test_the_memory_of_a_side_is_not_that_of_python_which_started_it(shm: View) 
     assert memory.value == 57647104
 
 
-def test_a_message_does_not_cost_less_because_the_kernel_counted_on_while_nothing_was_sent() -> None:
+def test_processor_time_of_a_message_is_not_scaled_down_for_time_without_messages() -> None:
     view = view_of(load([DATA], wanted=lambda manifest: transport(manifest) == "mosquitto"))
     run = view.only(Selection(run="middleware/2026-11-23/latency-mosquitto-block/01", test="latency"))
 
@@ -167,7 +167,7 @@ def test_a_message_does_not_cost_less_because_the_kernel_counted_on_while_nothin
     assert cost.switches.value == pytest.approx((4500 + 4479) / (2 * (135 + 3910)))
 
 
-def test_switches_of_a_stream_are_shared_by_all_messages_that_arrived_while_they_were_counted() -> None:
+def test_context_switches_of_a_stream_are_divided_by_all_messages_of_the_counted_period() -> None:
     view = view_of(load([DATA], wanted=lambda manifest: transport(manifest) == "zeromq-tcp"))
     run = view.only(Selection(run="middleware/2026-11-23/throughput-zeromq-tcp-block/01", test="throughput"))
     (received,) = (series for series in run.series() if series.cells("message_rate", "mean"))
@@ -179,7 +179,7 @@ def test_switches_of_a_stream_are_shared_by_all_messages_that_arrived_while_they
     assert cost.switches.value == pytest.approx((13_669 + 12_873 + 16_656 + 9_786) / 96_098)
 
 
-def test_a_count_that_one_side_lacks_is_unknown_and_not_none(shm: View) -> None:
+def test_count_that_one_side_lacks_is_unknown_and_not_zero(shm: View) -> None:
     run = shm.only(Selection(run=f"{BLOCK}/01", test="latency"))
     series = run.series()[0]
 
@@ -191,11 +191,11 @@ def test_a_count_that_one_side_lacks_is_unknown_and_not_none(shm: View) -> None:
 
     assert (no_time.processors, no_time.cpu_ns, no_time.switches is None) == (None, None, False)
     assert (no_switches.switches, no_switches.processors is None) == (None, False)
-    assert 64 not in costs(series, resources_of(without("duration")))  # of its memory only a bound is known
+    assert 64 not in costs(series, resources_of(without("duration")))  # For the memory, only a bound is known.
     assert spinning([series], resources_of(without("context_switches"))) == set()
 
 
-def test_where_the_log_states_the_processor_time_of_a_message_it_is_shown(shm: View) -> None:
+def test_processor_time_of_a_message_is_shown_if_the_log_states_it(shm: View) -> None:
     run = shm.only(Selection(run="middleware/2026-11-23/throughput-shm-block/01", test="throughput"))
     (received,) = (series for series in run.series() if series.cells("message_rate", "mean"))
     stated = received.cells("cpu_per_message", "mean")
@@ -206,7 +206,7 @@ def test_where_the_log_states_the_processor_time_of_a_message_it_is_shown(shm: V
     assert all((cost := found[at].cpu_ns) is not None and cost.value == cell.value for at, cell in stated.items())
 
 
-def test_of_a_transport_that_polls_the_table_says_that_there_are_almost_no_context_switches(shm: View) -> None:
+def test_table_states_that_a_polling_transport_has_almost_no_context_switches(shm: View) -> None:
     run = shm.only(Selection(run=f"{POLL}/01", test="latency"))
 
     table = cost_table(run.series(), run.results)
@@ -216,13 +216,13 @@ def test_of_a_transport_that_polls_the_table_says_that_there_are_almost_no_conte
     assert f'<td class="stat-cost" data-v="{436 / 67_588:.12g}">0.00645</td>' in table
 
 
-def test_a_run_of_which_a_side_is_not_counted_has_no_cost(shm: View) -> None:
+def test_run_without_the_counts_of_one_side_has_no_cost(shm: View) -> None:
     run = shm.only(Selection(run=f"{BLOCK}/01", test="latency"))
 
     assert costs(run.series()[0], resources_of(result for result in run.results if result.side != "publisher")) == {}
 
 
-def test_polling_and_sleeping_are_two_lines_in_the_picture_of_latency_and_processor_time(shm: View) -> None:
+def test_polling_and_sleeping_are_two_lines_in_the_plot_of_latency_and_processor_time(shm: View) -> None:
     first = portions(shm)[0]
     part = shm.only(Selection(test="latency"))
 
@@ -235,7 +235,7 @@ def test_polling_and_sleeping_are_two_lines_in_the_picture_of_latency_and_proces
     assert block.points[0].y > 100 * poll.points[0].y
 
 
-def test_of_single_runs_a_page_says_that_no_difference_can_be_tested(wan: View) -> None:
+def test_page_with_single_runs_states_that_differences_cannot_be_tested(wan: View) -> None:
     table = sizes_table(wan.series(), Links(), "a")
 
     assert "One run of each series: whether a difference between two series is more than noise cannot be tested." in table

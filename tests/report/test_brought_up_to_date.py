@@ -1,4 +1,4 @@
-"""A site that is brought up to date is the site that is made from nothing, whatever changed; and a build that changes nothing touches nothing."""
+"""An updated site equals a site that is built from nothing. A build without changes writes no file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tacholog.site.prepare import prepare
 from tacholog.site.settings import SiteSettings
 from tacholog.site.stamp import STAMP, finished, remove_stamp
 
-pytestmark = [  # what MyST and the theme still use of Sphinx is their business
+pytestmark = [  # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.site,
@@ -37,13 +37,13 @@ def add(data: Path, run: str, log: str = FIRST, **about: object) -> None:
 
 
 def files(site: Path) -> dict[str, bytes]:
-    """The files of a site, and its folders: their names may be those of systems."""
+    """The files and folders of a site. Names of folders can be names of systems."""
     found = (path for path in site.rglob("*") if path.name != STAMP)
     return {path.relative_to(site).as_posix(): path.read_bytes() if path.is_file() else b"" for path in found}
 
 
 def differing(data: Path, folder: Path, settings: SiteSettings = USUAL) -> set[str]:
-    """Bring the site up to date, make another from nothing, and return the files in which they differ."""
+    """Update the site, build another one from nothing, and return the files in which they differ."""
     number = len([*folder.glob("again*")])
     build_site([data], folder / "site", folder, settings)
     build_site([data], folder / f"again{number}" / "site", folder / f"again{number}", settings)
@@ -61,10 +61,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_second_build_of_the_same_touches_no_file(folder: Path) -> None:
+def test_second_build_without_changes_writes_no_file(folder: Path) -> None:
     build_site([folder / "data"], folder / "site", folder)
     before = {path: path.stat().st_mtime_ns for path in (folder / "site").rglob("*") if path.is_file() and path.name != STAMP}
-    remove_stamp(folder / "site")  # With it, there is no second build at all.
+    remove_stamp(folder / "site")  # With the stamp, there is no second build.
 
     build_site([folder / "data"], folder / "site", folder)
 
@@ -96,10 +96,10 @@ def _renames(data: Path) -> None:
         pytest.param(_renames, USUAL, marks=pytest.mark.nightly),
     ],
 )
-def test_after_an_edit_the_site_is_the_one_that_is_built_from_nothing(folder: Path, edit: Callable[[Path], None], settings: SiteSettings) -> None:
+def test_updated_site_after_an_edit_equals_a_site_built_from_nothing(folder: Path, edit: Callable[[Path], None], settings: SiteSettings) -> None:
     build_site([folder / "data"], folder / "site", folder)
     before = files(folder / "site")
-    for kind in ("logs", "raw", "data"):  # Files that the next build might leave as they are.
+    for kind in ("logs", "raw", "data"):  # Files that the next build might leave unchanged.
         changed = min(path for path in (folder / "site" / kind).rglob("*") if path.suffix in (".html", ".gz"))
         changed.write_bytes(changed.read_bytes() + b"not of a build")
 
@@ -120,7 +120,7 @@ def test_a_logo_that_the_settings_no_longer_name_is_not_published(tmp_path: Path
     assert not (tmp_path / "site/_static/logo.svg").exists()
 
 
-def test_what_a_stopped_build_left_of_a_dataset_is_not_taken(tmp_path: Path) -> None:
+def test_files_left_in_a_dataset_by_a_stopped_build_are_not_used(tmp_path: Path) -> None:
     add(tmp_path / "data", "a")
     (tmp_path / "work/dataset.new").mkdir(parents=True)
     (tmp_path / "work/dataset.new/renames.toml").write_text('[transport]\n"UDPv4" = "zorkmid"\n')
@@ -130,21 +130,21 @@ def test_what_a_stopped_build_left_of_a_dataset_is_not_taken(tmp_path: Path) -> 
     assert not (tmp_path / "work/dataset/renames.toml").exists()
 
 
-def test_a_site_that_another_process_builds_is_left_alone(tmp_path: Path) -> None:
+def test_site_that_another_process_builds_stays_unchanged(tmp_path: Path) -> None:
     data = write_data(tmp_path / "data")
     with only_one_build(tmp_path / "work"), pytest.raises(TachologError, match="another process builds this site now"):
         build_site([data], tmp_path / "site", tmp_path / "work")
     assert not (tmp_path / "site" / "index.html").exists()
 
 
-def test_two_builds_of_one_site_never_run_at_once_whatever_their_working_folders_are(tmp_path: Path) -> None:
+def test_two_builds_of_one_site_never_run_at_the_same_time_even_with_different_working_folders(tmp_path: Path) -> None:
     data, site = write_data(tmp_path / "data"), tmp_path / "site"
     with only_one_build(site), pytest.raises(TachologError, match="another process builds this site now"):
         build_site([data], site, tmp_path / "work")
 
 
 @pytest.mark.nightly
-def test_a_site_that_was_built_with_another_working_folder_in_between_keeps_nothing_of_that_build(folder: Path) -> None:
+def test_build_with_a_second_working_folder_leaves_no_files_in_the_next_build_with_the_first(folder: Path) -> None:
     data, site = folder / "data", folder / "site"
     build_site([data], site, folder / "one")
     before = files(site)
@@ -156,12 +156,12 @@ def test_a_site_that_was_built_with_another_working_folder_in_between_keeps_noth
     assert files(site) == before
 
 
-def test_of_a_build_that_was_killed_before_its_end_no_file_is_believed(folder: Path) -> None:
+def test_next_build_uses_no_file_of_a_killed_build(folder: Path) -> None:
     data, site, secret = folder / "data", folder / "site", folder / "secret"
     build_site([data], site, folder)
     before = files(site)
     secret.write_text("not ours")
-    (site / STAMP).unlink()  # It is written last.
+    (site / STAMP).unlink()  # The build writes the stamp last.
     for name in ("downloads.html", min(path.relative_to(site).as_posix() for path in (site / "raw").rglob("*.gz"))):
         (site / name).write_bytes(before[name][:-10])
     (site / "index.html").unlink()
@@ -194,7 +194,7 @@ main()
 """
 
 
-def test_a_site_whose_build_is_killed_while_it_is_moved_is_called_not_finished_and_the_next_build_makes_it_whole(tmp_path: Path) -> None:
+def test_site_whose_build_was_killed_during_the_move_is_called_unfinished_and_the_next_build_completes_it(tmp_path: Path) -> None:
     data, site, whole = tmp_path / "data", tmp_path / "site", tmp_path / "whole"
     add(data, "a", release="1")
     run_tacholog_text("report", str(data), "--output", str(site))
@@ -218,7 +218,7 @@ def test_a_site_whose_build_is_killed_while_it_is_moved_is_called_not_finished_a
     assert files(site) == after
 
 
-def test_a_build_that_is_refused_leaves_the_site_finished_and_as_it_was(tmp_path: Path) -> None:
+def test_refused_build_leaves_the_finished_site_unchanged(tmp_path: Path) -> None:
     data, site = tmp_path / "data", tmp_path / "site"
     add(data, "a")
     build_site([data], site, tmp_path)
@@ -243,7 +243,7 @@ def test_a_build_that_is_refused_leaves_the_site_finished_and_as_it_was(tmp_path
         ("renames.toml", "[transport", ": "),
     ],
 )
-def test_a_wrong_file_of_requirements_or_renames_costs_only_itself_and_is_named(tmp_path: Path, name: str, text: str, reason: str) -> None:
+def test_invalid_file_of_requirements_or_renames_is_named_and_the_site_is_built_without_it(tmp_path: Path, name: str, text: str, reason: str) -> None:
     data, site = tmp_path / "data", tmp_path / "site"
     add(data, "a", release="1")
     add(data, "b", release="2")
@@ -261,7 +261,7 @@ def test_a_wrong_file_of_requirements_or_renames_costs_only_itself_and_is_named(
     assert (again.returncode, again.stderr) == (2, done.stderr)
 
 
-def test_a_report_that_is_refused_says_that_the_site_from_before_is_still_there(tmp_path: Path) -> None:
+def test_refused_report_states_that_the_previous_site_still_exists(tmp_path: Path) -> None:
     data, site, settings, empty = (tmp_path / name for name in ("data", "site", "site.toml", "empty"))
     add(data, "a")
     empty.mkdir()
@@ -286,7 +286,7 @@ def test_a_report_that_is_refused_says_that_the_site_from_before_is_still_there(
 
 
 @pytest.mark.nightly
-def test_a_build_in_which_sphinx_finds_a_problem_leaves_the_site_finished_and_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_with_a_problem_in_sphinx_leaves_the_finished_site_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, site, prose = tmp_path / "data", tmp_path / "site", tmp_path / "prose"
     add(data, "a")
     build_site([data], site, tmp_path)

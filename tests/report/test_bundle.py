@@ -1,4 +1,4 @@
-"""Where Plotly comes from: a small bundle if it can be had, the full one with a note if not, and never a build that waits for long."""
+"""Where Plotly comes from: a small bundle if npm can get it, otherwise the full bundle with a note. No build waits for long."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ exit $CODE
 
 @pytest.fixture
 def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An npm that hands over a tarball of somebody else's making. Returns the file that notes each call."""
+    """An npm that returns a tarball with other content. Returns the file in which each call is noted."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "npm").write_text(NPM)
     (tmp_path / "bin" / "npm").chmod(0o755)
@@ -33,7 +33,7 @@ def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "asked"
 
 
-def test_a_file_with_another_checksum_is_not_used(npm: Path, tmp_path: Path) -> None:
+def test_bundle_with_another_checksum_is_not_used(npm: Path, tmp_path: Path) -> None:
     found = basic_bundle(tmp_path / "cache")
 
     assert npm.is_file()
@@ -43,7 +43,7 @@ def test_a_file_with_another_checksum_is_not_used(npm: Path, tmp_path: Path) -> 
     assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".unavailable"]
 
 
-def test_a_registry_that_did_not_answer_is_not_asked_again_at_every_build(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registry_that_did_not_answer_is_not_asked_again_by_the_next_build(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODE", "1")
 
     notes = [basic_bundle(tmp_path / "cache").note for _ in range(2)]
@@ -53,7 +53,7 @@ def test_a_registry_that_did_not_answer_is_not_asked_again_at_every_build(npm: P
     assert npm.read_text() == "asked\n"
 
 
-def test_without_npm_the_full_bundle_is_used_and_the_note_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_bundle_is_used_and_the_note_states_why_if_npm_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
 
@@ -63,7 +63,7 @@ def test_without_npm_the_full_bundle_is_used_and_the_note_says_why(tmp_path: Pat
     assert "npm was not found" in str(found.note)
 
 
-def test_a_site_with_a_script_for_plots_that_somebody_edited_is_another_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edited_plot_script_makes_the_site_a_different_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "plotly.js"
     script.write_text("one")
     monkeypatch.setenv("TACHOLOG_PLOTLY", str(script))

@@ -1,4 +1,4 @@
-"""Publishing is by allow-list: each field of the schema has a class, and what has none is not published."""
+"""Publishing uses an allow-list: each field of the schema has a class, and a field without a class is not published."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_each_field_of_the_schema_has_a_class(struct: type[msgspec.Struct]) -> N
     assert set(struct.__struct_fields__) == set(CLASSES[struct])
 
 
-def test_all_columns_of_a_dataset_are_public_but_these() -> None:
+def test_all_columns_of_a_dataset_except_the_listed_ones_are_public() -> None:
     classes = {f"{table}.{name}": column.privacy for table, columns in TABLES.items() for name, column in columns.items()}
 
     assert {name: class_ for name, class_ in classes.items() if class_ != "public"} == {
@@ -68,18 +68,18 @@ def test_known_names_addresses_folders_and_secrets_are_replaced_in_each_public_f
 
 @pytest.mark.parametrize("version", ["4.2.0-rc1+g12ab~3", "1.2.3.4", "1.2.3.4-1ubuntu2", "v1.2.3.4", "1:2.0.11-1.2+b1", "2.1~rc3", "0.4 (GCC 12.2)"])
 @pytest.mark.parametrize("field", ["system_version", "tool_version", "program_version", "build"])
-def test_a_version_stays_as_it_is(field: str, version: str) -> None:
+def test_version_stays_unchanged(field: str, version: str) -> None:
     assert published_text(version, field, "public", redactor()) == version
 
 
-def test_a_digest_and_a_time_stay_as_they_are() -> None:
+def test_digest_and_time_stay_unchanged() -> None:
     digest = hashlib.sha256(b"").hexdigest()
 
     assert published_text(digest, "sha256", "public", redactor()) == digest
     assert published_text("2026-11-23T04:36:00.123+01:00", "start_time", "public", redactor()) == "2026-11-23T04:36:00.123+01:00"
 
 
-def test_labels_are_shown_and_known_names_in_them_are_replaced() -> None:
+def test_labels_are_shown_with_known_names_replaced() -> None:
     names = KnownNames(Privacy(), {"zanzibar": "host-000001"})
     manifest = Manifest(system="S", logs=(), labels={"plugin": "flannel on host zanzibar", "zanzibar": "6.1", "user": "user=quentin"})
 
@@ -97,7 +97,7 @@ def test_two_labels_still_differ_after_their_names_were_replaced() -> None:
     assert shown == ['{"by": "user=user-1"}', '{"by": "user=user-1 (2)"}', '{"by": "user=user-1"}']
 
 
-def test_the_names_of_labels_stay_different_and_valid_when_they_are_replaced() -> None:
+def test_names_of_labels_stay_different_and_valid_after_replacement() -> None:
     manifest = Manifest(system="S", logs=(), labels={"acme": "1", "ACME": "2", "acme-" + "x" * 59: "3", "long": "acme " * 40})
 
     shown = published_manifest(manifest, redactor(hide=["acme"]))
@@ -106,7 +106,7 @@ def test_the_names_of_labels_stay_different_and_valid_when_they_are_replaced() -
     assert "acme" not in json.dumps(shown.labels).lower()
 
 
-def test_each_struct_within_a_struct_and_each_open_table_is_known() -> None:
+def test_each_nested_struct_and_each_open_table_has_a_class() -> None:
     nested = {name for fields in CLASSES.values() for name, class_ in fields.items() if class_ == "nested"}
     opened = {name for fields in CLASSES.values() for name, class_ in fields.items() if class_ == "open"}
 
@@ -115,7 +115,7 @@ def test_each_struct_within_a_struct_and_each_open_table_is_known() -> None:
     assert opened == set(OPEN)
 
 
-def test_each_key_of_the_native_log_is_documented_as_what_it_is_published_as() -> None:
+def test_documentation_of_each_key_of_the_native_log_states_its_class() -> None:
     text = (ROOT / "docs/native-log.md").read_text()
     rows = re.findall(r"^\| `([a-z]+)` \| [^|]* \| (.*) \|$", text, re.MULTILINE)
     keys = {(kind, key) for kind, said in rows for key in re.findall(r"`([a-z][a-z0-9_.]*)`(?! or `)", re.sub(r"\([^()]*\)", "", said))}
@@ -129,7 +129,7 @@ def test_each_key_of_the_native_log_is_documented_as_what_it_is_published_as() -
     }
 
 
-def test_the_state_of_another_machine_is_public_and_its_name_is_not() -> None:
+def test_state_of_another_host_is_public_and_its_name_is_not() -> None:
     environment = {"governor": "performance", "zanzibar.governor": "powersave", "zanzibar.load1_before": "0.50", "zanzibar.key": "5"}
 
     shown = published_manifest(Manifest(system="S", logs=(), environment=environment), redactor()).environment
@@ -142,7 +142,7 @@ def test_the_state_of_another_machine_is_public_and_its_name_is_not() -> None:
     assert "zanzibar" not in str(shown)
 
 
-def test_of_a_process_the_words_that_a_person_chose_are_masked() -> None:
+def test_text_of_a_process_that_a_person_chose_is_masked() -> None:
     process = Command(
         role="sub", name="server", argv=("sockperf",), prefix=("ip", "netns", "exec", "zanzibar"), ready=Readiness(output="zanzibar is up")
     )
@@ -153,7 +153,7 @@ def test_of_a_process_the_words_that_a_person_chose_are_masked() -> None:
     assert shown.ready is not None
 
 
-def test_of_an_open_table_the_known_keys_are_shown_and_the_others_masked() -> None:
+def test_known_keys_of_an_open_table_are_shown_and_other_keys_are_masked() -> None:
     environment = {"governor": "performance", "load1_before": "0.50", "proxy": "acmeproxy", "acmekey": "5"}
     options = {"sizes_bytes": [64, 1024], "transport": "udp", "project": "zanzibar", "zanzibar": True}
     manifest = Manifest(system="S", logs=(), environment=environment, options=options, notes=("A quick run for zanzibar, on a shared machine.",))
@@ -168,7 +168,7 @@ def test_of_an_open_table_the_known_keys_are_shown_and_the_others_masked() -> No
     assert shown.notes == ("A quick run for […], on a shared machine.",)
 
 
-def test_no_entry_of_an_open_table_is_lost_where_keys_are_masked_alike() -> None:
+def test_no_entry_of_an_open_table_is_lost_if_two_keys_are_masked_alike() -> None:
     manifest = Manifest(system="S", logs=(), options={"zanzibar": 1, "acmekey": 2, "touch": {"quentin": 3, "trudy": 4}}, environment={"kim": "5"})
 
     shown = published_manifest(manifest, redactor())
@@ -176,10 +176,10 @@ def test_no_entry_of_an_open_table_is_lost_where_keys_are_masked_alike() -> None
     assert shown.options == {"[…]": 1, "[…] 2": 2, "touch": {"[…]": 3, "[…] 2": 4}}
 
 
-def test_options_that_differ_only_in_what_is_masked_set_their_runs_apart_afterwards_too() -> None:
+def test_options_that_differ_only_in_masked_text_still_differ_after_masking() -> None:
     texts = ['{"mode": "zanzibar"}', '{"mode": "Zanzibar"}', '{"acmekey": 1, "zanzibar": 2}', '{"zanzibar": 2}', '{"zanzibar": 2, "variant": 1}']
 
-    site = redactor()  # all redactors of a site share what is numbered
+    site = redactor()  # All redactors of a site share their numbers.
     shown = [published_text(text, "options", "open", site) for text in texts]
 
     assert len(set(shown)) == len(texts)
@@ -187,7 +187,7 @@ def test_options_that_differ_only_in_what_is_masked_set_their_runs_apart_afterwa
     assert [len(json.loads(text or "")) for text in shown] == [2, 2, 3, 2, 3]
 
 
-def test_a_command_keeps_its_options_and_numbers_and_loses_what_may_be_a_name() -> None:
+def test_command_keeps_its_options_and_numbers_but_not_text_that_may_be_a_name() -> None:
     words = ("/opt/acme/bin/perftest", "--transport", "udp", "--sizes", "64,1024", "--label=zanzibar", "harry", "{payload_bytes}")
     manifest = Manifest(system="S", logs=(), commands=(Command(role="both", argv=words),))
 
@@ -196,7 +196,7 @@ def test_a_command_keeps_its_options_and_numbers_and_loses_what_may_be_a_name() 
     assert command.argv == ("path-1/perftest", "--transport", "udp", "--sizes", "64,1024", "--label=[…]", "[…]", "{payload_bytes}")
 
 
-def test_a_machine_is_described_by_its_facts_and_not_by_what_people_add() -> None:
+def test_host_keeps_its_measured_properties_but_not_text_added_by_people() -> None:
     host = Host(name="desk of kim", source="kim", cpu={"model": "Some CPU 9", "asset": "AC-42"}, network={"eth0": "ixgbe, MTU 9000", "enx5254": "x"})
 
     shown = published_host(host, redactor())
@@ -206,7 +206,7 @@ def test_a_machine_is_described_by_its_facts_and_not_by_what_people_add() -> Non
     assert not any(word in str(shown) for word in ("kim", "AC-42", "enx5254"))
 
 
-def test_what_the_owner_wants_shown_is_shown() -> None:
+def test_free_text_is_shown_if_the_settings_allow_it() -> None:
     manifest = Manifest(system="S", logs=(), notes=("For zanzibar.",))
 
     assert published_manifest(manifest, redactor(free_text="show")).notes == ("For zanzibar.",)
@@ -222,19 +222,19 @@ def test_what_the_owner_wants_shown_is_shown() -> None:
         ("clock name=CLOCK_MONOTONIC resolution_ns=1", "clock name=CLOCK_MONOTONIC resolution_ns=1"),
     ],
 )
-def test_a_line_of_the_native_log_is_shown_by_its_keys(line: str, shown: str) -> None:
+def test_line_of_the_native_log_is_shown_by_the_class_of_each_key(line: str, shown: str) -> None:
     assert re.sub("host-[0-9a-f]{6}", "host-ab35f2", native_line(line, redactor())) == shown
 
 
 @pytest.mark.parametrize("log", sorted((ROOT / "tests/formats/native").glob("*.log")), ids=lambda log: log.stem)
-def test_a_line_of_the_native_log_keeps_the_word_that_says_what_it_is(log: Path) -> None:
+def test_line_of_the_native_log_keeps_its_first_word(log: Path) -> None:
     lines, of_site = log.read_text(encoding="utf-8").splitlines(), redactor()
 
-    # Without that word, no number of the line can be read again from what is published: `trial` and `sustain` were masked once.
+    # Without the first word, the numbers of a published line cannot be read again.
     assert [native_line(line, of_site).partition(" ")[0] for line in lines] == [line.partition(" ")[0] for line in lines]
 
 
-def test_settings_that_nobody_knows_are_masked_and_still_differ() -> None:
+def test_unknown_settings_are_masked_and_still_differ() -> None:
     known = '{"congestion": "reno", "sockets": "push-pull"}'
     of_site = redactor()
     one, other = (published_text(f'{{"acmekey": "{value}"}}', "settings", "open", of_site) for value in ("acmevalue", "acmeother"))
@@ -244,12 +244,12 @@ def test_settings_that_nobody_knows_are_masked_and_still_differ() -> None:
     assert one != other
 
 
-def test_settings_that_a_manifest_states_in_other_words_are_free_text() -> None:
+def test_settings_that_a_manifest_writes_in_another_form_are_treated_as_free_text() -> None:
     assert "acmehost" not in (published_text("host acmehost", "settings", "open", redactor()) or "")
 
 
 @pytest.mark.core
-def test_pages_show_the_settings_of_all_transports_that_perftest_has(perftest: Path) -> None:
+def test_settings_of_all_transports_of_perftest_are_public(perftest: Path) -> None:
     listed = subprocess.run([perftest, "--list-transports", "--verbose"], capture_output=True, text=True, check=True).stdout
     settings = {name.replace("-", "_") for name in re.findall(r"^    --set ([a-z0-9-]+)=", listed, re.MULTILINE)}
 
@@ -258,7 +258,7 @@ def test_pages_show_the_settings_of_all_transports_that_perftest_has(perftest: P
 
 
 def steps_of(call: Callable[[], object]) -> int:
-    """How many functions and generators of Python a call enters."""
+    """How many Python functions and generators a call enters."""
     entered = 0
 
     def count(_frame: FrameType, event: str, _argument: object) -> None:
@@ -274,7 +274,7 @@ def steps_of(call: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("table", ["options", "environment", "labels"])
-def test_twice_as_many_entries_take_twice_the_work(table: str) -> None:
+def test_work_grows_linearly_with_the_number_of_entries(table: str) -> None:
     def work(count: int) -> int:
         text = json.dumps({f"zorkmid{number}": f"zorkmid{number}" for number in range(count)})
         return steps_of(lambda: published_text(text, table, "open", one))
@@ -285,7 +285,7 @@ def test_twice_as_many_entries_take_twice_the_work(table: str) -> None:
     assert work(1200) < 3 * work(600)
 
 
-def test_entries_that_become_equal_get_the_first_number_that_is_free() -> None:
+def test_entries_that_become_equal_get_the_first_free_number() -> None:
     entries = {"zorkmid": "1", "grault": "2", "[…] 3": "3", "waldo": "4", "garply": "5"}
 
     shown = json.loads(published_text(json.dumps(entries), "options", "open", redactor()) or "")

@@ -1,4 +1,4 @@
-"""The page that compares: what it offers to the script, and what it says without."""
+"""The comparison page: its data for the script, and its content without scripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tacholog.store.load import load
 from tacholog.view.page_index import PageIndex
 from tacholog.view.views import view_of
 
-# What MyST and the theme still use of Sphinx is their business.
+# Warnings about old parts of Sphinx that MyST and the theme still use.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 Reader = Callable[[str], Any]
@@ -27,13 +27,13 @@ Reader = Callable[[str], Any]
 
 @pytest.fixture(scope="session")
 def offered(site: Path) -> dict[str, Any]:
-    """The data that the page's script reads."""
+    """The data that the script of the page reads."""
     found = re.search(r'<script type="application/json" class="tl-compare">(.*?)</script>', (site / "compare.html").read_text(), re.DOTALL)
     assert found
     return dict(json.loads(found[1]))
 
 
-def test_every_series_carries_its_machine_and_the_place_of_its_verdicts(offered: dict[str, Any]) -> None:
+def test_each_series_has_its_machine_and_the_address_of_its_verdicts(offered: dict[str, Any]) -> None:
     by_name = {(one["system"], one["transport"], one["label"]): one for one in offered["series"]}
     rates = next(metric for metric in offered["metrics"] if metric["id"] == "goodput.mean")
     place = offered["series"].index(by_name["RTI Connext DDS", "SHMEM", "zero-copy"])
@@ -46,18 +46,18 @@ def test_every_series_carries_its_machine_and_the_place_of_its_verdicts(offered:
     assert by_name["RTI Connext DDS", "SHMEM", "zero-copy"]["host"] is None
 
 
-def test_a_cell_names_its_line_and_the_spread_of_its_runs(site: Path, offered: dict[str, Any]) -> None:
+def test_cell_has_the_link_to_its_line_and_the_range_of_its_runs(site: Path, offered: dict[str, Any]) -> None:
     reliable = next(one for one in offered["series"] if one["label"] == "reliable")
     links = re.findall(r'<a href="([^"]*)" tabindex="-1">', (site / "compare.html").read_text())
 
     size, value, low, high, runs, bound, (link, line), _marks, _groups, _use = reliable["cells"]["goodput.mean"][0]
 
-    assert (size, value, low, high, runs, bound, line) == (32, 472.8e6, 472.8e6, 664.2e6, 2, "=", 1)  # of two runs the worse
+    assert (size, value, low, high, runs, bound, line) == (32, 472.8e6, 472.8e6, 664.2e6, 2, "=", 1)  # the worse of two runs
     assert links[link].startswith("logs/rti/own-")
     assert (site / links[link]).is_file()
 
 
-def test_a_version_is_said_once_and_the_newest_series_of_each_transport_are_named(tmp_path: Path, checkout: Path) -> None:
+def test_version_is_stated_once_and_the_newest_series_of_each_transport_is_marked(tmp_path: Path, checkout: Path) -> None:
     for version in ("0.1.0", "0.2.0"):
         shutil.copytree(checkout / "data" / "perftest" / version / "latency-uds", tmp_path / version)
     found = re.search(r'class="tl-compare">(.*?)</script>', compare(view_of(load([tmp_path])), PageIndex(), Links(), "a"), re.DOTALL)
@@ -69,14 +69,14 @@ def test_a_version_is_said_once_and_the_newest_series_of_each_transport_are_name
     assert not any({"release", "tool version"} & set(entry["conditions"]) for entry in entries)
 
 
-def test_ids_of_series_last_when_others_come(offered: dict[str, Any]) -> None:
+def test_ids_of_series_stay_the_same_when_other_series_are_added(offered: dict[str, Any]) -> None:
     ids = [one["id"] for one in offered["series"]]
 
     assert sorted(set(ids)) == sorted(ids)
     assert all(re.fullmatch("[0-9a-f]{8}", name) for name in ids)
 
 
-def test_without_scripts_only_series_of_one_machine_and_definition_share_a_table(page: Reader, site: Path) -> None:
+def test_page_without_scripts_puts_only_series_of_one_machine_and_definition_into_a_table(page: Reader, site: Path) -> None:
     html = (site / "compare.html").read_text()
     static = html[html.index('class="tl-static"') :]
 
@@ -85,7 +85,7 @@ def test_without_scripts_only_series_of_one_machine_and_definition_share_a_table
     assert "zero-copy" not in static
 
 
-def test_without_scripts_a_page_holds_some_rows_and_says_how_many_more_there_are(tmp_path: Path) -> None:
+def test_page_without_scripts_shows_ten_rows_and_the_number_of_hidden_rows(tmp_path: Path) -> None:
     for number in range(14):
         host = msgspec.structs.replace(rti("UDPv4", published=False, batch_bytes=1000 * (number + 1)), host="desk")
         add_run(tmp_path, f"run-{number}", FIRST, host)

@@ -1,4 +1,4 @@
-"""The numbers for other tools."""
+"""The export of numbers for other tools."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_csv_and_json_hold_every_number_with_its_id(data: Path) -> None:
     assert len({row["id"] for row in objects}) == len(objects)
 
 
-def test_folders_may_be_named_with_and_without_the_option(data: Path) -> None:
+def test_folders_are_accepted_with_and_without_the_option_data(data: Path) -> None:
     assert run(str(data)) == run("--data", str(data))
     assert run(str(data), "--format", "bencher") == run("--data", str(data), "--format", "bencher")
 
@@ -53,7 +53,7 @@ def objects_of(table: pd.DataFrame) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("dtype", ["str", "category", "object"])
-def test_text_that_a_spreadsheet_takes_for_a_formula_has_an_apostrophe_and_numbers_have_none(dtype: str) -> None:
+def test_text_that_a_spreadsheet_reads_as_a_formula_gets_an_apostrophe_and_numbers_do_not(dtype: str) -> None:
     texts = ["@SUM(1)", "+1", "=1+1", "-2+3", "\t=1", "=", "-1.5", "1.2-rc", "a@b"]
     table = pd.DataFrame({"release": pd.Series(texts, dtype=dtype), "value": [-1.5] * 9, "count": [-1] * 9})
 
@@ -63,7 +63,7 @@ def test_text_that_a_spreadsheet_takes_for_a_formula_has_an_apostrophe_and_numbe
 
 
 @pytest.mark.parametrize("dtype", ["str", "category", "object"])
-def test_rows_are_whole_although_texts_hold_line_ends_and_quotes(dtype: str) -> None:
+def test_rows_stay_complete_if_texts_contain_line_ends_and_quotes(dtype: str) -> None:
     texts = ['a "b"\nc', "d", 'e\n"', "f\rg", "h,\u00e9", 'a/"b', "c\x01\\", None]
     table = pd.DataFrame({"run": pd.Series(texts, dtype=dtype), "value": range(1, 9)})
 
@@ -71,7 +71,7 @@ def test_rows_are_whole_although_texts_hold_line_ends_and_quotes(dtype: str) -> 
     assert objects_of(table) == [{"run": text, "value": number} for number, text in enumerate(texts, 1)]
 
 
-def test_numbers_are_written_with_all_their_digits_and_what_is_not_known_is_left_out() -> None:
+def test_numbers_are_written_with_all_digits_and_unknown_values_are_empty() -> None:
     table = pd.DataFrame(
         {
             "value": pd.array([0.1, 2386046.0, None, 1e300], dtype="Float64"),
@@ -89,21 +89,21 @@ def test_numbers_are_written_with_all_their_digits_and_what_is_not_known_is_left
     ]
 
 
-def test_a_number_is_the_same_when_it_is_read_again_however_small_it_is() -> None:
-    values = [0.010586363427559625, 0.0001407002319484706, 4e-11, 1e-300, -0.0]  # the first two are losses of perftest and iceoryx in data/
+def test_number_stays_the_same_after_writing_and_reading_even_if_it_is_tiny() -> None:
+    values = [0.010586363427559625, 0.0001407002319484706, 4e-11, 1e-300, -0.0]  # The first two values are losses of perftest and iceoryx in data/.
     table = pd.DataFrame({"value": pd.array([*values, None], dtype="Float64")})
 
     assert [row["value"] for row in objects_of(table)] == [*values, None]
     assert [float(row[0]) for row in rows_of(table)[1:-1]] == values
 
 
-def test_parquet_goes_to_a_file(data: Path, tmp_path: Path) -> None:
+def test_parquet_is_written_to_a_file(data: Path, tmp_path: Path) -> None:
     run("--data", str(data), "--format", "parquet", "--output", str(tmp_path / "x/results.parquet"))
 
     assert "2386046" in set(pd.read_parquet(tmp_path / "x/results.parquet")["value"].dropna().map("{:.0f}".format))
 
 
-def test_a_parquet_file_says_between_which_values_its_parts_are(data: Path, tmp_path: Path) -> None:
+def test_row_groups_of_a_parquet_file_state_their_minimum_and_maximum(data: Path, tmp_path: Path) -> None:
     run("--data", str(data), "--format", "parquet", "--output", str(tmp_path / "results.parquet"))
 
     part = parquet.ParquetFile(tmp_path / "results.parquet").metadata.row_group(0)
@@ -112,7 +112,7 @@ def test_a_parquet_file_says_between_which_values_its_parts_are(data: Path, tmp_
     assert all(columns[name].has_min_max for name in ("run", "system", "value", "line"))
 
 
-def test_parquet_holds_what_csv_holds_and_null_where_nothing_is_stated(data: Path, tmp_path: Path) -> None:
+def test_parquet_has_the_values_of_csv_and_null_for_values_that_are_not_stated(data: Path, tmp_path: Path) -> None:
     run("--data", str(data), "--format", "parquet", "--output", str(tmp_path / "results.parquet"))
 
     rows = parquet.read_table(tmp_path / "results.parquet").to_pylist()
@@ -124,7 +124,7 @@ def test_parquet_holds_what_csv_holds_and_null_where_nothing_is_stated(data: Pat
     assert {row["load_mode"] for row in rows} > {None}
 
 
-def test_a_histogram_read_back_has_the_median_that_the_log_states(data: Path, tmp_path: Path) -> None:
+def test_exported_histogram_has_the_median_that_the_log_states(data: Path, tmp_path: Path) -> None:
     said = run("--data", str(data), "--format", "hdr", "--output", str(tmp_path / "hdr"))
 
     lines = (tmp_path / "hdr/own/latency/sub.log.hlog").read_text().splitlines()
@@ -152,7 +152,7 @@ def test_a_table_without_numbers_has_no_ids(data: Path) -> None:
     assert results_table(msgspec.structs.replace(loaded, results=loaded.results.iloc[:0]))["id"].tolist() == []
 
 
-def test_every_column_of_the_tables_is_explained(data: Path) -> None:
+def test_each_column_of_the_tables_has_a_description(data: Path) -> None:
     results = results_table(load([data]))
 
     assert list(OFFERED) == list(results.columns)
@@ -162,7 +162,7 @@ def test_every_column_of_the_tables_is_explained(data: Path) -> None:
 
 
 @pytest.mark.parametrize("has_time", [False, True])
-def test_a_release_that_is_the_newest_by_its_name_alone_is_named(tmp_path: Path, *, has_time: bool) -> None:
+def test_command_names_a_release_that_is_the_newest_only_by_its_name(tmp_path: Path, *, has_time: bool) -> None:
     for release, log in (("r9", FIRST), ("r10", SECOND)):
         start = f"2026-01-{release[1:]:0>2}T12:00:00Z" if has_time or release == "r9" else None
         add_run(tmp_path / "data", release, log, msgspec.structs.replace(rti(published=False), release=release, start_time=start))

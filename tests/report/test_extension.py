@@ -1,4 +1,4 @@
-"""The Sphinx extension in somebody else's project."""
+"""The Sphinx extension in a project of a user."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from sphinx.util.docutils import docutils_namespace
 
 from tacholog.store.load import load
 
-# What MyST and the theme still use of Sphinx is their business.
+# Warnings about old parts of Sphinx that MyST and the theme still use.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
 def build(folder: Path, text: str, **settings: object) -> tuple[str, str]:
-    """Build a project of one page. Returns the page and what Sphinx warned of."""
+    """Build a project of one page. Returns the page and the warnings of Sphinx."""
     source = folder / "docs"
     source.mkdir()
     (source / "index.md").write_text(f"# Ours\n\n{text}\n", encoding="utf-8")
     warnings = io.StringIO()
     overrides = {"extensions": ["myst_parser", "tacholog.sphinx"], **settings}
-    with docutils_namespace():  # directives are registered for the whole process, and the next build would find them taken
+    with docutils_namespace():  # Directives are registered for the whole process: without this, the next build would find them registered already.
         Sphinx(source, None, folder / "out", folder / "trees", "html", overrides, status=None, warning=warnings).build()
     return (folder / "out/index.html").read_text(), warnings.getvalue()
 
@@ -40,7 +40,7 @@ def dataset(data: Path, tmp_path: Path) -> str:
     return str(tmp_path / "dataset")
 
 
-def test_a_table_and_a_plot_stand_in_any_projects_page(tmp_path: Path, dataset: str) -> None:
+def test_table_and_plot_appear_on_a_page_of_any_project(tmp_path: Path, dataset: str) -> None:
     text = "```{perf-table} throughput\n:transport: SHMEM\n```\n\n```{perf-plot} goodput\n:transport: SHMEM\n```"
 
     page, warnings = build(tmp_path, text, tacholog_dataset=dataset)
@@ -65,7 +65,7 @@ def test_a_table_and_a_plot_stand_in_any_projects_page(tmp_path: Path, dataset: 
         ("```{perf-log} none.log\n:run: rti/copy\n```", "perf-log: no log 'none.log' in run 'rti/copy'"),
     ],
 )
-def test_what_is_missing_is_a_warning_with_its_place(tmp_path: Path, dataset: str, text: str, warning: str) -> None:
+def test_missing_item_causes_a_warning_with_its_line(tmp_path: Path, dataset: str, text: str, warning: str) -> None:
     _, warnings = build(tmp_path, text, tacholog_dataset=dataset)
 
     assert "index.md:3: WARNING: " in warnings
@@ -73,7 +73,7 @@ def test_what_is_missing_is_a_warning_with_its_place(tmp_path: Path, dataset: st
     assert "[perf.nodata]" in warnings
 
 
-def test_a_table_shows_only_the_runs_with_the_labels_that_it_asks_for(tmp_path: Path, data: Path) -> None:
+def test_table_shows_only_runs_with_the_requested_labels(tmp_path: Path, data: Path) -> None:
     everything = load([data])
     labels = ['{"net": "a b", "plugin": "flannel"}' if run == "rti/copy" else None for run in everything.runs["run"]]
     everything.runs["labels"] = pd.array(labels, dtype="string")
@@ -90,18 +90,18 @@ def test_a_table_shows_only_the_runs_with_the_labels_that_it_asks_for(tmp_path: 
     assert "rti/zero-copy" in others
 
 
-def test_no_dataset_at_all_is_a_warning_that_says_what_to_set(tmp_path: Path) -> None:
+def test_project_without_a_dataset_gets_a_warning_that_names_the_setting(tmp_path: Path) -> None:
     _, warnings = build(tmp_path, "```{perf-table} latency\n```")
 
     assert "in conf.py, set tacholog_data to a folder of runs" in warnings
 
 
-def test_a_folder_without_runs_ends_the_build_with_its_reason(tmp_path: Path) -> None:
+def test_folder_without_runs_stops_the_build_with_a_reason(tmp_path: Path) -> None:
     with pytest.raises(ExtensionError, match=r"tacholog_data: .*nowhere: no such folder"):
         build(tmp_path, "", tacholog_data="nowhere")
 
 
-def test_the_example_project_builds_with_its_figures_in_both_languages(checkout: Path, tmp_path: Path) -> None:
+def test_example_project_builds_with_its_figures_in_both_languages(checkout: Path, tmp_path: Path) -> None:
     pages = sphinx(checkout / "docs/example", tmp_path)
 
     assert '<svg class="tl-svg"' in pages["index"]
@@ -111,7 +111,7 @@ def test_the_example_project_builds_with_its_figures_in_both_languages(checkout:
     assert 'perftest --test throughput --transport udp --sizes 16,65536 --duration "${DURATION_S:-0.3}"' in re.sub("<[^>]*>", "", pages["throughput"])
 
 
-def test_a_changed_log_is_in_the_next_build(checkout: Path, tmp_path: Path) -> None:
+def test_next_build_shows_the_changed_log(checkout: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     shutil.copytree(checkout / "docs/example", project)
     sphinx(project, tmp_path)
@@ -124,7 +124,7 @@ def test_a_changed_log_is_in_the_next_build(checkout: Path, tmp_path: Path) -> N
 
 
 def sphinx(project: Path, folder: Path) -> dict[str, str]:
-    """Build a project that has its own conf.py, without a warning. Returns its pages."""
+    """Build a project that has its own conf.py. No warning is allowed. Returns its pages."""
     warnings = io.StringIO()
     with docutils_namespace():
         Sphinx(project, project, folder / "out", folder / "trees", "html", status=None, warning=warnings).build()
@@ -139,7 +139,7 @@ def policy_of(page: str) -> str:
 
 
 @pytest.mark.parametrize("theme", ["pydata_sphinx_theme", "alabaster"])
-def test_a_script_that_came_with_a_pages_content_is_blocked_and_named(tmp_path: Path, theme: str) -> None:
+def test_script_in_the_content_of_a_page_is_blocked_and_named(tmp_path: Path, theme: str) -> None:
     own, strange = "window.ours = 1", "document.title = 'PWNED'"
     text = f"```{{raw}} html\n<script>{strange}</script><SCRIPT data-src=x >{strange};</SCRIPT>\n```"
 

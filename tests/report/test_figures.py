@@ -1,4 +1,4 @@
-"""What a figure of latencies shades, and what a point says of itself."""
+"""The shaded areas and the texts of points in figures of latency."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOG = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 
 
 def facts(label: str = "0.1") -> list[ResultRow]:
-    """The numbers of a sample log, as those of a release."""
+    """The numbers of a sample log, as numbers of a release."""
     found = view_of(load_logs([LOG])).summaries()
     run = msgspec.structs.replace(found[0].run, run=label, system="Ours", system_version=label, host="desk", release=label)
     return [msgspec.structs.replace(fact, run=run) for fact in found]
@@ -43,7 +43,7 @@ def test_the_area_from_the_median_to_the_99th_percentile_is_shaded() -> None:
     assert draw(figure, "a").count('class="tl-shade') == 1
 
 
-def test_more_than_two_shaded_areas_would_hide_each_other_and_wait_for_the_legend() -> None:
+def test_figure_with_more_than_two_shaded_areas_does_not_draw_them_until_the_legend_is_used() -> None:
     figure = figure_of("0.1", "0.2", "0.3")
 
     assert len(figure.shades) == 3
@@ -59,7 +59,7 @@ def test_a_single_size_has_no_shaded_area() -> None:
     assert "shaded" not in figure.note
 
 
-def test_a_point_says_all_that_is_known_of_it() -> None:
+def test_text_of_a_point_states_all_its_known_conditions() -> None:
     (shade, first, *_) = json.loads(json.dumps(spec(figure_of("0.1"), lambda fact: (3, fact.line or 0) if fact else None)))["data"]
 
     assert shade["meta"]["shade"] is True
@@ -74,7 +74,7 @@ def test_a_point_says_all_that_is_known_of_it() -> None:
     assert first["meta"]["details"].split("<br>") == ["Ours 0.1", "machine: desk", "own run, by perftest, round trip, load closed"]
 
 
-def test_what_no_log_states_is_said_to_be_not_stated() -> None:
+def test_text_of_a_point_calls_missing_values_not_stated() -> None:
     bare = [msgspec.structs.replace(fact, samples=None, run=msgspec.structs.replace(fact.run, system_version=None, host=None)) for fact in facts()]
     figure = latency_over_size(series_of(bare))
 
@@ -83,7 +83,7 @@ def test_what_no_log_states_is_said_to_be_not_stated() -> None:
     assert figure.traces[0].points[0].more[0] == "1 run, samples not stated"
 
 
-def test_later_versions_are_said_first_and_take_no_colour_from_earlier_ones() -> None:
+def test_later_version_is_listed_first_and_earlier_versions_keep_their_colours() -> None:
     before, after = (series_of([fact for label in labels for fact in facts(label)]) for labels in (("0.9",), ("0.10", "0.9")))
 
     assert [(one.slot, one.results[0].run.system_version) for one in before] == [(0, "0.9")]
@@ -92,12 +92,12 @@ def test_later_versions_are_said_first_and_take_no_colour_from_earlier_ones() ->
     assert said.index("version 0.10") < said.index("version 0.9")
 
 
-def test_a_point_of_too_few_samples_is_a_cross_and_the_caption_says_why() -> None:
+def test_point_with_too_few_samples_is_a_cross_and_the_caption_explains_it() -> None:
     figure, good = (latency_over_size(series_of(found)) for found in (facts(), [fact for fact in facts() if fact.statistic == "p50"]))
 
     assert figure
     assert good
-    assert draw(figure, "a").count("l6 6m0-6l-6 6") == 2  # the 99th percentiles of both sizes, of 737 samples
+    assert draw(figure, "a").count("l6 6m0-6l-6 6") == 2  # The 99th percentiles of both sizes have 737 samples.
     assert figure.note.endswith(
         "Crosses have too few samples for their percentile. Those of high percentiles say little more than the largest value."
     )
@@ -107,7 +107,7 @@ def test_a_point_of_too_few_samples_is_a_cross_and_the_caption_says_why() -> Non
     assert good.note == ""
 
 
-def test_a_median_of_too_few_samples_is_called_rough_and_not_the_largest_value() -> None:
+def test_median_with_too_few_samples_is_called_rough_and_not_the_largest_value() -> None:
     medians = [fact for fact in facts() if fact.statistic == "p50"]
     few = [msgspec.structs.replace(fact, marks=("undersampled",)) for fact in medians]
     again = [msgspec.structs.replace(fact, run=msgspec.structs.replace(fact.run, run="again")) for fact in medians]
@@ -119,7 +119,7 @@ def test_a_median_of_too_few_samples_is_called_rough_and_not_the_largest_value()
     assert some_few.note.endswith("Crosses have too few samples for their percentile, in at least one of their runs. Those of medians are rough.")
 
 
-def test_the_points_of_a_distribution_are_one_element_a_line_and_their_values_one_title() -> None:
+def test_points_of_a_line_are_one_element_and_their_values_are_one_title() -> None:
     view = view_of(load_logs([LOG]))
     (series,) = view.series()
     figure = distribution_of(series, view.histograms)
@@ -148,7 +148,7 @@ def test_percentile_curves_of_several_series_share_one_figure_and_its_axis() -> 
     assert str(plot(figure, "a", Links())).count("tl-style") == 2
 
 
-def test_each_run_of_a_median_is_a_dot_and_no_range_hides_it() -> None:
+def test_each_run_of_a_median_is_a_dot_and_no_range_covers_it() -> None:
     found = facts()
     slower = [msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, run="again"), value=(one.value or 0) * 2) for one in found]
 

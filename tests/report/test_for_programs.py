@@ -1,4 +1,4 @@
-"""What a site offers to programs, its page of requirements, and `tacholog verify` of it: one small site with two releases."""
+"""The files of a site for programs, its page of requirements, and `tacholog verify` of the site: a small site with two releases."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 def write_run(folder: Path, release: str, start_time: str, mbit: float, sizes: tuple[int, ...] = (32, 64)) -> None:
-    """One run of a release, whose goodput is the same at all sizes."""
+    """Write one run of a release that has the same goodput at all sizes."""
     folder.mkdir(parents=True)
     log = "".join(LINE.format(size=size, rate=round(mbit * 1e6 / 8 / size), mbit=mbit) for size in sizes)
     (folder / "sub.log").write_text(log)
@@ -83,7 +83,7 @@ def write_run(folder: Path, release: str, start_time: str, mbit: float, sizes: t
 
 
 def write_runs(root: Path) -> Path:
-    """Six runs of each of two releases; the newer one is slower."""
+    """Write six runs of each of two releases. The newer release is slower."""
     for day, release, mbit in ((1, "1.0", 700.0), (2, "1.1", 500.0)):
         for repetition in range(6):
             write_run(root / "rti" / release / f"{repetition:02d}", release, f"2026-11-0{day}T10:0{repetition}:00Z", mbit + repetition)
@@ -109,7 +109,7 @@ def built(runs: Path) -> Path:
 
 @pytest.fixture
 def copied(built: Path, tmp_path: Path) -> Callable[[str, str, str], Path]:
-    """A copy of the site in which a text of one file is replaced by another."""
+    """A function that copies the site and replaces a text in one file."""
 
     def copy(name: str, old: str, new: str) -> Path:
         site = tmp_path / "copy"
@@ -124,7 +124,7 @@ def copied(built: Path, tmp_path: Path) -> Callable[[str, str, str], Path]:
 
 
 def as_published(site: Path) -> None:
-    """Delete what a published site does not have."""
+    """Delete the files that a published site does not have."""
     for name in (STAMP, MARKER):
         (site / name).unlink(missing_ok=True)
 
@@ -133,10 +133,10 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(verify, [str(word) for word in arguments], catch_exceptions=False)
 
 
-# --- the page and the files
+# --- The page and the files
 
 
-def test_the_page_shows_each_requirement_in_the_newest_release_and_in_those_before(built: Path) -> None:
+def test_requirements_page_shows_each_requirement_in_the_newest_and_in_earlier_releases(built: Path) -> None:
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", (built / "requirements.html").read_text(encoding="utf-8")))
 
     assert "requirements.html" in (built / "releases.html").read_text(encoding="utf-8")
@@ -148,7 +148,7 @@ def test_the_page_shows_each_requirement_in_the_newest_release_and_in_those_befo
     assert "No such row of another" not in text
 
 
-def test_the_history_of_requirements_names_its_releases_on_narrow_screens_too(built: Path) -> None:
+def test_history_of_requirements_names_its_releases_on_narrow_screens(built: Path) -> None:
     page = (built / "requirements.html").read_text(encoding="utf-8")
     hides_heads = re.search(r"max-width: 600px.*table\.rows thead", (built / "_static/tacholog-diff.css").read_text(encoding="utf-8"), re.DOTALL)
 
@@ -159,7 +159,7 @@ def test_the_history_of_requirements_names_its_releases_on_narrow_screens_too(bu
     assert re.findall(r'<th scope="col" class="n">(.*?)</th>', heads) == ["1.0", "1.1"]
 
 
-def test_each_number_on_the_page_leads_to_its_line_or_is_named(built: Path) -> None:
+def test_each_number_on_the_page_links_to_its_line_or_is_named(built: Path) -> None:
     page = (built / "requirements.html").read_text(encoding="utf-8")
 
     assert [wrong for wrong in walk(built).wrong if wrong.startswith("requirements")] == []
@@ -181,7 +181,7 @@ def test_the_newest_results_are_one_small_file(built: Path) -> None:
     assert all((built / one["badge"]).is_file() for one in latest["requirements"])
 
 
-def test_the_newest_results_name_what_a_reader_should_know_before_trusting_a_value() -> None:
+def test_newest_results_list_the_marks_of_each_value() -> None:
     log = Path(__file__).parent.parent / "formats" / "fastrtps" / "latency-1.1.log"
     rows = json.loads(latest_files(load_logs([log]), None)[LATEST])["rows"]
 
@@ -191,7 +191,7 @@ def test_the_newest_results_name_what_a_reader_should_know_before_trusting_a_val
 
 
 def entries_of(feed: bytes) -> list[dict[str, str]]:
-    """What a reader shows of each entry of a feed, and its link."""
+    """The title, summary, id, date and link of each entry of a feed."""
     found = []
     for entry in ET.fromstring(feed).iter(f"{ATOM}entry"):  # noqa: S314 - our own
         link = entry.find(f"{ATOM}link")
@@ -201,7 +201,7 @@ def entries_of(feed: bytes) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", ["releases.atom", "changes.atom"])
-def test_each_feed_has_what_rfc_4287_asks_for(built: Path, name: str) -> None:
+def test_each_feed_has_the_elements_that_rfc_4287_requires(built: Path, name: str) -> None:
     feed = ET.fromstring((built / name).read_bytes())  # noqa: S314 - our own
 
     for parent in (feed, *feed.iter(f"{ATOM}entry")):
@@ -212,7 +212,7 @@ def test_each_feed_has_what_rfc_4287_asks_for(built: Path, name: str) -> None:
     assert links == {"self": name, "alternate": "releases.html"}
 
 
-def test_the_feed_of_releases_leads_to_the_comparisons(built: Path) -> None:
+def test_entries_of_the_feed_of_releases_link_to_the_comparisons(built: Path) -> None:
     (entry,) = entries_of((built / "releases.atom").read_bytes())
 
     assert entry["updated"] == "2026-11-02T10:05:00+00:00"
@@ -220,7 +220,7 @@ def test_the_feed_of_releases_leads_to_the_comparisons(built: Path) -> None:
     assert (built / entry["link"].removeprefix("https://example.org/performance/")).is_file()
 
 
-def test_every_page_names_the_feeds_so_that_readers_find_them(built: Path) -> None:
+def test_each_page_links_to_the_feeds(built: Path) -> None:
     pages = [path for path in built.rglob("*.html") if "_static" not in path.parts]
 
     found = set()
@@ -236,7 +236,7 @@ def test_the_page_of_a_history_has_a_link_to_the_feed_of_its_changes(built: Path
 
 
 def feeds_after(root: Path, releases: int) -> dict[str, bytes]:
-    """The feeds of a site with so many releases; 1.5 and all later ones are a fifth slower than those before."""
+    """The feeds of a site with ``releases`` releases. Release 1.5 and all later releases are 20 % slower than the earlier releases."""
     for release, repetition in product(range(releases), range(6)):
         folder = root / "data" / f"1.{release}" / f"{repetition:02d}"
         if not folder.exists():
@@ -248,7 +248,7 @@ def feeds_after(root: Path, releases: int) -> dict[str, bytes]:
     return {feed.file: atom(feed, settings) for feed in feeds(shown.view, shown.compare, settings.name)}
 
 
-def test_a_step_of_a_history_is_an_entry_whose_id_stays_when_later_releases_come(tmp_path: Path) -> None:
+def test_step_in_a_history_is_a_feed_entry_whose_id_stays_the_same_after_later_releases(tmp_path: Path) -> None:
     first, later = (feeds_after(tmp_path, releases)["changes.atom"] for releases in (9, 10))
 
     (step,), (again,) = entries_of(first), entries_of(later)
@@ -259,7 +259,7 @@ def test_a_step_of_a_history_is_an_entry_whose_id_stays_when_later_releases_come
     assert "<updated>2026-11-10T10:05:00+00:00</updated>" in later.decode()
 
 
-def test_ids_stay_where_the_site_moves_and_differ_between_sites_and_feeds() -> None:
+def test_ids_stay_the_same_if_the_site_moves_and_differ_between_sites_and_feeds() -> None:
     entry = FeedEntry("a", "A", "2026-11-02T10:05:00+00:00", "page.html", "")
 
     def ids(name: str, file: str, url: str | None = None) -> list[str]:
@@ -271,7 +271,7 @@ def test_ids_stay_where_the_site_moves_and_differ_between_sites_and_feeds() -> N
     assert len(set(every)) == len(every) == 6
 
 
-def test_names_of_strangers_cannot_become_markup_in_a_feed_or_yaml_in_a_citation() -> None:
+def test_names_cannot_become_markup_in_a_feed_or_yaml_in_a_citation_file() -> None:
     name = '<b>&"\n- a: "b" \x07'
     settings = SiteSettings(name=name, title=name)
 
@@ -285,7 +285,7 @@ def test_names_of_strangers_cannot_become_markup_in_a_feed_or_yaml_in_a_citation
     assert json.loads(files["dataset.jsonld"])["name"] == '<b>&"\n- a: "b" \u2407'
 
 
-def test_a_site_says_how_to_cite_it(built: Path) -> None:
+def test_site_has_a_citation_file(built: Path) -> None:
     citation = dict(line.split(": ", 1) for line in (built / "CITATION.cff").read_text().splitlines())
     described = json.loads((built / "dataset.jsonld").read_text())
 
@@ -296,14 +296,14 @@ def test_a_site_says_how_to_cite_it(built: Path) -> None:
         assert (built / file["contentUrl"].removeprefix("https://example.org/performance/")).is_file()
 
 
-def test_search_engines_find_the_description_in_the_home_page(built: Path) -> None:
+def test_home_page_contains_the_description_of_the_dataset_for_search_engines(built: Path) -> None:
     page = (built / "index.html").read_text(encoding="utf-8")
 
     (block,) = re.findall(r'<script type="application/ld\+json"[^>]*>(.*?)</script>', page, re.DOTALL)
     assert json.loads(block) == json.loads((built / "dataset.jsonld").read_text())
 
 
-def test_the_page_of_downloads_has_links_to_the_files_for_programs(built: Path) -> None:
+def test_downloads_page_links_to_the_files_for_programs(built: Path) -> None:
     page = (built / "downloads.html").read_text(encoding="utf-8").partition("<article")[2]
 
     for name in ("results/latest.json", "CITATION.cff", "dataset.jsonld", "releases.atom", "changes.atom"):
@@ -330,7 +330,7 @@ def test_known_names_in_requirements_are_replaced_as_in_the_dataset(tmp_path: Pa
     assert gate.rows.system == "host-000001 MW"
 
 
-def test_requirements_without_a_name_are_kept_as_they_were_written(tmp_path: Path) -> None:
+def test_requirements_without_a_name_are_published_unchanged(tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
     (tmp_path / "requirements.toml").write_text(f"# ours\n{REQUIREMENTS}")
 
@@ -343,13 +343,13 @@ def test_requirements_without_a_name_are_kept_as_they_were_written(tmp_path: Pat
 
 
 def raw_log(site: Path, log: str) -> Path:
-    """The compressed text of a log, to which its page leads."""
+    """The compressed text of a log that its page links to."""
     run, _, name = log.rpartition("/")
     page = site / f"{log_document('logs', run, name)}.html"
     return site / str(re.findall(r"raw/\w{2}/\w{64}\.gz", page.read_text(encoding="utf-8"))[0])
 
 
-def test_a_site_agrees_with_its_logs(built: Path) -> None:
+def test_site_agrees_with_its_logs(built: Path) -> None:
     done = run(built)
 
     assert done.exit_code == 0, done.output
@@ -359,7 +359,7 @@ def test_a_site_agrees_with_its_logs(built: Path) -> None:
     assert receipt.shown > 24
 
 
-def test_a_number_that_was_changed_on_a_page_is_named(built: Path, copied: Callable[[str, str, str], Path]) -> None:
+def test_changed_number_on_a_page_is_reported(built: Path, copied: Callable[[str, str, str], Path]) -> None:
     page = "rti-connext-dds/shmem.html"
     found = re.search(r'(#L\d+:goodput\.mean">)(50\d)<', (built / page).read_text(encoding="utf-8"))
     assert found
@@ -369,7 +369,7 @@ def test_a_number_that_was_changed_on_a_page_is_named(built: Path, copied: Calla
     assert [(one.place.partition(": ")[0], one.shown) for one in receipt.findings] == [(page, "999")]
 
 
-def test_a_number_that_was_changed_in_a_part_of_a_page_is_named(built: Path, tmp_path: Path) -> None:
+def test_changed_number_in_a_separate_file_of_a_page_is_reported(built: Path, tmp_path: Path) -> None:
     site = shutil.copytree(built, tmp_path / "copy")
     (script,) = site.glob("rti-connext-dds/shmem--release-1.0.js")
     pieces = {place: re.sub(r"(#L\d+:goodput\.mean\">)70\d<", r"\g<1>999<", text, count=1) for place, text in pieces_of(script.read_text()).items()}
@@ -380,7 +380,7 @@ def test_a_number_that_was_changed_in_a_part_of_a_page_is_named(built: Path, tmp
     assert ("rti-connext-dds/shmem--release-1.0.js", "999") in found
 
 
-def test_a_part_of_a_page_that_cannot_be_read_is_named(built: Path, tmp_path: Path) -> None:
+def test_unreadable_separate_file_of_a_page_is_reported(built: Path, tmp_path: Path) -> None:
     site = shutil.copytree(built, tmp_path / "copy")
     (script,) = site.glob("rti-connext-dds/shmem--release-1.0.js")
     text = script.read_text()
@@ -391,7 +391,7 @@ def test_a_part_of_a_page_that_cannot_be_read_is_named(built: Path, tmp_path: Pa
     assert list(places) == ["rti-connext-dds/shmem--release-1.0.js"]
 
 
-def test_a_number_that_was_changed_in_the_downloads_is_named(built: Path, tmp_path: Path) -> None:
+def test_changed_number_in_the_downloads_is_reported(built: Path, tmp_path: Path) -> None:
     site = shutil.copytree(built, tmp_path / "copy")
     table = pd.read_parquet(site / "data/results.parquet")
     wanted = (table["value"] == 502e6) & table["id"].str.endswith("L1:goodput.mean")
@@ -405,7 +405,7 @@ def test_a_number_that_was_changed_in_the_downloads_is_named(built: Path, tmp_pa
     assert named == [("the log has another value", "702000000", "502000000")]
 
 
-def test_a_log_that_was_changed_is_named_by_its_own_digest_and_by_its_numbers(built: Path, tmp_path: Path) -> None:
+def test_changed_log_is_reported_by_its_digest_and_by_its_numbers(built: Path, tmp_path: Path) -> None:
     site = shutil.copytree(built, tmp_path / "copy")
     raw = raw_log(site, "rti/1.1/02/sub.log")
     raw.write_bytes(gzip.compress(gzip.decompress(raw.read_bytes()).replace(b"502.0", b"402.0")))
@@ -417,8 +417,8 @@ def test_a_log_that_was_changed_is_named_by_its_own_digest_and_by_its_numbers(bu
     assert run(receipt.path).exit_code == 3
 
 
-def test_a_site_none_of_whose_logs_is_there_names_each_of_them(built: Path, tmp_path: Path) -> None:
-    site = shutil.copytree(built, tmp_path / "copy")  # as a version below a published site, whose logs lie beside all versions
+def test_each_missing_log_of_a_site_is_reported(built: Path, tmp_path: Path) -> None:
+    site = shutil.copytree(built, tmp_path / "copy")  # A folder of one version of a published site: the logs are in a folder beside all versions.
     as_published(site)
     for raw in (site / "raw").rglob("*.gz"):
         raw.unlink()
@@ -435,7 +435,7 @@ def test_a_site_none_of_whose_logs_is_there_names_each_of_them(built: Path, tmp_
     [(None, "is not there"), (b"no gzip at all", "cannot be read"), (gzip.compress(b"cut off" * 99)[:20], "cannot be read")],
     ids=["gone", "other", "cut"],
 )
-def test_a_log_that_is_gone_or_damaged_is_named(built: Path, tmp_path: Path, content: bytes | None, reason: str) -> None:
+def test_missing_or_damaged_log_is_reported(built: Path, tmp_path: Path, content: bytes | None, reason: str) -> None:
     site = shutil.copytree(built, tmp_path / "copy")
     raw = raw_log(site, "rti/1.1/02/sub.log")
     raw.unlink()
@@ -447,7 +447,7 @@ def test_a_log_that_is_gone_or_damaged_is_named(built: Path, tmp_path: Path, con
     assert [reason in one for one in reasons] == [True]
 
 
-def test_a_folder_of_runs_is_verified_by_its_digests(runs: Path, tmp_path: Path) -> None:
+def test_folder_of_runs_is_verified_by_its_digests(runs: Path, tmp_path: Path) -> None:
     shutil.copytree(runs, tmp_path / "data")
     agreed = run(tmp_path / "data")
     log = tmp_path / "data/rti/1.0/00/sub.log"
@@ -459,7 +459,7 @@ def test_a_folder_of_runs_is_verified_by_its_digests(runs: Path, tmp_path: Path)
     assert "rti/1.0/00/sub.log: the log's SHA-256 is" in changed.output
 
 
-def test_a_site_that_was_left_half_built_is_called_so(built: Path, tmp_path: Path) -> None:
+def test_unfinished_site_is_reported_as_unfinished(built: Path, tmp_path: Path) -> None:
     site = shutil.copytree(built, tmp_path / "copy")
     (site / STAMP).unlink()
     with pytest.raises(UnreadableInput, match="its last build failed or was stopped; build it again"):
@@ -469,6 +469,6 @@ def test_a_site_that_was_left_half_built_is_called_so(built: Path, tmp_path: Pat
         run(site)
 
 
-def test_a_folder_with_neither_is_an_error(tmp_path: Path) -> None:
+def test_folder_without_a_site_and_without_runs_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="neither a site nor a folder of runs"):
         run(tmp_path)

@@ -1,4 +1,4 @@
-"""Whatever happens to a folder of runs between builds, its site is the one that is built from nothing (``tests/fuzz/histories.py`` runs more)."""
+"""After any edit of a folder of runs, the updated site equals a site built from nothing (``tests/fuzz/histories.py`` tests more edits)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ pytestmark = pytest.mark.site
 
 
 @pytest.mark.parametrize("seed", [CHECKED[0], *(pytest.param(seed, marks=pytest.mark.nightly) for seed in CHECKED[1:])])
-def test_a_site_is_the_one_that_is_built_from_nothing_after_each_edit_of_its_history(seed: int, tmp_path: Path) -> None:
+def test_updated_site_equals_a_site_built_from_nothing_after_each_edit(seed: int, tmp_path: Path) -> None:
     history = run_history(seed, tries(3, CHECKED_BUILDS), tmp_path / "history")
 
     assert history.differences == [], "\n".join(history.events)
-    assert history.compared  # Which of the builds give a site depends on the sample logs that there are.
+    assert history.compared  # Which builds succeed depends on the available sample logs.

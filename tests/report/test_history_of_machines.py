@@ -1,4 +1,4 @@
-"""The history of a metric has a line for each machine, also where two machines have the same stated hardware."""
+"""The history of a metric has a line for each machine, even if two machines have the same stated hardware."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIRST, SECOND, UNKNOWN = "host-087119", "host-000000", "host-nowhere"
 
 @pytest.fixture
 def data(tmp_path: Path, checkout: Path) -> Path:
-    """Two machines whose stated hardware is the same."""
+    """The ids of two machines with the same stated hardware."""
     hosts = tmp_path / "hosts"
     hosts.mkdir()
     known = read_host(checkout / f"data/hosts/{FIRST}.toml")
@@ -32,7 +32,7 @@ def data(tmp_path: Path, checkout: Path) -> Path:
 
 
 def measure(data: Path, checkout: Path, release: str, day: int, *machines: str | None) -> None:
-    """Add a release that was measured on these machines: a run of perftest 0.1.0 as it was recorded, under another name."""
+    """Add a release that was measured on ``machines``: a copy of a recorded run of perftest 0.1.0 with another release name."""
     for place, machine in enumerate(machines):
         folder = data / release / str(place) / RUN
         shutil.copytree(checkout / "data/perftest/0.1.0" / RUN, folder)
@@ -51,7 +51,7 @@ def said(found: list[HistoryLine]) -> list[tuple[list[int], str]]:
     return sorted(([point.release for point in line.points], why_it_begins(line) or "") for line in found)
 
 
-def test_another_machine_with_the_same_stated_hardware_begins_a_line_that_says_so(data: Path, checkout: Path) -> None:
+def test_another_machine_with_the_same_stated_hardware_starts_a_new_line_with_a_reason(data: Path, checkout: Path) -> None:
     measure(data, checkout, "1", 1, FIRST)
     measure(data, checkout, "2", 2, FIRST)
     measure(data, checkout, "3", 3, SECOND)
@@ -69,7 +69,7 @@ def test_another_machine_with_the_same_stated_hardware_begins_a_line_that_says_s
     assert page.index("Another machine with the same stated hardware") > page.index('class="trend"')
 
 
-def test_each_machine_of_a_release_has_its_line(data: Path, checkout: Path) -> None:
+def test_each_machine_of_a_release_has_a_line(data: Path, checkout: Path) -> None:
     measure(data, checkout, "1", 1, FIRST)
     measure(data, checkout, "2", 2, FIRST, SECOND)
     measure(data, checkout, "3", 3, SECOND)
@@ -81,7 +81,7 @@ def test_each_machine_of_a_release_has_its_line(data: Path, checkout: Path) -> N
     assert sorted(machine or "" for machine in machines) == [SECOND, FIRST]
 
 
-def test_a_machine_that_is_not_stated_is_not_taken_for_the_one_before(data: Path, checkout: Path) -> None:
+def test_machine_that_is_not_stated_is_not_treated_as_the_previous_machine(data: Path, checkout: Path) -> None:
     measure(data, checkout, "1", 1, FIRST)
     measure(data, checkout, "2", 2, None)
 

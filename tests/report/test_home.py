@@ -1,4 +1,4 @@
-"""The home page: of each machine a figure of small panels, and which transport suits which message."""
+"""The home page: a plot with small panels for each machine, and the best transports for each kind of message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SLOWER = tuple(value + 100.0 for value in SIX)
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What runs of one transport were measured by: as most tests want it, unless they say otherwise."""
+    """The conditions of the runs of a transport, with defaults that suit most tests."""
 
     transport: str
     system: str = TOOL
@@ -46,11 +46,11 @@ class Measured(msgspec.Struct, frozen=True):
     hosts: tuple[str | None, ...] = (None,)
 
     def latency(self, *values: float, statistic: str = "p50", size: int = 64) -> list[ResultRow]:
-        """Numbers of a latency test, a run a value."""
+        """Numbers of a latency test, one run for each value."""
         return self._results("latency", "latency", statistic, size, values)
 
     def rate(self, *values: float, metric: str = "goodput", size: int = 64) -> list[ResultRow]:
-        """Numbers of a throughput test, a run a value."""
+        """Numbers of a throughput test, one run for each value."""
         return self._results("throughput", metric, "mean", size, values)
 
     def _results(self, test: str, metric: str, statistic: str, size: int, values: Sequence[float]) -> list[ResultRow]:
@@ -97,19 +97,19 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 def a_view(*results: Iterable[ResultRow], hosts: dict[str, Host] | None = None) -> View:
-    """A view of all these numbers."""
+    """A view of all ``results``."""
     everything = [result for some in results for result in some]
     runs = {result.run.run: result.run for result in everything}
     return View({name: [one for one in everything if one.run.run == name] for name in runs}, runs, [], [], hosts or {})
 
 
 def machines_of(*results: Iterable[ResultRow]) -> list[HomeMachine]:
-    """The machines of the home page that these make."""
+    """The machines of the home page for ``results``."""
     return machines(system_series(a_view(*results), PageIndex()))
 
 
 def chosen(found: HomeMachine, criterion: str, reach: str = "host", size: int = 64) -> Choice | None:
-    """What leads on a machine."""
+    """The choice for a criterion on a machine."""
     table = choices(found)
     assert table
     (column,) = (column for column in table.columns if column.reach == reach)
@@ -117,7 +117,7 @@ def chosen(found: HomeMachine, criterion: str, reach: str = "host", size: int = 
 
 
 def named(choice: Choice | None) -> tuple[str, list[str]]:
-    """The transport that leads, and those whose ranges overlap with its own."""
+    """The chosen transport, and the transports whose ranges overlap with its range."""
     assert choice
     return choice.member.transport, [one.transport for one in choice.overlapping]
 
@@ -128,14 +128,14 @@ def shown(*results: Iterable[ResultRow], hosts: dict[str, Host] | None = None) -
 
 
 def words_of(html: str) -> str:
-    """The text of HTML, with single blanks."""
+    """The text of HTML, with single spaces."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
-# -- Which machine, and which campaign of it ---------------------------------------------------------------------------------
+# -- The order of the machines, and the campaign of each machine ---------------------------------------------------------------
 
 
-def test_machines_with_own_runs_come_first_and_the_newest_of_them_before_all() -> None:
+def test_machines_with_own_runs_come_first_and_the_newest_of_them_is_the_first() -> None:
     found = machines_of(
         *(Measured(name, host="old").latency(*SIX) for name in "ab"),
         *(Measured("a", host="paper", published=True, began="2026-09-09T00:00:00Z").latency(700.0, size=size) for size in (64, 128)),
@@ -145,7 +145,7 @@ def test_machines_with_own_runs_come_first_and_the_newest_of_them_before_all() -
     assert [(one.host, one.published) for one in found] == [("new", False), ("old", False), ("paper", True)]
 
 
-def test_a_machine_shows_the_campaign_that_measured_most_transports() -> None:
+def test_machine_shows_the_campaign_with_the_most_transports() -> None:
     (found,) = machines_of(
         *(Measured(name, campaign="wide").latency(*SIX) for name in "abc"),
         *(Measured(name, campaign="later", began="2026-03-03T00:00:00Z").latency(*SIX) for name in "ab"),
@@ -154,11 +154,11 @@ def test_a_machine_shows_the_campaign_that_measured_most_transports() -> None:
     assert {one.series.runs[0].campaign for one in found.series} == {"wide"}
 
 
-def test_a_machine_with_one_transport_has_nothing_to_choose_from() -> None:
+def test_machine_with_one_transport_has_no_table_of_choices() -> None:
     assert machines_of(Measured("a").latency(*SIX)) == []
 
 
-def test_controls_are_no_transports_to_choose_from() -> None:
+def test_controls_are_not_candidates() -> None:
     control = [
         msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, labels='{"control": "true"}')) for one in Measured("c").latency(*SIX)
     ]
@@ -168,16 +168,16 @@ def test_controls_are_no_transports_to_choose_from() -> None:
     assert {one.transport for one in found.everything} == {"a", "b"}
 
 
-# -- Which transport for which message ---------------------------------------------------------------------------------------
+# -- The best transport for each kind of message -------------------------------------------------------------------------------
 
 
-def test_the_fastest_has_the_lowest_median_and_those_that_runs_do_not_tell_from_it_are_tied() -> None:
+def test_fastest_transport_has_the_lowest_median_and_overlapping_transports_are_tied() -> None:
     (found,) = machines_of(Measured("slow").latency(*SLOWER), Measured("fast").latency(*SIX), Measured("tied").latency(705.0, *SLOWER[1:]))
 
     assert named(chosen(found, "fastest")) == ("fast", ["tied"])
 
 
-def test_the_fastest_that_polls_and_the_fastest_that_sleeps_are_two_answers() -> None:
+def test_fastest_polling_and_fastest_sleeping_transport_are_two_answers() -> None:
     dearer = tuple(value + 5000.0 for value in SIX)
     (found,) = machines_of(
         *(Measured(name, waiting="busy-poll").latency(*values) for name, values in (("a", SIX), ("b", SLOWER))),
@@ -191,7 +191,7 @@ def test_the_fastest_that_polls_and_the_fastest_that_sleeps_are_two_answers() ->
 
 
 def resources(of: Sequence[ResultRow], processors: float, switches: int) -> list[ResultRow]:
-    """What the kernel counted of each run of 2000 messages in a second: both sides together used so many processors."""
+    """The resources that the kernel counted in each run of 2000 messages in one second. ``processors`` is the sum of both sides."""
     counts = {"duration": 1e9, "cpu_time": processors / 2 * 1e9, "context_switches": switches / 2}
     counted = [
         msgspec.structs.replace(one, scope="resources", side=side, metric=metric, statistic="total", value=value, samples=None)
@@ -207,7 +207,7 @@ def resources(of: Sequence[ResultRow], processors: float, switches: int) -> list
     ("processors", "switches", "words"),
     [(1.44, 12, "spins by default"), (1.44, 2000, "sleeps"), (0.8, 12, "sleeps"), (1.44, 200, "sleeps"), (0.9, 12, "sleeps")],
 )
-def test_what_is_told_to_sleep_and_keeps_a_processor_busy_without_being_woken_spins(processors: float, switches: int, words: str) -> None:
+def test_sleeping_transport_that_keeps_a_processor_busy_without_wake_ups_is_said_to_spin(processors: float, switches: int, words: str) -> None:
     library, rate = Measured("lib").latency(*SIX), Measured("lib").rate(*SIX)
 
     (found,) = machines_of(resources(library, processors, switches), rate, Measured("other").latency(*SLOWER), Measured("other").rate(*SIX))
@@ -216,7 +216,7 @@ def test_what_is_told_to_sleep_and_keeps_a_processor_busy_without_being_woken_sp
     assert {waits(one) for one in found.series if one.transport == "other"} == {"sleeps"}
 
 
-def test_what_was_told_to_poll_is_not_said_to_spin_by_default() -> None:
+def test_polling_transport_is_not_said_to_spin_by_default() -> None:
     (found,) = machines_of(resources(Measured("lib", waiting="busy-poll").latency(*SIX), 2.0, 0), Measured("other").latency(*SLOWER))
 
     assert {waits(one) for one in found.series if one.transport == "lib"} == {"polls"}
@@ -229,7 +229,7 @@ def of_release(release: str, began: str, found: Sequence[ResultRow], campaign: s
 
 
 @pytest.mark.parametrize(("shift", "expected"), [(-100.0, "603\u00a0ns"), (100.0, None)])
-def test_a_floor_names_a_newer_release_only_where_its_number_is_lower(shift: float, expected: str | None) -> None:
+def test_floor_of_a_newer_release_is_stated_only_if_it_is_lower(shift: float, expected: str | None) -> None:
     old = of_release("0.3.0", "2026-01-01T00:00:00Z", Measured("shm").latency(*SIX), "c")
     new = of_release("0.4.0", "2026-02-01T00:00:00Z", Measured("shm-new").latency(*(value + shift for value in SIX)), "release")
     libraries = [library("Lib", name).latency(*SLOWER) for name in ("lib-a", "lib-b", "lib-c")]
@@ -255,21 +255,21 @@ OVERLAPPING = tuple(value - 3.0 for value in SIX)
         ("block", SLOWER, "shm, sleeps"),
     ],
 )
-def test_a_floor_that_a_library_is_below_says_why(waiting: str, values: tuple[float, ...], said: str) -> None:
+def test_library_below_the_floor_gets_a_reason(waiting: str, values: tuple[float, ...], said: str) -> None:
     found = words_of(shown(Measured("shm", waiting=waiting).latency(*SIX), library("Lib", "lib", waiting=waiting).latency(*values)))
 
     assert f"floor 703 ns {said} " in found
     assert ("slower" in found, "about the same" in found) == ("slower" in said, "about the same" in said)
 
 
-def test_a_library_that_takes_less_processor_time_than_the_floor_may_send_several_messages_together() -> None:
+def test_library_with_less_processor_time_than_the_floor_gets_a_note_that_it_may_send_several_messages_together() -> None:
     floor = [*Measured("shm").rate(*SIX), *Measured("shm").rate(*SIX, metric="cpu_per_message")]
     lib = [*library("Lib", "lib").rate(*SIX), *library("Lib", "lib").rate(*BELOW, metric="cpu_per_message")]
 
     assert "shm, sleeps , which takes more: it sends each message alone" in words_of(shown(floor, lib))
 
 
-def test_what_a_phone_folds_is_open_in_the_page(site_of_many: str) -> None:
+def test_folds_for_phones_are_open_in_the_html(site_of_many: str) -> None:
     folds = re.findall(r"<details([^>]*)><summary[^>]*>(.*?)</summary>", site_of_many)
 
     assert [re.sub("<[^>]*>", "", words) for attributes, words in folds if "tl-folds-on-phone" in attributes] == [
@@ -279,7 +279,7 @@ def test_what_a_phone_folds_is_open_in_the_page(site_of_many: str) -> None:
     assert all(attributes.endswith(" open") for attributes, _ in folds if "tl-folds-on-phone" in attributes)
 
 
-def test_where_nothing_can_be_ranked_there_are_the_newest_results_of_each_system_with_their_numbers() -> None:
+def test_newest_results_of_each_system_are_shown_if_nothing_can_be_ranked() -> None:
     html = shown(
         library("Old", "old", began="2025-01-01T00:00:00Z", host="shelf").latency(*SIX),
         library("New", "new", began="2026-02-03T00:00:00Z").latency(*SIX),
@@ -293,7 +293,7 @@ def test_where_nothing_can_be_ranked_there_are_the_newest_results_of_each_system
     assert "tl-best" not in html
 
 
-def test_of_a_system_alone_the_transport_with_the_most_numbers_is_shown_and_the_others_are_links() -> None:
+def test_single_system_shows_its_transport_with_the_most_numbers_and_links_to_the_others() -> None:
     html = shown(
         library("Lib", "few", host="a").latency(*SIX), library("Lib", "many", host="b").latency(*SIX), library("Lib", "many", host="b").rate(*SIX)
     )
@@ -308,7 +308,7 @@ def site_of_many() -> str:
     return shown(*(library(f"Lib {name}", name).latency(*SIX, size=at) for name in "abcdefgh" for at in (64, 1024)))
 
 
-def test_the_steadiest_has_the_lowest_99_percent_and_need_not_be_the_fastest() -> None:
+def test_steadiest_transport_has_the_lowest_99th_percentile_and_may_differ_from_the_fastest() -> None:
     fast, steady = Measured("fast"), Measured("steady")
     (found,) = machines_of(
         fast.latency(*SIX),
@@ -321,20 +321,20 @@ def test_the_steadiest_has_the_lowest_99_percent_and_need_not_be_the_fastest() -
     assert named(chosen(found, "steadiest")) == ("steady", [])
 
 
-# The 99 % of 64 B over loopback in the campaign middleware of 2026-11-23, in ns: the runs of Fast DDS form two groups.
+# The 99th percentiles of 64 B over loopback in the campaign middleware of 2026-11-23, in ns: the runs of Fast DDS form two groups.
 FASTDDS_UDP = (99071.0, 113791.0, 167807.0, 112127.0, 1150975.0, 1488895.0)
 MOSQUITTO = (138879.0, 200191.0, 148607.0, 144639.0, 165375.0, 145407.0)
 REDIS = (139647.0, 137471.0, 1483775.0, 124479.0, 131327.0, 128255.0)
-# Its 99 % of 4 MiB: nng had 105 to 156 samples in each run.
+# Its 99th percentiles of 4 MiB: nng had 105 to 156 samples in each run.
 NNG_TCP = (3168255.0, 4337663.0, 3452927.0, 8343551.0, 5332991.0, 6107135.0)
 
 
 def with_tail(one: Measured, *tail: float, size: int = 64) -> list[ResultRow]:
-    """Numbers of a latency test: medians in one group, and these 99 %."""
+    """Numbers of a latency test: medians in one group, and 99th percentiles ``tail``."""
     return [*one.latency(*SIX, size=size), *one.latency(*tail, statistic="p99", size=size)]
 
 
-def test_what_falls_into_two_groups_is_not_the_steadiest_although_its_better_group_is_lower() -> None:
+def test_transport_with_runs_in_two_groups_is_not_the_steadiest_even_if_its_lower_group_is_lowest() -> None:
     (found,) = machines_of(with_tail(Measured("fastdds-udp"), *FASTDDS_UDP), with_tail(Measured("mosquitto"), *MOSQUITTO))
 
     choice = chosen(found, "steadiest")
@@ -344,27 +344,27 @@ def test_what_falls_into_two_groups_is_not_the_steadiest_although_its_better_gro
     assert (choice.cell.value, choice.candidates, choice.doubts) == (148607.0, 2, frozenset())
 
 
-def test_a_transport_in_two_groups_is_not_even_level_with_the_steadiest() -> None:
+def test_transport_with_runs_in_two_groups_is_not_tied_with_the_steadiest() -> None:
     below = tuple(value / 10 for value in FASTDDS_UDP)
     (found,) = machines_of(with_tail(Measured("low"), *below), with_tail(Measured("mosquitto"), *MOSQUITTO))
 
-    assert named(chosen(found, "steadiest")) == ("mosquitto", [])  # 15 % to 108 % of its numbers: lower, and not steady
+    assert named(chosen(found, "steadiest")) == ("mosquitto", [])  # 15 % to 108 % of the values of mosquitto: lower, but not steady
 
 
-def test_the_fastest_is_ranked_by_the_worse_of_its_two_groups() -> None:
+def test_fastest_transport_is_chosen_by_the_higher_of_its_two_groups() -> None:
     (found,) = machines_of(Measured("fastdds-udp").latency(*FASTDDS_UDP), Measured("mosquitto").latency(*MOSQUITTO))
 
     assert named(chosen(found, "fastest")) == ("mosquitto", [])
 
 
-def test_where_all_runs_are_in_two_groups_nothing_is_called_the_steadiest() -> None:
+def test_no_transport_is_the_steadiest_if_the_runs_of_all_form_two_groups() -> None:
     html = shown(with_tail(Measured("fastdds-udp"), *FASTDDS_UDP), Measured("other").latency(*SLOWER))
     found = words_of(html[html.index("tl-choices") :])
 
     assert "none: runs in two groups fastdds-udp sleeps 114 µs or 1.49 ms" in found.replace(" \u2225", "")
 
 
-def test_a_number_of_too_few_samples_wins_nothing_and_the_only_one_with_a_99_percent_is_called_so() -> None:
+def test_value_with_too_few_samples_does_not_win_and_the_only_candidate_is_marked() -> None:
     (found,) = machines_of(
         with_tail(Measured("nng-tcp", marks=("undersampled",)), *NNG_TCP, size=4 << 20), Measured("zeromq-tcp").latency(*SIX, size=4 << 20)
     )
@@ -379,20 +379,20 @@ def test_a_number_of_too_few_samples_wins_nothing_and_the_only_one_with_a_99_per
     assert "the only one measured" not in said
 
 
-def test_of_several_numbers_of_too_few_samples_the_lowest_is_shown_as_no_winner() -> None:
+def test_lowest_of_several_values_with_too_few_samples_is_shown_but_does_not_win() -> None:
     few = ("undersampled",)
     html = shown(with_tail(Measured("nng-tcp", marks=few), *NNG_TCP), with_tail(Measured("other", marks=few), *MOSQUITTO))
 
     assert "none: too few samples; the lowest is other sleeps 149 µs" in words_of(html[html.index("tl-choices") :])
 
 
-def test_a_number_of_enough_samples_wins_though_one_of_too_few_is_lower() -> None:
+def test_value_with_enough_samples_wins_over_a_lower_value_with_too_few_samples() -> None:
     (found,) = machines_of(with_tail(Measured("few", marks=("undersampled",)), *MOSQUITTO), with_tail(Measured("enough"), *NNG_TCP))
 
     assert named(chosen(found, "steadiest")) == ("enough", [])
 
 
-def test_an_answer_for_those_that_poll_says_that_there_is_none_while_one_for_those_that_sleep_stands_first() -> None:
+def test_cell_states_that_no_polling_transport_has_an_answer_after_the_answer_for_sleeping_transports() -> None:
     html = shown(
         with_tail(Measured("a", waiting="busy-poll", marks=("undersampled",)), *MOSQUITTO), with_tail(Measured("b", waiting="block"), *NNG_TCP)
     )
@@ -401,7 +401,7 @@ def test_an_answer_for_those_that_poll_says_that_there_is_none_while_one_for_tho
 
 
 @pytest.mark.parametrize(("marks", "expected"), [((), "tcp"), (("undersampled",), None)])
-def test_a_floor_of_too_few_samples_is_no_floor(marks: tuple[str, ...], expected: str | None) -> None:
+def test_value_with_too_few_samples_is_not_a_floor(marks: tuple[str, ...], expected: str | None) -> None:
     (found,) = machines_of(
         with_tail(Measured("shm", marks=("undersampled",)), *MOSQUITTO),
         with_tail(Measured("tcp", marks=marks), *REDIS),
@@ -414,7 +414,7 @@ def test_a_floor_of_too_few_samples_is_no_floor(marks: tuple[str, ...], expected
     assert (choice.floor[0].transport if choice.floor else None) == expected
 
 
-def test_the_cheapest_takes_the_least_processor_time_for_a_message_and_lost_few() -> None:
+def test_cheapest_transport_takes_the_least_processor_time_for_a_message_and_lost_few_messages() -> None:
     costs = {"dear": SLOWER, "cheap": SIX, "lossy": tuple(value / 2 for value in SIX)}
     marks = {"lossy": ("loss",)}
     (found,) = machines_of(
@@ -425,7 +425,7 @@ def test_the_cheapest_takes_the_least_processor_time_for_a_message_and_lost_few(
     assert named(chosen(found, "cheapest")) == ("cheap", [])
 
 
-def test_variants_of_a_transport_compete_with_each_other_and_with_all_others() -> None:
+def test_variants_of_a_transport_compete_with_each_other_and_with_other_transports() -> None:
     (found,) = machines_of(
         Measured("a", variant="as it comes").latency(*SLOWER),
         Measured("a", variant="advised").latency(*SIX),
@@ -439,7 +439,7 @@ def test_variants_of_a_transport_compete_with_each_other_and_with_all_others() -
     assert json.loads(choice.member.series.runs[0].labels or "") == {"variant": "advised"}
 
 
-def test_each_reach_has_the_campaign_that_measured_most_of_it() -> None:
+def test_each_reach_shows_the_campaign_that_measured_most_of_its_transports() -> None:
     (found,) = machines_of(
         *(Measured(name, campaign="wide").latency(*SIX) for name in "abc"),
         *(Measured(name, campaign="own", reach="process").latency(*SIX) for name in ("queue", "ring")),
@@ -449,16 +449,16 @@ def test_each_reach_has_the_campaign_that_measured_most_of_it() -> None:
     assert chosen(found, "fastest", "network") is None
 
 
-def test_a_row_stands_for_the_measured_size_that_is_near_its_use_and_what_nobody_measured_is_said() -> None:
+def test_row_shows_the_measured_size_nearest_to_its_use_and_states_what_was_not_measured() -> None:
     found = words_of(shown(*(Measured(name).latency(*SIX, size=65507) for name in "ab")))
 
     assert "Tiles, 65 507 B" in found
-    # Of 3 criteria and 3 reaches of that size only one latency was measured, the median on one machine; of 4 sizes nothing.
+    # Of 3 criteria and 3 reaches of this size, only one value was measured: the median on one machine. Of the 4 sizes, none was measured.
     assert found.count("not measured") == 3 * 3 - 1
     assert "Not measured on this machine: Control messages, 64 B; State, 1 KiB; Frames, 1 MiB; Images, 4 MiB." in found
 
 
-def test_a_winner_on_few_runs_is_called_one_on_few_runs() -> None:
+def test_winner_with_few_runs_is_marked() -> None:
     few, many = (
         words_of(shown(*(Measured(name).latency(*values) for name, values in runs.items())))
         for runs in ({"a": SIX[:5], "b": SLOWER}, {"a": SIX, "b": SLOWER})
@@ -468,7 +468,7 @@ def test_a_winner_on_few_runs_is_called_one_on_few_runs() -> None:
     assert "too few runs" not in many
 
 
-def test_a_network_of_one_machine_is_called_its_loopback() -> None:
+def test_network_of_one_machine_is_called_loopback() -> None:
     alone, two = (
         words_of(shown(*(Measured(name, reach="network", hosts=hosts).latency(*SIX) for name in "ab"))) for hosts in ((None,), (None, "other"))
     )
@@ -478,19 +478,19 @@ def test_a_network_of_one_machine_is_called_its_loopback() -> None:
     assert "Over a network" in two
 
 
-def test_each_number_of_the_table_leads_to_its_log_line() -> None:
+def test_each_number_of_the_table_links_to_its_log_line() -> None:
     html = shown(*(Measured(name).latency(*SIX) for name in "ab"))
     table = html[html.index("tl-choices") :]
 
-    # Of six runs the worse of the two in the middle, which is that of the fourth.
+    # The median of six runs is the worse of the two middle values, here the value of the fourth run.
     assert re.search(r'<a href="doc:logs/desk/c/perftest/a/block/-/latency-3/a\.log[^"]*#L7[^"]*"[^>]*>703\u00a0ns</a>', table)
 
 
-# -- The figure --------------------------------------------------------------------------------------------------------------
+# -- The plot ------------------------------------------------------------------------------------------------------------------
 
 
 def drawings(html: str) -> dict[str, str]:
-    """The drawing of each panel by its name."""
+    """The drawing of each panel, by the name of the panel."""
     found = re.findall(r'<svg class="tl-svg".*?</svg>', html, re.DOTALL)
     return {str(re.search(r"<title[^>]*>([^:]*):", one)[1]): one for one in found}  # type: ignore[index]  # each has a title
 
@@ -500,7 +500,7 @@ def library(name: str, transport: str, **others: str) -> Measured:
     return msgspec.convert({"transport": transport, "system": name, **others}, Measured)
 
 
-def test_each_system_has_a_panel_and_where_there_is_only_one_each_transport() -> None:
+def test_each_system_has_a_panel_and_a_single_system_has_a_panel_for_each_transport() -> None:
     several = drawings(shown(Measured("shm").latency(*SIX), *(library("Lib", name).latency(*SIX) for name in ("lib-ipc", "lib-udp"))))
     alone = drawings(shown(*(Measured(name).latency(*SIX) for name in ("shm", "udp"))))
 
@@ -508,11 +508,11 @@ def test_each_system_has_a_panel_and_where_there_is_only_one_each_transport() ->
     assert set(alone) == {"shm", "udp"}
 
 
-def test_every_run_is_a_dot_and_the_medians_are_said_in_words() -> None:
+def test_each_run_is_a_dot_and_the_medians_are_stated_in_words() -> None:
     found = drawings(shown(Measured("a").latency(*SIX), Measured("a").latency(*SLOWER, size=1024), Measured("b").latency(*SIX)))
 
     (dots,) = re.findall(r'<path d="([^"]*)" class="tl-dots"', found["a"])
-    assert dots.count("h0") > 8  # twelve runs, of which some lie on one another
+    assert dots.count("h0") > 8  # Twelve runs, some with the same position.
     assert "a (sleeps): 703\u00a0ns at 64\u00a0B, 803\u00a0ns at 1\u00a0KiB." in found["a"]
 
 
@@ -520,7 +520,7 @@ def floor_lines(drawing: str) -> list[str]:
     return re.findall(r'<path d="([^"]*)" class="tl-floor"', drawing)
 
 
-def test_the_floor_has_no_library_the_same_reach_and_the_same_way_of_waiting() -> None:
+def test_floor_has_no_library_and_the_same_reach_and_waiting() -> None:
     def both_sizes(one: Measured, value: float) -> list[ResultRow]:
         return [*one.latency(*(value for _ in SIX)), *one.latency(*(value for _ in SIX), size=1024)]
 
@@ -537,11 +537,11 @@ def test_the_floor_has_no_library_the_same_reach_and_the_same_way_of_waiting() -
     (own,) = [line for line in re.findall(r'<path d="([^"]*)" class="tl-path"', found[TOOL]) if line == floor]
     assert own
     assert floor_lines(found[TOOL]) == []
-    # From 100 ns at 132 to 100 us at 18: 1 us is at a third of the way upwards.
+    # From 100 ns at y = 132 to 100 us at y = 18: 1 us is at one third of the height.
     assert floor == "M42 94L220 94"
 
 
-def test_a_line_is_named_by_what_tells_it_from_the_others_of_its_panel() -> None:
+def test_label_of_a_line_states_only_what_differs_in_its_panel() -> None:
     def names(*measured: Measured) -> list[str]:
         return line_names(system_series(a_view(*(one.latency(*SIX) for one in measured)), PageIndex()))
 
@@ -551,7 +551,7 @@ def test_a_line_is_named_by_what_tells_it_from_the_others_of_its_panel() -> None
     assert names(library("L", "l-ipc"), library("L", "l-ipc", waiting="busy-poll"), library("L", "l-udp")) == ["ipc sleeps", "ipc polls", "udp"]
 
 
-def test_a_name_beside_a_line_is_never_so_long_that_it_lies_over_the_next_plot() -> None:
+def test_label_of_a_line_is_shortened_before_it_reaches_the_next_plot() -> None:
     def names(*measured: Measured) -> list[str]:
         return line_names(system_series(a_view(*(one.latency(*SIX) for one in measured)), PageIndex()))
 
@@ -561,7 +561,7 @@ def test_a_name_beside_a_line_is_never_so_long_that_it_lies_over_the_next_plot()
     assert names(library("L", "l-shared-memory-pool"), library("L", "l-udp")) == ["shared-memor\u2026", "udp"]
 
 
-def test_names_of_lines_that_end_together_do_not_lie_on_one_another() -> None:
+def test_labels_of_lines_that_end_close_together_do_not_overlap() -> None:
     found = spread_labels({"a": 100.0, "b": 101.0, "c": 137.0, "d": 138.0}, 18.0, 138.0)
 
     assert list(found) == ["a", "b", "c", "d"]
@@ -571,7 +571,7 @@ def test_names_of_lines_that_end_together_do_not_lie_on_one_another() -> None:
     assert places[-1] == 138.0
 
 
-def test_a_panel_leads_to_the_pages_of_its_transports() -> None:
+def test_panel_links_to_the_pages_of_its_transports() -> None:
     view = a_view(Measured("shm").latency(*SIX), library("Lib", "lib-ipc").latency(*SIX), library("Lib", "lib-udp").latency(*SIX))
     pages = page_index([[TOOL, "shm", "perftest/shm"], ["Lib", "lib-ipc", "lib/ipc"], ["Lib", "lib-udp", "lib/udp"]])
 
@@ -581,19 +581,19 @@ def test_a_panel_leads_to_the_pages_of_its_transports() -> None:
     assert 'href="doc:lib/udp">udp</a>' in html
 
 
-# -- Caveats, and what changed last ------------------------------------------------------------------------------------------
+# -- Caveats, and the latest change --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("stated", "expected"),
     [({"virtualisation": "container in a virtual machine"}, "container in a virtual machine"), ({"virtualisation": "none"}, ""), ({}, "")],
 )
-def test_a_machine_is_called_virtual_only_where_its_description_says_so(stated: dict[str, str], expected: str) -> None:
+def test_machine_is_called_virtual_only_if_its_description_states_this(stated: dict[str, str], expected: str) -> None:
     assert caveats(Host(name="x", source="y", system=stated)) == expected
     assert caveats(None) == ""
 
 
-def test_a_machine_is_called_shared_where_steal_time_was_recorded() -> None:
+def test_machine_is_called_shared_if_steal_time_was_recorded() -> None:
     def run(**environment: str) -> RunRow:
         return RunRow(run="a", manifest=json.dumps({"system": "x", "logs": [], "environment": environment}))
 
@@ -604,7 +604,7 @@ def test_a_machine_is_called_shared_where_steal_time_was_recorded() -> None:
     )
 
 
-def test_the_caveat_of_a_machine_stands_beside_its_name() -> None:
+def test_caveat_of_a_machine_follows_its_name() -> None:
     desk = Host(name="A desk", source="x", system={"virtualisation": "virtual machine"})
 
     html = shown(*(Measured(name).latency(*SIX) for name in "ab"), hosts={"desk": desk})
@@ -612,7 +612,7 @@ def test_the_caveat_of_a_machine_stands_beside_its_name() -> None:
     assert re.search(r'<h2 class="tl-machine">A desk .*?<span class="tl-caveat">virtual machine</span></h2>', html)
 
 
-def test_the_newest_change_is_that_of_the_feed_of_changes() -> None:
+def test_newest_change_equals_the_newest_entry_of_the_feed_of_changes() -> None:
     entry = FeedEntry("k", "X 0.3: p50 fell by 4 %", "2026-01-02T00:00:00+00:00", "history/latency-p50.html", "...")
     feeds = [Feed(RELEASES_FEED, "r", "releases.html", "", (entry,)), Feed(CHANGES_FEED, "c", "releases.html", "", ())]
 
@@ -620,10 +620,10 @@ def test_the_newest_change_is_that_of_the_feed_of_changes() -> None:
     assert newest_change([feeds[0], feeds[1]._replace(entries=(entry,))]) == {"title": "X 0.3: p50 fell by 4 %", "document": "history/latency-p50"}
 
 
-# -- Published figures, and names --------------------------------------------------------------------------------------------
+# -- Published figures, and names ----------------------------------------------------------------------------------------------
 
 
-def test_beside_own_machines_those_of_documents_are_a_list_with_links() -> None:
+def test_machines_of_documents_are_a_list_with_links_if_the_site_has_own_machines() -> None:
     paper = Measured("SHMEM", system="Lib", host="lab", published=True)
     view = a_view(*(Measured(name).latency(*SIX) for name in "ab"), paper.latency(700.0), paper.latency(800.0, size=1024))
 
@@ -633,7 +633,7 @@ def test_beside_own_machines_those_of_documents_are_a_list_with_links() -> None:
     assert '<li><span class="stat-label">lab</span><span class="stat-label"> (Lib: <a href="doc:lib/shmem">SHMEM</a>)</span></li>' in html
 
 
-def test_a_site_of_documents_alone_draws_their_figures() -> None:
+def test_site_with_documents_only_draws_their_figures() -> None:
     paper = Measured("SHMEM", system="Lib", host="lab", published=True)
 
     html = shown(paper.latency(700.0), paper.latency(800.0, size=1024))
@@ -642,13 +642,13 @@ def test_a_site_of_documents_alone_draws_their_figures() -> None:
     assert '<li><span class="stat-label">lab' not in html
 
 
-def test_a_transport_that_is_called_as_its_system_is_named_once() -> None:
+def test_transport_with_the_name_of_its_system_is_named_once() -> None:
     assert with_system("iceoryx", "iceoryx") == "iceoryx"
     assert with_system("LCM", "lcm") == "LCM"
     assert with_system("iceoryx2", "iceoryx") == "iceoryx2, iceoryx"
 
 
-def test_two_groups_of_runs_are_two_numbers_that_a_note_explains() -> None:
+def test_two_groups_of_runs_are_two_numbers_with_a_note() -> None:
     two_groups = (100.0, 101.0, 102.0, 900.0, 901.0, 902.0)
     html = shown(Measured("a").latency(*two_groups, size=1 << 16), Measured("b").latency(*(9000.0 + value for value in SIX), size=1 << 16))
     found = words_of(html[html.index("tl-choices") :])
@@ -658,7 +658,7 @@ def test_two_groups_of_runs_are_two_numbers_that_a_note_explains() -> None:
     assert "two groups of runs" not in found
 
 
-def test_the_latest_comparison_is_that_of_the_newest_release_though_an_older_one_was_measured_again_later() -> None:
+def test_latest_comparison_is_of_the_newest_release_even_if_an_older_release_was_measured_later() -> None:
     def run(release: str, began: str) -> RunRow:
         return RunRow(run=f"{release} {began}", system="X", release=release, start_time=f"2026-01-{began}T00:00:00Z")
 
@@ -666,17 +666,17 @@ def test_the_latest_comparison_is_that_of_the_newest_release_though_an_older_one
     assert latest([run("1", "01")]) == []
 
 
-def test_the_latest_comparisons_are_those_of_all_systems_whose_newest_release_has_the_same_name() -> None:
+def test_latest_comparisons_include_all_systems_whose_newest_release_has_the_same_name() -> None:
     def run(system: str, release: str, day: int) -> RunRow:
         return RunRow(run=f"{system} {release}", system=system, release=release, start_time=f"2026-01-{day:02}T00:00:00Z")
 
     both = [run(system, release, day) for system in "AC" for day, release in enumerate(("1.0", "1.1"), start=1)]
-    others = [run("B", "1.1", 1), run("B", "1.2", 2), run("D", "1.1", 1)]  # B is a release further, D has no other one
+    others = [run("B", "1.1", 1), run("B", "1.2", 2), run("D", "1.1", 1)]  # B has a newer release, D has only one release
 
     assert latest([*both, run("Z", "1.0", 1), run("Z", "1.1", 3), *others]) == [("Z", "1.0", "1.1"), ("A", "1.0", "1.1"), ("C", "1.0", "1.1")]
 
 
-def test_every_table_to_scroll_has_a_name_of_its_own_on_whichever_machine() -> None:
+def test_each_scrollable_table_has_a_unique_name_across_machines() -> None:
     html = shown(*(Measured(name, host=host).latency(*SIX) for name in "ab" for host in ("desk", "rack")))
 
     names = re.findall(r'role="region" aria-label="([^"]*)"', html)
@@ -684,7 +684,7 @@ def test_every_table_to_scroll_has_a_name_of_its_own_on_whichever_machine() -> N
     assert {name.rpartition(", ")[2] for name in names} == {"desk", "rack"}
 
 
-def test_all_machines_but_the_newest_are_folded_under_their_names_and_caveats() -> None:
+def test_all_machines_except_the_newest_are_folded_with_names_and_caveats() -> None:
     hosts = {"m1": Host(name="First", source="x", system={"virtualisation": "virtual machine"})}
     html = shown(
         *(Measured(name, host=f"m{day}", began=f"2026-01-0{day}T00:00:00Z").latency(*SIX) for name in "ab" for day in (1, 2, 3)), hosts=hosts
@@ -698,7 +698,7 @@ def test_all_machines_but_the_newest_are_folded_under_their_names_and_caveats() 
     assert html.index('id="x-0"') < html.index('<details class="tl-release">') < html.index('id="x-1"')
 
 
-def test_figures_of_machines_that_a_document_does_not_state_are_listed_last() -> None:
+def test_figures_of_documents_without_a_machine_are_listed_last() -> None:
     paper = Measured("SHMEM", system="Lib", host="lab", published=True).latency(700.0)
     run = msgspec.structs.replace(paper[0].run, host=None)
     nowhere = [msgspec.structs.replace(one, run=run, conditions=msgspec.structs.replace(one.conditions, transport="UDP")) for one in paper]

@@ -1,4 +1,4 @@
-"""Whatever a manifest, a machine, a log and site.toml say is text on every page, and every page is there and can be reached."""
+"""All text of a manifest, a host file, a log and site.toml is plain text on each page, and each page exists and can be reached."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tacholog.site.build import build_site
 from tacholog.site.settings import Link, SiteSettings
 from tacholog.visible import drawn
 
-# What MyST and the theme still use of Sphinx is their business.
+# Warnings about old parts of Sphinx that MyST and the theme still use.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 RunsOf = Callable[[Path, Sequence[str]], Path]
@@ -34,9 +34,9 @@ Pages = dict[str, Element]
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory: pytest.TempPathFactory, hostile: Sequence[str], runs_of: RunsOf) -> tuple[Path, Path]:
-    """A site of harmless texts, and one of hostile texts in the same places."""
+    """A site of harmless texts, and a site of hostile texts in the same fields."""
     folder = tmp_path_factory.mktemp("texts")
-    # One of the hostile texts says "system", which the page of machines takes for a statement of the operating system.
+    # One of the hostile texts contains "system", which the page of machines reads as a statement of the operating system.
     harmless = [f"Harmless_{number} system (C#)" for number in range(len(hostile))]
     return built(folder / "harmless", harmless, runs_of), built(folder / "hostile", hostile, runs_of)
 
@@ -55,33 +55,33 @@ def parsed(site: Path) -> Iterator[tuple[str, Element]]:
 
 
 def shape(page: Element) -> tuple[object, ...]:
-    """The elements of a page with the names of their attributes: all that its values should have no influence on."""
+    """The elements of a page with the names of their attributes: values must not change them."""
     return tuple(_shape_of(element) for element in _elements(page) if element.get("class") != "tl-control")
 
 
 def _shape_of(element: Element) -> tuple[object, ...]:
     class_ = re.sub(r"\btl-s[0-9]\b", "tl-s", element.get("class", ""))
-    if class_ == "tl-point":  # The colour and the form of a point follow the order of the names.
+    if class_ == "tl-point":  # The colour and the shape of a point depend on the order of the names.
         return ("point",)
     return (element.tag, *sorted(element.attrib), class_ if element.tag != "body" else None)
 
 
 def _elements(page: Element) -> Iterator[Element]:
-    """Every element, but for the words of scripts for a shell, which are coloured by what they are."""
+    """Yield each element except the words of shell scripts: their colours depend on the word."""
     yield page
     for child in page:
         if not callable(child.tag) and not (page.tag == "pre" and child.tag == "span"):
             yield from _elements(child)
 
 
-def test_each_page_of_a_site_says_whose_it_is_where_its_settings_do(sites: tuple[Path, Path]) -> None:
+def test_each_page_states_the_copyright_of_the_settings(sites: tuple[Path, Path]) -> None:
     footer = next(page for name, page in parsed(sites[0]) if name == "hosts.html").find(".//p[@class='copyright']")
 
     assert footer is not None
     assert " ".join("".join(footer.itertext()).split()).startswith("© Copyright Harmless_1 system (C#)")
 
 
-def test_hostile_texts_make_the_same_pages_as_harmless_ones(sites: tuple[Path, Path]) -> None:
+def test_hostile_texts_give_the_same_pages_as_harmless_texts(sites: tuple[Path, Path]) -> None:
     harmless, hostile = (Counter(shape(page) for _, page in parsed(site)) for site in sites)
 
     assert harmless.total() > 40
@@ -89,7 +89,7 @@ def test_hostile_texts_make_the_same_pages_as_harmless_ones(sites: tuple[Path, P
     assert harmless - hostile == Counter()
 
 
-def test_the_pages_of_hostile_texts_are_valid_and_say_them_as_they_are(sites: tuple[Path, Path], hostile: Sequence[str]) -> None:
+def test_pages_with_hostile_texts_are_valid_and_show_the_texts_unchanged(sites: tuple[Path, Path], hostile: Sequence[str]) -> None:
     mistakes, titles = [], set()
     for path in sorted(path for path in sites[1].rglob("*.html") if "_static" not in path.parts):
         parser = html5lib.HTMLParser(namespaceHTMLElements=False)
@@ -101,7 +101,7 @@ def test_the_pages_of_hostile_texts_are_valid_and_say_them_as_they_are(sites: tu
     assert titles >= {" ".join(drawn(text).split("\n")).translate(str.maketrans("<>", "\u2039\u203a")) for text in hostile}
 
 
-def test_no_script_or_address_comes_from_a_value(sites: tuple[Path, Path]) -> None:
+def test_no_script_and_no_address_of_a_script_contains_a_value(sites: tuple[Path, Path]) -> None:
     for name, page in parsed(sites[1]):
         for element in page.iter():
             assert not [key for key in element.attrib if key.startswith("on")], name
@@ -109,7 +109,7 @@ def test_no_script_or_address_comes_from_a_value(sites: tuple[Path, Path]) -> No
                 parts = urlsplit(address or "")
                 assert parts.scheme in ("", "https"), (name, address)
                 if name == "fairness.html" and element.get("href") == address and f"({address})" in FAIRNESS:
-                    continue  # written in our own page: the source of an advice
+                    continue  # An address in our own page: the source of an advice.
                 assert parts.hostname in (None, "www.sphinx-doc.org", "pydata-sphinx-theme.readthedocs.io", "a.test"), (name, address)
                 if parts.path and not parts.scheme:
                     assert (sites[1] / name).parent.joinpath(unquote(parts.path)).is_file(), (name, address)
@@ -117,16 +117,16 @@ def test_no_script_or_address_comes_from_a_value(sites: tuple[Path, Path]) -> No
         assert scripts == [], name
 
 
-def test_the_policy_allows_scripts_of_files_only(sites: tuple[Path, Path]) -> None:
+def test_policy_allows_only_scripts_in_files(sites: tuple[Path, Path]) -> None:
     pages = [path for site in sites for path in site.rglob("*.html") if "_static" not in path.parts]
     policies = {re.search(r'Security-Policy" content="[^"]*(script-src [^;]*);', path.read_text())[1] for path in pages}  # type: ignore[index]
 
     assert policies == {"script-src 'self'"}
 
 
-#: What browsers do not run.
+#: Types of scripts that browsers do not run.
 DATA = ("application/json", "application/ld+json")
-#: What a system or a release may be called, and what has failed the build or lost its page.
+#: Names of systems and releases, among them names that once failed the build or lost a page.
 FAIRNESS = (Path(__file__).resolve().parent.parent.parent / "docs/fairness.md").read_text(encoding="utf-8")
 NAMES = (
     *(
@@ -172,7 +172,7 @@ def write_run(folder: Path, log: Path, **said: str) -> None:
 
 
 @pytest.mark.site
-def test_whatever_a_system_or_a_release_is_called_its_pages_are_there_and_linked(tmp_path: Path, checkout: Path) -> None:
+def test_pages_of_a_system_exist_and_are_linked_for_any_name_of_system_and_release(tmp_path: Path, checkout: Path) -> None:
     for number, name in enumerate(NAMES):
         write_run(tmp_path / f"data/system-{number}", checkout / SAMPLE, system=name)
     with_releases = tries(NAMES[::9], NAMES[::3])
@@ -196,7 +196,7 @@ def test_whatever_a_system_or_a_release_is_called_its_pages_are_there_and_linked
 
 
 @pytest.mark.site
-def test_a_system_without_a_name_and_a_log_of_an_odd_name_cost_only_their_run(tmp_path: Path, checkout: Path) -> None:
+def test_system_without_a_name_and_log_with_an_odd_name_are_left_out_alone(tmp_path: Path, checkout: Path) -> None:
     write_run(tmp_path / "data/good", checkout / SAMPLE, system="Good")
     for number, name in enumerate(("", " ", "\u00a0")):
         write_run(tmp_path / f"data/name-{number}", checkout / SAMPLE, system=name)
@@ -222,7 +222,7 @@ def _toml(file: str) -> bytes:
 
 
 @pytest.mark.site
-def test_results_without_payload_sizes_make_a_site(tmp_path: Path, checkout: Path) -> None:
+def test_results_without_message_sizes_give_a_site(tmp_path: Path, checkout: Path) -> None:
     write_run(tmp_path / "data/run", checkout / "tests/formats/sockperf/ping-pong-udp.log", system="S")
 
     for _ in range(tries(1, 2)):
@@ -230,7 +230,7 @@ def test_results_without_payload_sizes_make_a_site(tmp_path: Path, checkout: Pat
 
 
 @pytest.mark.site
-def test_a_build_that_failed_fails_again_until_its_cause_is_gone(tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_build_fails_again_until_its_cause_is_removed(tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(tmp_path / "data/run", checkout / SAMPLE, system="S")
     sources = tmp_path / "sources"
     shutil.copytree(checkout / "site", sources)

@@ -1,4 +1,4 @@
-"""A site of own runs that tell secrets in every place: no file of it tells one, by its content or by its name."""
+"""A site of own runs with secrets in every field: no file of the site has a secret in its content or its name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.site.build import build_site
 
-# What MyST and the theme still use of Sphinx is their business.
+# Warnings about old parts of Sphinx that MyST and the theme still use.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
@@ -43,7 +43,7 @@ SECRETS = (
 
 
 def write_runs(root: Path) -> None:
-    """Write runs with secrets in a note of the log, in a line that nobody knows, and in every open field of manifest and host file."""
+    """Write runs with secrets in a note of the log, in an unknown line, and in each open field of manifest and host file."""
     *lines, end = NATIVE.read_text().splitlines()
     said = [f'note text="{key} {value}"'.replace("\\", "\\\\") for key, value in SAID.items()]
     native = "\n".join([*lines, *said, "a line by acmeline that nobody knows", end, ""]).encode()
@@ -61,7 +61,7 @@ def write_runs(root: Path) -> None:
                 notes=tuple(SAID.values()),
                 environment=dict(SAID),
                 options={f"o_{key}": value for key, value in SAID.items()},
-                labels={key: value for key, value in SAID.items() if key != "words"},  # labels are public, and pass the final search
+                labels={key: value for key, value in SAID.items() if key != "words"},  # Labels are public, and pass the final search.
                 conditions=StatedConditions(transport="udp"),
                 commands=(Command(role="both", argv=("/opt/bobsecret/perftest", *SAID["shell"].split(), "--token=hunter2")),),
                 logs=(LogFile(file="some.log", sha256=hashlib.sha256(log).hexdigest()),),
@@ -72,7 +72,7 @@ def write_runs(root: Path) -> None:
 
 
 def texts(site: Path) -> Iterator[tuple[str, str]]:
-    """The name and the text of every file that is not the theme's; tables in Parquet as text."""
+    """Yield the name and the text of each file that is not part of the theme. Parquet tables are converted to text."""
     for path in (path for path in site.rglob("*") if path.is_file() and path.suffix not in (".woff2", ".ttf")):
         name = path.relative_to(site).as_posix()
         yield name, name
@@ -83,7 +83,7 @@ def texts(site: Path) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.site
-def test_no_file_of_a_site_tells_what_is_not_known_to_be_public(tmp_path: Path) -> None:
+def test_no_file_of_a_site_contains_text_that_is_not_known_to_be_public(tmp_path: Path) -> None:
     write_runs(tmp_path / "data")
 
     site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path).parent

@@ -1,4 +1,4 @@
-"""Intervals drawn over time."""
+"""Plots of intervals over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def figures(log: str) -> list[Figure]:
     return [figure for _, figure in interval_figures(view_of(load_logs([FORMATS / log])).interval_series())]
 
 
-def test_a_rate_is_drawn_at_the_end_of_each_interval_whose_length_the_log_states() -> None:
+def test_rate_is_drawn_at_the_end_of_its_interval_if_the_log_states_the_length() -> None:
     (figure,) = figures("iperf3/tcp.json")
 
     assert figure.x.title == "Time since the start of the measurement"
@@ -29,18 +29,18 @@ def test_a_rate_is_drawn_at_the_end_of_each_interval_whose_length_the_log_states
     assert figure.y.title == "Payload offered by the publisher"
 
 
-def test_intervals_of_no_stated_length_are_numbered() -> None:
+def test_intervals_without_a_stated_length_are_numbered() -> None:
     (figure,) = figures("rti/csv-intervals-sub.csv")
 
     assert figure.x.title == "Interval"
     assert [point.words for point in figure.traces[0].points][:2] == ["interval 1: 916\u00a0Mbit/s", "interval 2: 932\u00a0Mbit/s"]
 
 
-def test_one_interval_is_no_course() -> None:
+def test_single_interval_is_not_drawn() -> None:
     assert figures("native/latency-udp.log") == []
 
 
-def test_intervals_that_all_stand_on_one_line_are_drawn_one_by_one() -> None:
+def test_intervals_on_one_log_line_are_drawn_separately() -> None:
     goodput, latency = figures("performance_test/layout.json")
 
     assert [(point.x, round(point.y)) for point in latency.traces[0].points] == [(1, 65_123), (2, 60_017), (3, 62_001)]

@@ -1,4 +1,4 @@
-"""Labels on pages: they keep series apart, are columns and filters, and can be what pages are split by."""
+"""Labels on pages: they separate series, are columns and filters, and can split pages."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from tacholog.visible import drawn
 
 from .conftest import Page
 
-# What MyST and the theme still use of Sphinx is their business.
+# Warnings about old parts of Sphinx that MyST and the theme still use.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 LATENCY = (Path(__file__).parent.parent / "formats/native/latency-udp.log").read_text()
 
 
 def add(root: Path, run: str, system: str = "S", transport: str = "udp", release: str | None = None, **labels: str) -> None:
-    """Write a run of a ping-pong test with these labels."""
+    """Write a run of a ping-pong test with ``labels``."""
     log = LATENCY.replace("transport=udp", f"transport={transport}")
     folder = root / run
     folder.mkdir(parents=True)
@@ -53,7 +53,7 @@ def add(root: Path, run: str, system: str = "S", transport: str = "udp", release
 
 @pytest.fixture
 def view(tmp_path: Path) -> View:
-    """Runs with two plugins over two transports, one with another kernel, and one without a plugin."""
+    """Runs with two plugins over two transports, one run with another kernel, and one run without a plugin."""
     for plugin in ("flannel", "calico"):
         for transport in ("udp", "tcp"):
             add(tmp_path, f"{plugin}-{transport}", transport=transport, plugin=plugin, kernel="6.1")
@@ -65,29 +65,29 @@ def view(tmp_path: Path) -> View:
 
 
 def documents(view: View, *fields: str) -> dict[str, list[tuple[str, str]]]:
-    """The pages of each group: document and heading."""
+    """The pages of each group: document and title."""
     return {group.title: [(page.document, page.title) for page in group.pages] for group in page_groups(view, fields)}
 
 
-def test_runs_with_different_labels_are_different_series_that_name_their_labels(view: View) -> None:
+def test_runs_with_different_labels_are_different_series_whose_names_contain_the_labels(view: View) -> None:
     series = view.only(Selection(transport="udp")).series()
 
     assert {(one.label, len(one.runs)) for one in series} == {
         ("kernel 6.1, plugin flannel", 1),
         ("kernel 6.1, plugin calico", 1),
         ("kernel 6.10, plugin flannel", 1),
-        ("kernel 6.1", 1),  # that it has no plugin says nothing: the others are named by theirs
+        ("kernel 6.1", 1),  # The missing plugin is not in the name: the plugins of the others distinguish them.
     }
 
 
-def test_a_label_that_is_not_there_is_named_only_where_a_name_would_have_no_other_words(tmp_path: Path) -> None:
+def test_missing_label_is_in_the_name_only_if_the_name_would_be_empty(tmp_path: Path) -> None:
     add(tmp_path, "calico", plugin="calico")
     add(tmp_path, "bare")
 
     assert {one.label for one in view_of(load([tmp_path])).series()} == {"plugin calico", "plugin not stated"}
 
 
-def test_a_label_that_says_yes_is_its_name_and_a_control_is_called_so(tmp_path: Path) -> None:
+def test_label_with_the_value_yes_is_shown_as_its_name_and_a_control_is_called_control_run(tmp_path: Path) -> None:
     add(tmp_path / "controls", "old-build", control="yes")
     add(tmp_path / "controls", "new-build")
     add(tmp_path / "others", "pinned", pinned="yes", kernel="6.1")
@@ -97,14 +97,14 @@ def test_a_label_that_says_yes_is_its_name_and_a_control_is_called_so(tmp_path: 
     assert {one.label for one in view_of(load([tmp_path / "others"])).series()} == {"kernel 6.1, pinned", "kernel 6.10"}
 
 
-def test_what_was_measured_comes_before_its_controls(tmp_path: Path) -> None:
+def test_measured_runs_precede_their_controls(tmp_path: Path) -> None:
     add(tmp_path, "a-control", control="yes")
     add(tmp_path, "measured")
 
     assert [one.label for one in view_of(load([tmp_path])).series()] == ["no control run", "control run"]
 
 
-def test_a_label_that_differs_elsewhere_stands_in_the_names_of_a_transport_that_has_only_one(view: View) -> None:
+def test_label_that_differs_elsewhere_is_in_the_names_of_a_transport_with_a_single_value(view: View) -> None:
     part = view.only(Selection(labels=(("label.kernel", "6.1"),)))
 
     names = {(one.transport, one.series.label) for one in system_series(part, PageIndex())}
@@ -115,7 +115,7 @@ def test_a_label_that_differs_elsewhere_stands_in_the_names_of_a_transport_that_
     }
 
 
-def test_the_home_page_ranks_no_two_labels_and_says_which_each_table_is_of(view: View) -> None:
+def test_home_page_does_not_rank_different_labels_together_and_titles_state_the_labels(view: View) -> None:
     tables = [table for host in rankings_of(view, PageIndex()).hosts for table in host.tables]
 
     assert {table.group.words_of(table.members).partition(", round trip, ")[2] for table in tables} == {
@@ -126,18 +126,18 @@ def test_the_home_page_ranks_no_two_labels_and_says_which_each_table_is_of(view:
     assert len({group_of(one) for one in system_series(view, PageIndex())}) == 4
 
 
-def test_what_labels_keep_out_of_all_rankings_is_listed_with_them(view: View) -> None:
+def test_results_that_no_ranking_contains_because_of_labels_are_listed_with_the_labels(view: View) -> None:
     names = [one.names for one in rankings_of(view, PageIndex()).unranked]
 
     assert sorted(names) == ["S 0.1.0 (udp with kernel 6.1)", "S 0.1.0 (udp with kernel 6.10, plugin flannel)"]
 
 
-def test_pages_are_for_each_system_and_transport_by_default(view: View) -> None:
+def test_default_pages_are_for_each_system_and_transport(view: View) -> None:
     assert documents(view, "system", "transport") == {"S": [("s/tcp", "S over tcp"), ("s/udp", "S over udp")]}
     assert SiteSettings().pages == ("system", "transport")
 
 
-def test_pages_can_be_for_each_value_of_a_label_and_runs_without_it_go_to_the_last_one(view: View) -> None:
+def test_pages_split_by_a_label_have_a_last_page_for_runs_without_the_label(view: View) -> None:
     assert documents(view, "system", "label.plugin") == {
         "S": [("s/calico", "S, plugin calico"), ("s/flannel", "S, plugin flannel"), ("s/not-stated", "S, plugin not stated")]
     }
@@ -149,7 +149,7 @@ def test_pages_can_be_for_each_value_of_a_label_and_runs_without_it_go_to_the_la
     assert bare.name == "plugin not stated"
 
 
-def test_any_list_of_fields_makes_pages(view: View) -> None:
+def test_pages_can_be_split_by_any_list_of_fields(view: View) -> None:
     assert documents(view, "label.kernel", "label.plugin", "transport")["kernel 6.10"] == [
         ("6.10/flannel-udp", "udp, kernel 6.10, plugin flannel"),
     ]
@@ -161,7 +161,7 @@ def test_any_list_of_fields_makes_pages(view: View) -> None:
     assert documents(view, "system", "host") == {"S": [("s/desk", "S, host desk")]}
 
 
-def test_pages_stand_in_the_order_of_the_numbers_in_their_labels_and_what_is_not_stated_stands_last(tmp_path: Path) -> None:
+def test_pages_are_sorted_by_the_numbers_in_their_labels_and_not_stated_comes_last(tmp_path: Path) -> None:
     for plugin in ("v10", "Zeta", "v9", "v\u00b2", "alpha"):
         add(tmp_path, plugin, plugin=plugin)
     add(tmp_path, "bare")
@@ -171,7 +171,7 @@ def test_pages_stand_in_the_order_of_the_numbers_in_their_labels_and_what_is_not
     assert [group.value for group in groups] == ["alpha", "v9", "v10", "v\u00b2", "Zeta", "not stated"]
 
 
-def test_every_number_is_on_exactly_one_page_of_each_split(view: View) -> None:
+def test_each_number_is_on_exactly_one_page_of_each_split(view: View) -> None:
     splits = [("system", "transport"), ("label.plugin",), ("label.kernel", "system", "label.plugin"), ("transport", "host"), ("release",)]
 
     for fields in splits:
@@ -182,7 +182,7 @@ def test_every_number_is_on_exactly_one_page_of_each_split(view: View) -> None:
         assert all(index.part_with("S", result.conditions.transport or "", result.run) == part for part, result in shown)
 
 
-def test_the_body_of_a_directive_says_which_part_of_the_numbers_a_page_shows(view: View) -> None:
+def test_body_of_a_directive_selects_the_numbers_of_a_page(view: View) -> None:
     first = page_groups(view, ("system", "label.plugin"))[0].pages[0].parts[0]
 
     assert page_index([["S", "tcp", "s/calico", {"label.plugin": "calico"}]]).parts == (first,)
@@ -192,7 +192,7 @@ def test_the_body_of_a_directive_says_which_part_of_the_numbers_a_page_shows(vie
         page_index([["S", "udp"]])
 
 
-def test_a_table_of_pages_that_a_label_splits_has_a_column_for_it_and_names_the_other_labels_of_the_best(view: View) -> None:
+def test_table_of_pages_split_by_a_label_has_a_column_for_it_and_the_best_result_names_other_labels(view: View) -> None:
     parts = [part for group in page_groups(view, ("system", "label.plugin")) for page in group.pages for part in page.parts]
 
     table = str(overview(view, PageIndex(parts), Links("logs")))
@@ -202,7 +202,7 @@ def test_a_table_of_pages_that_a_label_splits_has_a_column_for_it_and_names_the_
     assert ", kernel 6.1" in table
 
 
-def test_a_list_of_runs_has_a_column_for_each_label_that_differs_and_conditions_name_those_that_do_not(view: View) -> None:
+def test_list_of_runs_has_a_column_for_each_label_that_differs_and_conditions_state_the_other_labels(view: View) -> None:
     part = view.only(Selection(labels=(("label.plugin", "flannel"),)))
 
     runs = str(runs_table(part, Links(), lambda _run, _log: OfferedLog("0" * 64)))
@@ -214,7 +214,7 @@ def test_a_list_of_runs_has_a_column_for_each_label_that_differs_and_conditions_
     assert "<dt>label kernel</dt><dd><em>differs: 6.1; 6.10</em></dd>" in shared
 
 
-def test_a_selection_takes_labels_and_runs_without_them(view: View) -> None:
+def test_selection_by_labels_includes_runs_without_a_label(view: View) -> None:
     assert view.only(Selection(labels=labels_asked(["plugin=flannel", "label.kernel=6.10"], ":label:"))).runs.keys() == {"newer"}
     assert view.only(Selection(labels=labels_asked(["plugin=not stated"], ":label:"))).runs.keys() == {"bare"}
     with pytest.raises(TachologError, match=r"--label kernel: write NAME=VALUE"):
@@ -230,7 +230,7 @@ def test_a_selection_takes_labels_and_runs_without_them(view: View) -> None:
         ('pages = ["system", "system"]', "pages: 'system' stands there twice"),
     ],
 )
-def test_a_field_that_makes_no_page_is_refused_with_those_that_do(tmp_path: Path, line: str, words: str) -> None:
+def test_field_that_cannot_split_pages_is_refused_with_the_possible_fields(tmp_path: Path, line: str, words: str) -> None:
     (tmp_path / "site.toml").write_text(line)
 
     with pytest.raises(UnreadableInput, match=words):
@@ -245,7 +245,7 @@ VALUES = (
 
 
 @pytest.mark.site
-def test_whatever_a_label_says_its_page_is_there_and_linked_and_every_link_leads_somewhere(tmp_path: Path) -> None:
+def test_page_exists_and_is_linked_for_any_value_of_a_label_and_no_link_is_dead(tmp_path: Path) -> None:
     for number, value in enumerate(VALUES):
         add(tmp_path / "data", f"{number}", release=("1", "2")[number % 2], plugin=value, kernel=VALUES[-number])
     add(tmp_path / "data", "again", plugin=VALUES[0], kernel=VALUES[0])
@@ -265,7 +265,7 @@ def test_whatever_a_label_says_its_page_is_there_and_linked_and_every_link_leads
 
 
 def dead_links(site: Path, pages: dict[str, Page]) -> list[tuple[str, str]]:
-    """The links within a site that lead to no file, or to no place on a page."""
+    """The links within a site whose file or anchor does not exist."""
     found = []
     for name, page in pages.items():
         for link in {link for link in page.links if ":" not in link.split("/")[0]}:
@@ -278,7 +278,7 @@ def dead_links(site: Path, pages: dict[str, Page]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.site
-def test_each_page_offers_its_own_numbers_and_links_of_rankings_lead_to_the_numbers_of_each_run(tmp_path: Path) -> None:
+def test_each_page_offers_its_own_numbers_and_ranking_links_lead_to_the_numbers_of_each_run(tmp_path: Path) -> None:
     for plugin in ("flannel", "calico"):
         for transport in ("udp", "tcp"):
             for repetition in range(2 if transport == "udp" else 3):
@@ -298,7 +298,7 @@ def test_each_page_offers_its_own_numbers_and_links_of_rankings_lead_to_the_numb
     assert dead_links(site, pages) == []
 
 
-def test_a_label_of_pages_that_no_run_has_is_named_on_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_label_in_pages_that_no_run_has_is_reported_on_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     from tacholog.commands.report import _mention_missing_labels
 
     add(tmp_path / "data", "a", kernel="6.1")
@@ -312,7 +312,7 @@ def test_a_label_of_pages_that_no_run_has_is_named_on_the_terminal(tmp_path: Pat
 
 
 @pytest.mark.site
-def test_transports_releases_and_machines_that_differ_in_capitals_or_blanks_share_no_id(tmp_path: Path) -> None:
+def test_transports_releases_and_machines_that_differ_only_in_capitals_or_blanks_have_different_ids(tmp_path: Path) -> None:
     transports = ("UDP", "udp", "u d p", "u-d-p")
     for transport in transports:
         for number in range(2):
@@ -334,7 +334,7 @@ def test_transports_releases_and_machines_that_differ_in_capitals_or_blanks_shar
     for page in (site / "s/index.html", site / "hosts.html"):
         ids = Counter(re.findall(r' id="([^"]*)"', page.read_text()))
         assert [name for name, count in ids.items() if count > 1] == []
-    # What other pages link to is the table of that transport.
+    # Other pages link to the table of this transport.
     for part in parts:
         if part.transport in transports:
             place = f"{numbers_anchor('latency', part.selection, part.number)}-0-each".removeprefix("tl-latency-")

@@ -1,4 +1,4 @@
-"""What series are called among others: only what sets them apart; what they share is said once."""
+"""Names of series in a group: only the fields that differ. Common fields are stated once."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def results(version: str, **conditions: object) -> list[ResultRow]:
 
 
 def series(*each: list[ResultRow]) -> list[tuple[str, Series]]:
-    """Series that are labelled on pages of their own, as those of several transports are."""
+    """Series with labels as on a page of several transports."""
     return [("X", one) for found in each for one in series_of(found)]
 
 
-def test_rows_say_what_sets_them_apart_and_neither_their_transport_nor_what_all_share() -> None:
+def test_row_labels_show_only_the_fields_that_differ_and_not_the_transport() -> None:
     shm = results("0.3", transport="shm", reliability="reliable", waiting="busy-poll")
     udp = results("0.3", transport="udp", reliability="best-effort", waiting="busy-poll")
     zero = results("0.3", transport="shm-zero-copy", reliability="reliable", waiting="busy-poll")
@@ -30,11 +30,11 @@ def test_rows_say_what_sets_them_apart_and_neither_their_transport_nor_what_all_
     assert labels_among(series(shm, udp, zero)) == ["reliable", "best-effort", "reliable"]
 
 
-def test_versions_that_differ_are_named_though_the_transports_do_too() -> None:
+def test_row_labels_show_differing_versions_even_if_transports_differ_too() -> None:
     assert labels_among(series(results("0.2", transport="shm"), results("0.3", transport="udp"))) == ["version 0.2", "version 0.3"]
 
 
-def test_two_published_tables_that_nothing_stated_sets_apart_are_told_apart_by_their_runs() -> None:
+def test_row_labels_are_the_runs_if_no_stated_field_distinguishes_two_published_tables() -> None:
     (result,) = results("0.3", transport="shm")
     tables = [
         [msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, run=name, published=True))]
@@ -44,7 +44,7 @@ def test_two_published_tables_that_nothing_stated_sets_apart_are_told_apart_by_t
     assert labels_among(series(*tables)) == ["(page/table-1)", "(page/table-2)"]
 
 
-def test_what_all_rows_share_is_said_once_without_what_stands_above_the_table() -> None:
+def test_common_conditions_omit_what_the_heading_of_the_table_states() -> None:
     one = results("0.3", transport="shm", waiting="busy-poll", subscribers=1)
     other = results("0.3", transport="udp", waiting="busy-poll", subscribers=2)
 

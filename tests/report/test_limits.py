@@ -1,4 +1,4 @@
-"""What a log may cost: its text and its numbers have limits, what is above them is named, and the reading of large logs is told."""
+"""Limits for the text and the numbers of a log: logs above a limit are reported, and so is the progress with large logs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add(data: Path, run: str, content: bytes) -> None:
 
 
 def grown(middle: bytes, size: int) -> bytes:
-    """A real log with so many bytes of a line in its middle, compressed."""
+    """A real log with ``size`` bytes of ``middle`` in its middle, compressed."""
     *lines, end = NATIVE.read_bytes().splitlines(keepends=True)
     return gzip.compress(b"".join([*lines, middle * (size // len(middle)), end]))
 
@@ -40,7 +40,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_a_log_with_more_text_than_the_limit_costs_its_numbers_and_is_named(data: Path) -> None:
+def test_log_with_more_text_than_the_limit_is_reported_and_its_numbers_are_left_out(data: Path) -> None:
     add(data, "large", grown(b"a line of noise that nobody understands\n", 3_000_000))
 
     dataset = load([data], ReadingLimits(text_bytes=1_500_000, numbers=1_000_000))
@@ -51,7 +51,7 @@ def test_a_log_with_more_text_than_the_limit_costs_its_numbers_and_is_named(data
     assert problem["reason"] == "its text is longer than 1.5 MB, the limit (log_text_mb), so it was not read"
 
 
-def test_a_log_with_more_numbers_than_the_limit_is_named_too(data: Path) -> None:
+def test_log_with_more_numbers_than_the_limit_is_reported(data: Path) -> None:
     interval = next(line for line in NATIVE.read_bytes().splitlines(keepends=True) if line.startswith(b"interval"))
     add(data, "many", grown(interval, 200_000))
 
@@ -61,7 +61,7 @@ def test_a_log_with_more_numbers_than_the_limit_is_named_too(data: Path) -> None
     assert dataset.problems["reason"].tolist() == ["it holds more than 1000 numbers, the limit (log_numbers), so it was not read"]
 
 
-def test_without_a_limit_everything_is_read(data: Path) -> None:
+def test_all_logs_are_read_if_there_is_no_limit(data: Path) -> None:
     add(data, "large", grown(b'note text="%b"\n' % (b"more " * 2000), 3_000_000))
 
     dataset = load([data])
@@ -70,8 +70,8 @@ def test_without_a_limit_everything_is_read(data: Path) -> None:
     assert set(dataset.results["run"]) == {"small", "large"}
 
 
-def test_what_is_being_read_is_told(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TACHOLOG_CACHE", str(tmp_path / "cache"))  # another test may have read the same log
+def test_progress_is_called_with_each_log(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TACHOLOG_CACHE", str(tmp_path / "cache"))  # Another test may have read the same log.
     told: list[tuple[str, int]] = []
 
     load([data], progress=lambda log, count: told.append((log, count)))
@@ -90,15 +90,16 @@ def test_the_limits_of_a_site_are_in_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.site
-def test_report_names_what_it_left_out_and_tells_how_far_it_is(data: Path, tmp_path: Path) -> None:
-    add(data, "large", grown(b'note text="%b"\n' % (b"more " * 2000), 18_000_000))  # long lines, because each costs time
+def test_report_names_the_logs_that_it_left_out_and_on_request_the_logs_that_it_reads(data: Path, tmp_path: Path) -> None:
+    # Long lines, because each line takes time.
+    add(data, "large", grown(b'note text="%b"\n' % (b"more " * 2000), 18_000_000))
     (tmp_path / "site.toml").write_text("[limits]\nlog_text_mb = 17\n")
     words = ["report", "--data", str(data), "--site", str(tmp_path / "site.toml"), "--output", str(tmp_path / "site")]
 
-    done = run_tacholog_text(*words, environment={"TACHOLOG_PLOTLY": "full"})
+    done = run_tacholog_text(*words, "--verbose", environment={"TACHOLOG_PLOTLY": "full"})
 
     assert done.returncode == 2
-    assert "16 MB of text read, the last of it from 'large/some.log'\n" in done.stderr
+    assert "reading large/some.log\n" in done.stderr
     assert f"tacholog: {data}/large/some.log: unreadable: its text is longer than 17 MB, the limit (log_text_mb), so it was not read" in done.stderr
     quality = (tmp_path / "site/quality.html").read_text()
     assert "its text is longer than 17 MB, the limit (log_text_mb), so it was not read" in quality

@@ -1,4 +1,4 @@
-"""Where the numbers of a page lead: to their line of a log, and there to themselves."""
+"""Links of the numbers of a page: to the log line, and there to the number."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-# What MyST and the theme still use of Sphinx is their business.
+# Warnings about old parts of Sphinx that MyST and the theme still use.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
-def test_points_of_a_distribution_lead_to_the_line_of_their_record_and_to_no_number_on_it(site: Path) -> None:
+def test_points_of_a_distribution_link_to_the_line_of_their_record_and_not_to_a_number(site: Path) -> None:
     html = (site / "tacholog-perftest/udp.html").read_text()
     figure = html[html.index('id="tl-distribution') :]
 
@@ -27,7 +27,7 @@ def test_points_of_a_distribution_lead_to_the_line_of_their_record_and_to_no_num
     assert "number" not in first["meta"]
 
 
-def test_a_link_to_a_number_ends_where_its_permanent_id_does_and_marks_it_on_its_line(site: Path) -> None:
+def test_link_to_a_number_ends_with_its_permanent_id_and_the_line_marks_the_number(site: Path) -> None:
     log = (site / "logs/rti/copy/sub.log.html").read_text()
 
     row = re.search(r'<li id="L2" .*?</li>', log)

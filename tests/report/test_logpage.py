@@ -1,4 +1,4 @@
-"""A raw log as a page."""
+"""The page of a log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.views import view_of
 
 
-def test_a_log_with_colours_says_that_it_is_shown_without_them(tmp_path: Path) -> None:
+def test_log_page_states_that_control_sequences_are_not_shown(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("plain\n\x1b[32mgreen\x1b[0m\n\x1b[2Kgone\n")
 
     shown = log_page(tmp_path / "a.log", None, [])
@@ -24,13 +24,13 @@ def test_a_log_with_colours_says_that_it_is_shown_without_them(tmp_path: Path) -
     assert "<code>green</code>" in shown
 
 
-def test_a_log_without_control_sequences_says_nothing_of_them(tmp_path: Path) -> None:
+def test_log_page_without_control_sequences_has_no_note_about_them(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("plain\nbell \x07\n")
 
     assert "control sequences" not in log_page(tmp_path / "a.log", None, [])
 
 
-def test_a_number_that_stands_alone_on_its_line_is_named_beside_it(tmp_path: Path) -> None:
+def test_single_number_of_a_line_is_described_beside_the_line(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("32\n21\n1.3\n")
     told = {"metric": "latency", "statistic": "mean", "value": 21e3, "resolution": 1e3}
     record = msgspec.convert(
@@ -45,7 +45,7 @@ def test_a_number_that_stands_alone_on_its_line_is_named_beside_it(tmp_path: Pat
     assert labels_of([whole]) == {}
 
 
-def test_a_histogram_is_shown_by_its_beginning_and_a_line_with_numbers_is_whole(tmp_path: Path) -> None:
+def test_histogram_is_shortened_and_a_line_with_numbers_is_complete(tmp_path: Path) -> None:
     log = "perftest version=0.3.0 log=native/1\n"
     log += (
         "latency payload_bytes=64 basis=rtt samples=4 lost=0 p50_ns=7243 max_ns=9000 " + "".join(f"later{number}=1 " for number in range(12)) + "\n"
@@ -62,7 +62,7 @@ def test_a_histogram_is_shown_by_its_beginning_and_a_line_with_numbers_is_whole(
     assert f" … {len(histogram) - 160} more characters" in shown
 
 
-def test_lines_are_marked_by_their_class_but_for_chatter(tmp_path: Path) -> None:
+def test_lines_are_marked_by_their_class_except_for_chatter(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("perftest version=0.3.0 log=native/1\nhistogram payload_bytes=64 basis=rtt part=0 parts=1 bins=1:2:4\nwhat?\n")
 
     shown = log_page(tmp_path / "a.log", "native", [])
@@ -89,7 +89,7 @@ NATIVE = "latency payload_bytes=239 samples=90 lost=0 reordered=0 mean_ns=461.4 
         ("7738 MB/s", "goodput", "mean", 7738 * 8 * 2.0**20, 8 * 2.0**20, "7738"),
     ],
 )
-def test_a_number_is_found_on_its_line_by_its_value_its_last_place_and_the_word_before_it(
+def test_number_in_a_line_is_located_by_its_value_its_resolution_and_the_word_before_it(
     text: str, metric: str, statistic: str, value: float, resolution: float | None, printed: str
 ) -> None:
     span = printed_at(text, ResultRow(run=RunRow(run="r"), log="a", line=1, metric=metric, statistic=statistic, value=value, resolution=resolution))
@@ -101,28 +101,28 @@ def test_a_number_is_found_on_its_line_by_its_value_its_last_place_and_the_word_
 @pytest.mark.parametrize(
     ("text", "value", "resolution"),
     [
-        ("|| 9 || 9 ||", 9000.0, 1000.0),  # which of the two nobody can tell
+        ("|| 9 || 9 ||", 9000.0, 1000.0),  # Both matches are possible.
         ("|| 9.4 ||", 9000.0, 1000.0),  # another number
-        ("took 1000 ms", 1000.0, 100.0),  # printed to another place than this number was
+        ("took 1000 ms", 1000.0, 100.0),  # Printed with another resolution than this number.
         ("on host9000", 9000.0, None),  # part of a name
         ("|| 9 ||", None, None),
     ],
 )
-def test_a_number_that_cannot_be_told_is_not_marked(text: str, value: float | None, resolution: float | None) -> None:
+def test_number_without_a_unique_match_is_not_marked(text: str, value: float | None, resolution: float | None) -> None:
     fact = ResultRow(run=RunRow(run="r"), log="a", line=1, metric="latency", statistic="mean", value=value, resolution=resolution)
 
     assert printed_at(text, fact) is None
     assert with_anchors(text, {"L1:latency.mean": fact}) == f'<b id="L1:latency.mean"></b>{text}'
 
 
-def test_a_line_is_escaped_around_its_numbers_and_those_of_one_place_share_it() -> None:
+def test_line_is_escaped_around_its_numbers_and_numbers_with_the_same_match_share_it() -> None:
     p50, mean = (ResultRow(run=RunRow(run="r"), log="a", line=1, metric="latency", statistic=name, value=5.0) for name in ("p50", "mean"))
 
     assert with_anchors("<b> 5 & 6", {"a": p50, "b": mean}) == '&lt;b&gt; <b id="b"><b id="a">5</b></b> &amp; 6'
 
 
 @pytest.mark.parametrize("before", ["", "2026-11-27T10:00:00.5 "])
-def test_a_number_is_marked_where_its_format_says_even_if_its_value_stands_twice(tmp_path: Path, before: str) -> None:
+def test_number_is_marked_at_the_match_of_its_format_even_if_its_value_is_printed_twice(tmp_path: Path, before: str) -> None:
     line = "Length:    32  Packets:      100  Packets/s(ave):     100  Mbps(ave):     0.0  Lost:     0 (0.00%)"
     (tmp_path / "a.log").write_text(f"{before}{line}\n" * 9)
     results = view_of(load_logs([tmp_path / "a.log"])).results
@@ -136,7 +136,7 @@ def test_a_number_is_marked_where_its_format_says_even_if_its_value_stands_twice
 LOGS = Path(__file__).parent.parent / "formats" / "native"
 
 
-def test_a_number_that_the_line_does_not_print_is_shown_with_how_it_was_computed() -> None:
+def test_number_that_the_line_does_not_print_is_shown_with_its_formula() -> None:
     def notes(log: str) -> dict[int, str]:
         results = view_of(load_logs([LOGS / log])).results
         shown = str(log_page(LOGS / log, "native", [], results))
@@ -155,7 +155,7 @@ def test_a_number_that_the_line_does_not_print_is_shown_with_how_it_was_computed
     ]
 
 
-def test_a_line_that_lacks_a_field_of_a_formula_says_nothing_of_it(tmp_path: Path) -> None:
+def test_line_without_a_field_of_a_formula_has_no_formula(tmp_path: Path) -> None:
     cost = "cost payload_bytes=64 test=throughput messages=3149506 sides_ns=936680000"
     told = {"run": {"run": "r"}, "log": "a.log", "line": 1, "metric": "cpu_per_message", "statistic": "mean", "value": 936680000 / 3149506}
     result = msgspec.convert(told, ResultRow)

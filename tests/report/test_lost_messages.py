@@ -1,4 +1,4 @@
-"""How many messages a rate lost is said in words beside it, and why a system has no number of a size."""
+"""Next to a rate, a page states how many messages were lost. It also states why a system has no result for a message size."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tacholog.view.views import view_of
 
 
 def beside_in(root: Path) -> str:
-    """All tables of the page that sets systems side by side."""
+    """All tables of the page with systems side by side."""
     return str(systems_side_by_side(view_of(load([root])), page_index([]), Links("logs"), "b", lambda _, content: content))
 
 
-def test_beside_a_rate_stands_how_many_messages_it_lost(tmp_path: Path) -> None:
+def test_rate_is_shown_with_its_loss(tmp_path: Path) -> None:
     for system in ("A", "B"):
         add(tmp_path, system, UDP, system)
 
@@ -36,7 +36,7 @@ def test_beside_a_rate_stands_how_many_messages_it_lost(tmp_path: Path) -> None:
     assert re.search(rf'<a href="doc:logs/A/sub.log#L{line}:loss.total"[^>]*>80.9\u00a0%</a> lost', shown)
 
 
-def test_a_rate_that_one_of_several_runs_lost_messages_at_says_up_to_how_many(tmp_path: Path) -> None:
+def test_rate_of_several_runs_is_shown_with_the_largest_loss(tmp_path: Path) -> None:
     whole = UDP.replace("received=9386 lost=39656", "received=49042 lost=0")
     for system in ("A", "B"):
         for number, log in enumerate((UDP, whole, whole)):
@@ -47,7 +47,7 @@ def test_a_rate_that_one_of_several_runs_lost_messages_at_says_up_to_how_many(tm
     assert re.search(r'>up to <a href="doc:logs/A/0/sub.log#L\d+:loss.total">80.9\u00a0%</a> lost', shown)
 
 
-def test_the_summary_does_not_say_that_nothing_was_lost_where_one_of_several_runs_lost_messages(tmp_path: Path) -> None:
+def test_summary_does_not_state_zero_loss_if_one_of_several_runs_lost_messages(tmp_path: Path) -> None:
     whole = UDP.replace("received=9386 lost=39656", "received=49042 lost=0")
     for number, log in enumerate((whole, UDP, whole)):
         add(tmp_path, str(number), log)
@@ -59,7 +59,7 @@ def test_the_summary_does_not_say_that_nothing_was_lost_where_one_of_several_run
     assert re.search(r'Up to <strong><a href="doc:logs/1/sub.log#L\d+:loss.total">80.9', shown)
 
 
-def test_one_line_above_what_is_folded_names_the_largest_loss(tmp_path: Path) -> None:
+def test_line_above_folded_tables_states_the_largest_loss(tmp_path: Path) -> None:
     add(tmp_path / "lossy", "1", UDP)
     add(tmp_path / "whole", "1", NATS)
 
@@ -69,7 +69,7 @@ def test_one_line_above_what_is_folded_names_the_largest_loss(tmp_path: Path) ->
     assert loss_line("Throughput", series_in(tmp_path / "whole"), Links("logs")) == ""
 
 
-def test_the_line_above_what_is_folded_names_what_the_worst_of_several_runs_lost(tmp_path: Path) -> None:
+def test_line_above_folded_tables_states_the_loss_of_the_worst_run(tmp_path: Path) -> None:
     less = UDP.replace("received=9386 lost=39656", "received=19386 lost=29656")  # 60.5 %
     for number, log in enumerate((less, UDP, less)):
         add(tmp_path, str(number), log)
@@ -80,7 +80,7 @@ def test_the_line_above_what_is_folded_names_what_the_worst_of_several_runs_lost
     assert re.search(r'<a href="doc:logs/1/sub.log#L\d+:loss.total">80.9', said)
 
 
-def test_side_by_side_a_percentile_of_too_few_samples_is_told_from_what_nobody_measured(tmp_path: Path) -> None:
+def test_percentile_with_too_few_samples_differs_from_a_value_that_was_not_measured(tmp_path: Path) -> None:
     for system in ("A", "B"):
         add(tmp_path, system, LATENCY.replace(" p99_ns=270591", ""), system)
 
@@ -89,7 +89,7 @@ def test_side_by_side_a_percentile_of_too_few_samples_is_told_from_what_nobody_m
     assert [row[2:] for row in rows] == [["too few samples", "not measured", "not measured"]] * 2
 
 
-def test_side_by_side_a_stream_that_does_not_say_its_processor_time_was_measured(tmp_path: Path) -> None:
+def test_stream_without_a_stated_processor_time_differs_from_a_value_that_was_not_measured(tmp_path: Path) -> None:
     for system in ("A", "B"):
         add(tmp_path, system, UDP, system)
 
@@ -99,8 +99,8 @@ def test_side_by_side_a_stream_that_does_not_say_its_processor_time_was_measured
 
 
 @pytest.mark.site
-@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # what MyST and the theme still use of Sphinx
-def test_the_page_of_a_transport_says_how_much_was_lost_above_what_it_folds(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # old parts of Sphinx that MyST and the theme use
+def test_transport_page_states_the_loss_above_its_folded_tables(tmp_path: Path) -> None:
     for name, log in (("latency", LATENCY), ("throughput", UDP)):
         add(tmp_path / "data", name, log)
 

@@ -1,4 +1,4 @@
-"""Machines side by side: one column for each that has runs, with what differs marked by a sign."""
+"""Machines side by side: one column for each machine with runs. A sign marks the values that differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tacholog.view.views import View, view_of
 
 @pytest.fixture
 def machines(tmp_path: Path) -> View:
-    """Runs on two machines that state different things; a third machine has none."""
+    """Runs on two machines with different properties. A third machine has no runs."""
     root = write_data(tmp_path / "data")
     laptop = Host(
         name="A <laptop>", source="made up", cpu={"model": "Other CPU", "cores": "4"}, system={"kernel": "6.18", "virtualisation": "virtual machine"}
@@ -35,7 +35,7 @@ def row(page: str, name: str) -> str:
     return found[0]
 
 
-def test_each_machine_with_runs_is_a_column_and_one_without_is_not_listed(machines: View) -> None:
+def test_each_machine_with_runs_is_a_column_and_a_machine_without_runs_is_not_listed(machines: View) -> None:
     page = str(machines_side_by_side(machines))
 
     assert sorted(re.findall(r'<span class="tl-name">(.*?)</span>', page)) == ["A &lt;laptop&gt;", "A desk"]
@@ -43,7 +43,7 @@ def test_each_machine_with_runs_is_a_column_and_one_without_is_not_listed(machin
     assert "Never used" not in page
 
 
-def test_what_differs_has_a_sign_and_what_is_alike_has_none(machines: View) -> None:
+def test_differing_properties_have_a_sign_and_equal_properties_have_none(machines: View) -> None:
     page = str(machines_side_by_side(machines))
 
     assert "\u2260" in row(page, "model")
@@ -51,14 +51,14 @@ def test_what_differs_has_a_sign_and_what_is_alike_has_none(machines: View) -> N
     assert 'class="tl-alike"' in row(page, "kernel")
 
 
-def test_what_only_one_machine_states_is_not_stated_of_the_other(machines: View) -> None:
+def test_property_of_one_machine_is_not_stated_for_the_other(machines: View) -> None:
     cores = row(str(machines_side_by_side(machines)), "cores")
 
     assert cores.count("not stated") == 1
     assert "<td>4</td>" in cores
 
 
-def test_the_caveat_of_a_machine_stands_beside_its_name(machines: View) -> None:
+def test_caveat_of_a_machine_is_in_its_column_header(machines: View) -> None:
     heads = re.findall(r'<th scope="col" id="host-(\w+)">(.*?)</th>', str(machines_side_by_side(machines)))
 
     assert {name: "virtual machine" in head for name, head in heads} == {"desk": False, "laptop": True}

@@ -1,4 +1,4 @@
-"""The name of a site is text on every page of it, whatever signs it has."""
+"""The name of a site is plain text on each page, whatever characters it contains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = ("A <B> & C", "x</title><script>document.title='PWNED'</script>", '"><im
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_page_makes_markup_of_the_name_of_the_site(tmp_path: Path, checkout: Path, name: str) -> None:
+def test_name_of_the_site_never_becomes_markup(tmp_path: Path, checkout: Path, name: str) -> None:
     shutil.copytree(checkout / "data/rti/custom-type", tmp_path / "data/rti")
 
     site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work", SiteSettings(name=name)).parent

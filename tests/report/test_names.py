@@ -1,4 +1,4 @@
-"""Whatever sets two things apart is in their names: in tables, legends, comparisons, history and what ``parse`` prints."""
+"""Names differ wherever results differ: in tables, legends, comparisons, histories and the output of ``parse``."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from tacholog.view.series import labels_among
 from tacholog.view.views import TESTS, Selection, View, view_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-RATES = (10.0, 30.0, 60.0, None)  # frames a second, and as fast as it goes
+RATES = (10.0, 30.0, 60.0, None)  # Offered rates in frames per second, and the maximum rate.
 
 
 def twice(names: Iterable[object]) -> list[object]:
-    """The names that stand more than once."""
+    """The names that occur more than once."""
     return [name for name, count in Counter(names).items() if count > 1]
 
 
@@ -55,13 +55,13 @@ def data() -> Dataset:
 
 @pytest.fixture(scope="module")
 def view(data: Dataset) -> View:
-    """The same as pages see it."""
+    """All runs of the checkout as pages see them."""
     return view_of(data)
 
 
 @pytest.fixture(scope="module")
 def reports(data: Dataset, view: View) -> dict[tuple[str, str, str], Comparison]:
-    """Every comparison that the site of these runs has a page of."""
+    """All comparisons that have a page on the site of these runs."""
     found = {}
     for system, old, new in [*neighbours(view.runs.values()), *since(view.runs.values())]:
         sides = of_release(data, old, system), of_release(data, new, system)
@@ -71,7 +71,7 @@ def reports(data: Dataset, view: View) -> dict[tuple[str, str, str], Comparison]
 
 @pytest.fixture(scope="module")
 def offered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two releases at three offered rates and at the highest one, as an issue about video frames has them."""
+    """Two releases at three offered rates and at the maximum rate, as in an issue about video frames."""
     root = tmp_path_factory.mktemp("offered")
     for release in ("1.0", "1.1"):
         for rate in RATES:
@@ -80,7 +80,7 @@ def offered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_rows_at_several_offered_rates_are_named_by_them_in_a_diff_and_summed_up_apart(offered: Path) -> None:
+def test_comparison_rows_at_several_offered_rates_have_names_with_the_rate_and_separate_summaries(offered: Path) -> None:
     old, new = (load([offered / release]) for release in ("1.0", "1.1"))
 
     report = compare(old, new, Policy(), ("1.0", "1.1"))
@@ -95,7 +95,7 @@ def test_rows_at_several_offered_rates_are_named_by_them_in_a_diff_and_summed_up
     assert [curve_words(curve) for curve in report.curves if "of 12 sizes" in curve_words(curve)] == []
 
 
-def test_history_has_a_line_for_each_offered_rate_and_calls_none_of_them_other_runs(offered: Path) -> None:
+def test_history_has_a_line_for_each_offered_rate(offered: Path) -> None:
     runs = list(view_of(load([offered])).runs.values())
 
     def compare_releases(_system: str, old: str, new: str) -> Comparison:
@@ -109,7 +109,7 @@ def test_history_has_a_line_for_each_offered_rate_and_calls_none_of_them_other_r
     assert "other runs of 1.0" not in html
 
 
-def test_no_two_series_of_a_page_have_one_name(view: View) -> None:
+def test_no_two_series_of_a_page_share_a_name(view: View) -> None:
     pages = {(fact.run.system, fact.conditions.transport) for fact in view.summaries()}
     seen = 0
     for system, transport in pages:
@@ -121,7 +121,7 @@ def test_no_two_series_of_a_page_have_one_name(view: View) -> None:
     assert seen > 100
 
 
-def test_no_two_series_have_one_name_on_the_home_page_and_the_page_that_compares(view: View) -> None:
+def test_no_two_series_of_the_home_page_or_the_comparison_page_share_a_name(view: View) -> None:
     everything = system_series(view, PageIndex())
     for group, members in groups(everything).items():
         labels = labels_among([(one.system, one.series) for one in members])
@@ -131,7 +131,7 @@ def test_no_two_series_have_one_name_on_the_home_page_and_the_page_that_compares
         assert twice(one.name for one in found) == [], metric
 
 
-def test_no_two_rows_of_a_comparison_have_one_name(reports: dict[tuple[str, str, str], Comparison]) -> None:
+def test_no_two_rows_of_a_comparison_share_a_name(reports: dict[tuple[str, str, str], Comparison]) -> None:
     seen = 0
     for pair, report in reports.items():
         names = [", ".join((line.name, *section.alike)) for section in sections(report) for line in section.lines]
@@ -142,11 +142,11 @@ def test_no_two_rows_of_a_comparison_have_one_name(reports: dict[tuple[str, str,
     assert seen > 500
 
 
-def test_no_two_rows_of_a_history_have_one_name(view: View, reports: dict[tuple[str, str, str], Comparison]) -> None:
+def test_no_two_rows_of_a_history_share_a_name(view: View, reports: dict[tuple[str, str, str], Comparison]) -> None:
     seen = 0
     for metric, statistic in {(row.key.metric, row.key.statistic) for report in reports.values() for row in report.rows}:
         html = str(history(list(view.runs.values()), metric, statistic, lambda *pair: reports[pair], ()))
-        for lines in html.split("<tbody>")[1:]:  # those that begin for one reason, which stands above them
+        for lines in html.split("<tbody>")[1:]:  # Lines that begin for one reason, which is stated above them.
             heads = [re.sub("<[^>]*>", " ", head) for head in re.findall(r'<th scope="row">.*?</th>', lines)]
             seen += len(heads)
             assert twice(heads) == [], (metric, statistic)
@@ -154,7 +154,7 @@ def test_no_two_rows_of_a_history_have_one_name(view: View, reports: dict[tuple[
 
 
 @pytest.mark.parametrize("path", tries(some_of_each(SAMPLE_LOGS), SAMPLE_LOGS), ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_no_two_series_no_two_rows_and_no_two_records_of_a_sample_log_have_one_name(path: Path) -> None:
+def test_no_two_series_rows_or_records_of_a_sample_log_share_a_name(path: Path) -> None:
     found = load_logs([path])
     view = view_of(found)
     for test in TESTS:
@@ -166,7 +166,7 @@ def test_no_two_series_no_two_rows_and_no_two_records_of_a_sample_log_have_one_n
 
 
 def names_that_parse_prints(path: Path, view: View) -> dict[tuple[str, object], list[str]]:
-    """The names of the records of each test and size, where ``parse`` prints them: those of one record once."""
+    """The names of the records of each test and size as ``parse`` prints them. Equal names of one record count once."""
     facts = [fact for fact in view.summaries() if fact.metric in ("latency", "goodput", "message_rate", "messages_received")]
     printed = CliRunner().invoke(parse, [str(path)]).stdout
     names: dict[tuple[str, int], set[str]] = {}
@@ -187,14 +187,14 @@ def names_that_parse_prints(path: Path, view: View) -> dict[tuple[str, object], 
     return {key: [name for said in found.values() for name in said] for key, found in of.items()}
 
 
-def test_a_file_of_several_participants_is_one_table_whose_rows_name_them() -> None:
+def test_log_with_several_participants_is_one_table_with_the_participants_as_rows() -> None:
     printed = CliRunner().invoke(parse, [str(ROOT / "tests" / "formats" / "native" / "three-publishers-tcp.log")]).stdout.splitlines()
 
     assert sum(line.endswith(", throughput") for line in printed) == 1
     assert [re.split(" {2,}", line)[-1] for line in printed if re.match(r"\s*\d+  ", line)] == ["pub1", "pub2", "pub3", "all (sum)"] * 2
 
 
-def test_what_nothing_stated_tells_apart_is_told_by_its_run_by_what_is_not_stated_or_by_number() -> None:
+def test_rows_without_a_distinguishing_condition_are_named_by_run_by_missing_conditions_or_by_number() -> None:
     assert row_names([{"reliability": "reliable", "run": "a"}, {"reliability": "best-effort", "run": "b"}]) == ["reliable", "best-effort"]
     assert row_names([{"reliability": None, "run": "a"}, {"reliability": None, "run": "b"}]) == ["(a)", "(b)"]
     rows: list[dict[str, object]] = [{"type": "a", "data_path": None}, {"type": "a", "data_path": "b"}, {"type": None, "data_path": "b"}]
@@ -204,12 +204,12 @@ def test_what_nothing_stated_tells_apart_is_told_by_its_run_by_what_is_not_state
     assert row_names([{"type": "a"}, {"type": "a"}]) == ["(1 of 2)", "(2 of 2)"]
 
 
-def test_a_setting_that_is_left_to_the_library_says_that_it_is_the_default_of_the_library() -> None:
+def test_setting_left_to_the_library_is_shown_as_library_default() -> None:
     stated = '{"idle": "library", "mtu": "8192"}'
     assert words("settings", stated) == "idle library default, mtu 8192"
 
 
-def test_names_that_differ_in_capitals_or_zeros_only_stand_in_the_same_order_in_each_build() -> None:
+def test_names_that_differ_only_in_capitals_or_zeros_have_the_same_order_in_each_build() -> None:
     systems = ["RIG", "RIg", "RiG", "Rig", "rIG", "rIg", "riG", "rig"]
     versions = ["1.0", "1.00", "1.000", "1.0000", "1.00000"]
     found = [
@@ -225,7 +225,7 @@ def test_names_that_differ_in_capitals_or_zeros_only_stand_in_the_same_order_in_
     assert f"no release, versions c, {', '.join(versions)}<" in str(download_links(a_view(results), None, None))
 
 
-def test_a_name_of_very_many_options_is_cut_and_still_its_own() -> None:
+def test_name_with_very_many_options_is_shortened_and_still_unique() -> None:
     many = {f"option_{number}": number for number in range(60_000)}
     rows = [{"options": msgspec.json.encode(options).decode()} for options in ({}, many, {**many, "option_59999": 0})]
 

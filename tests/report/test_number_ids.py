@@ -1,4 +1,4 @@
-"""Each number has an id, and so a link, of its own: of numbers of a line with the same metric and statistic, all but the first have an ordinal."""
+"""Each number has a unique id, and so a unique link. If numbers of a line share metric and statistic, all but the first get an ordinal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OF_LINE = {LINE: 10_000.0, f"{LINE}~2": 9_000.0, f"{LINE}~3": 8_000.0, f"{LINE}~
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
-    """The runs of eCAL, whose tables have four numbers of a name in a row, and those of RTI, which have no such rows."""
+    """Runs of eCAL, whose tables have four numbers with one name in a row, and runs of RTI, which has no such rows."""
     root = tmp_path_factory.mktemp("data")
     shutil.copytree(checkout / "data/ecal", root / "ecal")
     shutil.copytree(checkout / "data/rti/custom-type", root / "rti")
@@ -44,18 +44,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def data(folder: Path) -> Dataset:
-    """The same as a dataset."""
+    """The dataset of the folder."""
     return load([folder])
 
 
 @pytest.fixture(scope="module")
 def built(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of them."""
+    """The site of the folder."""
     place = tmp_path_factory.mktemp("site")
     return build_site([folder], place / "site", place / "work").parent
 
 
-def test_no_two_numbers_share_an_id_and_only_those_that_would_have_an_ordinal(data: Dataset) -> None:
+def test_ids_are_unique_and_only_numbers_that_would_share_an_id_have_an_ordinal(data: Dataset) -> None:
     table = results_table(data)
     first = table["id"].str.replace(r"~\d+$", "", regex=True)
 
@@ -67,13 +67,13 @@ def test_no_two_numbers_share_an_id_and_only_those_that_would_have_an_ordinal(da
     assert of_line["participant"].tolist() == ["Win10 AMD64"] * 2 + ["Ubuntu22 AMD64"] * 2
 
 
-def test_an_export_has_the_same_ids(folder: Path, data: Dataset) -> None:
+def test_export_has_the_ids_of_the_dataset(folder: Path, data: Dataset) -> None:
     done = CliRunner().invoke(export, [str(folder), "--format", "json"], catch_exceptions=False)
 
     assert sorted(json.loads(row)["id"] for row in done.stdout.splitlines()) == sorted(results_table(data)["id"])
 
 
-def test_numbers_in_any_order_of_runs_keep_their_ids(data: Dataset) -> None:
+def test_ids_do_not_depend_on_the_order_of_the_runs(data: Dataset) -> None:
     whole = dict(zip(data.results.index, results_table(data)["id"], strict=True))
     turned = data.results.sort_values("run", ascending=False, kind="stable")
 
@@ -82,7 +82,7 @@ def test_numbers_in_any_order_of_runs_keep_their_ids(data: Dataset) -> None:
     assert dict(zip(again.index, again["id"], strict=True)) == whole
 
 
-def test_pages_know_a_number_by_the_id_that_it_has_in_downloads(data: Dataset) -> None:
+def test_pages_use_the_ids_of_the_downloads(data: Dataset) -> None:
     rows = [result.ordinal for results in view_of(data).by_run.values() for result in results]
     ids = [int(number.partition("~")[2] or 1) for number in results_table(data)["id"]]
 
@@ -90,7 +90,7 @@ def test_pages_know_a_number_by_the_id_that_it_has_in_downloads(data: Dataset) -
     assert max(rows) > 1
 
 
-def test_where_a_script_writes_the_link_it_is_given_the_end_of_the_anchor_too(data: Dataset) -> None:
+def test_script_that_builds_a_link_gets_the_ordinal_of_its_anchor(data: Dataset) -> None:
     targets = ScriptLinks()
     results = [result for results in view_of(data).by_run.values() for result in results if result.line]
     places = [targets.position(Links("logs"), result) for result in results]
@@ -103,7 +103,7 @@ def test_where_a_script_writes_the_link_it_is_given_the_end_of_the_anchor_too(da
 
 
 @pytest.mark.site
-def test_every_id_of_a_download_is_one_place_on_the_page_of_its_log(built: Path) -> None:
+def test_each_id_of_a_download_is_exactly_one_anchor_on_a_log_page(built: Path) -> None:
     table = pq.read_table(built / ALL, columns=["id", "run", "log"]).to_pydict()
     assert len(set(table["id"])) == len(table["id"])
     for number, run, log in zip(table["id"], table["run"], table["log"], strict=True):
@@ -112,7 +112,7 @@ def test_every_id_of_a_download_is_one_place_on_the_page_of_its_log(built: Path)
 
 
 @pytest.mark.site
-def test_every_link_to_a_number_shows_the_value_of_its_id(built: Path) -> None:
+def test_each_link_to_a_number_shows_the_value_of_its_id(built: Path) -> None:
     table = pq.read_table(built / ALL, columns=["id", "value"]).to_pydict()
     values = dict(zip(table["id"], table["value"], strict=True))
     text = (built / "ecal/shm.html").read_text(encoding="utf-8")
@@ -123,7 +123,7 @@ def test_every_link_to_a_number_shows_the_value_of_its_id(built: Path) -> None:
 
 
 @pytest.mark.site
-def test_a_site_verifies_also_one_of_an_earlier_version_whose_numbers_share_ids(built: Path, tmp_path: Path) -> None:
+def test_verify_accepts_a_site_of_an_earlier_version_whose_numbers_share_ids(built: Path, tmp_path: Path) -> None:
     assert verify_site(built).findings == ()
 
     older = tmp_path / "older"

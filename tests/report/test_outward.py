@@ -1,4 +1,4 @@
-"""Links out of a site: their addresses are hostile input, and only plain web addresses become links."""
+"""Links to other sites: their addresses are hostile input, and only plain web addresses become links."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("address", HOSTILE)
-def test_a_hostile_address_is_no_link_and_its_words_stay(address: str) -> None:
+def test_hostile_address_is_not_a_link_and_its_text_stays(address: str) -> None:
     assert not is_web_address(address)
     assert out_link(address, "The <document>") == "The &lt;document&gt;"
 
 
-def test_a_web_address_is_a_link_that_hands_nothing_on() -> None:
+def test_link_to_a_web_address_sends_no_referrer() -> None:
     assert out_link("https://example.org/a?b=1&c=2", "Words") == (
         '<a href="https://example.org/a?b=1&amp;c=2" rel="noopener noreferrer" class="tl-out">Words</a>'
     )
 
 
-def test_a_document_without_an_address_is_named_without_a_link() -> None:
+def test_document_without_an_address_is_named_without_a_link() -> None:
     documents = [SourceDocument("RTI", "Results", "summary.md"), SourceDocument("eCAL", "More", "b.rst", "https://example.org/b")]
     found = sources_list(documents, "javascript:x")
 
@@ -59,7 +59,7 @@ def test_a_document_without_an_address_is_named_without_a_link() -> None:
 @pytest.mark.parametrize(
     ("text", "key"), [('repository = "javascript:alert(1)"', "repository"), ('[vendors]\n"Some DDS" = "https://a@b"', "vendors.Some DDS")]
 )
-def test_settings_with_a_hostile_address_are_refused_by_key(tmp_path: Path, text: str, key: str) -> None:
+def test_setting_with_a_hostile_address_is_refused_and_named(tmp_path: Path, text: str, key: str) -> None:
     (tmp_path / "site.toml").write_text(text)
 
     with pytest.raises(UnreadableInput, match=f"{key}: .* is not the address of a page"):

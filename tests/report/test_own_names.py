@@ -1,4 +1,4 @@
-"""What a site needs for itself keeps its place, whatever systems, releases, machines and labels are called."""
+"""The files of a site keep their names, whatever systems, releases, machines and labels are called."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), p
 
 LOG = Path(__file__).resolve().parent.parent / "formats/native/latency-udp.log"
 REQUIREMENTS = '[[require]]\nname = "fast"\nmetric = "latency"\nstatistic = "p50"\nmax = 1000\nunit = "ms"\n'
-#: Folders of a site; files beside them; files of the sources of its pages; and one that nobody else is called like.
+#: Folders of a site, files beside them, source files of its pages, and one ordinary name.
 SYSTEMS = (
     *(name.strip("_") for name in sorted(FOLDERS)),
     *("changes.atom", "Releases.atom", "CITATION.cff", "dataset.jsonld", "objects.inv", "searchindex.js", "about.html"),
@@ -40,7 +40,7 @@ def add(root: Path, system: str, **stated: object) -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of systems that are called like what every site has."""
+    """A site of systems that have the names of files and folders of a site."""
     root = tmp_path_factory.mktemp("names")
     for number, system in enumerate(SYSTEMS):
         for release in "12":
@@ -50,7 +50,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.site
-def test_every_page_of_a_system_is_there_whatever_it_is_called(built: Path) -> None:
+def test_each_page_of_a_system_exists_for_any_system_name(built: Path) -> None:
     text = (built / "systems.html").read_text(encoding="utf-8")
     pages = set(re.findall(r'href="([\w.-]+/udp\.html)', text))
 
@@ -60,14 +60,14 @@ def test_every_page_of_a_system_is_there_whatever_it_is_called(built: Path) -> N
 
 
 @pytest.mark.site
-def test_no_file_of_the_site_gives_way(built: Path) -> None:
+def test_no_file_of_the_site_is_replaced(built: Path) -> None:
     kept = ("results/latest.json", "badges/fast.svg", "CITATION.cff", "dataset.jsonld", "changes.atom", "releases.atom", "index.html", "search.html")
     assert [name for name in kept if not (built / name).is_file()] == []
 
 
 @pytest.mark.site
-def test_the_list_of_names_has_all_that_a_site_has_beside_its_results(built: Path) -> None:
-    """A new folder, or a file with another ending, at the top of a site belongs to the list."""
+def test_list_of_reserved_names_includes_all_files_of_a_site_except_results(built: Path) -> None:
+    """If this test fails, add the new folder or file ending at the top of a site to the list."""
     results = {path.parent.name for path in built.glob("*/udp.html")}
     there = [path for path in built.iterdir() if not path.name.startswith(".")]
 
@@ -77,7 +77,7 @@ def test_the_list_of_names_has_all_that_a_site_has_beside_its_results(built: Pat
 
 
 @pytest.mark.parametrize("field", ["release", "host", "label.kind"])
-def test_names_of_other_fields_that_make_pages_give_way_too(tmp_path: Path, field: str) -> None:
+def test_names_of_other_page_fields_avoid_reserved_names(tmp_path: Path, field: str) -> None:
     for name in sorted(FOLDERS):
         stated = {"labels": {"kind": name.strip("_")}} if field == "label.kind" else {field: name.strip("_")}
         add(tmp_path, "acme", **stated)
@@ -89,7 +89,7 @@ def test_names_of_other_fields_that_make_pages_give_way_too(tmp_path: Path, fiel
     assert not {name.partition("/")[0] for name in ours} & FOLDERS
 
 
-def test_a_site_of_such_systems_is_whole_for_who_verifies_it(tmp_path: Path) -> None:
+def test_site_of_systems_with_reserved_names_verifies_without_errors(tmp_path: Path) -> None:
     for system in ("badges", "results"):
         add(tmp_path / "data", system)
     assert run_tacholog("report", tmp_path / "data", "--output", tmp_path / "site").returncode == 0

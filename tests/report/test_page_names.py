@@ -1,4 +1,4 @@
-"""Every page has an address of its own, whatever systems and releases are called."""
+"""Each page has a unique address, whatever systems and releases are called."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tacholog.view.views import view_of
 LOG = Path(__file__).resolve().parent.parent / "formats/native/latency-udp.log"
 
 
-def test_no_two_parts_of_pages_have_one_name_and_no_page_has_the_name_of_a_part() -> None:
+def test_no_two_parts_of_pages_share_a_name_and_no_page_has_the_name_of_a_part() -> None:
     pages = ("udp", "udp-more", "udp release 1", "udp--more", f"{'x' * 99} -- and more", f"{'x' * 99}-and-more")
     words = ("runs", "more-runs", "release 1", "1-runs", "more release 1", "more series (2)")
 
@@ -35,7 +35,7 @@ def test_no_two_parts_of_pages_have_one_name_and_no_page_has_the_name_of_a_part(
     assert len({*names, *deeper, *map(slug, pages)}) == len(names) + len(deeper) + len({slug(page) for page in pages})
 
 
-def test_systems_and_releases_that_differ_in_capitals_only_and_a_system_called_like_a_page_share_no_address(tmp_path: Path) -> None:
+def test_systems_and_releases_that_differ_only_in_capitals_share_no_address(tmp_path: Path) -> None:
     entry = LogFile(file="x.log", sha256=hashlib.sha256(LOG.read_bytes()).hexdigest())
     for number, (system, release) in enumerate([("X", "1-rc"), ("X", "1-RC"), ("X", "2"), ("x", "1-rc"), ("x", "2"), ("about.html", "1")]):
         (tmp_path / str(number)).mkdir()
@@ -70,7 +70,7 @@ def test_systems_and_releases_that_differ_in_capitals_only_and_a_system_called_l
     }
 
 
-def test_of_a_page_that_a_full_disk_cut_off_the_disk_is_blamed_and_not_the_theme(tmp_path: Path) -> None:
+def test_page_cut_off_by_a_full_disk_blames_the_disk_and_not_the_theme(tmp_path: Path) -> None:
     page = tmp_path / "frame.html"
     for text in ("", "<!DOCTYPE html><html>"):
         page.write_text(text)
@@ -78,7 +78,7 @@ def test_of_a_page_that_a_full_disk_cut_off_the_disk_is_blamed_and_not_the_theme
             PageFrame(page)
 
 
-def test_no_two_logs_share_a_page_whatever_they_are_called() -> None:
+def test_no_two_logs_share_a_page() -> None:
     made = path_slug("p a/x/perftest.log")
 
     assert path_slug(made) not in (made, path_slug("p a/x/perftest.log"))
@@ -86,8 +86,8 @@ def test_no_two_logs_share_a_page_whatever_they_are_called() -> None:
     assert path_slug("host-host-a2b38a") == "host-host-a2b38a"
 
 
-@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # what MyST and the theme use of Sphinx
-def test_a_run_whose_folder_is_called_like_a_file_of_another_run_has_pages_too(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # old parts of Sphinx that MyST and the theme use
+def test_run_folder_with_the_name_of_a_file_of_another_run_has_pages(tmp_path: Path) -> None:
     logs = [("a", "b"), ("a/b.html", "x"), ("a/run.toml.txt", "x")]
     for run, name in logs:
         (tmp_path / "data" / run).mkdir(parents=True)
@@ -105,8 +105,8 @@ def test_a_run_whose_folder_is_called_like_a_file_of_another_run_has_pages_too(t
     assert {site / "logs/a/b.html", site / "raw/a/run.toml.txt"} < {*files}
 
 
-@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # what MyST and the theme use of Sphinx
-def test_no_transport_becomes_a_tag_in_the_index_of_the_search(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # old parts of Sphinx that MyST and the theme use
+def test_search_index_contains_no_transport_as_a_tag(tmp_path: Path) -> None:
     for number, transport in enumerate(("udp", "t<zq>")):
         content = LOG.read_bytes().replace(b"transport=udp", f"transport={transport}".encode())
         (tmp_path / "data" / str(number)).mkdir(parents=True)

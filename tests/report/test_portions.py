@@ -1,4 +1,4 @@
-"""A page opens with its best evidence; what it does not show at once is named, counted, and a page of its own."""
+"""A page starts with its best evidence. The other portions are named, counted, and have pages of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tacholog.store.load import load
 from tacholog.view.portions import MOST_SERIES, at_once, portions
 from tacholog.view.views import view_of
 
-pytestmark = [  # what MyST and the theme still use of Sphinx is their business
+pytestmark = [  # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -27,7 +27,7 @@ def add(root: Path, run: str, release: str | None, log: str = FIRST, **condition
     add_run(root, run, log, msgspec.structs.replace(rti("UDPv4", published=False, **conditions), release=release))
 
 
-def test_the_newest_release_comes_first_and_older_ones_after_it(tmp_path: Path) -> None:
+def test_newest_release_comes_first_and_older_releases_follow(tmp_path: Path) -> None:
     for release in ("5.9", "5.12", "5.10"):
         add(tmp_path, f"run-{release}", release)
 
@@ -37,7 +37,7 @@ def test_the_newest_release_comes_first_and_older_ones_after_it(tmp_path: Path) 
     assert [len(portion.series) for portion in found] == [1, 1, 1]
 
 
-def test_runs_without_a_release_stand_beside_the_newest_one(tmp_path: Path) -> None:
+def test_runs_without_a_release_follow_the_newest_release(tmp_path: Path) -> None:
     for release in (None, "1", "2"):
         add(tmp_path, f"run-{release}", release)
 
@@ -48,7 +48,7 @@ def test_runs_without_a_release_stand_beside_the_newest_one(tmp_path: Path) -> N
     assert rest[-1].title == "1"
 
 
-def test_more_series_than_a_page_can_hold_are_a_portion_of_their_own(tmp_path: Path) -> None:
+def test_series_above_the_limit_of_a_page_are_a_portion_of_their_own(tmp_path: Path) -> None:
     for number in range(MOST_SERIES + 1):
         add(tmp_path, f"run-{number}", "1", publishers=number + 1)
 
@@ -57,7 +57,7 @@ def test_more_series_than_a_page_can_hold_are_a_portion_of_their_own(tmp_path: P
     assert (len(first.series), len(more.series), more.title) == (MOST_SERIES, 1, "more series")
 
 
-def test_series_with_many_numbers_fill_a_page_sooner_and_the_first_ones_stay_in_its_tables(tmp_path: Path) -> None:
+def test_series_with_many_numbers_fill_a_page_sooner_and_the_first_series_stay_in_its_tables(tmp_path: Path) -> None:
     one = FIRST.splitlines()[0]
     sizes = [(f"{size:6d}", f"{2594706 * size * 8 / 1e6:7.1f}") for size in range(32, 92)]
     log = "".join(one.replace("    32", size).replace("  664.2", rate) + "\n" for size, rate in sizes)
@@ -68,13 +68,13 @@ def test_series_with_many_numbers_fill_a_page_sooner_and_the_first_ones_stay_in_
     view = view_of(load([tmp_path]))
     first, *found = portions(view)
 
-    assert [len(portion.series) for portion in found] == [1, 1, 1, 1]  # small series are twelve a portion
+    assert [len(portion.series) for portion in found] == [1, 1, 1, 1]  # A portion holds twelve small series.
     assert len(first.series) == 4
     assert at_once(first.series_of("throughput", view.series()), first.tests) == 1
 
 
 def add_many(root: Path, count: int) -> None:
-    """Add runs of one series. Each has a command of its own."""
+    """Add ``count`` runs of one series. Each has a different command."""
     for number in range(count):
         manifest = rti("UDPv4", published=False)
         commands = (Command(role="sub", argv=("perftest_cpp", "-sub", "-domain", str(number))),)
@@ -82,7 +82,7 @@ def add_many(root: Path, count: int) -> None:
 
 
 @pytest.mark.site
-def test_of_many_runs_a_page_lists_the_first_and_the_others_are_a_page_and_a_script(tmp_path: Path) -> None:
+def test_page_lists_the_first_of_many_runs_and_links_to_a_page_and_a_script_with_the_others(tmp_path: Path) -> None:
     add_many(tmp_path / "data", RUNS_AT_ONCE + 7)
 
     site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
@@ -102,7 +102,7 @@ def test_of_many_runs_a_page_lists_the_first_and_the_others_are_a_page_and_a_scr
 
 
 @pytest.mark.site
-def test_of_many_machines_a_page_describes_the_first(tmp_path: Path) -> None:
+def test_page_describes_the_first_of_many_machines(tmp_path: Path) -> None:
     for number in range(6):
         manifest = msgspec.structs.replace(rti("UDPv4", published=False), host=f"desk-{number}")
         add_run(tmp_path / "data", f"run-{number}", FIRST, manifest)
@@ -129,7 +129,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_two_releases(tmp_path_factory.mktemp("portions"))
 
 
-def test_an_older_release_has_a_page_a_script_and_the_ids_that_it_always_had(site: Path) -> None:
+def test_older_release_has_a_page_a_script_and_its_old_ids(site: Path) -> None:
     name = "rti-connext-dds/udpv4"
     shown, older = Page(site / f"{name}.html"), Page(site / f"{name}--release-1.html")
     series = "tl-throughput-rti-connext-dds-udpv4-"
@@ -137,15 +137,15 @@ def test_an_older_release_has_a_page_a_script_and_the_ids_that_it_always_had(sit
     assert "1\u202f847\u202f052" not in older.text.replace("2\u202f594\u202f706", "")
     assert "2\u202f594\u202f706" in older.text
     assert "2\u202f594\u202f706" not in shown.text
-    assert {f"{series}0", f"{series}1"} <= set(shown.ids)  # old links lead to the release
+    assert {f"{series}0", f"{series}1"} <= set(shown.ids)  # Old links lead to the release.
     assert f"{series}1" in older.ids
-    assert "releases.html" in "".join(older.links)  # a page of its own has the menus of the site
+    assert "releases.html" in "".join(older.links)  # The page of a release has the menus of the site.
     assert "2\u202f594\u202f706" in pieces_of(site / f"{name}--release-1.js")[""]
     pages = {path.relative_to(site).as_posix(): Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
     assert dead_links(site, pages) == []
 
 
-def test_the_figures_of_an_older_release_take_their_data_from_its_script(site: Path) -> None:
+def test_figures_of_an_older_release_read_their_data_from_its_script(site: Path) -> None:
     name = "rti-connext-dds/udpv4--release-1"
     page, script = (site / f"{name}.html").read_text(), pieces_of(site / f"{name}.js")[""]
     figure = "tl-goodput-rti-connext-dds-udpv4-throughput-1"
@@ -157,7 +157,7 @@ def test_the_figures_of_an_older_release_take_their_data_from_its_script(site: P
 
 @pytest.mark.nightly
 @pytest.mark.site
-def test_the_page_of_a_release_that_is_gone_goes_too(tmp_path: Path) -> None:
+def test_page_of_a_removed_release_is_removed(tmp_path: Path) -> None:
     site = build_two_releases(tmp_path)
     assert (site / "rti-connext-dds/udpv4--release-1.js").is_file()
     for file in (tmp_path / "data/old").iterdir():

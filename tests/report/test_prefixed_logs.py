@@ -1,4 +1,4 @@
-"""What stands before each line of a log may name people and machines: a site shows it no more than lines that no format knows."""
+"""The prefix of log lines may name people and hosts: a site shows no more of it than of unknown lines."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ def published(prefix: str, folder: Path, **wanted: str) -> tuple[list[str], Line
         ("> ", "> "),
     ],
 )
-def test_of_a_prefix_a_site_shows_what_can_name_nobody(tmp_path: Path, prefix: str, shown: str) -> None:
+def test_site_shows_only_the_parts_of_a_prefix_that_cannot_contain_a_name(tmp_path: Path, prefix: str, shown: str) -> None:
     lines, known = published(prefix, tmp_path)
 
     assert f"{shown}{ROW}" in lines
     assert "acme" not in "\n".join(lines)
     assert known.kinds["record"] == [(4, 6), (9, 10)]
-    # Who verifies the site reads the lines as they are shown.
+    # Verifying a site reads the lines as they are shown.
     assert [record.numbers for record in read_text("\n".join([*lines, ""])).records] == [record.numbers for record in read_text(TEXT).records]
 
 
-def test_an_owner_who_shows_unknown_lines_shows_a_prefix_without_the_names_in_it(tmp_path: Path) -> None:
+def test_prefix_is_shown_without_known_names_if_the_owner_shows_unknown_lines(tmp_path: Path) -> None:
     lines, _ = published("[pod/client/10.9.8.77] ", tmp_path, unknown_lines="show")
 
     assert [line for line in lines if line.endswith(ROW)] == [f"[pod/client/address-1] {ROW}"]
 
 
-def test_the_page_of_a_log_says_what_was_taken_off_and_shows_the_line_as_it_stands(tmp_path: Path) -> None:
+def test_log_page_describes_the_removed_prefix_and_shows_the_lines_as_published(tmp_path: Path) -> None:
     lines, known = published("Nov 27 10:00:00 acmehost acmetool[123]: ", tmp_path)
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "a.log").write_text("\n".join([*lines, ""]))
@@ -68,7 +68,7 @@ def test_the_page_of_a_log_says_what_was_taken_off_and_shows_the_line_as_it_stan
     assert f"<code>Nov 27 10:00:00 [withheld] {ROW}</code>" in page
 
 
-def test_the_page_of_a_log_that_is_shown_as_it_is_shows_its_prefix() -> None:
+def test_log_page_of_an_unredacted_log_shows_its_prefix() -> None:
     page = log_page(PREFIXED / "docker-compose.log", "ddsperf", [])
 
     assert "Each line begins with the name of a service, which was taken off before the line was read." in page

@@ -1,4 +1,4 @@
-"""What a site must not tell: names of machines, people, networks and folders, unless its owner says so."""
+"""The names of machines, people, networks and folders that a site hides, unless its owner shows them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tacholog.site.settings import CampaignOfRelease, SiteSettings, read_setting
 from tacholog.store.frames import open_saved
 from tacholog.store.load import load
 
-# What MyST and the theme still use of Sphinx is their business.
+# Warnings about old parts of Sphinx that MyST and the theme still use.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
@@ -41,7 +41,7 @@ SAID = (
 
 
 def redact(*lines: str, privacy: Privacy | None = None) -> list[str]:
-    """What is shown of the lines of one run."""
+    """The lines of a run as they are shown."""
     names = KnownNames(privacy or Privacy(), {})
     for line in lines:
         names.learn(line)
@@ -75,11 +75,11 @@ def test_names_become_numbers_in_the_order_of_the_log(line: str, shown: str) -> 
         "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)",
     ],
 )
-def test_what_names_nobody_stays(line: str) -> None:
+def test_text_without_a_name_stays_unchanged(line: str) -> None:
     assert redact(line) == [line]
 
 
-def test_a_machine_has_one_pseudonym_wherever_it_is_named() -> None:
+def test_machine_has_one_pseudonym_for_all_its_names() -> None:
     said, short, prompt = redact("hostname: node7.example.org", "on node7 again", "kim@node7:~$ ls")
 
     (pseudonym,) = re.findall("host-[0-9a-f]{6}", said)
@@ -87,7 +87,7 @@ def test_a_machine_has_one_pseudonym_wherever_it_is_named() -> None:
     assert prompt == f"user-1@{pseudonym}:~$ ls"
 
 
-def test_machines_that_share_a_name_keep_their_own_pseudonyms_and_another_that_is_called_has_neither() -> None:
+def test_machines_with_the_same_name_keep_different_pseudonyms_and_another_machine_of_this_name_gets_neither() -> None:
     names = KnownNames(Privacy(), {})
     machines = ("host-0a1b2c", "host-3d4e5f")
     for machine in machines:
@@ -100,7 +100,7 @@ def test_machines_that_share_a_name_keep_their_own_pseudonyms_and_another_that_i
     assert not any(machine in called for machine in machines)
 
 
-def test_a_pseudonym_does_not_depend_on_which_run_comes_first() -> None:
+def test_pseudonym_does_not_depend_on_the_order_of_the_runs() -> None:
     lines = (
         ("host name=vm kernel=6.1", "host-0a1b2c"),
         ("host name=vm kernel=6.1", "host-3d4e5f"),
@@ -119,30 +119,30 @@ def test_a_pseudonym_does_not_depend_on_which_run_comes_first() -> None:
     (texts,) = shown
     pseudonyms = [re.findall("host-[0-9a-f]{6}", text) for text in texts]
     assert pseudonyms[0] == pseudonyms[1]
-    assert pseudonyms[0] not in (["host-0a1b2c"], ["host-3d4e5f"])  # A machine of neither run may be called so.
+    assert pseudonyms[0] not in (["host-0a1b2c"], ["host-3d4e5f"])  # This name may also be the name of a third machine.
     assert pseudonyms[2] == pseudonyms[3] == ["host-0a1b2c"]
     assert pseudonyms[4] == pseudonyms[5] != pseudonyms[0]
 
 
-def test_an_everyday_word_is_replaced_only_where_it_is_said_to_be_a_name() -> None:
+def test_everyday_word_is_replaced_only_where_it_is_stated_as_a_name() -> None:
     assert redact("host name=vm kernel=6.1", "a vm with 2 cores")[1] == "a vm with 2 cores"
 
 
-def test_a_guess_cannot_be_checked_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pseudonym_depends_on_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     before = redact("hostname: node7")
     monkeypatch.setenv("TACHOLOG_PSEUDONYM_KEY", "a secret")
 
     assert redact("hostname: node7") != before
 
 
-def test_the_owner_says_what_is_shown_and_what_else_is_hidden() -> None:
+def test_settings_decide_which_names_are_shown_and_which_other_words_are_hidden() -> None:
     privacy = Privacy(paths="show", keep=("10.0.0.1",), hide=("Zanzibar",))
 
     assert redact("/home/kim/x 10.0.0.1 10.0.0.2 zanzibar", privacy=privacy) == ["/home/user-1/x 10.0.0.1 address-1 hidden-1"]
 
 
 @pytest.mark.parametrize("line", ["Ähidden", "ähidden ÄHIDDEN", "_underhid", "x_underhid", "-signhid", "a signhid- b", "A\u0308hidden", "STRAẞE 9"])
-def test_each_word_that_the_owner_hides_is_hidden_whatever_it_begins_with_and_in_any_case(line: str) -> None:
+def test_each_word_of_hide_is_hidden_for_any_first_character_and_in_any_case(line: str) -> None:
     (shown,) = redact(line, privacy=Privacy(hide=("Ähidden", "_underhid", "-signhid", "signhid-", "straße")))
 
     assert "hidden-1" in shown
@@ -150,7 +150,7 @@ def test_each_word_that_the_owner_hides_is_hidden_whatever_it_begins_with_and_in
 
 
 @pytest.mark.parametrize("line", ["hostname: öfenpc", "HOST=Öfenpc", "kim@öfenpc", "user=öfenpc", "user=_öfenpc", "/home/öfenpc/x", "ssh öfenpc"])
-def test_a_name_of_any_letters_is_learned(line: str) -> None:
+def test_name_is_learned_in_any_script(line: str) -> None:
     shown = redact(line, "Öfenpc: it runs", "öfenpc it runs")
 
     assert not any("fenpc" in text.lower() for text in shown if "user=_" not in line)
@@ -158,7 +158,7 @@ def test_a_name_of_any_letters_is_learned(line: str) -> None:
 
 
 @pytest.mark.parametrize("char", ["\u200b", "\u00ad", "\u202e", "\u2060", "\u2028", "\ufe0f", "\x07", "\x1b[35m"])
-def test_no_invisible_character_hides_a_name_in_any_text(char: str) -> None:
+def test_invisible_characters_do_not_protect_a_name(char: str) -> None:
     names = KnownNames(Privacy(), {"kesselpc": "host-000001"})
     redactor = Redactor(names)
 
@@ -166,7 +166,7 @@ def test_no_invisible_character_hides_a_name_in_any_text(char: str) -> None:
         assert redact_text(f"kes{char}selpc") == "host-000001"
         assert "kessel" not in redact_text(f"kesselpc{char}1")
         assert "kessel" not in redact_text(f"kes{char}selpc kesselpc{char}1")
-        assert redact_text(f"p{char}50") == f"p{char}50"  # what holds no name stays as it is
+        assert redact_text(f"p{char}50") == f"p{char}50"  # Text without a name stays unchanged.
     assert redactor.text(f"/srv/gehe{char}im/x") == "path-1/x"
 
 
@@ -178,11 +178,11 @@ def test_no_invisible_character_hides_a_name_in_any_text(char: str) -> None:
         "\U0001d424\U0001d41e\U0001d42c\U0001d42c\U0001d41e\U0001d425\U0001d429\U0001d41c7",  # mathematical bold
         "k\u00e9sselpc7",
         "k\u0117\u0301sselpc7",
-        "ke\u0331sselpc7",  # no character stands for this pair
+        "ke\u0331sselpc7",  # No single character exists for this pair.
         "KE\u0301SSELPC7",
     ],
 )
-def test_a_name_in_letters_that_look_like_its_own_is_found(word: str) -> None:
+def test_name_in_similar_looking_letters_is_replaced(word: str) -> None:
     redactor = Redactor(KnownNames(Privacy(), {"kesselpc7": "host-000001"}))
 
     for redact_text in (redactor.text, redactor.free, redactor.identifier):
@@ -190,30 +190,30 @@ def test_a_name_in_letters_that_look_like_its_own_is_found(word: str) -> None:
         assert redact_text(word.replace("7", "8").replace("\uff17", "\uff18")) != "host-000001"
 
 
-def test_a_name_with_accents_is_found_without_them() -> None:
+def test_name_with_accents_is_replaced_also_without_them() -> None:
     shown = redact("user=jos\u00e9", "jose 1", "JOSE\u0301 1", privacy=Privacy(unknown_lines="show", free_text="show"))
 
     assert shown[1:] == ["user-1 1", "user-1 1"]
 
 
 @pytest.mark.parametrize("text", ["10\u00b2 \u00b5s", "\uff11\uff10 ms", "\u00e9t\u00e9", "e\u0331", "\u210f"])
-def test_a_text_without_a_name_keeps_its_letters(text: str) -> None:
+def test_text_without_a_name_keeps_its_letters(text: str) -> None:
     assert Redactor(KnownNames(Privacy(), {"kesselpc7": "host-000001"})).text(text) == text
 
 
-def test_an_address_and_a_folder_in_full_width_letters_are_found() -> None:
+def test_address_and_folder_in_full_width_letters_are_replaced() -> None:
     redactor = Redactor(KnownNames(Privacy(), {}))
 
     assert redactor.text("\uff11\uff10\uff0e\uff19\uff0e\uff18\uff0e\uff17 up") == "address-1 up"
     assert redactor.text("\uff0f\uff48\uff4f\uff4d\uff45\uff0fanna/x") == "path-1/x"
 
 
-def test_the_title_of_a_window_is_not_shown() -> None:
+def test_window_title_is_not_shown() -> None:
     assert redact("a\x1b]0;titled\x07b") == ["ab"]
 
 
 def write_telling_run(root: Path) -> None:
-    """Write own runs that tell all secrets in every place that there is: names of folders, files and machines, logs, manifests, host files."""
+    """Write own runs with secrets in every field: names of folders, files and machines, logs, manifests, host files."""
     lines = NATIVE.read_text().splitlines(keepends=True)
     log = "".join([*lines[:3], *(f"{line}\n" for line in SAID), *lines[3:]]).encode()
     for name, content in (("plain.log", log), ("buildbox-07.log", gzip.compress(log))):
@@ -236,7 +236,7 @@ def write_telling_run(root: Path) -> None:
 
 
 def texts(site: Path) -> Iterator[tuple[str, str]]:
-    """Every file of a site as text, tables in Parquet too, and every file's name."""
+    """Yield the name and the text of each file of a site. Parquet tables are converted to text."""
     for path in (path for path in site.rglob("*") if path.is_file()):
         yield f"name {path}", path.relative_to(site).as_posix()
         content = content_of(path)
@@ -254,7 +254,7 @@ def telling(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.site
-def test_no_file_of_the_site_tells_a_secret(telling: Path, tmp_path: Path) -> None:
+def test_no_file_of_the_site_contains_a_secret(telling: Path, tmp_path: Path) -> None:
     site = build_site([telling], tmp_path / "site", tmp_path, SiteSettings(privacy=Privacy(hide=("zanzibar",)))).parent
 
     told = [(place, secret) for place, text in texts(site) for secret in SECRETS if secret in text.lower()]
@@ -272,7 +272,7 @@ def test_no_file_of_the_site_tells_a_secret(telling: Path, tmp_path: Path) -> No
     assert all(any(sha256 in text for text in pages.values()) for sha256 in originals)
 
 
-def test_no_table_holds_a_secret_not_even_among_the_words_that_no_row_has(telling: Path, tmp_path: Path) -> None:
+def test_no_column_of_a_table_contains_a_secret_not_even_in_unused_categories(telling: Path, tmp_path: Path) -> None:
     data = redacted(load([telling]), Privacy(hide=("zanzibar",)), tmp_path)
 
     words = {
@@ -284,7 +284,7 @@ def test_no_table_holds_a_secret_not_even_among_the_words_that_no_row_has(tellin
     assert [(place, secret) for place, found in words.items() for word in found for secret in SECRETS if secret in str(word).lower()] == []
 
 
-def test_a_name_that_is_learned_later_is_replaced_by_redactors_made_later() -> None:
+def test_name_that_is_learned_later_is_replaced_by_redactors_that_are_created_later() -> None:
     names = KnownNames(Privacy(), {})
     assert Redactor(names).text("started by falcon") == "started by falcon"
 
@@ -293,7 +293,7 @@ def test_a_name_that_is_learned_later_is_replaced_by_redactors_made_later() -> N
     assert Redactor(names).text("started by falcon") == "started by user-1"
 
 
-def test_a_host_file_that_cannot_be_read_names_a_machine_too(tmp_path: Path) -> None:
+def test_name_of_an_unreadable_host_file_is_replaced(tmp_path: Path) -> None:
     write_telling_run(tmp_path / "data")
     (tmp_path / "data" / "hosts" / "geheimhost.toml").write_text("[[[")
 
@@ -305,7 +305,7 @@ def test_a_host_file_that_cannot_be_read_names_a_machine_too(tmp_path: Path) -> 
 
 
 @pytest.mark.site
-def test_the_owner_may_show_everything(telling: Path, tmp_path: Path) -> None:
+def test_settings_can_show_everything(telling: Path, tmp_path: Path) -> None:
     shown = Privacy(hosts="show", users="show", addresses="show", paths="show", secrets="show", unknown_lines="show", free_text="show")
     site = build_site([telling], tmp_path / "site", tmp_path, SiteSettings(privacy=shown)).parent
 
@@ -316,7 +316,7 @@ def test_the_owner_may_show_everything(telling: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.site
-def test_a_site_is_branded_by_its_file_and_shows_the_systems_that_it_names(data: Path, tmp_path: Path) -> None:
+def test_settings_set_the_brand_and_the_systems_of_a_site(data: Path, tmp_path: Path) -> None:
     (tmp_path / "logo.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>')
     (tmp_path / "site.toml").write_text(
         'name = "Ours & Theirs"\ntitle = "How fast"\nlogo = "logo.svg"\nsystems = ["RTI Connext DDS"]\n\n[[links]]\ntitle = "Home"\nurl = '
@@ -342,7 +342,7 @@ def test_a_site_is_branded_by_its_file_and_shows_the_systems_that_it_names(data:
         ('[privacy]\nhosts = "sow"', "privacy.hosts: 'sow' is not one of pseudonym, show"),
     ],
 )
-def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+def test_error_in_the_settings_is_named(tmp_path: Path, text: str, complaint: str) -> None:
     (tmp_path / "site.toml").write_text(text)
 
     with pytest.raises(UnreadableInput, match=complaint):
@@ -350,20 +350,20 @@ def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, complaint: st
 
 
 @pytest.mark.site
-def test_a_word_to_hide_without_a_letter_is_refused(tmp_path: Path) -> None:
+def test_hidden_word_without_a_letter_and_without_a_digit_is_refused(tmp_path: Path) -> None:
     (tmp_path / "site.toml").write_text('[privacy]\nhide = ["falcon", "_-"]\n')
 
     with pytest.raises(UnreadableInput, match=r"site\.toml: privacy\.hide: '_-' has no letter and no digit, so it cannot be found"):
         read_settings(tmp_path / "site.toml")
 
 
-def test_a_system_that_has_no_run_is_named(data: Path, tmp_path: Path) -> None:
+def test_system_without_runs_is_named(data: Path, tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match=r"systems: no run of 'Nobody'; there are '.*RTI Connext DDS"):
         build_site([data], tmp_path / "site", tmp_path, SiteSettings(systems=("Nobody",)))
 
 
 @pytest.mark.site
-def test_a_campaign_that_is_left_out_is_on_no_page_and_the_page_on_quality_names_it(tmp_path: Path) -> None:
+def test_campaign_left_out_is_on_no_page_except_the_quality_page(tmp_path: Path) -> None:
     recorded, runs = Path(__file__).parents[2] / "data/perftest", tmp_path / "data/perftest"
     shutil.copytree(recorded / "0.1.0/latency-uds/01", runs / "quick")
     shutil.copytree(recorded / "0.3.0/latency-tcp/01", runs / "release")
@@ -376,7 +376,7 @@ def test_a_campaign_that_is_left_out_is_on_no_page_and_the_page_on_quality_names
 
 
 @pytest.mark.site
-def test_one_release_of_a_campaign_is_left_out_and_what_was_just_measured_is_shown(tmp_path: Path) -> None:
+def test_single_release_of_a_campaign_is_left_out_and_new_runs_are_shown(tmp_path: Path) -> None:
     recorded, runs = Path(__file__).parents[2] / "data/perftest", tmp_path / "data"
     for release in ("0.1.0", "0.2.0"):
         shutil.copytree(recorded / release / "latency-uds/01", runs / release)
@@ -391,7 +391,7 @@ def test_one_release_of_a_campaign_is_left_out_and_what_was_just_measured_is_sho
 
 
 @pytest.mark.site
-def test_a_release_to_leave_out_that_has_no_run_is_named(tmp_path: Path) -> None:
+def test_release_to_leave_out_without_runs_is_named(tmp_path: Path) -> None:
     shutil.copytree(Path(__file__).parents[2] / "data/perftest/0.1.0/latency-uds/01", tmp_path / "data/run")
     settings = SiteSettings(campaigns_left_out=(CampaignOfRelease("quick", "0.9"),))
 
@@ -400,12 +400,12 @@ def test_a_release_to_leave_out_that_has_no_run_is_named(tmp_path: Path) -> None
 
 
 @pytest.mark.site
-def test_a_campaign_to_leave_out_that_has_no_run_is_named(data: Path, tmp_path: Path) -> None:
+def test_campaign_to_leave_out_without_runs_is_named(data: Path, tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="campaigns_left_out: no run of the campaign 'quik'; there are"):
         build_site([data], tmp_path / "site", tmp_path, SiteSettings(campaigns_left_out=("quik",)))
 
 
-def test_settings_that_leave_every_run_out_are_refused(tmp_path: Path) -> None:
+def test_settings_that_leave_out_all_runs_are_refused(tmp_path: Path) -> None:
     shutil.copytree(Path(__file__).parents[2] / "data/perftest/0.1.0/latency-uds/01", tmp_path / "data/run")
 
     with pytest.raises(UnreadableInput, match=r"^site\.toml leaves every run out"):
@@ -414,7 +414,7 @@ def test_settings_that_leave_every_run_out_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "site").exists()
 
 
-def test_a_machine_that_its_manifest_calls_by_a_pseudonym_is_called_so_in_the_log_too(tmp_path: Path) -> None:
+def test_machine_with_a_pseudonym_in_its_manifest_has_the_same_pseudonym_in_the_log(tmp_path: Path) -> None:
     folder = tmp_path / "data" / "a"
     folder.mkdir(parents=True)
     (folder / "sub.log").write_text(NATIVE.read_text().replace("host name=vm ", "host name=bigbox "))

@@ -1,4 +1,4 @@
-"""Publishing: the newest at the root, older versions as they were, old addresses alive."""
+"""Publishing: the newest version at the root, older versions unchanged, and old addresses valid."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def built(folder: Path, **pages: str) -> Path:
     return folder
 
 
-def test_the_newest_is_at_the_root_and_the_older_stays_as_it_was(tmp_path: Path) -> None:
+def test_newest_version_is_at_the_root_and_the_older_version_stays_unchanged(tmp_path: Path) -> None:
     target = tmp_path / "public"
     publish(built(tmp_path / "one", udp="old"), target, "5.9")
 
@@ -46,7 +46,7 @@ def test_the_newest_is_at_the_root_and_the_older_stays_as_it_was(tmp_path: Path)
     assert (target / ".nojekyll").is_file()
 
 
-def test_an_address_that_is_gone_leads_to_the_version_that_had_it(tmp_path: Path) -> None:
+def test_address_that_no_longer_exists_leads_to_the_last_version_that_had_it(tmp_path: Path) -> None:
     target = tmp_path / "public"
     old = built(tmp_path / "one", rti__shmem="old")
     (old / "raw").mkdir()
@@ -63,7 +63,7 @@ def test_an_address_that_is_gone_leads_to_the_version_that_had_it(tmp_path: Path
 
 
 def with_raw_log(site: Path, text: str) -> str:
-    """Add a page that leads to a raw log to a finished site; return the address of the log."""
+    """Add a page with a link to a raw log to a finished site. Returns the address of the log."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     address = f"raw/{digest[:2]}/{digest}.gz"
     (site / address).parent.mkdir(parents=True)
@@ -74,7 +74,7 @@ def with_raw_log(site: Path, text: str) -> str:
     return address
 
 
-def test_a_raw_log_is_kept_once_for_all_versions_and_every_page_leads_to_it(tmp_path: Path) -> None:
+def test_raw_log_is_stored_once_for_all_versions_and_each_page_links_to_it(tmp_path: Path) -> None:
     target = tmp_path / "public"
     one, two = built(tmp_path / "one"), built(tmp_path / "two")
     first, second = with_raw_log(one, "Length: 32"), with_raw_log(two, "Length: 64")
@@ -89,7 +89,7 @@ def test_a_raw_log_is_kept_once_for_all_versions_and_every_page_leads_to_it(tmp_
         assert (target / page).parent.joinpath(found[1]).resolve() == target / address
 
 
-def test_a_raw_log_that_only_a_replaced_version_led_to_is_not_published_any_more(tmp_path: Path) -> None:
+def test_raw_log_that_only_a_replaced_version_linked_to_is_no_longer_published(tmp_path: Path) -> None:
     target = tmp_path / "public"
     kept, leaked, clean = (built(tmp_path / name) for name in ("kept", "leaked", "clean"))
     old, _, new = with_raw_log(kept, "Length: 32"), with_raw_log(leaked, "Length: 64 codename"), with_raw_log(clean, "Length: 64 […]")
@@ -103,7 +103,7 @@ def test_a_raw_log_that_only_a_replaced_version_led_to_is_not_published_any_more
 
 
 @pytest.mark.parametrize("name", ["versions", "raw", "versions/versions.json"])
-def test_a_link_in_place_of_what_publish_reads_is_refused_and_named(tmp_path: Path, name: str) -> None:
+def test_symbolic_link_among_the_published_files_is_refused_and_named(tmp_path: Path, name: str) -> None:
     target = tmp_path / "public"
     one = built(tmp_path / "one")
     with_raw_log(one, "Length: 32")
@@ -111,14 +111,14 @@ def test_a_link_in_place_of_what_publish_reads_is_refused_and_named(tmp_path: Pa
     (target / name).rename(tmp_path / "elsewhere")
     (target / name).symlink_to(tmp_path / "elsewhere")
 
-    # Without its list of versions, a folder is not known as ours, unless the link leads to it.
+    # Without its list of versions, the folder is not recognised as published, unless the link is that list.
     with pytest.raises(UnreadableInput, match=f"{name}: this is a link, and links are not followed"):
         publish(built(tmp_path / "two"), target, "2")
 
     assert (target / name).is_symlink()
 
 
-def test_a_link_beside_the_versions_stays_a_link_and_is_no_version(tmp_path: Path) -> None:
+def test_symbolic_link_beside_the_versions_is_kept_and_is_not_a_version(tmp_path: Path) -> None:
     target, outside = tmp_path / "public", tmp_path / "outside"
     publish(built(tmp_path / "one", udp="old"), target, "1")
     outside.mkdir()
@@ -138,7 +138,7 @@ def test_a_link_beside_the_versions_stays_a_link_and_is_no_version(tmp_path: Pat
 
 
 @pytest.mark.parametrize("notes", ["[1", "[1]", '{"1": 5}', "", b"\xff"])
-def test_a_damaged_list_of_versions_is_named_and_nothing_is_published(tmp_path: Path, notes: str | bytes) -> None:
+def test_damaged_list_of_versions_is_named_and_nothing_is_published(tmp_path: Path, notes: str | bytes) -> None:
     target = tmp_path / "public"
     publish(built(tmp_path / "one"), target, "1")
     (target / "versions/versions.json").write_bytes(notes.encode() if isinstance(notes, str) else notes)
@@ -152,7 +152,7 @@ def test_a_damaged_list_of_versions_is_named_and_nothing_is_published(tmp_path: 
     assert list(published(target)) == ["2", "1"]
 
 
-def test_names_and_dates_in_the_folder_of_versions_are_text(tmp_path: Path) -> None:
+def test_names_and_dates_in_the_list_of_versions_are_escaped(tmp_path: Path) -> None:
     target = tmp_path / "public"
     publish(built(tmp_path / "one"), target, "1")
     (target / "versions/versions.json").write_text('{"1": "<script>alert(1)</script>"}')
@@ -168,7 +168,7 @@ def test_names_and_dates_in_the_folder_of_versions_are_text(tmp_path: Path) -> N
     assert not re.search("<script|<b>", index + moved)
 
 
-def test_a_file_that_did_not_change_is_not_written_again(tmp_path: Path) -> None:
+def test_unchanged_file_is_not_written_again(tmp_path: Path) -> None:
     target = tmp_path / "public"
     publish(built(tmp_path / "one", udp="same", tcp="old"), target, "1")
     before = {name: (target / name).stat().st_ino for name in ("udp.html", "tcp.html", "versions/1/udp.html")}
@@ -179,7 +179,7 @@ def test_a_file_that_did_not_change_is_not_written_again(tmp_path: Path) -> None
     assert [name for name in before if after[name] != before[name]] == ["tcp.html"]
 
 
-def test_a_file_that_a_hoster_may_refuse_is_said_before_publishing(tmp_path: Path) -> None:
+def test_file_that_may_be_too_large_for_a_hoster_is_named_before_publishing(tmp_path: Path) -> None:
     site = built(tmp_path / "one", udp="x" * 2000)
     write_stamp(site, "0" * 64, (), 0, Sizes(file=1000, site=3000))
 
@@ -190,7 +190,7 @@ def test_a_file_that_a_hoster_may_refuse_is_said_before_publishing(tmp_path: Pat
     assert (tmp_path / "public/versions/1/udp.html").is_file()
 
 
-def test_a_published_release_is_not_overwritten_unless_asked(tmp_path: Path) -> None:
+def test_published_release_is_not_overwritten_without_the_option(tmp_path: Path) -> None:
     target = tmp_path / "public"
     publish(built(tmp_path / "one"), target, "1")
     again = built(tmp_path / "two", udp="new")
@@ -203,14 +203,14 @@ def test_a_published_release_is_not_overwritten_unless_asked(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("label", ["../x", "", "a b", ".hidden", "x/y"])
-def test_a_label_becomes_a_folder_and_nothing_else(tmp_path: Path, label: str) -> None:
+def test_label_that_is_not_a_plain_folder_name_is_refused(tmp_path: Path, label: str) -> None:
     with pytest.raises(UnreadableInput, match="letters, digits"):
         publish(built(tmp_path / "one"), tmp_path / "public", label)
 
 
 @pytest.mark.parametrize("label", ["index.html", "versions.json"])
 @pytest.mark.parametrize("replace", [False, True])
-def test_a_label_that_is_a_file_beside_the_versions_is_refused_with_those_that_can_be(tmp_path: Path, label: str, replace: bool) -> None:
+def test_label_that_is_the_name_of_a_file_beside_the_versions_is_refused_with_a_valid_label(tmp_path: Path, label: str, replace: bool) -> None:
     said = rf"^--release '{label}': versions/{label} is a file of the site itself; take another label, of letters, digits and \. _ \+ -$"
     target = tmp_path / "public"
     site = built(tmp_path / "one")
@@ -223,7 +223,7 @@ def test_a_label_that_is_a_file_beside_the_versions_is_refused_with_those_that_c
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_a_label_that_somebody_gave_to_a_link_or_a_file_is_refused_and_that_stays(tmp_path: Path, replace: bool) -> None:
+def test_label_that_is_the_name_of_a_link_or_a_file_is_refused_and_the_link_or_file_is_kept(tmp_path: Path, replace: bool) -> None:
     target, site = tmp_path / "public", built(tmp_path / "one")
     publish(site, target, "1")
     (target / "versions/latest").symlink_to("1")
@@ -237,12 +237,12 @@ def test_a_label_that_somebody_gave_to_a_link_or_a_file_is_refused_and_that_stay
     assert (target / "versions/README").read_text() == "ours"
 
 
-def test_a_folder_without_a_site_is_named(tmp_path: Path) -> None:
+def test_folder_without_a_site_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="no built site"):
         publish(tmp_path, tmp_path / "public", "1")
 
 
-def test_a_site_whose_build_did_not_finish_is_not_published(tmp_path: Path) -> None:
+def test_site_with_an_unfinished_build_is_not_published(tmp_path: Path) -> None:
     site = built(tmp_path / "one")
     (site / STAMP).unlink()
 
@@ -252,7 +252,7 @@ def test_a_site_whose_build_did_not_finish_is_not_published(tmp_path: Path) -> N
     assert not (tmp_path / "public").exists()
 
 
-def test_a_site_that_was_changed_after_its_build_is_not_published_and_the_file_is_named(tmp_path: Path) -> None:
+def test_site_that_was_changed_after_its_build_is_not_published_and_the_file_is_named(tmp_path: Path) -> None:
     site = built(tmp_path / "one", udp="new")
     (site / "udp.html").write_text("forged")
     with pytest.raises(UnreadableInput, match=r"udp\.html was changed after the site was built"):
@@ -268,7 +268,7 @@ def test_a_site_that_was_changed_after_its_build_is_not_published_and_the_file_i
     assert not (tmp_path / "public").exists()
 
 
-def test_a_linked_folder_in_the_site_is_not_followed_and_the_site_is_not_published(tmp_path: Path) -> None:
+def test_site_with_a_symbolic_link_to_a_folder_is_not_published(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.txt").write_text("private")
@@ -278,13 +278,13 @@ def test_a_linked_folder_in_the_site_is_not_followed_and_the_site_is_not_publish
     with pytest.raises(UnreadableInput, match="extra was added after the site was built"):
         publish(site, tmp_path / "public", "1")
 
-    write_stamp(site, "0" * 64, (), problems=0)  # not even a link that was there before the build ended
+    write_stamp(site, "0" * 64, (), problems=0)  # The link is refused even if it existed before the end of the build.
     with pytest.raises(UnreadableInput, match="extra was added after the site was built"):
         publish(site, tmp_path / "public", "1")
     assert not (tmp_path / "public").exists()
 
 
-def test_what_a_link_in_a_published_version_leads_to_is_not_copied_to_the_root(tmp_path: Path) -> None:
+def test_target_of_a_link_in_a_published_version_is_not_copied_to_the_root(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("private")
     old = built(tmp_path / "one")
     publish(old, tmp_path / "public", "1")
@@ -296,7 +296,7 @@ def test_what_a_link_in_a_published_version_leads_to_is_not_copied_to_the_root(t
     assert not (tmp_path / "public/raw/sub.log.txt").exists()
 
 
-def test_what_begins_with_a_dot_is_no_page_and_is_neither_published_nor_an_obstacle(tmp_path: Path) -> None:
+def test_hidden_files_are_not_published_and_do_not_stop_publishing(tmp_path: Path) -> None:
     site = built(tmp_path / "one")
     (site / ".git").mkdir()
     (site / ".git/HEAD").write_text("ref: refs/heads/main\n")
@@ -323,7 +323,7 @@ main(["publish", site, "--release", "1", "--output", public])
 """
 
 
-def test_a_site_that_is_rebuilt_while_it_is_copied_is_not_published(tmp_path: Path) -> None:
+def test_site_that_is_rebuilt_during_the_copy_is_not_published(tmp_path: Path) -> None:
     site = built(tmp_path / "one", udp="new")
 
     words = [sys.executable, "-c", REBUILT_WHILE_IT_IS_COPIED, str(site), str(tmp_path / "public")]
@@ -334,7 +334,7 @@ def test_a_site_that_is_rebuilt_while_it_is_copied_is_not_published(tmp_path: Pa
     assert not (tmp_path / "public").exists()
 
 
-def test_a_site_that_lacks_runs_is_published_only_if_asked(tmp_path: Path) -> None:
+def test_incomplete_site_is_published_only_with_the_option(tmp_path: Path) -> None:
     site = built(tmp_path / "one")
     write_stamp(site, "0" * 64, (), problems=2)
     words = [str(site), "--release", "1", "--output", str(tmp_path / "public")]
@@ -349,7 +349,7 @@ def test_a_site_that_lacks_runs_is_published_only_if_asked(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("branch", ["-x", "HEAD", "refs/heads/main", "@", "@{-1}", "a..b", "a b", "x.lock", ""])
-def test_a_name_that_no_branch_should_have_is_refused_before_anything_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, branch: str) -> None:
+def test_invalid_branch_name_is_refused_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, branch: str) -> None:
     git(tmp_path, "init", "-q", "-b", "main")
     monkeypatch.chdir(tmp_path)
 
@@ -359,7 +359,7 @@ def test_a_name_that_no_branch_should_have_is_refused_before_anything_is_done(tm
     assert git(tmp_path, "for-each-ref") == ""
 
 
-def test_outside_a_repository_there_is_no_branch_to_publish_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publishing_to_a_branch_outside_of_a_repository_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
     with pytest.raises(UnreadableInput, match="is not in a git repository"):
@@ -370,7 +370,7 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-def test_a_branch_keeps_its_older_versions_and_the_tree_is_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_branch_keeps_its_older_versions_and_the_working_tree_is_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository = tmp_path / "repository"
     git(tmp_path, "init", "-q", "--bare", "origin.git")
     git(tmp_path, "clone", "-q", str(tmp_path / "origin.git"), str(repository))
@@ -382,7 +382,7 @@ def test_a_branch_keeps_its_older_versions_and_the_tree_is_not_touched(tmp_path:
     monkeypatch.chdir(repository)
 
     publish_branch(built(tmp_path / "one", udp="old"), "gh-pages", "1", push=True)
-    git(repository, "branch", "-D", "gh-pages")  # as on a fresh clone: only origin has it
+    git(repository, "branch", "-D", "gh-pages")  # As on a fresh clone: only origin has the branch.
     publish_branch(built(tmp_path / "two"), "gh-pages", "2", push=True)
 
     names = git(tmp_path / "origin.git", "ls-tree", "-r", "--name-only", "gh-pages").split()
@@ -403,9 +403,7 @@ def repository_without_origin(folder: Path) -> Path:
     return repository
 
 
-def test_a_push_that_fails_says_what_git_said_and_the_same_call_again_pushes_what_is_committed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_push_shows_the_error_of_git_and_a_second_call_pushes_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository, site = repository_without_origin(tmp_path), built(tmp_path / "one")
     monkeypatch.chdir(repository)
 
@@ -424,7 +422,7 @@ def test_a_push_that_fails_says_what_git_said_and_the_same_call_again_pushes_wha
     assert git(tmp_path / "origin.git", "rev-parse", "gh-pages") == committed
 
 
-def test_other_pages_of_a_release_that_is_committed_but_not_pushed_are_refused_and_no_temporary_folder_is_named(
+def test_different_pages_of_a_committed_release_are_refused_without_the_name_of_a_temporary_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(repository_without_origin(tmp_path))
@@ -436,7 +434,7 @@ def test_other_pages_of_a_release_that_is_committed_but_not_pushed_are_refused_a
     assert str(error.value).startswith("branch gh-pages: versions/2: this release was published already")
 
 
-def test_the_workflow_measures_then_publishes_by_sessions_that_exist(checkout: Path) -> None:
+def test_workflow_measures_and_publishes_with_existing_nox_sessions(checkout: Path) -> None:
     jobs = yaml.safe_load((checkout / ".github/workflows/publish.yml").read_text())["jobs"]
     commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     sessions = [command.split()[2] for command in commands if command.startswith("nox -s")]
@@ -444,11 +442,11 @@ def test_the_workflow_measures_then_publishes_by_sessions_that_exist(checkout: P
     assert sessions == ["bench", "publish"]
     assert all(f"def {session}(session" in (checkout / "noxfile.py").read_text() for session in sessions)
     assert jobs["publish"]["needs"] == "bench"
-    # What a person types must not become a part of a command.
+    # Text that a person types must not become part of a command.
     assert not any("${{" in command for command in commands)
 
 
-def test_publishing_says_what_changed_with_the_newest_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publish_states_the_changes_of_the_newest_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site, summary = built(tmp_path / "one"), tmp_path / "summary.md"
     (site / "downloads").mkdir()
     (site / "downloads/latest-diff.md").write_text("### 1 → 2&#35;: 3 worse\n\n| verdict | rows |\n")
@@ -461,7 +459,7 @@ def test_publishing_says_what_changed_with_the_newest_release(tmp_path: Path, mo
     assert summary.read_text() == "### 1 → 2&#35;: 3 worse\n\n| verdict | rows |\n"
 
 
-def test_publishing_says_of_each_system_what_changed(tmp_path: Path) -> None:
+def test_publish_states_the_changes_of_each_system(tmp_path: Path) -> None:
     site = built(tmp_path / "one")
     (site / "downloads").mkdir()
     (site / "downloads/latest-diff.md").write_text("### A: 1 → 2: 3 worse\n\n- old: x\n\n### B: 1 → 2: 1 better\n")

@@ -1,4 +1,4 @@
-"""Publishing is a transaction: whatever stops it, the root serves a whole version, and a retry works."""
+"""Publishing is a transaction: if it is stopped, the root still serves a complete version, and a retry works."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tacholog.errors import UnreadableInput
 from tacholog.site.publish import publish
 from tacholog.site.stamp import write_stamp
 
-# Publishes as the command does, in a child that is killed at the audit event of a given number: opening, linking, renaming, listing, removing.
+# Publishes like the command, in a child process that is killed at the audit event with a given number (open, link, rename, list, remove).
 KILL_AT_EVERY_STEP = """
 import os, pathlib, shutil, signal, sys
 from tacholog.site.publish import publish
@@ -81,7 +81,7 @@ def files(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-def test_killed_at_any_step_the_root_is_the_old_or_the_new_version_and_a_retry_works(tmp_path: Path) -> None:
+def test_root_is_the_old_or_the_new_version_after_a_kill_at_any_step_and_a_retry_works(tmp_path: Path) -> None:
     old, new = site(tmp_path / "one", udp="old", rti__shmem="old"), site(tmp_path / "two", udp="new")
     publish(old, tmp_path / "before", "1")
     (tmp_path / "before/.git").mkdir()
@@ -100,7 +100,7 @@ def test_killed_at_any_step_the_root_is_the_old_or_the_new_version_and_a_retry_w
     assert after > 0, "the old one is removed after the switch"
 
 
-def test_when_the_disk_is_full_the_root_stays_as_it_was_and_a_retry_works(tmp_path: Path) -> None:
+def test_root_stays_unchanged_if_the_disk_is_full_and_a_retry_works(tmp_path: Path) -> None:
     big = "x" * 90_000
     old, new = site(tmp_path / "one", udp="old"), site(tmp_path / "two", udp="new", big=big, bigger=big)
     small = tmp_path / "small"
@@ -144,7 +144,7 @@ print("whole")
     assert (done.stdout, done.returncode) == ("whole\n", 0), done.stderr
 
 
-def test_of_two_at_once_one_is_refused_and_nothing_of_it_stays(tmp_path: Path) -> None:
+def test_second_of_two_concurrent_calls_is_refused_and_leaves_no_files(tmp_path: Path) -> None:
     publish(site(tmp_path / "one"), tmp_path / "public", "1")
     before = files(tmp_path / "public")
     two = site(tmp_path / "two")
@@ -160,7 +160,7 @@ def test_of_two_at_once_one_is_refused_and_nothing_of_it_stays(tmp_path: Path) -
     assert not lock.exists()
 
 
-def test_many_at_once_leave_every_version_that_was_said_to_be_published(tmp_path: Path) -> None:
+def test_concurrent_calls_leave_each_version_that_was_reported_as_published(tmp_path: Path) -> None:
     labels = [str(number) for number in range(1, 7)]
     folders = [site(tmp_path / f"site-{label}") for label in labels]
     program = "import pathlib, sys; from tacholog.site.publish import publish; publish(*map(pathlib.Path, sys.argv[1:3]), sys.argv[3])"
@@ -179,7 +179,7 @@ def test_many_at_once_leave_every_version_that_was_said_to_be_published(tmp_path
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
 
-def test_what_lies_where_the_new_content_is_written_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_leftover_files_with_the_names_of_temporary_files_do_not_stop_publishing(tmp_path: Path) -> None:
     (tmp_path / ".public.tacholog-publish.new").write_text("left by somebody")
     (tmp_path / ".public.tacholog-publish.lock").write_text("")
 
@@ -189,7 +189,7 @@ def test_what_lies_where_the_new_content_is_written_is_in_nobodys_way(tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "public"]
 
 
-def test_what_the_owner_keeps_in_the_folder_moves_over(tmp_path: Path) -> None:
+def test_files_of_the_owner_in_the_folder_are_kept(tmp_path: Path) -> None:
     publish(site(tmp_path / "one"), tmp_path / "public", "1")
     (tmp_path / "public/CNAME").write_text("performance.example\n")
     (tmp_path / "public/.git").mkdir()
@@ -204,7 +204,7 @@ def test_what_the_owner_keeps_in_the_folder_moves_over(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "public")
 
 
-def test_a_link_to_the_folder_stays_a_link(tmp_path: Path) -> None:
+def test_symbolic_link_to_the_published_folder_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "public").symlink_to("disk")
 

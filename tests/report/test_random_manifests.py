@@ -1,4 +1,4 @@
-"""Whatever a manifest says, it costs at most itself: names that nobody can see are refused, and what is redacted is not refused as an input is."""
+"""A manifest with any content affects at most its own run: invisible names are refused, and redacted manifests are valid."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tacholog.runs.manifest import Manifest, read_manifest
 LOG = Path(__file__).parent.parent / "formats" / "iperf3" / "tcp.log"
 SHA256 = hashlib.sha256(LOG.read_bytes()).hexdigest()
 UNSEEN = ("\x1b]x\x07", "\x1b]0;x", "\x1b[31m", "\u200b", "\u0301\u0301", "\u202e \ufeff", "\x00", " \t\u00ad")
-#: Texts that mean something to one of the steps from a manifest to a page.
+#: Texts with a meaning in one of the steps from a manifest to a page.
 PIECES = (
     *UNSEEN,
     *("a", "x" * 80, "node1", "publisher", "ok", "10.9.8.7", "aa:bb:cc:dd:ee:ff", "/home/bob/x", "bob@acme.com", "ssh -l bob h", "--password=p"),
@@ -93,7 +93,7 @@ def written(folder: Path, content: dict[str, object]) -> Path:
 
 @pytest.mark.parametrize("unseen", UNSEEN)
 @pytest.mark.parametrize("field", ["system", "release", "host", "labels.a"])
-def test_a_name_that_nobody_can_see_is_refused_as_a_blank_one_is(tmp_path: Path, field: str, unseen: str) -> None:
+def test_invisible_name_is_refused_like_a_blank_name(tmp_path: Path, field: str, unseen: str) -> None:
     named = {"labels": {"a": unseen}} if field == "labels.a" else {field: unseen}
     path = written(tmp_path / "run", {"system": "S", "logs": [{"file": "a.log", "sha256": SHA256}], **named})
 
@@ -102,7 +102,7 @@ def test_a_name_that_nobody_can_see_is_refused_as_a_blank_one_is(tmp_path: Path,
     assert f"{path}: {field} is blank" in str(error.value) or "a name that is not empty or blank" in str(error.value)
 
 
-def test_ten_thousand_manifests_are_refused_or_shown(tmp_path: Path) -> None:
+def test_each_of_ten_thousand_manifests_is_refused_or_shown(tmp_path: Path) -> None:
     chance = random.Random(1)  # noqa: S311
     path = tmp_path / "run.toml"
     shown = 0
@@ -120,7 +120,7 @@ def test_ten_thousand_manifests_are_refused_or_shown(tmp_path: Path) -> None:
     assert shown > tries(200, 4000)
 
 
-def test_random_manifests_cost_a_site_only_their_own_runs(tmp_path: Path) -> None:
+def test_site_leaves_out_only_the_runs_of_invalid_manifests(tmp_path: Path) -> None:
     chance = random.Random(2)  # noqa: S311
     written(tmp_path / "data" / "good", {"system": "Good", "logs": [{"file": "a.log", "sha256": SHA256}]})
     written(tmp_path / "data" / "unseen", {"system": "\x1b]x\x07", "logs": [{"file": "a.log", "sha256": SHA256}]})

@@ -1,4 +1,4 @@
-"""The fastest by size, one machine after the other."""
+"""The fastest transports by message size, for each machine."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from tacholog.view.views import View, view_of
 
 WHOLE = "    Length:    32  Packets:   951260  Packets/s(ave):   31708  Mbps(ave):     8.1  Lost:           0 (0.00%)\n"
 
-# What MyST and the theme still use of Sphinx is their business.
+# Warnings about old parts of Sphinx that MyST and the theme still use.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
 def one(
     transport: str, *values_ns: float, host: str = "desk", bound: str = "=", marks: tuple[str, ...] = (), batch_bytes: int | None = None
 ) -> SystemSeries:
-    """A series of median latencies of 64 bytes, a run a value."""
+    """Return a series of median latencies of 64 bytes, one run for each value."""
     conditions = Conditions(transport=transport, basis="rtt", definition="ours", load_mode="closed", batch_bytes=batch_bytes)
     results = [
         ResultRow(
@@ -57,29 +57,29 @@ def one(
 
 
 def best(*members: SystemSeries) -> list[str]:
-    """The transports that lead at 64 bytes."""
+    """The best transports at 64 bytes."""
     ((group, found),) = groups(members).items()
     return [found[index].transport for index in sorted(leaders({at: group.cells(each)[64] for at, each in enumerate(found)}))]
 
 
 def set_off(*members: SystemSeries) -> list[str]:
-    """The transports that are set off at 64 bytes."""
+    """The highlighted transports at 64 bytes."""
     ((group, found),) = groups(members).items()
     return [found[index].transport for index in sorted(best_of({at: group.cells(each)[64] for at, each in enumerate(found)}))]
 
 
-def test_the_lowest_latency_is_the_best() -> None:
+def test_lowest_latency_is_the_best() -> None:
     assert best(one("a", 900.0), one("b", 800.0), one("c", 850.0)) == ["b"]
 
 
-def test_those_whose_repeated_runs_meet_the_best_are_the_best_too() -> None:
+def test_transports_whose_runs_overlap_with_the_best_are_also_best() -> None:
     assert best(one("a", 790.0, 810.0), one("b", 700.0, 800.0), one("c", 801.0, 900.0)) == ["a", "b"]
 
 
 SIX = (700.0, 701.0, 702.0, 703.0, 704.0, 705.0)
 
 
-def test_a_best_is_set_off_only_where_all_that_lead_rest_on_six_runs() -> None:
+def test_best_is_highlighted_only_if_all_best_transports_have_six_runs() -> None:
     slow = one("c", 900.0)
 
     assert set_off(one("a", *SIX), slow) == ["a"]
@@ -88,7 +88,7 @@ def test_a_best_is_set_off_only_where_all_that_lead_rest_on_six_runs() -> None:
 
 
 @pytest.mark.parametrize("load", [{"offered_rate_per_s": 1000.0}, {"publishers": 2}, {"subscribers": 4}, {"recovery_time_ns": 5000}])
-def test_a_smaller_load_makes_no_transport_the_fastest(load: dict[str, Any]) -> None:
+def test_transport_under_a_smaller_load_is_not_ranked_as_the_fastest(load: dict[str, Any]) -> None:
     def under(member: SystemSeries, **conditions: Any) -> SystemSeries:  # noqa: ANN401 - any condition
         stated = msgspec.structs.replace(member.series.results[0].conditions, **conditions)
         (series,) = series_of([msgspec.structs.replace(result, conditions=stated) for result in member.series.results])
@@ -100,7 +100,7 @@ def test_a_smaller_load_makes_no_transport_the_fastest(load: dict[str, Any]) -> 
     assert best(under(heavy, **load), under(light, **{"publishers": 1, "subscribers": 1, **load})) == ["b"]
 
 
-def test_a_table_says_why_it_sets_nothing_off() -> None:
+def test_table_states_why_it_highlights_nothing() -> None:
     group = the_group(one("a", 900.0))
 
     assert no_best_words(group, [one("a", *SIX), one("b", 900.0)], [64]) == ""
@@ -109,7 +109,7 @@ def test_a_table_says_why_it_sets_nothing_off() -> None:
     assert "single published figures" in no_best_words(group, [released("1", None, 700.0), released("2", None, 800.0)], [64])
 
 
-def test_a_percentile_of_too_few_samples_is_never_set_off_and_a_table_says_so_where_all_are() -> None:
+def test_percentile_with_too_few_samples_is_not_highlighted_and_the_table_states_this_if_all_have_too_few() -> None:
     few, enough = one("few", *(value / 2 for value in SIX), marks=("undersampled",)), one("enough", *SIX)
     others = one("others", *(value / 2 for value in SIX), marks=("undersampled",))
 
@@ -119,7 +119,7 @@ def test_a_percentile_of_too_few_samples_is_never_set_off_and_a_table_says_so_wh
     assert no_best_words(the_group(few), [few, others], [64]) == "No best is highlighted: no transport has enough samples."
 
 
-def test_latencies_have_a_table_of_the_99_percent_beside_that_of_the_median() -> None:
+def test_latency_has_a_table_of_the_median_and_a_table_of_the_99th_percentile() -> None:
     def with_tail(member: SystemSeries, *values: float) -> SystemSeries:
         tails = [msgspec.structs.replace(result, statistic="p99", value=value) for result, value in zip(member.series.results, values, strict=True)]
         (series,) = series_of([*member.series.results, *tails])
@@ -139,7 +139,7 @@ def the_group(member: SystemSeries) -> Group:
 
 
 def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", began: str = "2026-01-01") -> SystemSeries:
-    """A series of one release at 64 bytes, a run a value, that was measured in a campaign."""
+    """A series of a release and a campaign at 64 bytes, one run for each value."""
     made = one(transport, *values_ns)
     changes = {"release": "1", "system_version": "1", "start_time": began, "campaign": name, "build": build}
     results = [
@@ -151,7 +151,7 @@ def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", b
 
 
 def shown(*members: SystemSeries) -> str:
-    """The tables of the home page that these make."""
+    """The tables of the home page for ``members``."""
     results = [result for each in members for result in each.series.results]
     runs = {result.run.run: result.run for result in results}
     return rankings(View({run: [result for result in results if result.run.run == run] for run in runs}, runs, [], [], {}), PageIndex(), Links(), "x")
@@ -162,20 +162,20 @@ def rows(html: str) -> list[list[str]]:
     return [re.findall(r'<th scope="row"[^>]*><strong>([^<]+)', table) for table in html.split('class="tl-ranked"')[1:]]
 
 
-def test_a_winner_is_only_named_among_runs_of_one_campaign() -> None:
+def test_winner_is_named_only_among_runs_of_one_campaign() -> None:
     quick = [campaign("quick", "shm", 445.0, 446.0), campaign("quick", "threads", 445.0, 447.0), campaign("quick", "tcp", 5000.0, 5001.0)]
     pairs = [campaign("pairs", "shm", *(value - 342.0 for value in SIX)), campaign("pairs", "tcp", *(value + 4000.0 for value in SIX))]
 
     html = shown(*quick, *pairs)
 
-    assert rows(html) == [["shm", "threads", "tcp"]]  # the other campaign measured fewer of them
+    assert rows(html) == [["shm", "threads", "tcp"]]  # The other campaign measured fewer transports.
     assert "Campaign quick, X built from abc." in html
     assert 'class="tl-best"' not in html
     assert "Each number is the median of 2\u00a0runs." in html
 
 
 def control(member: SystemSeries) -> SystemSeries:
-    """The same series, of runs that no release changes."""
+    """Return the same series with its runs marked as controls."""
     results = [
         msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, run=f"control/{result.run.run}", labels='{"control": "yes"}'))
         for result in member.series.results
@@ -184,7 +184,7 @@ def control(member: SystemSeries) -> SystemSeries:
     return msgspec.structs.replace(member, series=series)
 
 
-def test_a_control_is_ranked_nowhere_and_listed_as_one() -> None:
+def test_control_is_not_ranked_but_listed_as_a_control() -> None:
     html = shown(campaign("quick", "shm", 700.0), campaign("quick", "udp", 800.0), control(campaign("quick", "tcp", 100.0)))
 
     assert rows(html) == [["shm", "udp"]]
@@ -192,14 +192,14 @@ def test_a_control_is_ranked_nowhere_and_listed_as_one() -> None:
     assert "control not stated" not in html
 
 
-def test_a_single_transport_beside_its_controls_is_still_shown_alone() -> None:
+def test_single_transport_with_controls_is_shown_as_a_single_transport() -> None:
     html = shown(campaign("quick", "shm", 700.0), control(campaign("quick", "tcp", 100.0)), control(campaign("quick", "uds", 90.0)))
 
     assert rows(html) == [["shm"]]
     assert "Only one transport was measured" in html
 
 
-def test_a_control_is_offered_for_no_ratio_and_is_the_best_of_no_transport_that_was_measured() -> None:
+def test_control_is_not_offered_for_ratios_and_is_not_the_best_of_a_transport() -> None:
     real, other = released("1", "2026-01-01", 700.0), control(released("1", "2026-01-01", 100.0))
     results = [*real.series.results, *other.series.results]
     view = View({result.run.run: [result] for result in results}, {result.run.run: result.run for result in results}, [], [], {})
@@ -210,7 +210,7 @@ def test_a_control_is_offered_for_no_ratio_and_is_the_best_of_no_transport_that_
     assert "1, control" in overview_of([other])
 
 
-def test_messages_in_batches_are_ranked_by_themselves() -> None:
+def test_messages_in_batches_are_ranked_separately() -> None:
     found = groups([one("a", 1.0), one("b", 2.0), one("c", 3.0, batch_bytes=61440), one("d", 4.0, batch_bytes=61440)])
 
     assert {group.words: [each.transport for each in members] for group, members in found.items()} == {
@@ -219,11 +219,11 @@ def test_messages_in_batches_are_ranked_by_themselves() -> None:
     }
 
 
-def test_a_campaign_that_measured_one_transport_alone_ranks_nothing() -> None:
+def test_campaigns_with_one_transport_each_rank_nothing() -> None:
     assert "Nothing can be ranked" in shown(campaign("quick", "shm", 700.0), campaign("pairs", "tcp", 800.0))
 
 
-def test_the_numbers_of_a_single_transport_are_shown_unranked_with_the_reason() -> None:
+def test_numbers_of_a_single_transport_are_shown_unranked_with_a_reason() -> None:
     html = shown(campaign("quick", "shm", *SIX))
 
     assert rows(html) == [["shm"]]
@@ -233,13 +233,13 @@ def test_the_numbers_of_a_single_transport_are_shown_unranked_with_the_reason() 
     assert "No best is highlighted" not in html
 
 
-def test_where_nothing_can_be_ranked_the_reason_of_each_transport_is_listed() -> None:
+def test_reason_for_each_transport_is_listed_if_nothing_can_be_ranked() -> None:
     html = shown(campaign("quick", "shm", 700.0), campaign("pairs", "tcp", 800.0))
 
     assert "in the same campaign" in html[html.index("Not ranked") :]
 
 
-def test_a_size_that_only_one_series_has_is_named_below_the_table() -> None:
+def test_size_that_only_one_series_has_is_named_below_the_table() -> None:
     shm, tcp = campaign("quick", "shm", 700.0), campaign("quick", "tcp", 800.0)
     more = SystemSeries("X", "shm", series_of([*shm.series.results, msgspec.structs.replace(shm.series.results[0], payload_bytes=65536)])[0])
 
@@ -249,7 +249,7 @@ def test_a_size_that_only_one_series_has_is_named_below_the_table() -> None:
     assert "Sizes that are not in the table" not in shown(shm, tcp)
 
 
-def test_a_series_without_a_rate_has_no_sentence_beside_one_that_has_one() -> None:
+def test_series_without_a_rate_gets_no_sentence_about_rates() -> None:
     (latency_result,) = one("tcp", 7.0).series.results
 
     def rate(metric: str, **changes: object) -> ResultRow:
@@ -263,7 +263,7 @@ def test_a_series_without_a_rate_has_no_sentence_beside_one_that_has_one() -> No
     assert "at the publisher" not in html
 
 
-def test_what_is_not_ranked_is_named_with_its_reason() -> None:
+def test_unranked_results_are_listed_with_a_reason() -> None:
     unknown = one("udp", 900.0, host="desk")
     (result,) = unknown.series.results
     (unknown_series,) = series_of([msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, host=None))])
@@ -281,7 +281,7 @@ def test_what_is_not_ranked_is_named_with_its_reason() -> None:
     ("runs_of_64", "runs_of_1400", "words"),
     [(3, 3, "(medians of 3 runs)"), (3, 2, "(medians of 3 and 2 runs)"), (1, 3, "(medians of 1 and 3 runs)"), (1, 1, None)],
 )
-def test_a_sentence_counts_the_runs_behind_its_numbers_and_not_those_of_all_sizes(runs_of_64: int, runs_of_1400: int, words: str | None) -> None:
+def test_sentence_counts_only_the_runs_of_its_numbers(runs_of_64: int, runs_of_1400: int, words: str | None) -> None:
     small, large = one("udp", *SIX[:runs_of_64]).series.results, one("udp", *SIX[:runs_of_1400]).series.results
     others = [
         msgspec.structs.replace(result, payload_bytes=1400, run=msgspec.structs.replace(result.run, run=f"large/{result.run.run}"))
@@ -294,7 +294,7 @@ def test_a_sentence_counts_the_runs_behind_its_numbers_and_not_those_of_all_size
     assert words in html if words else "median" not in html.replace("Median", "")
 
 
-def test_two_builds_of_one_release_are_never_ranked_against_each_other() -> None:
+def test_two_builds_of_one_release_are_not_ranked_together() -> None:
     old = [campaign("quick", name, 500.0, build="0ld") for name in ("shm", "tcp")]
     new = [campaign("quick", name, 700.0, build="768d353abc-dirty", began="2026-02-01") for name in ("shm", "tcp", "udp")]
 
@@ -304,30 +304,30 @@ def test_two_builds_of_one_release_are_never_ranked_against_each_other() -> None
     assert "X built from 768d353 with uncommitted changes." in html
 
 
-def test_a_reference_handed_over_is_not_ranked_with_copies() -> None:
+def test_references_are_not_ranked_with_copies() -> None:
     found = groups([one("a", 3.0, marks=("reference_only",)), one("b", 5.0, marks=("reference_only",)), one("c", 900.0), one("d", 800.0)])
 
     assert sorted([member.transport for member in members] for members in found.values()) == [["a", "b"], ["c", "d"]]
 
 
-def test_a_bound_and_a_rate_with_losses_win_nothing() -> None:
+def test_bound_and_rate_with_loss_do_not_win() -> None:
     assert best(one("a", 100.0, bound="<"), one("b", 200.0, marks=("loss",)), one("c", 300.0)) == ["c"]
 
 
-def test_the_latency_of_a_reference_wins_only_among_its_like() -> None:
+def test_latency_of_a_reference_wins_only_among_references() -> None:
     reference = ("reference_only",)
 
     assert best(one("a", 5.0, marks=reference), one("b", 900.0), one("c", 800.0)) == ["c"]
     assert best(one("a", 5.0, marks=reference), one("b", 9.0, marks=reference)) == ["a"]
 
 
-def test_machines_are_never_in_one_group() -> None:
+def test_each_machine_has_its_own_groups() -> None:
     found = groups([one("a", 900.0), one("b", 800.0), one("c", 10.0, host="server"), one("d", 20.0, host="server")])
 
     assert {group.host: [each.transport for each in members] for group, members in found.items()} == {"desk": ["a", "b"], "server": ["c", "d"]}
 
 
-def test_the_best_over_all_sizes_stands_first_and_what_was_not_measured_last() -> None:
+def test_transport_that_is_best_over_all_sizes_comes_first_and_unmeasured_transports_come_last() -> None:
     members = [one("a", 900.0), one("b", 800.0)]
     group = the_group(one("a", 900.0))
 
@@ -335,7 +335,7 @@ def test_the_best_over_all_sizes_stands_first_and_what_was_not_measured_last() -
     assert [each.transport for each in ordered(group, members, [128])] == ["a", "b"]
 
 
-def test_the_page_of_rankings_ranks_within_a_machine_and_leads_to_the_page_that_compares(site: Path) -> None:
+def test_rankings_page_ranks_within_a_machine_and_links_to_the_comparison_page(site: Path) -> None:
     html = (site / "rankings.html").read_text()
     glance = html[html.index('class="tl-glance"') : html.index("</section>", html.index('class="tl-glance"'))]
 
@@ -346,7 +346,7 @@ def test_the_page_of_rankings_ranks_within_a_machine_and_leads_to_the_page_that_
     assert "RTI Connext DDS" in glance
 
 
-def test_the_newest_runs_are_named_first_and_those_without_a_day_are_no_news() -> None:
+def test_newest_runs_are_listed_first_and_runs_without_a_date_are_not_news() -> None:
     runs = {
         run.run: run
         for run in (
@@ -362,7 +362,7 @@ def test_the_newest_runs_are_named_first_and_those_without_a_day_are_no_news() -
     ]
 
 
-def test_of_a_transport_only_the_newest_release_is_shown_at_a_glance() -> None:
+def test_overview_shows_only_the_newest_release_of_a_transport() -> None:
     old, new, other = one("a", 700.0), one("a", 800.0), one("b", 900.0)
     at = {"old": "2026-01-01", "new": "2026-02-01"}
     dated = [
@@ -376,12 +376,12 @@ def test_of_a_transport_only_the_newest_release_is_shown_at_a_glance() -> None:
 
 
 def run(result: ResultRow, version: str, start_time: str) -> RunRow:
-    """The result's run, of another version and time."""
+    """Return the run of the result, with another version and time."""
     return msgspec.structs.replace(result.run, system_version=version, start_time=start_time)
 
 
 def released(release: str, began: str | None, value_ns: float, table: str = "") -> SystemSeries:
-    """A series of a release whose one run began then; it is published if nobody says when."""
+    """A series of a release with one run, which began at ``began``. Without a time, the run is a published run."""
     (result,) = one("a", value_ns).series.results
     changes = {"run": f"{release}/{began}{table}", "release": release, "system_version": release, "start_time": began, "published": began is None}
     run = msgspec.structs.replace(result.run, **changes)
@@ -389,14 +389,14 @@ def released(release: str, began: str | None, value_ns: float, table: str = "") 
     return SystemSeries("X", "a", series)
 
 
-def test_an_old_release_that_was_measured_again_is_not_the_newest() -> None:
+def test_old_release_that_was_measured_again_is_not_the_newest() -> None:
     old, new, again = released("0.1", "2026-01-01", 700.0), released("0.2", "2026-02-01", 800.0), released("0.1", "2026-02-02", 600.0)
 
     assert newest_release([old, new, again]) == [new]
     assert newest_release([old, again]) == [old, again]
 
 
-def test_a_later_campaign_of_fewer_sizes_hides_nothing() -> None:
+def test_later_campaign_with_fewer_sizes_does_not_hide_the_earlier_campaign() -> None:
     full, later = released("0.1", "2026-01-01", 700.0), released("0.1", "2026-02-01", 600.0)
     (result,) = full.series.results
     (series,) = series_of([result, msgspec.structs.replace(result, payload_bytes=1024)])
@@ -409,7 +409,7 @@ def test_a_later_campaign_of_fewer_sizes_hides_nothing() -> None:
     assert ">600\u00a0ns</" in overview_of([full, later])
 
 
-def test_where_every_rate_lost_messages_the_table_of_systems_says_so_and_its_head_does_not_deny_it(tmp_path: Path) -> None:
+def test_table_of_systems_states_losses_at_all_rates_and_its_header_does_not_deny_them(tmp_path: Path) -> None:
     add_run(tmp_path, "lossy", LOSSY, rti("UDPv4", published=False))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4", "rti/udpv4"]]), Links("logs")))
 
@@ -417,7 +417,7 @@ def test_where_every_rate_lost_messages_the_table_of_systems_says_so_and_its_hea
     assert "32\u00a0B, more than 1\u202f% lost at every size" in table
 
 
-def test_where_nothing_arrived_the_table_of_systems_and_the_summary_say_so(tmp_path: Path) -> None:
+def test_table_of_systems_and_summary_state_that_nothing_arrived(tmp_path: Path) -> None:
     add_run(tmp_path, "none", (FORMATS / "iperf3/udp-total-loss.log").read_text(), rti("UDP", published=False))
     view = view_of(load([tmp_path]))
 
@@ -425,7 +425,7 @@ def test_where_nothing_arrived_the_table_of_systems_and_the_summary_say_so(tmp_p
     assert ": nothing arrived. " in re.sub("<[^>]*>", "", str(throughput_summary(series_of(view.by_run["none"]), Links("logs"))))
 
 
-def test_a_rate_with_much_loss_is_not_the_highest_where_another_series_lost_little(tmp_path: Path) -> None:
+def test_rate_with_high_loss_is_not_the_highest_if_another_series_has_low_loss(tmp_path: Path) -> None:
     add_run(tmp_path, "lossy", LOSSY, rti("UDPv4", published=False, reliability="best-effort"))
     add_run(tmp_path, "whole", WHOLE, rti("UDPv4", published=False, reliability="reliable"))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4", "rti/udpv4"]]), Links("logs")))
@@ -438,7 +438,7 @@ def test_a_rate_with_much_loss_is_not_the_highest_where_another_series_lost_litt
     ("release", "named"),
     [("5.2", "5.2 (version 6.0.0)"), ("6.0.0", "6.0.0"), ("connext-6.0.0", "connext-6.0.0"), ("6.0.0.1", "6.0.0.1 (version 6.0.0)")],
 )
-def test_a_best_number_names_the_release_and_a_version_that_is_no_part_of_its_name(tmp_path: Path, release: str, named: str) -> None:
+def test_best_number_states_the_release_and_a_version_that_is_not_part_of_the_release_name(tmp_path: Path, release: str, named: str) -> None:
     log = (FORMATS / "rti/3.0.1-throughput-sub.log").read_text(encoding="utf-8")  # of Connext 6.0.0
     add_run(tmp_path, "own", log, msgspec.structs.replace(rti("UDPv4 & SHMEM", published=False), release=release))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4 & SHMEM", "rti/udpv4"]]), Links("logs")))
@@ -447,14 +447,14 @@ def test_a_best_number_names_the_release_and_a_version_that_is_no_part_of_its_na
 
 
 def overview_of(members: Sequence[SystemSeries]) -> str:
-    """The table of systems."""
+    """The HTML of the table of systems."""
     results = [msgspec.structs.replace(result, line=1) for one in members for result in one.series.results]
     runs = {result.run.run: result.run for result in results}
     view = View({name: [result for result in results if result.run.run == name] for name in runs}, runs, [], [], {})
     return str(overview(view, page_index([["X", "a", "x/a"]]), Links("logs")))
 
 
-def test_the_lowest_latency_of_the_newest_release_is_that_of_all_its_campaigns_and_machines_and_of_no_older_release() -> None:
+def test_lowest_latency_is_taken_from_all_campaigns_and_machines_of_the_newest_release_only() -> None:
     old, new, elsewhere = released("0.1", "2026-01-01", 316.0), released("0.2", "2026-02-01", 355.0), released("0.2", "2026-02-01", 342.0)
     (result,) = elsewhere.series.results
     run = msgspec.structs.replace(result.run, run="lab", host="lab")
@@ -467,7 +467,7 @@ def test_the_lowest_latency_of_the_newest_release_is_that_of_all_its_campaigns_a
     assert "316" not in shown
 
 
-def test_the_lowest_latency_of_a_transport_is_not_the_better_one_of_two_groups_of_runs() -> None:
+def test_lowest_latency_is_not_taken_from_the_better_of_two_groups_of_runs() -> None:
     two_groups = one("a", 131.0, 140.0, 141.0, 139.0, 571.0, 591.0)
     polled = [
         msgspec.structs.replace(
@@ -479,11 +479,11 @@ def test_the_lowest_latency_of_a_transport_is_not_the_better_one_of_two_groups_o
     ]
     (series,) = series_of(polled)
 
-    # Of 350 to 352.5 ns, the worse of the two in the middle.
+    # The worse of the two middle values of 350 to 352.5 ns.
     assert ">352\u00a0ns</a>" in overview_of([two_groups, SystemSeries("X", "a", series)])
 
 
-def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> None:
+def test_goodput_of_a_receiver_is_accepted_if_the_sender_states_none() -> None:
     results = [
         ResultRow(
             run=RunRow(run="iperf3/tcp", system="iperf3", host="desk"),
@@ -497,7 +497,7 @@ def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> N
             statistic="mean",
             value=value,
         )
-        # Of iperf3 3.16, shortened: what it sums up of the sender, the receiver and both processors.
+        # From iperf3 3.16, shortened: the summary of the sender, of the receiver and of both processors.
         for side, definition, metric, value in (
             ("publisher", "iperf3-sent", "offered_goodput", 18888858226.59),
             ("subscriber", "iperf3-received", "goodput", 18885712211.31),
@@ -514,37 +514,37 @@ def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> N
     assert "18.9\u00a0Gbit/s" in str(throughput_summary([one.series for one in everything], Links()))
 
 
-def test_a_followed_release_is_not_shown_because_the_next_one_is_of_another_kind() -> None:
+def test_superseded_release_is_not_shown_even_if_the_next_release_is_of_another_kind() -> None:
     copied, handed_over, copies = zero_copy("5.11", 9000.0), zero_copy("5.12", 5.0, "reference_only"), one("copies", 8.0)
     results = [*copied, *handed_over, *copies.series.results]
     view = View({result.run.run: [result] for result in results}, {result.run.run: result.run for result in results}, [], [], {})
 
     html = rankings(view, PageIndex(), Links(), "x")
 
-    assert "Nothing can be ranked" in html  # not 9 \u00b5s of 5.11 beside the copies
+    assert "Nothing can be ranked" in html  # The 9 \u00b5s of release 5.11 must not appear next to the copies.
 
 
 def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:
-    """The latency of a release's zero copy, which moved the bytes in one and hands over a reference in the next."""
+    """The latency of zero copy in a release. ``marks`` state whether the bytes are copied or a reference is handed over."""
     (result,) = one("a", value_ns, marks=marks).series.results
     run = msgspec.structs.replace(result.run, run=release, release=release, system_version=release, published=True)
     return [msgspec.structs.replace(result, run=run)]
 
 
-def test_a_published_table_gives_way_to_that_of_the_next_release_and_to_no_other_of_its_own() -> None:
+def test_published_table_is_replaced_by_the_table_of_the_next_release_but_not_by_other_tables_of_its_own_release() -> None:
     old, first, second = released("5.9", None, 700.0), released("5.12", None, 800.0), released("5.12", None, 600.0, "b")
 
     assert newest_release([old, first, second]) == [first, second]
 
 
-def test_a_release_is_shown_by_the_campaign_of_enough_runs_though_a_quick_one_came_later() -> None:
+def test_release_is_shown_with_the_campaign_of_enough_runs_even_if_a_quick_campaign_is_later() -> None:
     careful, quick = campaign("release", "a", *range(6)), campaign("quick", "a", 7.0, 8.0, began="2026-02-01")
 
     assert main_campaigns([careful, quick]) == {careful.id}
     assert {one.id for one in of_last_releases([careful, quick])} == {careful.id, quick.id}
 
 
-def test_a_campaign_of_more_transports_is_not_mixed_with_one_of_more_runs() -> None:
+def test_campaign_with_more_transports_is_not_mixed_with_a_campaign_with_more_runs() -> None:
     often = campaign("pairs", "a", *range(12), began="2026-02-01")
     broad = [campaign("quick", transport, 7.0, 8.0) for transport in "ab"]
 

@@ -1,4 +1,4 @@
-"""Redaction costs what the text is long, and no more: no line is looked at again and again. What is secret does not get through."""
+"""The time of redaction grows linearly with the length of a text, and secrets are removed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tacholog.privacy.tokens import plain
 
 DATA = Path(__file__).parent.parent.parent / "data"
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
-# Of each class of defects one line, and the words in it that nobody may read.
+# For each class of defects, one line and its secret words.
 TOLD = {
     "/tmp/bobsecret/keys.txt": ("bobsecret",),  # noqa: S108
     "/run/user/1000/alicesecret/x": ("alicesecret",),
@@ -86,7 +86,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("line", TOLD)
-def test_the_second_net_finds_what_tells_of_somebody_in_any_text(line: str) -> None:
+def test_general_patterns_remove_personal_data_from_any_text(line: str) -> None:
     names = KnownNames(Privacy(), {})
     names.learn(line)
     redactor = Redactor(names)
@@ -108,21 +108,21 @@ def test_the_second_net_finds_what_tells_of_somebody_in_any_text(line: str) -> N
         "./perftest ../build/bench ... and so on.",
     ],
 )
-def test_what_only_looks_like_a_path_a_key_or_a_host_stays(line: str) -> None:
+def test_text_that_only_resembles_a_path_a_key_or_a_host_stays_unchanged(line: str) -> None:
     names = KnownNames(Privacy(), {})
     names.learn(line)
 
     assert Redactor(names).text(line) == line
 
 
-def test_linux_sockets_are_no_host() -> None:
+def test_name_linux_sockets_is_not_treated_as_a_host() -> None:
     names = KnownNames(Privacy(), {})
     names.learn("Linux sockets over UDP")
 
     assert Redactor(names).text("Linux sockets") == "Linux sockets"
 
 
-def test_a_name_that_control_sequences_cut_is_found() -> None:
+def test_name_interrupted_by_control_sequences_is_replaced() -> None:
     line = plain("ho\x1b[1mme /home/zoe\x1b[0mphine/x \x1b]0;kim@desk\x07 a\u200bb")
 
     assert line == "home /home/zoephine/x  ab"
@@ -136,8 +136,8 @@ WORDS = st.sampled_from(
 
 @settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(st.lists(ODD | WORDS, max_size=6).map("".join), st.integers(1, 400))
-def test_the_work_grows_with_the_line_and_no_faster(piece: str, times: int) -> None:
-    """Counted, not timed: characters that patterns are given to look at, for one line and for the same line repeated behind itself."""
+def test_work_grows_at_most_linearly_with_the_line(piece: str, times: int) -> None:
+    """The work is counted, not timed: the number of characters that patterns examine, for one line and for the line repeated."""
     once, often = (_looked_at(piece * count) for count in (times, 2 * times))
 
     assert often <= 2 * once + 40 * (len(piece) * times + 200)
@@ -145,7 +145,7 @@ def test_the_work_grows_with_the_line_and_no_faster(piece: str, times: int) -> N
 
 
 def _looked_at(line: str) -> int:
-    """How many characters the tokens have that are looked at by themselves, each as often as it is."""
+    """How many characters the separately examined tokens of a line have. Each token counts as often as it occurs."""
     counted = 0
     take = LineContext.take
 
@@ -163,8 +163,8 @@ def _looked_at(line: str) -> int:
     return counted
 
 
-def test_no_pattern_repeats_without_a_bound_what_it_repeats_itself() -> None:
-    """Time above linear takes a repetition within a repetition, or two in a row of the same characters: neither is in the source."""
+def test_no_pattern_has_an_unbounded_repetition_inside_a_repetition() -> None:
+    """More than linear time needs a repetition within a repetition, or two adjacent repetitions of the same characters. The source has neither."""
     modules = ("find_names", "free_text", "settings", "redactor", "tokens")
     sources = [Path(free_text.__file__).with_name(f"{name}.py").read_text() for name in modules]
     strings = [node.value for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
@@ -175,7 +175,7 @@ def test_no_pattern_repeats_without_a_bound_what_it_repeats_itself() -> None:
 
 
 def published(text: bytes, folder: Path, format_name: str | None = "native", **wanted: str) -> tuple[list[str], LineClasses]:
-    """What a site offers of a log, line by line, and what it knows of the lines."""
+    """Return the lines of a log as a site offers them, and the classes of the lines."""
     (folder / "a.log").write_bytes(text)
     names = KnownNames(Privacy(**wanted), {})  # type: ignore[arg-type]
     for line in text.decode(errors="surrogateescape").splitlines():
@@ -185,7 +185,7 @@ def published(text: bytes, folder: Path, format_name: str | None = "native", **w
     return out.getvalue().decode(errors="surrogateescape").split("\n"), shown
 
 
-def test_a_line_that_no_format_understands_is_withheld_and_the_others_keep_their_numbers(tmp_path: Path) -> None:
+def test_unknown_line_is_withheld_and_other_lines_keep_their_numbers(tmp_path: Path) -> None:
     lines = NATIVE.read_text().splitlines()
     given = [*lines[:4], "one acme line", *lines[4:6], "two acme lines", "more of acme", *lines[6:], ""]
 
@@ -195,25 +195,25 @@ def test_a_line_that_no_format_understands_is_withheld_and_the_others_keep_their
     assert [number for number, line in enumerate(shown, 1) if line == "[withheld]"] == [5, 8, 9]
     assert shown[len(given) - 1] == '[3 lines withheld (lines 5, 8 to 9): unknown_lines = "show" under [privacy] in site.toml shows them]'
     same = [number for number, line in enumerate(given) if shown[number] == line]
-    assert len(same) >= len(lines) - 2  # `host` names the machine
+    assert len(same) >= len(lines) - 2  # `host` lines contain the name of the machine.
     assert "acme" not in "\n".join(shown)
 
 
-def test_the_owner_may_have_such_lines_shown_through_the_net(tmp_path: Path) -> None:
+def test_settings_can_show_unknown_lines_after_general_redaction(tmp_path: Path) -> None:
     shown, known = published(NATIVE.read_bytes() + b"seen by acme at 10.9.8.7\n", tmp_path, unknown_lines="show")
 
     assert known.withheld == []
     assert shown[-2] == "seen by acme at address-1"
 
 
-def test_a_log_that_no_format_reads_shows_no_line(tmp_path: Path) -> None:
+def test_log_without_a_format_shows_no_line(tmp_path: Path) -> None:
     shown, known = published(b"acme one\n\nacme two\n", tmp_path, None)
 
     assert shown[:3] == ["[withheld]", "", "[withheld]"]
     assert known.withheld == [(1, 1), (3, 3)]
 
 
-def test_of_a_broken_line_the_numbers_and_the_tools_own_words_are_shown(tmp_path: Path) -> None:
+def test_broken_line_shows_its_numbers_and_the_words_of_the_tool(tmp_path: Path) -> None:
     lines = NATIVE.read_text().splitlines()
 
     shown, known = published("\n".join([*lines[:-1], "latency payload_bytes=64 by zanzibar", lines[-1], ""]).encode(), tmp_path)
@@ -222,7 +222,7 @@ def test_of_a_broken_line_the_numbers_and_the_tools_own_words_are_shown(tmp_path
     assert shown[len(lines) - 1] == "latency payload_bytes=64 by […]"
 
 
-def test_perftest_notes_are_shown_whole() -> None:
+def test_notes_of_perftest_are_shown_complete() -> None:
     logs = (log for log in DATA.rglob("*.log") if log.parent.name == "01")
     notes = {line.strip() for log in logs for line in log.read_text(encoding="utf-8").splitlines() if line.startswith("note text=")}
 
@@ -232,7 +232,7 @@ def test_perftest_notes_are_shown_whole() -> None:
 
 @pytest.mark.parametrize("wanted", ["withhold", "show"])
 @pytest.mark.parametrize("hidden", ["samp\u00adles=", "samp\x00les=", "samp\uff4ces=", "samp\u0331les="])
-def test_a_broken_line_does_not_become_a_result_by_what_is_left_out_of_it(tmp_path: Path, hidden: str, wanted: str) -> None:
+def test_broken_line_does_not_become_a_result_by_the_removal_of_hidden_characters(tmp_path: Path, hidden: str, wanted: str) -> None:
     lines = NATIVE.read_text().splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("latency "))
     lines[place] = "\x1b]0;acme\x07" + lines[place].replace("samples=", hidden)
@@ -246,7 +246,7 @@ def test_a_broken_line_does_not_become_a_result_by_what_is_left_out_of_it(tmp_pa
     assert read(tmp_path / "shown.log").records == read(tmp_path / "a.log").records
 
 
-def test_an_overlong_line_is_cut_and_keeps_its_number(tmp_path: Path) -> None:
+def test_overlong_line_is_cut_and_keeps_its_number(tmp_path: Path) -> None:
     lines = NATIVE.read_text().splitlines()
 
     shown, known = published("\n".join([*lines[:-1], "a+" * (1 << 19), lines[-1], ""]).encode(), tmp_path, unknown_lines="show")
@@ -256,7 +256,7 @@ def test_an_overlong_line_is_cut_and_keeps_its_number(tmp_path: Path) -> None:
     assert shown[len(lines)] == lines[-1]
 
 
-def test_utf_16_is_not_shown(tmp_path: Path) -> None:
+def test_utf_16_log_is_not_shown(tmp_path: Path) -> None:
     shown, known = published("secret acme\n".encode("utf-16"), tmp_path, None)
 
     assert "acme" not in "".join(shown)

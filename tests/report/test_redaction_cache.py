@@ -1,4 +1,4 @@
-"""What was redacted before is taken from the cache, and never when anything that it depends on has changed since."""
+"""Redacted logs are taken from the cache, but never after a change of anything that they depend on."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SHOWN = Privacy(free_text="show")
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of this test alone."""
+    """A separate cache for this test."""
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 def add(root: Path, run: str, text: str, **manifest: object) -> None:
-    """A run of our own tool with a log that ends with this text."""
+    """Add a run of Tacholog's own tool. Its log ends with ``text``."""
     folder = root / run
     folder.mkdir(parents=True)
     log = NATIVE.read_text() + text
@@ -42,13 +42,13 @@ def add(root: Path, run: str, text: str, **manifest: object) -> None:
 
 
 def shown(root: Path, to: Path, privacy: Privacy = SHOWN, read: list[str] | None = None) -> dict[str, str]:
-    """What is shown of the log of each run; ``read`` gets the logs that are read for it."""
+    """Return the published log of each run. The names of logs that had to be read are added to ``read``."""
     data = redacted(load([root]), privacy, to, lambda log, _: None if read is None else read.append(log))
     return {run: (Path(place) / "some.log").read_text() for run, place in zip(data.runs["run"], data.runs["root"], strict=True)}
 
 
 @pytest.mark.machinery
-def test_a_log_is_redacted_once_and_shown_the_same_from_the_cache(tmp_path: Path) -> None:
+def test_log_is_redacted_once_and_then_taken_from_the_cache(tmp_path: Path) -> None:
     add(tmp_path / "data", "a", CHATTER, notes=("on /home/max/b",))
     reads: tuple[list[str], list[str]] = [], []
     first = shown(tmp_path / "data", tmp_path / "one", read=reads[0])
@@ -61,11 +61,9 @@ def test_a_log_is_redacted_once_and_shown_the_same_from_the_cache(tmp_path: Path
 
 
 @pytest.mark.machinery
-def test_a_redacted_log_that_somebody_changed_is_written_again_although_it_keeps_its_size_and_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_redacted_log_that_was_edited_is_written_again_even_with_the_same_size_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time_ns
-    monkeypatch.setattr(time, "time_ns", lambda: now() + 60_000_000_000)  # The files of a build are old at the next one.
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 60_000_000_000)  # At the next build, the files of this build are old.
     add(tmp_path / "data", "a", CHATTER)
     shown(tmp_path / "data", tmp_path / "shown")
     first = shown(tmp_path / "data", tmp_path / "shown")
@@ -78,7 +76,7 @@ def test_a_redacted_log_that_somebody_changed_is_written_again_although_it_keeps
     assert shown(tmp_path / "data", tmp_path / "shown") == first
 
 
-def test_the_manifest_goes_on_with_the_numbers_of_the_logs_from_the_cache(tmp_path: Path) -> None:
+def test_manifest_continues_the_numbers_of_cached_logs(tmp_path: Path) -> None:
     add(tmp_path / "data", "a", CHATTER, commands=(Command(role="both", argv=("perftest", "/home/zoe/bench", "/home/max/bench")),))
     manifests = [redacted(load([tmp_path / "data"]), SHOWN, tmp_path / name).runs["manifest"][0] for name in ("one", "two")]
 
@@ -98,7 +96,7 @@ def test_the_manifest_goes_on_with_the_numbers_of_the_logs_from_the_cache(tmp_pa
         "user=Müabc said ".encode() + b"M\xfcabc",
     ],
 )
-def test_a_name_with_a_byte_that_is_no_utf_8_is_replaced_and_kept(tmp_path: Path, said: bytes) -> None:
+def test_name_with_an_invalid_utf_8_byte_is_replaced_and_cached(tmp_path: Path, said: bytes) -> None:
     add(tmp_path / "data", "a", "")
     log, manifest = tmp_path / "data" / "a" / "some.log", tmp_path / "data" / "a" / "run.toml"
     before = hashlib.sha256(log.read_bytes()).hexdigest()
@@ -110,18 +108,18 @@ def test_a_name_with_a_byte_that_is_no_utf_8_is_replaced_and_kept(tmp_path: Path
     data = redacted(load([tmp_path / "data"]), SHOWN, tmp_path / "two", lambda log, _: reads.append(log))
 
     shown = (Path(data.runs["root"][0]) / "some.log").read_bytes()
-    assert reads == []  # the second time, all came out of the cache
+    assert reads == []  # The second time, all logs come from the cache.
     assert b"note text=" in shown
     assert not any(word in shown for word in (b"abc", b"ABC", b"x/y"))
 
 
 def manifests(root: Path, to: Path) -> dict[str, Manifest]:
-    """The manifest that is shown of each run."""
+    """Return the published manifest of each run."""
     data = redacted(load([root]), SHOWN, to)
     return {run: msgspec.json.decode(text, type=Manifest) for run, text in zip(data.runs["run"], data.runs["manifest"], strict=True)}
 
 
-def test_a_name_that_another_run_tells_later_is_replaced_in_a_manifest_that_was_redacted_before(tmp_path: Path) -> None:
+def test_name_that_another_run_states_later_is_replaced_in_a_cached_manifest(tmp_path: Path) -> None:
     add(tmp_path / "data", "a", "", notes=("by falcon",))
     assert manifests(tmp_path / "data", tmp_path / "shown")["a"].notes == ("by falcon",)
     add(tmp_path / "data", "b", "", notes=("ssh -l falcon somewhere",))
@@ -129,7 +127,7 @@ def test_a_name_that_another_run_tells_later_is_replaced_in_a_manifest_that_was_
     assert manifests(tmp_path / "data", tmp_path / "shown")["a"].notes == ("by user-1",)
 
 
-def test_a_changed_manifest_never_meets_the_one_that_was_redacted_before(tmp_path: Path) -> None:
+def test_changed_manifest_does_not_use_its_old_cache_entry(tmp_path: Path) -> None:
     add(tmp_path / "data", "a", "", notes=("first",))
     assert manifests(tmp_path / "data", tmp_path / "shown")["a"].notes == ("first",)
     path = tmp_path / "data/a/run.toml"
@@ -138,7 +136,7 @@ def test_a_changed_manifest_never_meets_the_one_that_was_redacted_before(tmp_pat
     assert manifests(tmp_path / "data", tmp_path / "shown")["a"].notes == ("second",)
 
 
-def test_labels_are_told_apart_from_those_of_runs_that_came_later(tmp_path: Path) -> None:
+def test_labels_stay_distinct_from_labels_of_later_runs(tmp_path: Path) -> None:
     add(tmp_path / "data", "b", "", labels={"target": "192.168.7.2"})
     assert manifests(tmp_path / "data", tmp_path / "shown")["b"].labels == {"target": "address-1"}
     add(tmp_path / "data", "a", "", labels={"target": "192.168.7.3"})
@@ -148,7 +146,7 @@ def test_labels_are_told_apart_from_those_of_runs_that_came_later(tmp_path: Path
     assert {run: manifest.labels for run, manifest in found.items()} == {"a": {"target": "address-1"}, "b": {"target": "address-1 (2)"}}
 
 
-def test_a_name_that_another_run_tells_later_is_replaced_in_a_log_that_was_redacted_before(tmp_path: Path) -> None:
+def test_name_that_another_run_states_later_is_replaced_in_a_cached_log(tmp_path: Path) -> None:
     add(tmp_path / "data", "a", CHATTER)
     assert "falcon" in shown(tmp_path / "data", tmp_path / "shown")["a"]
     add(tmp_path / "data", "b", 'note text="ssh -l falcon somewhere"\n')
@@ -157,14 +155,14 @@ def test_a_name_that_another_run_tells_later_is_replaced_in_a_log_that_was_redac
 
 
 @pytest.mark.parametrize("privacy", [Privacy(free_text="show", hide=("started",)), Privacy()])
-def test_other_settings_never_meet_what_was_redacted_before(tmp_path: Path, privacy: Privacy) -> None:
+def test_other_privacy_settings_do_not_use_old_cache_entries(tmp_path: Path, privacy: Privacy) -> None:
     add(tmp_path / "data", "a", CHATTER)
     assert "started" in shown(tmp_path / "data", tmp_path / "shown")["a"]
 
     assert "started by falcon" not in shown(tmp_path / "data", tmp_path / "shown", privacy)["a"]
 
 
-def test_another_key_of_pseudonyms_never_meets_what_was_redacted_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_pseudonym_key_does_not_use_old_cache_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add(tmp_path / "data", "a", 'note text="connecting to host acmepeer"\n')
     first = shown(tmp_path / "data", tmp_path / "shown")["a"]
     monkeypatch.setenv("TACHOLOG_PSEUDONYM_KEY", "another")
@@ -173,7 +171,7 @@ def test_another_key_of_pseudonyms_never_meets_what_was_redacted_before(tmp_path
 
 
 @pytest.mark.machinery
-def test_a_damaged_entry_is_made_again_and_never_shown(tmp_path: Path, own_cache: Path) -> None:
+def test_damaged_cache_entry_is_made_again_and_never_shown(tmp_path: Path, own_cache: Path) -> None:
     add(tmp_path / "data", "a", CHATTER)
     first = shown(tmp_path / "data", tmp_path / "one")
     open_cache().close()
@@ -187,7 +185,7 @@ def test_a_damaged_entry_is_made_again_and_never_shown(tmp_path: Path, own_cache
     assert shown(tmp_path / "data", tmp_path / "two") == first
 
 
-def test_a_log_that_changed_since_it_was_read_is_not_shown_from_the_cache(tmp_path: Path) -> None:
+def test_log_that_changed_after_it_was_read_is_not_shown_from_the_cache(tmp_path: Path) -> None:
     add(tmp_path / "data", "a", CHATTER)
     shown(tmp_path / "data", tmp_path / "shown")
     data = load([tmp_path / "data"])
@@ -200,12 +198,12 @@ def test_a_log_that_changed_since_it_was_read_is_not_shown_from_the_cache(tmp_pa
 
 
 @pytest.mark.machinery
-def test_an_entry_that_is_lost_is_made_again(tmp_path: Path, own_cache: Path) -> None:
+def test_lost_cache_entry_is_made_again(tmp_path: Path, own_cache: Path) -> None:
     add(tmp_path / "data", "a", CHATTER)
     first = shown(tmp_path / "data", tmp_path / "one")
     with sqlite3.connect(own_cache / FILE) as database:
         keys = [key for (key,) in database.execute('SELECT key FROM "published"')]
-    assert len(keys) == 4  # the names in the log, those in the manifest, the redacted text, and the run
+    assert len(keys) == 4  # The names in the log, the names in the manifest, the redacted text, and the run.
     for place, key in enumerate(keys):
         with sqlite3.connect(own_cache / FILE) as database:
             database.execute('DELETE FROM "published" WHERE key = ?', (key,))
@@ -214,18 +212,22 @@ def test_an_entry_that_is_lost_is_made_again(tmp_path: Path, own_cache: Path) ->
 
 
 @pytest.mark.machinery
-def test_each_run_gets_what_was_kept_of_itself_however_many_are_asked_for_together() -> None:
+def test_each_run_gets_its_own_cache_entry_for_any_number_of_requested_runs() -> None:
     cache = RedactionCache(open_cache())
     kept = {key_of(str(place)): RedactedRun({}, b"{}", {"user": {str(place): place}}, set(), has_labels=False) for place in range(0, 250, 2)}
     for key, run in kept.items():
         cache.keep(key, run)
     cache.flush()
-    asked = [*(key_of(str(place)) if place % 5 else None for place in range(250)), key_of("2"), key_of("2")]  # of two copies of a run
+    asked = [
+        *(key_of(str(place)) if place % 5 else None for place in range(250)),
+        key_of("2"),
+        key_of("2"),
+    ]  # The last key is of a copied run.
 
     assert list(cache.runs(asked)) == [kept.get(key) if key else None for key in asked]
 
 
-def test_redacted_logs_of_runs_that_are_gone_are_deleted(tmp_path: Path) -> None:
+def test_redacted_logs_of_removed_runs_are_deleted(tmp_path: Path) -> None:
     for run in ("one", "two"):
         add(tmp_path / "data", run, f'note text="{run}"\n')
     shown = tmp_path / "shown"
@@ -240,7 +242,7 @@ def test_redacted_logs_of_runs_that_are_gone_are_deleted(tmp_path: Path) -> None
     assert len(both) == 4
 
 
-def test_what_was_withheld_of_a_log_that_is_no_longer_shown_is_forgotten(tmp_path: Path) -> None:
+def test_list_of_withheld_lines_of_a_removed_log_is_deleted(tmp_path: Path) -> None:
     add(tmp_path / "data", "a", "no format knows this\n")
 
     def withheld(text_bytes: int) -> list[LineClasses | None]:

@@ -1,4 +1,4 @@
-"""Releases compared on the site: a directive for any project, a page for neighbours, the history of a metric, the newest on the home page."""
+"""Comparison of releases on the site: a directive for any project, pages for adjacent releases, histories, and the newest on the home page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RUN = "latency-shm/01"
 
 
 def release(root: Path, checkout: Path, label: str, day: int, **changes: object) -> None:
-    """Add a release: a run of perftest 0.1.0 as it was recorded, under another label and day. ``run`` says which run."""
+    """Add a release: a recorded run of perftest 0.1.0 with another label and day. ``run`` is the name of the run."""
     run = str(changes.pop("run", RUN))
     folder = root / label / run
     shutil.copytree(checkout / "data/perftest/0.1.0" / run, folder)
@@ -43,7 +43,7 @@ def release(root: Path, checkout: Path, label: str, day: int, **changes: object)
 
 
 def write_releases(root: Path, checkout: Path) -> Path:
-    """Write three releases of one system; the third was measured on another machine."""
+    """Write three releases of one system. The third release was measured on another machine."""
     (root / "hosts").mkdir(parents=True)
     known = checkout / "data/hosts/host-087119.toml"
     shutil.copy2(known, root / "hosts")
@@ -57,12 +57,12 @@ def write_releases(root: Path, checkout: Path) -> Path:
 
 @pytest.fixture
 def releases(tmp_path: Path, checkout: Path) -> Path:
-    """Three releases of one system; the third was measured on another machine."""
+    """Three releases of one system. The third release was measured on another machine."""
     return write_releases(tmp_path / "data", checkout)
 
 
 def build(folder: Path, text: str, data: Path, suffix: str = "md") -> tuple[str, str]:
-    """Build a project of one page; return the page and what Sphinx warned of."""
+    """Build a project of one page. Returns the page and the warnings of Sphinx."""
     source = folder / "docs"
     source.mkdir()
     heading = "# Ours" if suffix == "md" else "Ours\n===="
@@ -81,7 +81,7 @@ def build(folder: Path, text: str, data: Path, suffix: str = "md") -> tuple[str,
         ("rst", ".. perf-diff:: 1.9 1.10\n   :metric: latency:p50\n   :only: unreplicated_same"),
     ],
 )
-def test_a_comparison_stands_in_any_projects_page(tmp_path: Path, releases: Path, suffix: str, text: str) -> None:
+def test_comparison_appears_on_a_page_of_any_project(tmp_path: Path, releases: Path, suffix: str, text: str) -> None:
     page, warnings = build(tmp_path, text, releases, suffix)
 
     assert warnings == ""
@@ -91,7 +91,7 @@ def test_a_comparison_stands_in_any_projects_page(tmp_path: Path, releases: Path
     assert (tmp_path / "out/_static/tacholog-diff.css").is_file()
 
 
-def test_sizes_and_verdicts_are_asked_for_in_the_words_of_the_report(tmp_path: Path, releases: Path) -> None:
+def test_directive_selects_sizes_and_verdicts_with_the_words_of_the_report(tmp_path: Path, releases: Path) -> None:
     diff = "```{perf-diff} 1.9 1.10\n:metric: p50\n:only: alike, not proven\n:size: 64 B, 1KiB\n```"
     table = "```{perf-table} latency\n:release: 1.9\n:size: ..256B\n```"
 
@@ -117,12 +117,12 @@ def test_sizes_and_verdicts_are_asked_for_in_the_words_of_the_report(tmp_path: P
         ("```{perf-history} latency p50\n:system: nobody\n```", "perf-history: no system here has two releases"),
     ],
 )
-def test_what_cannot_be_compared_is_a_warning(tmp_path: Path, releases: Path, text: str, warning: str) -> None:
+def test_comparison_that_is_not_possible_causes_a_warning(tmp_path: Path, releases: Path, text: str, warning: str) -> None:
     assert warning in build(tmp_path, text, releases)[1]
 
 
 @pytest.mark.site
-def test_the_version_of_a_control_is_not_said_to_be_measured_as_a_release(releases: Path, checkout: Path) -> None:
+def test_version_of_a_control_is_not_listed_as_a_measured_release(releases: Path, checkout: Path) -> None:
     release(releases, checkout, "1.12", 4)
     control = {"labels": {"control": "yes"}, "release": "1.12", "start_time": "2026-11-04T13:00:00Z", "system_version": "9.9.9"}
     release(releases, checkout, "control", 4, **control)
@@ -140,12 +140,12 @@ def test_the_version_of_a_control_is_not_said_to_be_measured_as_a_release(releas
 
 @pytest.fixture(scope="module")
 def site(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of these releases."""
+    """The site of the three releases."""
     folder = tmp_path_factory.mktemp("releases")
     return build_site([write_releases(folder / "data", checkout)], folder / "site", folder / "work").parent
 
 
-def test_the_site_compares_neighbours_and_shows_the_newest_at_home(site: Path) -> None:
+def test_site_compares_adjacent_releases_and_shows_the_newest_on_the_home_page(site: Path) -> None:
     names = sorted(path.name for path in (site / "diffs").iterdir())
     assert names == ["tacholog-perftest-1.10-to-1.11.html", "tacholog-perftest-1.9-to-1.10.html", "tacholog-perftest-1.9-to-1.11.html"]
     ids = re.findall(r'<section id="([^"]+)"', (site / "releases.html").read_text())
@@ -161,7 +161,7 @@ def test_the_site_compares_neighbours_and_shows_the_newest_at_home(site: Path) -
 
 
 @pytest.mark.site
-def test_both_values_of_a_row_lead_to_their_lines_and_a_transport_to_its_page(tmp_path: Path, releases: Path, checkout: Path) -> None:
+def test_both_values_of_a_row_link_to_their_log_lines_and_the_transport_links_to_its_page(tmp_path: Path, releases: Path, checkout: Path) -> None:
     release(releases, checkout, "1.9", 1, run="latency-udp/01")
     release(releases, checkout, "1.10", 2, run="latency-udp/01")
     site = build_site([releases], tmp_path / "site", tmp_path / "work").parent
@@ -180,7 +180,7 @@ def test_both_values_of_a_row_lead_to_their_lines_and_a_transport_to_its_page(tm
 
 
 @pytest.mark.site
-def test_the_newest_release_of_each_system_is_compared_at_home_and_in_the_download(tmp_path: Path, releases: Path, checkout: Path) -> None:
+def test_newest_release_of_each_system_is_compared_on_the_home_page_and_in_the_download(tmp_path: Path, releases: Path, checkout: Path) -> None:
     for label, day in (("1.10", 2), ("1.11", 3)):
         release(releases / "other", checkout, label, day, system="Another system")
 
@@ -193,10 +193,10 @@ def test_the_newest_release_of_each_system_is_compared_at_home_and_in_the_downlo
     assert heads == ["### Tacholog perftest: 1.10 → 1.11", "### Another system: 1.10 → 1.11"]
 
 
-def test_a_release_on_another_machine_starts_a_new_line_and_says_so(site: Path) -> None:
+def test_release_on_another_machine_starts_a_new_line_with_a_reason(site: Path) -> None:
     page = (site / "history/latency-p50.html").read_text()
     heads = re.findall(r'<th scope="col" class="n">(?:<a [^>]*>)?([^<]+)', page)
-    assert heads == ["1.9", "1.10", "1.11"] * 2  # of the history, and of what only one release has
+    assert heads == ["1.9", "1.10", "1.11"] * 2  # The heads of the history, and of the table of rows that only one release has.
     before, reason, after = page.partition("Another machine: CPU model: Intel(R) Xeon(R) Processor -&gt; Another CPU")
     assert reason
     assert (before.count('<th scope="row">'), after.count('<th scope="row">'), after.count('class="anew"')) == (7, 7, 0)
@@ -207,14 +207,14 @@ def test_a_release_on_another_machine_starts_a_new_line_and_says_so(site: Path) 
     assert "Another machine: CPU model" in folded
 
 
-def test_releases_stand_in_the_order_of_time_and_else_of_their_numbers(releases: Path) -> None:
+def test_releases_are_sorted_by_time_and_otherwise_by_their_numbers(releases: Path) -> None:
     runs = list(view_of(load([releases])).runs.values())
     undated = [msgspec.structs.replace(run, start_time=None) for run in reversed(runs)]
 
     assert releases_of(runs) == releases_of(undated) == {"Tacholog perftest": ["1.9", "1.10", "1.11"]}
 
 
-def test_releases_are_ordered_by_the_instant_of_their_first_run_in_whatever_zone_it_is_stated() -> None:
+def test_releases_are_sorted_by_the_instant_of_their_first_run_in_any_time_zone() -> None:
     times = {"third": "2026-01-01T23:30:00-05:00", "second": "2026-01-02T01:00:00Z", "first": "2026-01-02T06:00:00+09:00", "zero": "2026-01-01"}
     again = [("S", "second", "2026-03-01T00:00:00+01:00"), ("S", "third", None)]
 
@@ -223,7 +223,7 @@ def test_releases_are_ordered_by_the_instant_of_their_first_run_in_whatever_zone
     assert found == {"S": ["zero", "first", "second", "third"]}
 
 
-def test_a_release_candidate_without_a_time_comes_before_its_release() -> None:
+def test_release_candidate_without_a_time_precedes_its_release() -> None:
     names = [
         "main",
         "1.2",
@@ -245,7 +245,7 @@ def test_a_release_candidate_without_a_time_comes_before_its_release() -> None:
     assert in_order_of_time(("S", name, None) for name in reversed(names)) == {"S": names}
 
 
-def test_a_transport_that_has_another_name_today_keeps_its_history(tmp_path: Path, checkout: Path) -> None:
+def test_renamed_transport_keeps_its_history(tmp_path: Path, checkout: Path) -> None:
     for label, name in (("a", "shmem"), ("b", "shm")):
         release(tmp_path / "data", checkout, label, 1)
         log = tmp_path / "data" / label / RUN / "perftest.log"
@@ -265,14 +265,14 @@ def test_a_transport_that_has_another_name_today_keeps_its_history(tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "said"), [("[moon]\na = 'b'\n", r"\[moon\]: only system, transport"), ("[metric]\na = 'b'\n", "there is no metric 'b'")]
 )
-def test_a_wrong_rename_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_rename_is_named(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "renames.toml").write_text(text)
 
     with pytest.raises(UnreadableInput, match=said):
         read_renames(tmp_path / "renames.toml")
 
 
-def test_a_line_goes_on_only_from_the_value_that_it_had(releases: Path) -> None:
+def test_line_continues_only_from_the_value_that_it_had(releases: Path) -> None:
     sides = [find(str(releases / label), []) for label in ("1.9", "1.10", "1.11")]
     reports = [compare(old, new, Policy()) for old, new in pairwise(sides)]
 
@@ -281,7 +281,7 @@ def test_a_line_goes_on_only_from_the_value_that_it_had(releases: Path) -> None:
     assert sorted({tuple(point.release for point in line.points) for line in found}) == [(0, 1), (2,)]
 
 
-def test_a_release_that_was_measured_in_two_campaigns_of_pairs_has_a_line_in_each_and_no_median_over_both(tmp_path: Path, checkout: Path) -> None:
+def test_release_measured_in_two_paired_campaigns_has_one_line_per_campaign_and_no_common_median(tmp_path: Path, checkout: Path) -> None:
     recorded = checkout / "data/perftest/0.1.0-to-0.2.0"
     for campaign, day, (first, second) in (("one", "21", ("1", "2")), ("two", "22", ("2", "3"))):
         for side, label in (("old", first), ("new", second)):
@@ -301,10 +301,10 @@ def test_a_release_that_was_measured_in_two_campaigns_of_pairs_has_a_line_in_eac
         ([1, 2], "other runs of 2 than before"),
     ]
     values = [[f"{point.value:.6g}" for point in line.points] for line in found]
-    assert values[0] == values[1]  # the same pairs under other names: the value of release 2 is that of either campaign
+    assert values[0] == values[1]  # The same pairs with other names: release 2 has the value of one of the campaigns.
 
 
-def test_a_release_that_names_its_rows_otherwise_starts_lines_of_the_new_names_and_says_why(checkout: Path) -> None:
+def test_release_with_other_row_names_starts_new_lines_with_a_reason(checkout: Path) -> None:
     sides = [find(str(checkout / "data/ecal" / release), []) for release in ("5.4.0", "5.5.0", "5.11", "5.12")]
     reports = [compare(old, new, Policy()) for old, new in pairwise(sides)]
 
@@ -325,7 +325,7 @@ def test_a_release_that_names_its_rows_otherwise_starts_lines_of_the_new_names_a
     ]
 
 
-def test_a_comparison_on_a_page_uses_the_band_of_one_build(releases: Path, tmp_path: Path) -> None:
+def test_comparison_on_a_page_uses_the_band_measured_with_one_build(releases: Path, tmp_path: Path) -> None:
     (releases / "same-build").mkdir()
     (known,) = (file.stem for file in (releases / "hosts").glob("host-*.toml") if file.stem != "host-000000")
     head = "session,start,build,pairs,system,test,transport,data_path,type,keyed,publishers,subscribers,participant,payload_bytes,payload_bytes_high"

@@ -1,4 +1,4 @@
-"""What runs remark on themselves, where their figures are used."""
+"""The remarks of runs are shown where their figures are used."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from tacholog.render.evidence import remarks
 from tacholog.runs.manifest import Manifest
 from tacholog.view.results import RunRow
 
-# What MyST and the theme still use of Sphinx is their business.
+# Warnings about old parts of Sphinx that MyST and the theme still use.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
 def run(name: str, *notes: str, system: str = "X", published: bool = False, release: str | None = None) -> RunRow:
-    """A run with these remarks."""
+    """A run with the remarks ``notes``."""
     manifest = Manifest(system=system, notes=notes, logs=())
     return RunRow(run=name, system=system, published=published, release=release, manifest=msgspec.json.encode(manifest).decode())
 
 
-def test_each_remark_is_said_once_with_the_runs_that_it_is_on() -> None:
+def test_each_remark_is_shown_once_with_its_number_of_runs() -> None:
     html = remarks([run("a", "A first look."), run("b", "A first look."), run("c")])
 
     assert html.count("A first look.") == 1
     assert "2 of 3 runs" in html
 
 
-def test_a_remark_on_all_runs_needs_no_number() -> None:
+def test_remark_on_all_runs_has_no_number() -> None:
     assert ">The document states no host.</p>" in remarks([run("a", "The document states no host.")])
 
 
-def test_a_remark_on_all_runs_of_a_release_names_it() -> None:
+def test_remark_on_all_runs_of_a_release_names_the_release() -> None:
     assert "<strong>1.4</strong>: Old." in remarks([run("a", "Old.", release="1.4"), run("b", release="1.5")])
     assert "<strong>1 of 2 runs</strong>: Old." in remarks([run("a", "Old.", release="1.4"), run("b", release="1.4")])
 
@@ -42,7 +42,7 @@ def test_runs_of_several_systems_are_named() -> None:
     assert "<strong>Y, 1 run</strong>: Old." in remarks([run("a"), run("b", "Old.", system="Y")])
 
 
-def test_many_remarks_on_published_figures_are_folded_and_those_on_own_runs_are_not() -> None:
+def test_many_remarks_on_published_figures_are_folded_and_remarks_on_own_runs_are_not() -> None:
     html = remarks([run("own", "A first look."), *(run(str(n), f"Remark {n}.", published=True) for n in range(4))])
 
     assert html.index("A first look.") < html.index("<details>") < html.index("Remark 0.")
@@ -54,7 +54,7 @@ def test_runs_without_remarks_get_no_banner() -> None:
 
 
 @pytest.mark.parametrize("document", ["index", "rti-connext-dds/index", "rti-connext-dds/shmem", "compare", "quality"])
-def test_a_remark_stands_once_on_every_page_that_shows_the_figures(page: Callable[[str], Any], document: str) -> None:
+def test_remark_is_shown_once_on_each_page_with_the_figures(page: Callable[[str], Any], document: str) -> None:
     shown = page(document)
 
-    assert shown.text.count("The document states no host.") == (1 if document != "index" else 0)  # nothing of theirs is ranked there
+    assert shown.text.count("The document states no host.") == (1 if document != "index" else 0)  # The home page ranks none of these figures.

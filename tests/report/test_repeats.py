@@ -1,4 +1,4 @@
-"""Runs of one series: what may be said of all of them together."""
+"""Runs of one series: the statements about all of them together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import Series, series_of
 
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "p99.999", "max")
-# What three runs printed in ns: the second and the third took too few samples for the highest percentiles.
+# The values that three runs printed in ns. The second and third run had too few samples for the highest percentiles.
 PRINTED = (
     (362.0, 469.0, 2127.0, 432383.0, 1705983.0, 3935468.0),
     (351.0, 480.0, 2500.0, 2100000.0, None, 4100000.0),
@@ -48,7 +48,7 @@ def results_of(run: str, values: tuple[float | None, ...], line: int = 1, sample
     ]
 
 
-def test_a_percentile_that_only_some_runs_state_has_no_median() -> None:
+def test_percentile_that_only_some_runs_state_has_no_median() -> None:
     (series,) = series_of(result for index, values in enumerate(PRINTED) for result in results_of(f"run-{index}", values))
 
     cell = series.cells("latency", "p99.999")[64]
@@ -59,7 +59,7 @@ def test_a_percentile_that_only_some_runs_state_has_no_median() -> None:
     assert "stated in 2 of 3 runs" in numbers_tables([series], Links(), "t")
 
 
-def test_a_run_that_measured_twice_is_one_run_and_two_measurements() -> None:
+def test_run_that_measured_twice_counts_as_one_run_and_two_measurements() -> None:
     twice = [*results_of("run-0", PRINTED[0], line=1), *results_of("run-0", PRINTED[1], line=2)]
 
     (series,) = series_of([*twice, *results_of("run-1", PRINTED[2])])
@@ -69,7 +69,7 @@ def test_a_run_that_measured_twice_is_one_run_and_two_measurements() -> None:
     assert "of 3 runs" not in html
 
 
-def test_no_row_of_medians_is_out_of_order() -> None:
+def test_medians_of_a_row_of_percentiles_are_in_increasing_order() -> None:
     (series,) = series_of(result for index, values in enumerate(PRINTED) for result in results_of(f"run-{index}", values))
 
     medians = [series.cells("latency", name)[64].value for name in PERCENTILES]
@@ -79,7 +79,7 @@ def test_no_row_of_medians_is_out_of_order() -> None:
     assert shown == sorted(shown)
 
 
-def test_numbers_of_one_run_may_stand_in_several_of_its_lines() -> None:
+def test_numbers_of_one_run_can_come_from_several_lines() -> None:
     first, second = results_of("run", PRINTED[0])[:2], results_of("run", PRINTED[0], line=2)[2:]
 
     (series,) = series_of([*first, *second])
@@ -88,29 +88,29 @@ def test_numbers_of_one_run_may_stand_in_several_of_its_lines() -> None:
     assert series.cells("latency", "max")[64].value == 3935468.0
 
 
-def test_a_median_leads_to_the_line_of_the_run_in_the_middle_and_its_range_to_the_numbers_of_each_run() -> None:
+def test_median_links_to_the_middle_run_and_its_range_links_to_the_numbers_of_all_runs() -> None:
     (series,) = series_of(result for index, values in enumerate(PRINTED) for result in results_of(f"run-{index}", values, line=index + 1))
 
     shown = str(numbers_tables([series], Links("logs"), "t"))
     row = shown[shown.index("<tbody>") : shown.index("</tr>", shown.index("<tbody>"))]
 
-    assert '<a href="doc:logs/run-2/a#L3:latency.p50">0.355</a>' in row  # of 0.362, 0.351 and 0.355 us
+    assert '<a href="doc:logs/run-2/a#L3:latency.p50">0.355</a>' in row  # The middle value of 0.362, 0.351 and 0.355 us.
     assert '<a class="tl-range" href="#t-0-each" title="Each run&#x27;s numbers">0.351\u20130.362</a>' in row
     assert 'id="t-0-each"' in shown
 
 
-def test_without_pages_of_logs_neither_a_median_nor_its_range_is_a_link() -> None:
+def test_median_and_range_are_not_links_without_log_pages() -> None:
     (series,) = series_of(result for index, values in enumerate(PRINTED) for result in results_of(f"run-{index}", values))
 
     assert '<span class="tl-range">0.351\u20130.362</span>' in numbers_tables([series], Links(), "t")
 
 
-# Median latencies of 64 bytes between two threads, in ns, as six runs of data/own printed them: three on one core, three on two.
+# Median latencies of 64 bytes between two threads, in ns, from six runs in data/own: three on one core, and three on two cores.
 TWO_GROUPS = (581.0, 131.0, 571.0, 140.0, 591.0, 141.0)
 
 
 def runs_of(values: Sequence[float], transport: str | None = None, resolution: float | None = 1.0, statistic: str = "p50") -> Series:
-    """One series, a run a value, each on a line of its own."""
+    """One series with one run for each value, each on a separate line."""
     conditions = Conditions(basis="rtt", transport=transport, definition="ours", load_mode="closed")
     (series,) = series_of(
         ResultRow(
@@ -130,7 +130,7 @@ def runs_of(values: Sequence[float], transport: str | None = None, resolution: f
     return series
 
 
-def test_the_median_of_an_even_number_of_runs_is_the_worse_of_the_two_in_the_middle_and_leads_to_its_line() -> None:
+def test_median_of_an_even_number_of_runs_is_the_worse_of_the_two_middle_values_and_links_to_its_line() -> None:
     series = runs_of((356.0, 362.0, 351.0, 400.0))
 
     cell = series.cells("latency", "p50")[64]
@@ -140,19 +140,19 @@ def test_the_median_of_an_even_number_of_runs_is_the_worse_of_the_two_in_the_mid
     assert words_of(cell, "ns") == "362\u00a0ns (median of 4 runs, 351\u00a0ns to 400\u00a0ns)"
 
 
-def test_runs_that_fall_into_two_groups_are_shown_as_two_each_by_the_value_of_one_of_its_runs() -> None:
+def test_two_groups_of_runs_are_shown_as_two_values_that_runs_measured() -> None:
     cell = runs_of(TWO_GROUPS).cells("latency", "p50")[64]
 
     assert [(group.value, group.low, group.high, group.runs, group.result.line) for group in cell.groups] == [
         (140.0, 131.0, 141.0, 3, 4),
         (581.0, 571.0, 591.0, 3, 1),
     ]
-    assert (cell.value, cell.result.line) == (581.0, 1)  # of two groups of one size the worse one stands for both
+    assert (cell.value, cell.result.line) == (581.0, 1)  # The worse group represents two groups of the same size.
     assert "two_groups" in cell.marks
     assert words_of(cell, "ns") == "two groups of runs: 140\u00a0ns in 3 and 581\u00a0ns in 3 (131\u00a0ns to 591\u00a0ns in all)"
 
 
-def test_a_table_links_the_number_of_either_group_and_says_how_many_runs_are_in_it() -> None:
+def test_table_links_the_number_of_each_group_and_states_its_number_of_runs() -> None:
     shown = str(numbers_tables([runs_of(TWO_GROUPS)], Links("logs"), "t"))
     row = shown[shown.index("<tbody>") : shown.index("</tr>", shown.index("<tbody>"))]
 
@@ -162,21 +162,21 @@ def test_a_table_links_the_number_of_either_group_and_says_how_many_runs_are_in_
     assert "Runs fall into two groups" in shown
 
 
-def test_a_table_shows_two_groups_as_a_dot_for_each_run_on_a_line_from_the_lowest_to_the_highest() -> None:
+def test_table_shows_two_groups_as_dots_for_all_runs_on_a_line_from_the_lowest_to_the_highest_value() -> None:
     shown = str(numbers_tables([runs_of(TWO_GROUPS)], Links("logs"), "t"))
 
-    # 131, 140, 141, 571, 581 and 591 ns, on a line from 4 to 96
+    # 131, 140, 141, 571, 581 and 591 ns, on a line from x = 4 to x = 96
     assert '<path d="M4.0 5h0M5.8 5h0M6.0 5h0M92.0 5h0M94.0 5h0M96.0 5h0" class="tl-dots"/>' in shown
     assert 'class="tl-strip"' not in str(numbers_tables([runs_of(TWO_GROUPS[:3])], Links("logs"), "t"))
 
 
-def test_a_sentence_names_both_groups() -> None:
+def test_sentence_states_both_groups() -> None:
     said = re.sub("<[^>]*>", "", str(latency_summary([runs_of(TWO_GROUPS)], Links("logs"))))
 
     assert "Median round trip is 140\u00a0ns or 581\u00a0ns (two groups of runs: 3 and 3) at 64\u00a0B" in said
 
 
-def test_a_figure_has_a_point_for_either_group() -> None:
+def test_figure_has_a_point_for_each_group() -> None:
     figure = latency_over_size([runs_of(TWO_GROUPS)])
 
     assert figure
@@ -186,20 +186,20 @@ def test_a_figure_has_a_point_for_either_group() -> None:
     assert draw(figure, "t").count("in all)</title></circle>") == 2
 
 
-def test_two_groups_take_six_runs_two_in_each_a_gap_of_a_tenth_and_more_than_rounding() -> None:
+def test_two_groups_need_six_runs_with_two_in_each_and_a_gap_above_ten_percent_and_above_rounding() -> None:
     def found(values: Sequence[float], resolution: float | None = 1.0) -> bool:
         return bool(runs_of(values, resolution=resolution).cells("latency", "p50")[64].groups)
 
     assert found(TWO_GROUPS)
     assert not found(TWO_GROUPS[:5])  # too few runs
-    assert not found((131.0, 140.0, 141.0, 139.0, 135.0, 591.0))  # one apart is an outlier
-    assert not found((1000.0, 1001.0, 1002.0, 1090.0, 1091.0, 1092.0))  # less than a tenth apart
+    assert not found((131.0, 140.0, 141.0, 139.0, 135.0, 591.0))  # A single distant run is an outlier.
+    assert not found((1000.0, 1001.0, 1002.0, 1090.0, 1091.0, 1092.0))  # The gap is less than 10 %.
     assert not found((9000.0, 9000.0, 9000.0, 10000.0, 10000.0, 10000.0), 1000.0)  # whole microseconds
     assert not found((351.0, 362.0, 370.0, 381.0, 389.0, 402.0))  # one group
-    assert not runs_of(TWO_GROUPS, statistic="std").cells("latency", "std")[64].groups  # a spread is not ranked
+    assert not runs_of(TWO_GROUPS, statistic="std").cells("latency", "std")[64].groups  # A standard deviation is not ranked.
 
 
-# The 99 % of 64 B over loopback in the campaign middleware of 2026-11-23, in ns.
+# The 99th percentiles of 64 B over loopback in the campaign middleware of 2026-11-23, in ns.
 FASTDDS_UDP = (99071.0, 113791.0, 167807.0, 112127.0, 1150975.0, 1488895.0)
 MOSQUITTO = (138879.0, 200191.0, 148607.0, 144639.0, 165375.0, 145407.0)
 REDIS = (139647.0, 137471.0, 1483775.0, 124479.0, 131327.0, 128255.0)
@@ -216,23 +216,24 @@ def leading(runs: Mapping[str, Sequence[float]]) -> list[str]:
     return [found[place].transport for place in sorted(leaders({at: group.cells(one)[64] for at, one in enumerate(found)}))]
 
 
-def test_runs_in_two_groups_are_ranked_by_the_worse_group_although_the_better_one_is_larger() -> None:
+def test_runs_in_two_groups_are_ranked_by_the_worse_group_even_if_the_better_group_is_larger() -> None:
     runs = {"fastdds-udp": FASTDDS_UDP, "redis": REDIS}
     group, found = members_of(runs)
 
     assert standing(group.cells(found[0])[64]) == (1488895.0, 1150975.0, 1488895.0)
-    assert standing(group.cells(found[1])[64]) == (137471.0, 124479.0, 1483775.0)  # one slow run of six is no group
+    assert group.cells(found[0])[64].value == 1488895.0  # In ratios, plots and sorted tables too.
+    assert standing(group.cells(found[1])[64]) == (137471.0, 124479.0, 1483775.0)  # A single slow run of six is not a group.
     assert [one.transport for one in ordered(group, found, [64])] == ["redis", "fastdds-udp"]
 
 
-def test_of_rates_the_worse_group_is_the_lower_one() -> None:
+def test_worse_group_of_rates_is_the_lower_one() -> None:
     result = runs_of(TWO_GROUPS).results
     (rates,) = series_of(msgspec.structs.replace(one, test="throughput", metric="goodput", statistic="mean") for one in result)
 
     assert standing(rates.cells("goodput", "mean")[64]) == (140.0, 131.0, 141.0)
 
 
-def test_runs_in_two_groups_lead_only_where_their_worse_group_does() -> None:
+def test_runs_in_two_groups_lead_only_if_their_worse_group_leads() -> None:
     between, slow = (300.0, 301.0, 302.0, 303.0, 304.0, 305.0), (900.0,) * 6
 
     assert leading({"inter-thread": TWO_GROUPS, "uds": between, "tcp": slow}) == ["uds"]
@@ -240,14 +241,14 @@ def test_runs_in_two_groups_lead_only_where_their_worse_group_does() -> None:
     assert leading({"inter-thread": TWO_GROUPS, "tcp": slow}) == ["inter-thread"]
 
 
-def test_of_equal_numbers_that_of_runs_in_one_group_comes_first() -> None:
+def test_runs_in_one_group_precede_runs_in_two_groups_with_an_equal_value() -> None:
     both, one = (runs_of(values).cells("latency", "p50")[64] for values in (TWO_GROUPS, (581.0,) * 6))
 
     assert standing(both).value == standing(one).value == 581.0
     assert min([both, one], key=rank_key) is one
 
 
-def test_a_table_highlights_both_groups_where_the_worse_one_is_among_the_best_and_else_neither() -> None:
+def test_table_highlights_both_groups_if_the_worse_group_is_among_the_best_and_otherwise_neither() -> None:
     def highlighted(runs: Mapping[str, Sequence[float]]) -> list[str]:
         group, found = members_of(runs)
         return re.findall(r"tl-best\"><a[^>]*>([^<]*)", str(group_table(group, found, [64], Links("l"), "t", {})))
@@ -256,7 +257,7 @@ def test_a_table_highlights_both_groups_where_the_worse_one_is_among_the_best_an
     assert highlighted({"inter-thread": TWO_GROUPS, "tcp": (900.0,) * 6}) == ["0.14", "0.581"]
 
 
-def test_a_note_says_that_only_some_runs_have_a_mark_only_where_this_is_so() -> None:
+def test_note_states_that_only_some_runs_have_a_mark_only_if_this_is_true() -> None:
     def said(*marks: tuple[str, ...]) -> str:
         results = [msgspec.structs.replace(result, marks=own) for result, own in zip(runs_of(MOSQUITTO[: len(marks)]).results, marks, strict=True)]
         return re.sub("<[^>]*>", "", str(numbers_tables(series_of(results), Links(), "t")))
@@ -268,7 +269,7 @@ def test_a_note_says_that_only_some_runs_have_a_mark_only_where_this_is_so() -> 
 
 
 @pytest.mark.parametrize(("samples", "words"), [(99_999, "too few samples"), (100_000, "not stated"), (None, "not stated")])
-def test_a_percentile_that_needs_more_samples_than_the_run_took_is_not_called_not_stated(samples: int | None, words: str) -> None:
+def test_percentile_that_needs_more_samples_than_the_run_has_is_called_too_few_samples(samples: int | None, words: str) -> None:
     results = [*results_of("1", PRINTED[0], samples=2_000_000), *results_of("2", PRINTED[2], samples=samples)]
     (series,) = series_of(results)
 
@@ -277,14 +278,14 @@ def test_a_percentile_that_needs_more_samples_than_the_run_took_is_not_called_no
     assert series.absent("latency", "max", 64) == "not stated"
 
 
-def test_of_several_runs_each_that_lacks_a_percentile_must_have_taken_too_few_samples() -> None:
+def test_percentile_that_several_runs_lack_is_too_few_samples_only_if_all_these_runs_have_too_few() -> None:
     results = [result for run, samples in (("1", 1000), ("2", None)) for result in results_of(run, PRINTED[2], samples=samples)]
     (series,) = series_of(results)
 
     assert series.absent("latency", "p99.99", 64) == "not stated"
 
 
-def test_a_keyed_series_stands_beside_the_unkeyed_one_of_the_same_reliability() -> None:
+def test_keyed_series_is_next_to_the_unkeyed_series_of_the_same_reliability() -> None:
     unkeyed = [Conditions(basis="rtt", reliability="best-effort", keyed=False), Conditions(basis="rtt", reliability="reliable", keyed=False)]
     keyed = [msgspec.structs.replace(conditions, keyed=True, instances=1000) for conditions in unkeyed]
     results = [

@@ -1,4 +1,4 @@
-"""What one row of a table stands for: a run with all that its log says of a measurement, and one word for each reason why a number is missing."""
+"""A row of a table is a run with all that its log states about a measurement. Each reason for a missing number has one term."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tacholog.view.series import Series, newest_first, series_of
 from tacholog.view.views import view_of
 
 LOGS = Path(__file__).parent.parent / "formats" / "native"
-NATS = (LOGS / "throughput-nats.log").read_text()  # each size has its processor time on a line of its own
-UDP = (LOGS / "throughput-udp.log").read_text()  # 24.3 % of the messages of 16 bytes are lost, and 80.9 % of those of 64 KiB
-LATENCY = (LOGS / "latency-udp.log").read_text()  # 737 and 813 samples, of which a percentile above 98.6 % is not reliable
+NATS = (LOGS / "throughput-nats.log").read_text()  # The processor time of each size is on a separate line.
+UDP = (LOGS / "throughput-udp.log").read_text()  # 24.3 % of the messages of 16 bytes are lost, and 80.9 % of the messages of 64 KiB.
+LATENCY = (LOGS / "latency-udp.log").read_text()  # 737 and 813 samples: a percentile above 98.6 % is not reliable.
 
 
 def add(root: Path, name: str, log: str, system: str = "Tacholog perftest") -> None:
@@ -39,7 +39,7 @@ def series_in(root: Path) -> list[Series]:
 
 
 def table_in(html: Html | str, label: str) -> list[list[str]]:
-    """The words of the cells of a table, by row, without digits that only align."""
+    """The text of the table cells by row, without digits that are only for alignment."""
     text = str(html)
     start = text.index(f'aria-label="{label}')
     rows = re.findall(r"<tr>.*?</tr>", text[start : text.index("</table>", start)], re.DOTALL)
@@ -47,7 +47,7 @@ def table_in(html: Html | str, label: str) -> list[list[str]]:
     return [[re.sub("<[^>]*>", " ", cell).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", row)] for row in bare]
 
 
-def test_a_run_is_counted_once_and_its_processor_time_stands_in_its_row(tmp_path: Path) -> None:
+def test_run_is_counted_once_and_its_row_contains_its_processor_time(tmp_path: Path) -> None:
     for name in ("1", "2"):
         add(tmp_path, name, NATS)
     (series,) = series_in(tmp_path)
@@ -68,7 +68,7 @@ def test_a_run_is_counted_once_and_its_processor_time_stands_in_its_row(tmp_path
     assert "not stated" not in shown
 
 
-def test_a_run_that_measured_a_size_twice_is_one_run_with_a_row_for_each_time(tmp_path: Path) -> None:
+def test_run_that_measured_a_size_twice_is_one_run_with_two_rows(tmp_path: Path) -> None:
     add(tmp_path, "1", NATS.replace("payload_bytes=65536", "payload_bytes=64"))
     (series,) = series_in(tmp_path)
 
@@ -83,7 +83,7 @@ def test_a_run_that_measured_a_size_twice_is_one_run_with_a_row_for_each_time(tm
     assert words_of(rate, "messages") == "538 (median of 2 values of 1 run: 538 and 184\u202f577)"
 
 
-def test_two_records_of_one_line_have_a_row_each() -> None:
+def test_two_records_of_one_line_have_separate_rows() -> None:
     told = {"log": "a", "line": 7, "test": "latency", "payload_bytes": 64, "metric": "latency"}
     results = [
         ResultRow(run=RunRow(run="1"), statistic=statistic, value=value, **told)  # type: ignore[arg-type]
@@ -96,7 +96,7 @@ def test_two_records_of_one_line_have_a_row_each() -> None:
     assert found == [[("p50", 362.0), ("max", 4100.0)], [("p50", 351.0), ("max", 4200.0)]]
 
 
-def test_a_measurement_without_a_second_line_does_not_take_that_of_the_next(tmp_path: Path) -> None:
+def test_measurement_without_a_second_line_does_not_use_the_line_of_the_next_measurement(tmp_path: Path) -> None:
     first_cost = next(line for line in NATS.splitlines(keepends=True) if line.startswith("cost"))
     add(tmp_path, "1", NATS.replace(first_cost, "").replace("payload_bytes=65536", "payload_bytes=64"))
     (series,) = series_in(tmp_path)
@@ -106,7 +106,7 @@ def test_a_measurement_without_a_second_line_does_not_take_that_of_the_next(tmp_
     assert found == [False, True]
 
 
-def test_a_percentile_of_too_few_samples_is_called_so_in_every_table(tmp_path: Path) -> None:
+def test_percentile_with_too_few_samples_is_called_so_in_all_tables(tmp_path: Path) -> None:
     add(tmp_path, "1", LATENCY.replace(" p99_ns=270591", ""))
     series = series_in(tmp_path)
 
@@ -117,7 +117,7 @@ def test_a_percentile_of_too_few_samples_is_called_so_in_every_table(tmp_path: P
 
 
 @pytest.mark.parametrize(("sizes", "words"), [((64,), "not measured"), ((64, 1024), "not stated")])
-def test_a_size_that_no_run_has_is_not_measured_and_one_without_the_number_is_not_stated(sizes: tuple[int, ...], words: str) -> None:
+def test_size_without_runs_is_not_measured_and_size_without_the_number_is_not_stated(sizes: tuple[int, ...], words: str) -> None:
     def of(transport: str, numbers_: list[tuple[int, str]]) -> list[ResultRow]:
         conditions = Conditions(basis="rtt", transport=transport, definition="ours", load_mode="closed")
         return [
@@ -148,17 +148,17 @@ def test_a_size_that_no_run_has_is_not_measured_and_one_without_the_number_is_no
     assert table_in(sizes_table(series, Links(), "z"), "Latency by message size")[2][-1 if len(sizes) == 1 else -2] == words
 
 
-def test_a_table_of_medians_of_counts_says_once_that_they_do_not_add_up(tmp_path: Path) -> None:
+def test_table_of_medians_of_counts_states_once_that_they_do_not_add_up(tmp_path: Path) -> None:
     for name, log in (("1", UDP), ("2", UDP), ("3", NATS), ("4", NATS)):
         add(tmp_path / "repeated", name, log)
     add(tmp_path / "alone", "1", UDP)
 
-    words = "Each column has a median of its own, so sent minus received need not be lost."
+    words = "Columns may come from different runs, so "
     assert str(numbers_tables(series_in(tmp_path / "repeated"), Links(), "t")).count(words) == 1
     assert words not in numbers_tables(series_in(tmp_path / "alone"), Links(), "t")
 
 
-def test_a_release_stands_before_its_candidate_which_was_made_earlier(tmp_path: Path) -> None:
+def test_release_precedes_its_earlier_release_candidate(tmp_path: Path) -> None:
     for version in ("5.12-rc1", "5.9", "5.12"):
         add_run(tmp_path, version, LATENCY, Manifest(system="S", system_version=version, tool="perftest", host="desk", logs=()))
 

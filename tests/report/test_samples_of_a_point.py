@@ -1,4 +1,4 @@
-"""The text beside a point of a figure says how many samples all of its runs have, and not only those of one of them."""
+"""The text of a point in a figure states the number of samples of all its runs."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def point(*samples: int | None) -> str:
         ((None, None), "2 runs, samples not stated"),
     ],
 )
-def test_a_point_says_the_range_of_the_samples_of_its_runs(samples: tuple[int | None, ...], words: str) -> None:
+def test_text_of_a_point_states_the_range_of_the_sample_counts_of_its_runs(samples: tuple[int | None, ...], words: str) -> None:
     assert point(*samples) == words

@@ -1,4 +1,4 @@
-"""The script on a page measures again what the page shows: those that differ in more than numbers are run, only shorter, as they offer themselves."""
+"""The script on a page measures the results of the page again. Scripts that differ in more than numbers are run, with a shorter duration."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SHORT_S = "0.02"
 
 
 def own_runs() -> dict[Path, Manifest]:
-    """All runs of ours."""
+    """All own runs of this project."""
     runs = {path: read_manifest(path) for path in sorted(DATA.glob("**/run.toml"))}
     return {path: manifest for path, manifest in runs.items() if not manifest.published}
 
 
 def own_scripts() -> dict[str, Path]:
-    """Each script that differs from all others in more than numbers, with the first run that it is of: repetitions shuffle their sizes."""
+    """Each script that differs from all others in more than numbers, with its first run. Repetitions have another order of sizes."""
     found: dict[str, Path] = {}
     for path, manifest in own_runs().items():
         found.setdefault(re.sub(r"\d[\d.]*", "N", body(manifest, "")), path)
@@ -35,12 +35,12 @@ def own_scripts() -> dict[str, Path]:
 
 
 def body(manifest: Manifest, run: str) -> str:
-    """A run's script without what it says of the run. perftest's commands name their sizes themselves."""
+    """The script of a run without the texts about the run. The commands of perftest contain their sizes."""
     return (shell_script(manifest, run, []) or "").partition("set -eu")[2]
 
 
 def results(log: Path) -> set[tuple[str, int | None, str | None]]:
-    """What a log holds results of: tests, sizes, transports."""
+    """The tests, sizes and transports of the results in a log."""
     conditions = read(log).account.facts.conditions
     return {
         (event.what.test, event.what.payload_bytes, event.what.conditions.over(conditions).transport)
@@ -49,12 +49,12 @@ def results(log: Path) -> set[tuple[str, int | None, str | None]]:
     }
 
 
-def test_every_own_run_has_a_script() -> None:
+def test_each_own_run_has_a_script() -> None:
     assert own_scripts()
     assert "" not in own_scripts()
 
 
-def test_the_script_of_every_own_run_asks_for_what_its_log_holds() -> None:
+def test_script_of_each_own_run_requests_the_results_of_its_log() -> None:
     runs = own_runs()
     for path in tries([*own_scripts().values()], [*runs]):
         manifest = runs[path]
@@ -67,9 +67,9 @@ def test_the_script_of_every_own_run_asks_for_what_its_log_holds() -> None:
 
 
 def of_own_transports() -> list[Path]:
-    """The runs whose script every build can repeat: a build may lack the libraries of a campaign of middleware.
+    """The runs whose script any build can repeat: a build may lack the libraries of a campaign with middleware.
 
-    The gate takes those with an option or a value that no script before has.
+    The gate uses the scripts with an option or a value that no earlier script has.
     """
     paths = [path for path in own_scripts().values() if "middleware" not in path.parts]
     words = [{*re.findall(r"--\S+ [a-z+-]+|--\S+", body(read_manifest(path), ""))} for path in paths]
@@ -78,7 +78,7 @@ def of_own_transports() -> list[Path]:
 
 @pytest.mark.core
 @pytest.mark.parametrize("path", of_own_transports(), ids=lambda path: path.parent.relative_to(DATA).as_posix())
-def test_the_script_of_an_own_run_measures_the_same_again(path: Path, perftest: Path, tmp_path: Path) -> None:
+def test_script_of_an_own_run_measures_the_same_results(path: Path, perftest: Path, tmp_path: Path) -> None:
     manifest = read_manifest(path)
     script = shell_script(manifest, path.parent.name, [])
     assert script
@@ -90,7 +90,7 @@ def test_the_script_of_an_own_run_measures_the_same_again(path: Path, perftest: 
 
     account = read(tmp_path / "again.log").account
     may_lose = any(word in script for word in ("--transport udp ", "--transport udp-multicast "))
-    if may_lose and done.returncode:  # on a busy machine, in so short a time
+    if may_lose and done.returncode:  # Loss is possible on a busy machine in so short a time.
         assert re.search(r": none of \d+ messages (arrived|was answered)$", account.reason or "")
     else:
         assert (done.returncode, account.status) == (0, "ok")
@@ -98,7 +98,7 @@ def test_the_script_of_an_own_run_measures_the_same_again(path: Path, perftest: 
 
 
 def ran(folder: Path, *commands: Command) -> subprocess.CompletedProcess[str]:
-    """Run the script of these commands in a folder, with programs of odd names on the PATH that print their names and words."""
+    """Run the script of ``commands`` in a folder. The PATH has programs with odd names that print their name and arguments."""
     for name in ("if", "done", "a=b", "a=64"):
         (folder / name).write_text('#!/bin/sh\nprintf "<%s>" "${0##*/}" "$@"\n')
         (folder / name).chmod(0o755)
@@ -110,20 +110,20 @@ def ran(folder: Path, *commands: Command) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", ["if", "done", "a=b"])
-def test_a_program_that_is_called_as_a_word_of_the_shell_is_run(name: str, tmp_path: Path) -> None:
+def test_program_with_the_name_of_a_shell_keyword_is_run(name: str, tmp_path: Path) -> None:
     done = ran(tmp_path, Command(role="x", argv=(name, "$(touch here)", "\n")))
 
     assert (done.returncode, done.stdout, done.stderr) == (0, f"<{name}><$(touch here)><\n>", "")
     assert not (tmp_path / "here").exists()
 
 
-def test_a_command_for_each_size_runs_if_no_size_is_stated(tmp_path: Path) -> None:
+def test_command_for_each_size_runs_if_no_size_is_stated(tmp_path: Path) -> None:
     done = ran(tmp_path, Command(role="x", argv=("echo", "{payload_bytes}")))
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "32\n", "")
 
 
-def test_the_name_of_a_process_leads_no_log_out_of_the_folder_of_logs(tmp_path: Path) -> None:
+def test_name_of_a_process_cannot_lead_a_log_out_of_the_log_folder(tmp_path: Path) -> None:
     ran(tmp_path, Command(role="x", name="../out", argv=("echo", "1")), Command(role="x", name="b", argv=("if", "2")))
 
     assert sorted(path.name for path in (tmp_path / "logs").iterdir()) == ["..-out.log", "..-out.stderr.txt", "b.log", "b.stderr.txt"]

@@ -1,4 +1,4 @@
-"""A script on a page is made of a manifest, which may come from a stranger: a program that nobody knows is marked."""
+"""A script on a page is made from a manifest that may come from a stranger: an unknown program is marked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def script_of(*commands: Command) -> str:
     ],
 )
 @pytest.mark.parametrize("several", [False, True])
-def test_a_program_that_is_not_known_is_marked_above_its_line(argv: tuple[str, ...], what: str, *, several: bool) -> None:
+def test_unknown_program_is_marked_above_its_line(argv: tuple[str, ...], what: str, *, several: bool) -> None:
     first = Command(role="pub", argv=argv, name="first", ends="itself") if several else Command(role="both", argv=argv)
     others = (Command(role="sub", argv=("perftest", "--x"), name="second", ends="itself"),) if several else ()
 
@@ -56,7 +56,7 @@ def test_a_program_that_is_not_known_is_marked_above_its_line(argv: tuple[str, .
         *(("sockperf", "server"), ("qperf",), ("ddsperf", "sub"), ("ecal_sample_latency_snd", "-r", "1"), ("ThroughputTest", "publisher")),
     ],
 )
-def test_a_known_program_is_not_marked_also_behind_a_wrapper(argv: tuple[str, ...]) -> None:
+def test_known_program_is_not_marked_even_behind_a_wrapper(argv: tuple[str, ...]) -> None:
     assert "CAUTION" not in script_of(Command(role="both", argv=argv))
 
 

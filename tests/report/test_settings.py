@@ -1,4 +1,4 @@
-"""`site.toml` is input like any other: what it names is checked before anything is published."""
+"""`site.toml` is untrusted input: the files and addresses in it are checked before anything is published."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacholog.site.settings import SiteSettings, read_settings
 
 
 @pytest.mark.parametrize("name", ["key.txt", "shadow", "linked.svg"])
-def test_a_logo_that_is_no_picture_or_a_link_is_not_published(tmp_path: Path, name: str) -> None:
+def test_logo_that_is_a_link_or_not_a_picture_is_not_published(tmp_path: Path, name: str) -> None:
     (tmp_path / "key.txt").write_text("secret")
     (tmp_path / "shadow").write_text("secret")
     (tmp_path / "linked.svg").symlink_to("key.txt")
@@ -23,7 +23,7 @@ def test_a_logo_that_is_no_picture_or_a_link_is_not_published(tmp_path: Path, na
         read_settings(tmp_path / "site.toml")
 
 
-def test_a_picture_is_a_logo_wherever_it_lies(tmp_path: Path) -> None:
+def test_picture_in_any_folder_can_be_a_logo(tmp_path: Path) -> None:
     (tmp_path / "logo.SVG").write_text("<svg/>")
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "site.toml").write_text('logo = "../logo.SVG"\n')
@@ -31,7 +31,7 @@ def test_a_picture_is_a_logo_wherever_it_lies(tmp_path: Path) -> None:
     assert read_settings(tmp_path / "conf" / "site.toml").logo == str(tmp_path / "logo.SVG")
 
 
-def test_an_address_of_the_site_that_runs_something_is_refused(tmp_path: Path) -> None:
+def test_address_of_the_site_with_a_script_is_refused(tmp_path: Path) -> None:
     (tmp_path / "site.toml").write_text('url = "javascript:alert(1)"\n')
 
     with pytest.raises(UnreadableInput, match="url: 'javascript"):
@@ -39,7 +39,7 @@ def test_an_address_of_the_site_that_runs_something_is_refused(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("line", ["log_text_mb = inf", "log_text_mb = nan", "log_text_mb = 1e300", "log_numbers = 9223372036854775807"])
-def test_a_limit_that_is_none_is_refused_in_words(tmp_path: Path, line: str) -> None:
+def test_invalid_limit_is_refused_with_a_message(tmp_path: Path, line: str) -> None:
     (tmp_path / "site.toml").write_text(f"[limits]\n{line}\n")
 
     with pytest.raises(UnreadableInput, match="limits"):
@@ -49,7 +49,7 @@ def test_a_limit_that_is_none_is_refused_in_words(tmp_path: Path, line: str) -> 
 @pytest.mark.parametrize(
     "url", ["https://a b", 'https://x"onmouseover=1', "https://user@host/", "http://", "https://a/\\n<b>", "mailto:a@b.org\\nx", "mailto:"]
 )
-def test_a_link_that_is_no_address_is_refused(tmp_path: Path, url: str) -> None:
+def test_link_without_a_valid_address_is_refused(tmp_path: Path, url: str) -> None:
     (tmp_path / "site.toml").write_text(f"links = [{{title = 'a', url = \"{url.replace(chr(34), chr(92) + chr(34))}\"}}]\n")
 
     with pytest.raises(UnreadableInput, match=r"links: .* is not an address"):
@@ -57,13 +57,13 @@ def test_a_link_that_is_no_address_is_refused(tmp_path: Path, url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["https://example.org/a?b=c#d", "mailto:first.last+x@example.org?subject=a%20b"])
-def test_pages_and_mail_addresses_are_links(tmp_path: Path, url: str) -> None:
+def test_web_and_mail_addresses_are_valid_links(tmp_path: Path, url: str) -> None:
     (tmp_path / "site.toml").write_text(f"links = [{{title = 'a', url = '{url}'}}]\n")
 
     assert read_settings(tmp_path / "site.toml").links[0].url == url
 
 
-def test_settings_that_are_a_named_pipe_are_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_settings_from_a_named_pipe_are_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "site.toml")
 
     done = run_tacholog_text("report", str(tmp_path), "--site", str(tmp_path / "site.toml"), "--output", str(tmp_path / "site"))
@@ -71,5 +71,5 @@ def test_settings_that_are_a_named_pipe_are_refused_and_not_waited_for(tmp_path:
     assert (done.returncode, done.stderr) == (2, f"tacholog: {tmp_path / 'site.toml'}: not a file but a named pipe\n")
 
 
-def test_settings_may_be_nothing() -> None:
+def test_settings_can_be_empty() -> None:
     assert read_settings(Path(os.devnull)) == SiteSettings()

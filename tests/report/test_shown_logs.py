@@ -1,4 +1,4 @@
-"""What a build leaves of the redacted logs of the one before it."""
+"""The redacted logs of an earlier build that a build keeps or deletes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tacholog.privacy.logs import LogFolder, line_classes_file
 
 
 def build(folder: Path, runs: dict[str, list[str]]) -> None:
-    """Show these logs of runs, as a build does."""
+    """Write the redacted logs of the runs, as a build does."""
     shown = LogFolder(folder)
     for run, logs in runs.items():
         of_run = shown.of_run(run)
@@ -23,18 +23,18 @@ def files(folder: Path) -> list[str]:
     return sorted(str(path) for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_log_that_is_not_shown_any_more_is_deleted(tmp_path: Path) -> None:
+def test_log_that_is_no_longer_shown_is_deleted(tmp_path: Path) -> None:
     build(tmp_path / "shown", {"a": ["pub.log", "sub.log"], "b": ["sub.log"]})
     assert len(files(tmp_path / "shown")) == 6
 
     build(tmp_path / "shown", {"a": ["sub.log"]})
 
     assert [Path(path).name for path in files(tmp_path / "shown") if path.endswith(".log")] == ["sub.log"]
-    assert len(files(tmp_path / "shown")) == 2  # with the classes of its lines
+    assert len(files(tmp_path / "shown")) == 2  # The log and the classes of its lines.
     assert len(list((tmp_path / "shown").iterdir())) == 2
 
 
-def test_what_a_build_left_that_was_stopped_is_deleted(tmp_path: Path) -> None:
+def test_files_of_a_stopped_build_are_deleted(tmp_path: Path) -> None:
     build(tmp_path / "shown", {"a": ["sub.log"]})
     stopped = LogFolder(tmp_path / "shown")
     (stopped.of_run("a") / "half.log").write_text("of a name that is private now")
@@ -43,12 +43,3 @@ def test_what_a_build_left_that_was_stopped_is_deleted(tmp_path: Path) -> None:
 
     assert [Path(path).name for path in files(tmp_path / "shown") if path.endswith(".log")] == ["sub.log"]
     assert len(files(tmp_path / "shown")) == 2
-
-
-def test_a_note_that_is_damaged_says_nothing(tmp_path: Path) -> None:
-    build(tmp_path / "shown", {"a": ["pub.log", "sub.log"]})
-    (tmp_path / "shown.json").write_text('{"a": 1}')
-
-    build(tmp_path / "shown", {"a": ["sub.log"]})
-
-    assert [Path(path).name for path in files(tmp_path / "shown") if path.endswith(".log")] == ["sub.log"]

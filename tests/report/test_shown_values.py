@@ -1,4 +1,4 @@
-"""Every number of a page is the value of a run, on the line that it leads to, or a statistic that the page of definitions explains."""
+"""Each number of a page is the value on the log line that it links to, or a statistic that the page of definitions explains."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from tests.report.walker import Walk, points, walk
 
 from tacholog.render.tables.definitions import STATISTICS
 
-# What MyST and the theme still use of Sphinx is their business.
+# Warnings about old parts of Sphinx that MyST and the theme still use.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
 @pytest.fixture(scope="module")
 def walked(site: Path) -> Walk:
-    """All numbers of the small site."""
+    """The result of checking all numbers of the small site."""
     return walk(site)
 
 
-def test_each_number_leads_to_a_line_that_says_it_or_names_its_statistic(walked: Walk) -> None:
+def test_each_number_links_to_a_line_with_this_number_or_names_its_statistic(walked: Walk) -> None:
     assert walked.wrong == []
     assert walked.linked > 150
     assert walked.named.total() > 100
 
 
-def test_each_point_of_a_figure_leads_to_a_line_that_says_it(site: Path) -> None:
+def test_each_point_of_a_figure_links_to_a_line_with_its_value(site: Path) -> None:
     count, wrong = points(site)
 
     assert wrong == []
     assert count > 20
 
 
-def test_a_number_that_no_line_says_and_one_without_a_name_are_noticed(site: Path, tmp_path: Path) -> None:
+def test_number_that_differs_from_its_line_and_number_without_a_statistic_are_reported(site: Path, tmp_path: Path) -> None:
     changed = tmp_path / "site"
     shutil.copytree(site / "rti-connext-dds", changed / "rti-connext-dds")
     shutil.copytree(site / "logs", changed / "logs")
     page = changed / "rti-connext-dds" / "udpv4.html"
     text = page.read_text()
     assert text.count(">473</a>") > 1
-    # The midpoint of 472.8 and 664.2, which was shown once and stands in no log; and a count without its class.
+    # The midpoint of 472.8 and 664.2, which no log contains; and a count without its class.
     page.write_text(text.replace(">473</a>", ">569</a>", 1).replace('<span class="stat-count">', "<span>", 1))
 
     wrong = walk(changed).wrong
@@ -50,7 +50,7 @@ def test_a_number_that_no_line_says_and_one_without_a_name_are_noticed(site: Pat
     assert len([said for said in wrong if "has neither a line nor a name" in said]) == 1
 
 
-def test_every_statistic_is_explained_on_the_page_of_definitions(site: Path, walked: Walk) -> None:
+def test_each_statistic_is_explained_on_the_page_of_definitions(site: Path, walked: Walk) -> None:
     page = (site / "definitions.html").read_text()
 
     for name, statistic in STATISTICS.items():

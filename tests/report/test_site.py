@@ -1,4 +1,4 @@
-"""The built site: what every page must keep, whatever the data."""
+"""Properties of each page of a built site, for any data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tacholog.site.stamp import finished
 from tacholog.store.load import load
 from tacholog.view.views import view_of
 
-# What MyST and the theme still use of Sphinx is their business.
+# Warnings about old parts of Sphinx that MyST and the theme still use.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 Reader = Callable[[str], Any]
@@ -36,7 +36,7 @@ UDP = "rti-connext-dds/udpv4"
 
 
 def numbers(html: str, size: str) -> list[str]:
-    """The cells of the first table row of that size, as HTML."""
+    """The cells of the first table row of this size, as HTML."""
     row = re.search(rf"<tr><th[^>]*>{size}</th>(.*?)</tr>", html)
     assert row
     return re.findall(r"<td.*?</td>", row[1])
@@ -47,33 +47,33 @@ def pages(site: Path) -> list[Path]:
 
 
 def broken_links(site: Path, read: Reader) -> Iterator[str]:
-    """Every link of the site that leads nowhere inside it, or out of it."""
+    """Yield each broken link within the site, and each link out of it."""
     found = {path: read(path.relative_to(site).as_posix().removesuffix(".html")) for path in pages(site)}
     for path, page in found.items():
         for link in page.links:
             parts = urlsplit(link)
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if parts.scheme == "https" and "sphinx-doc.org" in link:
-                continue  # the theme names what made the page
+                continue  # The theme names the program that made the page.
             if parts.scheme == "https" and path.name == "fairness.html":
-                continue  # our own page names the sources of the advice that it quotes
+                continue  # Our page names the sources of the advice that it quotes.
             if parts.scheme or not target.is_file():
                 yield f"{path.name}: {link}"
             elif parts.fragment and target in found and unquote(parts.fragment) not in found[target].ids:
                 yield f"{path.name}: {link} (no such anchor)"
 
 
-def test_every_internal_link_and_anchor_leads_somewhere(site: Path, page: Reader) -> None:
+def test_each_internal_link_and_anchor_exists(site: Path, page: Reader) -> None:
     assert list(broken_links(site, page)) == []
 
 
-def test_no_id_is_given_twice_on_a_page(site: Path, page: Reader) -> None:
+def test_ids_on_a_page_are_unique(site: Path, page: Reader) -> None:
     for path in pages(site):
         ids = page(path.relative_to(site).as_posix().removesuffix(".html")).ids
         assert sorted(set(ids)) == sorted(ids), path
 
 
-def test_every_number_links_to_its_line(site: Path) -> None:
+def test_each_number_links_to_its_line(site: Path) -> None:
     html = (site / f"{SHMEM}.html").read_text()
 
     cells = numbers(html[html.index("Throughput numbers: copy") :], "64\u00a0B")
@@ -82,7 +82,7 @@ def test_every_number_links_to_its_line(site: Path) -> None:
     assert all('href="../logs/rti/copy/sub.log.html#L2:' in cell for cell in cells)
 
 
-def test_the_linked_line_is_the_line_of_the_log(site: Path) -> None:
+def test_linked_line_is_the_line_of_the_log(site: Path) -> None:
     html = (site / "logs/rti/copy/sub.log.html").read_text()
 
     line = re.search(r'<li id="L2" class="tl-record">.*?</li>', html)
@@ -91,26 +91,26 @@ def test_the_linked_line_is_the_line_of_the_log(site: Path) -> None:
     assert "71581304" in line[0]
 
 
-def test_repeated_runs_are_a_median_with_its_range_and_each_run_is_there(site: Path) -> None:
+def test_repeated_runs_are_shown_as_a_median_with_a_range_and_with_each_run(site: Path) -> None:
     html = (site / f"{UDP}.html").read_text()
 
     shown = html[html.index("Throughput numbers: reliable") :]
     goodput = numbers(shown, "32\u00a0B")[1]
 
-    assert ">473</a>" in goodput  # of the two, 472.8 and 664.2, the worse one: their mean stands in no log
+    assert ">473</a>" in goodput  # The worse of the two values 472.8 and 664.2: no log contains their mean.
     assert "473\u2013664" in goodput
     each = numbers(shown[shown.index("throughput numbers: reliable") :], "32\u00a0B")
     assert "rti/own-1" in each[0]
     assert "logs/rti/own-1/sub.log.html#L1" in each[1]
 
 
-def test_published_and_own_figures_differ_at_a_glance(page: Reader) -> None:
+def test_published_figures_and_own_figures_are_marked_differently(page: Reader) -> None:
     assert "that the vendor published" in page(SHMEM).text
     assert any("tl-published" in (found.get("class") or "") for _, found in page(SHMEM).tags)
     assert not any("tl-published" in (found.get("class") or "") for _, found in page(UDP).tags)
 
 
-def test_the_distribution_of_a_run_is_drawn_from_its_histogram_as_far_as_ten_samples_reach(site: Path) -> None:
+def test_distribution_of_a_run_is_drawn_from_its_histogram_up_to_the_last_ten_samples(site: Path) -> None:
     html = (site / "tacholog-perftest/udp.html").read_text()
 
     figure = html[html.index('id="tl-distribution') :]
@@ -118,10 +118,10 @@ def test_the_distribution_of_a_run_is_drawn_from_its_histogram_as_far_as_ten_sam
     assert "Percentile curves" in figure
     assert "64\u00a0B" in figure
     assert "90\u00a0%</text>" in figure
-    assert "99.9\u00a0%</text>" not in figure  # 813 samples: too few to show it
+    assert "99.9\u00a0%</text>" not in figure  # 813 samples are too few for this percentile.
 
 
-def test_a_page_of_a_log_has_the_name_of_the_site_and_no_menus(site: Path, page: Reader) -> None:
+def test_log_page_has_the_name_of_the_site_and_no_menus(site: Path, page: Reader) -> None:
     log, frame = page("logs/rti/copy/sub.log"), (site / "logs/rti/copy/sub.log.html").read_text()
 
     assert "../../../index.html" in log.links
@@ -154,7 +154,7 @@ def test_marks_are_explained_below_the_table(page: Reader) -> None:
     assert "read it as messages handed over" in shown.text
 
 
-def test_a_rate_that_moved_no_bytes_is_left_out_of_the_goodput_figure_and_the_note_says_so(site: Path) -> None:
+def test_rate_of_references_is_not_in_the_goodput_figure_and_the_note_states_this(site: Path) -> None:
     html = (site / f"{SHMEM}.html").read_text()
 
     figure = html[html.index('id="tl-goodput') : html.index("</figure>")]
@@ -163,29 +163,29 @@ def test_a_rate_that_moved_no_bytes_is_left_out_of_the_goodput_figure_and_the_no
     assert figure.count('class="tl-line') == 1
 
 
-def test_unknown_is_not_stated(page: Reader, site: Path) -> None:
+def test_unknown_values_are_shown_as_not_stated(page: Reader, site: Path) -> None:
     hosts = (site / "hosts.html").read_text()
 
     assert "The document does not state the machine" in page(SHMEM).text
     assert all(f'<tr><th scope="row">{name}</th><td><span class="tl-null">not stated</span>' in hosts for name in ("cores", "governor", "turbo"))
 
 
-def test_a_site_belongs_to_nobody_unless_its_settings_say_whose_it_is(page: Reader) -> None:
+def test_site_has_no_copyright_line_without_a_setting(page: Reader) -> None:
     assert "©" not in page("index").text
 
 
-def test_loss_is_drawn_and_told_only_where_there_is_some(page: Reader) -> None:
+def test_loss_is_drawn_and_stated_only_for_a_transport_with_losses(page: Reader) -> None:
     assert "of the messages were lost" in page(UDP).text
     assert "Share of messages lost" in page(UDP).text
     assert "Share of messages lost" not in page(SHMEM).text
 
 
-def test_a_rate_that_most_messages_were_lost_at_is_no_headline(page: Reader) -> None:
+def test_rate_with_mostly_lost_messages_is_not_a_headline(page: Reader) -> None:
     assert "16.2\u00a0Mbit/s at 32\u00a0B, with more than 1\u202f% lost at every size" in page(UDP).text
-    assert "4.47\u00a0Gbit/s" in page("systems").text  # of the two runs that lost nothing the worse one
+    assert "4.47\u00a0Gbit/s" in page("systems").text  # The worse of the two runs without loss.
 
 
-def test_the_table_of_systems_says_what_each_latency_is(page: Reader) -> None:
+def test_table_of_systems_states_the_kind_of_each_latency(page: Reader) -> None:
     assert re.search(r"median, round trip", page("systems").text)
 
 
@@ -193,8 +193,8 @@ def test_hostile_text_is_shown_as_text(site: Path, page: Reader) -> None:
     log = page("logs/evil/run/sub.log")
 
     assert "<script>alert(1)</script>" in log.text
-    assert "\u2407" in log.text  # the bell is drawn, not rung
-    assert "\u202e" not in log.text  # and nothing turns the text round
+    assert "\u2407" in log.text  # The bell is drawn as a symbol.
+    assert "\u202e" not in log.text  # No character reverses the direction of the text.
     for path in pages(site):
         found = page(path.relative_to(site).as_posix().removesuffix(".html"))
         assert not any(name.startswith("on") for _, attributes in found.tags for name in attributes), path
@@ -202,7 +202,7 @@ def test_hostile_text_is_shown_as_text(site: Path, page: Reader) -> None:
         assert not any(attributes.get("src") == "x" for _, attributes in found.tags), path
 
 
-def test_broken_and_unknown_lines_and_failed_runs_are_listed(page: Reader) -> None:
+def test_broken_lines_unknown_lines_and_failed_runs_are_listed(page: Reader) -> None:
     quality = page("quality").text
 
     assert "sub.log:4" in quality
@@ -211,11 +211,11 @@ def test_broken_and_unknown_lines_and_failed_runs_are_listed(page: Reader) -> No
     assert "rti/failed" in page(UDP).text
 
 
-def test_a_failed_run_without_numbers_is_on_its_transports_page(page: Reader) -> None:
+def test_failed_run_without_numbers_is_on_the_page_of_its_transport(page: Reader) -> None:
     assert "rti/failed" in page(UDP).text
 
 
-def test_a_raw_log_is_offered_byte_for_byte_under_the_checksum_that_its_page_states(site: Path, data: Path, page: Reader) -> None:
+def test_raw_log_is_offered_unchanged_under_the_checksum_that_its_page_states(site: Path, data: Path, page: Reader) -> None:
     log = (data / "rti/copy/sub.log").read_bytes()
     offered = f"raw/{hashlib.sha256(log).hexdigest()[:2]}/{hashlib.sha256(log).hexdigest()}.gz"
 
@@ -223,13 +223,13 @@ def test_a_raw_log_is_offered_byte_for_byte_under_the_checksum_that_its_page_sta
     assert f"../../../{offered}" in page("logs/rti/copy/sub.log").links
 
 
-def test_two_logs_with_the_same_content_are_one_file(page: Reader) -> None:
+def test_two_logs_with_the_same_content_share_one_file(page: Reader) -> None:
     offered = [next(link for link in page(f"logs/own/{run}/sub.log").links if link.endswith(".gz")) for run in ("latency", "latency-again")]
 
     assert offered[0] == offered[1]
 
 
-def test_a_raw_log_of_a_run_that_is_gone_is_no_longer_offered(copied: Path) -> None:
+def test_raw_log_of_a_removed_run_is_no_longer_offered(copied: Path) -> None:
     offered = copied / "site" / "raw" / raw_log(copied / "data/rti/zero-copy/sub.log")
     assert offered.is_file()
     shutil.rmtree(copied / "data/rti/zero-copy")
@@ -241,12 +241,12 @@ def test_a_raw_log_of_a_run_that_is_gone_is_no_longer_offered(copied: Path) -> N
 
 
 def raw_log(log: Path) -> str:
-    """The name under which a log of a published run is offered."""
+    """The file name under which a log of a published run is offered."""
     digest = hashlib.sha256(log.read_bytes()).hexdigest()
     return f"{digest[:2]}/{digest}.gz"
 
 
-def test_the_numbers_of_a_page_and_of_the_site_are_offered_for_other_tools(site: Path, page: Reader) -> None:
+def test_numbers_of_a_page_and_of_the_site_are_offered_for_other_tools(site: Path, page: Reader) -> None:
     link = next(link for link in page(SHMEM).links if link.endswith(".csv.gz"))
     rows = gzip.decompress((site / SHMEM).parent.joinpath(link).resolve().read_bytes()).decode().splitlines()
 
@@ -257,15 +257,15 @@ def test_the_numbers_of_a_page_and_of_the_site_are_offered_for_other_tools(site:
     assert {"data/results.parquet", "downloads.html"} <= set(page("index").links)
 
 
-def test_the_files_of_a_release_hold_its_numbers_once(site: Path, page: Reader) -> None:
+def test_files_of_a_release_have_each_of_its_numbers_once(site: Path, page: Reader) -> None:
     lines = gzip.decompress((site / "data/releases/rti-connext-dds-not-stated.jsonl.gz").read_bytes()).decode().splitlines()
 
     assert {json.loads(line)["system"] for line in lines} == {"RTI Connext DDS"}
-    assert sum(json.loads(line)["value"] == 2386046 for line in lines) == 2  # of the published run, and of an own one with the same log
+    assert sum(json.loads(line)["value"] == 2386046 for line in lines) == 2  # Of the published run, and of an own run with the same log.
     assert "data/releases/rti-connext-dds-not-stated.jsonl.gz" in page("downloads").links
 
 
-def test_each_kind_of_file_for_download_has_each_number_once(site: Path) -> None:
+def test_each_kind_of_download_has_each_number_once(site: Path) -> None:
     rows = pd.concat([pd.read_csv(path) for path in (site / "data").rglob("*.csv.gz")])
     lines = pd.concat([pd.read_json(path, lines=True) for path in (site / "data").rglob("*.jsonl.gz")])
     whole = pd.read_parquet(site / "data/results.parquet")
@@ -274,12 +274,12 @@ def test_each_kind_of_file_for_download_has_each_number_once(site: Path) -> None
     assert sorted(rows["id"]) == sorted(lines["id"]) == sorted(whole["id"])
 
 
-def test_a_run_leads_to_its_manifest(site: Path, data: Path, page: Reader) -> None:
+def test_run_links_to_its_manifest(site: Path, data: Path, page: Reader) -> None:
     assert "../raw/rti/copy/run.toml.txt" in page(SHMEM).links
     assert (site / "raw/rti/copy/run.toml.txt").read_bytes() == (data / "rti/copy/run.toml").read_bytes()
 
 
-def test_the_page_of_a_log_leads_to_its_machine_script_manifest_and_checksum(page: Reader) -> None:
+def test_log_page_links_to_its_machine_script_manifest_and_checksum(page: Reader) -> None:
     shown = page("logs/own/latency/sub.log")
 
     assert any(re.search(r"hosts\.html#host-host-[0-9a-f]{6}$", link) for link in shown.links)
@@ -288,7 +288,7 @@ def test_the_page_of_a_log_leads_to_its_machine_script_manifest_and_checksum(pag
     assert re.search(r"SHA-256.{0,40}?[0-9a-f]{64}", shown.text, re.DOTALL)
 
 
-def test_the_page_about_the_figures_names_their_sources_and_an_id_to_cite(page: Reader) -> None:
+def test_about_page_names_the_sources_of_the_figures_and_an_id_to_cite(page: Reader) -> None:
     about = page("about").text
 
     assert "RTI Perftest default type" in about
@@ -296,19 +296,19 @@ def test_the_page_about_the_figures_names_their_sources_and_an_id_to_cite(page: 
     assert "evil/run/sub.log#L1:" in about
 
 
-def test_runs_of_no_release_are_said_to_be_so(page: Reader) -> None:
+def test_runs_without_a_release_are_listed_as_such(page: Reader) -> None:
     assert "Runs without a release" in page("releases").text
     assert "9 runs" in page("releases").text
 
 
-def test_the_reproducing_script_loops_over_the_sizes_and_quotes_its_words(page: Reader) -> None:
+def test_script_loops_over_the_sizes_and_quotes_its_words(page: Reader) -> None:
     text = page(SHMEM).text
 
     assert "for payload_bytes in 32 64 1024; do" in text
     assert "perftest_cpp -sub -dataLen \"$payload_bytes\" -name 'two words'" in text
 
 
-def test_numbers_stay_out_of_the_search_index(site: Path) -> None:
+def test_numbers_are_not_in_the_search_index(site: Path) -> None:
     index = (site / "searchindex.js").read_text()
 
     assert "methodolog" in index
@@ -316,7 +316,7 @@ def test_numbers_stay_out_of_the_search_index(site: Path) -> None:
     assert "71581304" not in index
 
 
-def test_the_words_of_conditions_are_found_by_the_search(site: Path) -> None:
+def test_search_finds_the_words_of_conditions(site: Path) -> None:
     index = (site / "searchindex.js").read_text()
 
     assert UDP in holding(index, "reliabl")
@@ -325,7 +325,7 @@ def test_the_words_of_conditions_are_found_by_the_search(site: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "document"), [("coordin", "methodology"), ("sockperf", "definitions"), ("processor", "hosts"), ("refer", "quality")]
 )
-def test_the_words_of_tables_that_explain_are_found_by_the_search(site: Path, word: str, document: str) -> None:
+def test_search_finds_the_words_of_explaining_tables(site: Path, word: str, document: str) -> None:
     assert document in holding((site / "searchindex.js").read_text(), word)
 
 
@@ -333,7 +333,7 @@ def test_the_words_of_tables_that_explain_are_found_by_the_search(site: Path, wo
     ("document", "word"),
     [*(("methodology", word) for word in ("p99", "p9999", "p999999")), ("tacholog-perftest/udp", "p99"), ("tacholog-perftest/udp", "p999999")],
 )
-def test_a_percentile_is_one_word_of_the_search_however_the_page_writes_it(site: Path, document: str, word: str) -> None:
+def test_search_finds_a_percentile_as_one_word_for_each_way_to_write_it(site: Path, document: str, word: str) -> None:
     assert document in holding((site / "searchindex.js").read_text(), word)
 
 
@@ -344,15 +344,15 @@ def holding(index: str, stem: str) -> list[str]:
     return [documents[int(number)] for number in re.findall(r"\d+", found[1])] if found else []
 
 
-def test_the_page_of_data_quality_leads_to_the_numbers_that_carry_a_mark(page: Reader) -> None:
+def test_quality_page_links_to_the_numbers_with_a_mark(page: Reader) -> None:
     shown = page("quality")
 
     assert "rti-connext-dds/udpv4.html" in shown.links
     assert "More than 1 % lost" in shown.text
-    assert "Never steady" not in shown.text  # no number of this site carries it
+    assert "Never steady" not in shown.text  # No number of this site has this mark.
 
 
-def test_every_page_has_a_policy_without_unsafe_scripts_and_no_inline_handler_is_needed(site: Path) -> None:
+def test_each_page_has_a_policy_without_unsafe_scripts_and_no_inline_handler(site: Path) -> None:
     for path in pages(site):
         policy = re.search(r'Content-Security-Policy" content="([^"]*)"', path.read_text())
         assert policy, path
@@ -364,14 +364,14 @@ def test_every_page_has_a_policy_without_unsafe_scripts_and_no_inline_handler_is
         assert "<style" not in path.read_text()
 
 
-def test_pages_say_what_they_show_without_scripts(site: Path) -> None:
+def test_plots_have_a_description_for_readers_without_scripts(site: Path) -> None:
     html = (site / f"{SHMEM}.html").read_text()
 
     assert 'role="img"' in html
     assert "Payload received per second. copy: from 32\u00a0B: 664\u00a0Mbit/s, to 1\u00a0KiB: 4.69\u00a0Gbit/s." in html
 
 
-def test_the_plots_bundle_is_there_once_and_asks_nobody(site: Path) -> None:
+def test_plot_script_exists_once_and_contacts_no_server(site: Path) -> None:
     script = (site / "_static/tacholog.js").read_text()
 
     assert [path.name for path in site.rglob("plotly*.js")] == ["plotly.min.js"]
@@ -380,7 +380,7 @@ def test_the_plots_bundle_is_there_once_and_asks_nobody(site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def built(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a copy of the data and the site that is built from it, and the same folder as it was then beside it."""
+    """A folder with a copy of the data and its site, and a copy of this folder beside it."""
     folder = tmp_path_factory.mktemp("again") / "folder"
     shutil.copytree(data, folder / "data")
     build_site([folder / "data"], folder / "site", folder)
@@ -390,14 +390,14 @@ def built(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copied(built: Path) -> Path:
-    """A copy of the data and its site: built once, and put back to the same place, with the same times, for each test."""
+    """A copy of the data and its site. It is built once, and restored to the same path with the same times for each test."""
     shutil.rmtree(built)
     shutil.copytree(built.with_name("as-it-was"), built)
     return built
 
 
-def test_without_a_change_not_even_sphinx_is_asked(copied: Path) -> None:
-    build_site([copied / "data"], copied / "site", copied)  # a copy of the data is other files
+def test_build_without_changes_does_not_run_sphinx(copied: Path) -> None:
+    build_site([copied / "data"], copied / "site", copied)  # A copy of the data counts as other files.
     before = {path: path.stat().st_mtime_ns for path in (copied / "site").rglob("*")}
 
     build_site([copied / "data"], copied / "site", copied)
@@ -405,7 +405,7 @@ def test_without_a_change_not_even_sphinx_is_asked(copied: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in (copied / "site").rglob("*")} == before
 
 
-def test_pages_that_somebody_deleted_come_back(copied: Path) -> None:
+def test_deleted_pages_are_built_again(copied: Path) -> None:
     shutil.rmtree(copied / "site/logs")
 
     build_site([copied / "data"], copied / "site", copied)
@@ -413,7 +413,7 @@ def test_pages_that_somebody_deleted_come_back(copied: Path) -> None:
     assert (copied / "site/logs/rti/copy/sub.log.html").is_file()
 
 
-def test_a_finished_site_has_a_stamp_and_what_somebody_changed_in_it_is_built_again(copied: Path) -> None:
+def test_finished_site_has_a_stamp_and_edited_files_are_built_again(copied: Path) -> None:
     page = copied / "site/logs/rti/copy/sub.log.html"
     as_built = page.read_text()
     page.write_text(as_built.replace("71581304", "99999999"))
@@ -426,7 +426,7 @@ def test_a_finished_site_has_a_stamp_and_what_somebody_changed_in_it_is_built_ag
     assert finished(copied / "site").problems == 0
 
 
-def test_a_build_leaves_everything_alone_that_begins_with_a_dot(copied: Path) -> None:
+def test_build_keeps_all_hidden_files(copied: Path) -> None:
     site = copied / "site"
     kept = {".git/HEAD": "ref: refs/heads/main\n", ".git/hooks/index.html": "<head></head>mine", ".nojekyll": ""}
     for name, text in kept.items():
@@ -441,7 +441,7 @@ def test_a_build_leaves_everything_alone_that_begins_with_a_dot(copied: Path) ->
     assert [name for name in finished(site).files if name.startswith(".")] == []
 
 
-def test_a_linked_folder_in_the_site_is_removed_and_what_it_leads_to_stays(copied: Path) -> None:
+def test_symbolic_link_to_a_folder_in_the_site_is_removed_and_its_target_is_kept(copied: Path) -> None:
     (copied / "mine").mkdir()
     (copied / "mine/notes.html").write_text("mine")
     (copied / "site/extra").symlink_to(copied / "mine")
@@ -454,7 +454,7 @@ def test_a_linked_folder_in_the_site_is_removed_and_what_it_leads_to_stays(copie
 
 @pytest.fixture
 def editable(copied: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the templates and of the prose that can be edited, and the site built from them."""
+    """An editable copy of the templates and of the prose, and the site built from them."""
     tree = copied / "tree"
     for name in ("site", "templates"):
         shutil.copytree(checkout / name, tree / name)
@@ -464,11 +464,11 @@ def editable(copied: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 @pytest.mark.nightly
-def test_a_changed_template_and_a_changed_style_sheet_are_in_the_next_build(copied: Path, editable: Path) -> None:
+def test_next_build_uses_a_changed_template_and_a_changed_style_sheet(copied: Path, editable: Path) -> None:
     about, style = editable / "templates/about.html.jinja", editable / "site/_static/tacholog.css"
     about.write_text(f"{about.read_text()}\n<p>One more sentence.</p>\n")
     style.write_text(f"{style.read_text()}/* more */")
-    _file_checksum_inner.cache_clear()  # Each report is a process of its own; within one, Sphinx remembers the checksum of a path.
+    _file_checksum_inner.cache_clear()  # Each report is a separate process. Within a process, Sphinx caches the checksum of a path.
 
     build_site([copied / "data"], copied / "site", copied)
 
@@ -477,7 +477,7 @@ def test_a_changed_template_and_a_changed_style_sheet_are_in_the_next_build(copi
     assert [path for path in pages(copied / "site") if version not in path.read_text()] == []
 
 
-def test_a_machine_that_is_described_better_is_so_on_its_pages(copied: Path) -> None:
+def test_changed_description_of_a_machine_is_shown_on_its_pages(copied: Path) -> None:
     host = copied / "data/hosts/desk.toml"
     host.write_text(host.read_text().replace("Some CPU", "Another CPU"))
 
@@ -486,7 +486,7 @@ def test_a_machine_that_is_described_better_is_so_on_its_pages(copied: Path) -> 
     assert "Another CPU" in (copied / "site/tacholog-perftest/udp.html").read_text()
 
 
-def test_a_page_whose_run_is_gone_goes_too(copied: Path) -> None:
+def test_page_of_a_removed_run_is_removed(copied: Path) -> None:
     root, site = copied / "data", copied / "site"
     assert (site / f"{SHMEM}.html").is_file()
     shutil.rmtree(root / "rti/copy")
@@ -499,12 +499,12 @@ def test_a_page_whose_run_is_gone_goes_too(copied: Path) -> None:
     assert "SHMEM" not in (site / "index.html").read_text()
 
 
-def test_a_folder_without_runs_is_a_clear_error(tmp_path: Path) -> None:
+def test_folder_without_runs_is_an_error_with_a_clear_message(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match=r"no run\.toml below .*: nothing to report"):
         build_site([tmp_path], tmp_path / "site", tmp_path / "work")
 
 
-def test_of_a_site_that_is_refused_no_folder_and_no_marker_is_left(tmp_path: Path) -> None:
+def test_refused_site_leaves_no_folder_and_no_marker(tmp_path: Path) -> None:
     for name in ("data", "empty", "cwd"):
         (tmp_path / name).mkdir()
 
@@ -515,7 +515,7 @@ def test_of_a_site_that_is_refused_no_folder_and_no_marker_is_left(tmp_path: Pat
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["cwd", "data", "empty"]
 
 
-def test_a_folder_of_logs_without_manifests_is_one_line_that_says_what_to_do_and_half_a_site_is_never_left(checkout: Path, tmp_path: Path) -> None:
+def test_folder_of_logs_without_manifests_is_a_one_line_error_with_advice_and_leaves_no_partial_site(checkout: Path, tmp_path: Path) -> None:
     (tmp_path / "logs/a").mkdir(parents=True)
     shutil.copy(checkout / "data/rti/default-type/shmem-zero-copy/throughput-sub.log", tmp_path / "logs/a/sub.log")
 
@@ -528,7 +528,7 @@ def test_a_folder_of_logs_without_manifests_is_one_line_that_says_what_to_do_and
     assert not (tmp_path / "site/index.html").exists()
 
 
-def test_only_readers_of_our_own_measurements_are_told_to_run_our_bench(site: Path, tmp_path: Path) -> None:
+def test_home_page_explains_how_to_run_perftest_only_for_own_measurements(site: Path, tmp_path: Path) -> None:
     add_run(tmp_path, "rti/own", FIRST, rti("UDPv4", published=False))
 
     others = plan(view_of(load([tmp_path])), SiteSettings())[0].context
@@ -538,13 +538,13 @@ def test_only_readers_of_our_own_measurements_are_told_to_run_our_bench(site: Pa
     assert "To measure Tacholog perftest on your machine" in home
 
 
-def test_static_files_are_only_those_that_a_page_a_style_sheet_or_a_script_names(site: Path) -> None:
+def test_each_static_file_is_used_by_a_page_a_style_sheet_or_a_script(site: Path) -> None:
     static = site / "_static"
     files = [path for path in static.rglob("*") if path.is_file()]
     texts = [path.read_text(encoding="utf-8") for path in (*site.glob("*.html"), *files) if path.suffix in (".html", ".css", ".js")]
 
     unnamed = [path.relative_to(static).as_posix() for path in files if not any(path.name in text for text in texts)]
 
-    assert not [name for name in unnamed if (static / name).stat().st_size > 500]  # some drawings of Sphinx's
+    assert not [name for name in unnamed if (static / name).stat().st_size > 500]  # Some drawings of Sphinx are not used.
     assert not [*static.rglob("*.html"), *static.rglob("*.map"), *static.rglob("fa-brands*")]
     assert "url(../vendor/fontawesome/webfonts/fa-solid-900.woff2)" in (static / "styles/pydata-sphinx-theme.css").read_text()

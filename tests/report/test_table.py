@@ -1,4 +1,4 @@
-"""A table as a value: its four writers show the same cells, and none lets text of strangers become markup."""
+"""A table as a value: its four writers show the same cells, and no writer lets text of strangers become markup."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = [
 TABLE = Table("Latency", COLUMNS, [ROWS], "tl-table", "here")
 
 
-def test_a_number_has_its_unit_its_line_its_range_and_its_full_value() -> None:
+def test_number_has_its_unit_its_line_its_range_and_its_full_value() -> None:
     page = str(html(TABLE))
 
     assert '<th scope="col">median<span class="tl-unit">µs</span></th>' in page
@@ -26,24 +26,24 @@ def test_a_number_has_its_unit_its_line_its_range_and_its_full_value() -> None:
     assert '<tr class="tl-alike"><th scope="row" data-v="1024">1 KiB</th>' in page
 
 
-def test_an_empty_cell_says_why_and_its_mark_leads_to_the_note() -> None:
+def test_empty_cell_states_the_reason_and_its_mark_links_to_the_note() -> None:
     assert '<td class="tl-null">not stated<a href="#here-mark-loss" class="tl-mark"' in str(html(TABLE))
 
 
-def test_a_table_of_words_names_the_column_in_each_cell_for_phones() -> None:
+def test_each_cell_of_a_text_table_contains_the_column_name_for_phones() -> None:
     page = str(html(words_table("Runs", ("run", "host"), [["run-1", tag("code", "lab")]])))
 
     assert '<td class="tl-text" data-head="host"><code>lab</code></td>' in page
     assert '<th scope="col" class="tl-text">host</th>' in page
 
 
-def test_a_table_scrolls_in_a_region_with_its_name() -> None:
+def test_table_scrolls_in_a_region_with_its_name() -> None:
     assert str(scroller(TABLE)).startswith(
         '<div class="tl-tools"></div><div class="tl-scroll" role="region" aria-label="Latency" tabindex="0"><table class="tl-table">'
     )
 
 
-def test_text_of_strangers_stays_text_in_every_writer() -> None:
+def test_text_of_strangers_is_escaped_by_each_writer() -> None:
     cell = TableCell(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, title=HOSTILE, class_=HOSTILE, head=HOSTILE, pad=HOSTILE)
     table = Table(HOSTILE, [TableColumn(HOSTILE, HOSTILE, HOSTILE, HOSTILE)], [[TableRow([cell], HOSTILE)]], HOSTILE, HOSTILE)
     page = str(scroller(table))
@@ -56,20 +56,20 @@ def test_text_of_strangers_stays_text_in_every_writer() -> None:
         assert len(re.findall(r"(?<!\\)\|", line)) == len("||")
 
 
-def test_markdown_has_the_same_cells_and_sets_off_the_best() -> None:
+def test_markdown_has_the_same_cells_and_highlights_the_best() -> None:
     best = TABLE._replace(bodies=[[TableRow([head("64 B"), TableCell("9.6", best=True), TableCell("steady")])]])
 
     assert markdown(TABLE) == ["| size | median | remark |", "|---|--:|---|", "| 64 B | 9.6 | steady |", "| 1 KiB | not stated | few runs |"]
     assert markdown(best)[2] == "| 64 B | **9.6** | steady |"
 
 
-def test_a_terminal_gets_aligned_columns_without_those_that_say_nothing() -> None:
+def test_terminal_table_is_aligned_and_omits_columns_without_values() -> None:
     silent = TABLE._replace(columns=[*COLUMNS, TableColumn("note")], bodies=[[TableRow([*row.cells, TableCell("-")]) for row in ROWS]])
 
     assert terminal(silent) == ["size       median  remark", "64 B          9.6  steady", "1 KiB  not stated  few runs"]
 
 
-def test_csv_has_numbers_in_full_and_nothing_where_there_is_none() -> None:
+def test_csv_has_numbers_with_all_digits_and_empty_fields_for_missing_numbers() -> None:
     formula = TABLE._replace(bodies=[[*ROWS, TableRow([head("=1+1"), TableCell("2"), TableCell()])]])
 
     assert list(csv.reader(as_csv(formula).splitlines())) == [

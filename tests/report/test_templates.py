@@ -1,4 +1,4 @@
-"""Templates: a value is text in all of them, and none can say otherwise."""
+"""Templates escape each value, and no template can turn this off."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacholog.render.table import Table, TableCell, TableColumn, TableRow, html
 from tacholog.render.templates import html_templates
 
 HOSTILE = "<script>\n```\n{{ 7*7 }}"
-# What MyST still uses of docutils is its business.
+# Warnings about old parts of docutils that MyST still uses.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), p
         "{{ [value] }}",
     ],
 )
-def test_no_template_can_let_a_value_through(source: str) -> None:
+def test_no_template_can_insert_a_value_without_escaping(source: str) -> None:
     with pytest.raises((TemplateError, TypeError)):
         html_templates().from_string(source).render(value=HOSTILE, markup=Markup("<b>"), unknown=None)
 
@@ -52,22 +52,22 @@ def test_no_template_can_let_a_value_through(source: str) -> None:
         "{% filter capitalize %}{{ value }}{% endfilter %}",
     ],
 )
-def test_a_value_is_escaped_wherever_a_template_carries_it(source: str) -> None:
+def test_value_is_escaped_in_each_template_construct(source: str) -> None:
     shown = html_templates().from_string(source).render(value=HOSTILE, markup=Markup("{}"))
 
     assert "<script" not in shown
 
 
-def test_a_value_is_escaped_once() -> None:
+def test_value_is_escaped_only_once() -> None:
     assert html_templates().from_string("{% macro shown() %}{{ value }}{% endmacro %}{{ shown() }}").render(value="1 < 2") == "1 &lt; 2"
     assert "<td>1 &lt; 2</td>" in html(Table("", [TableColumn()], [[TableRow([TableCell("1 < 2")])]]))
 
 
-def test_what_was_unescaped_is_text_again() -> None:
+def test_unescaped_text_is_escaped_again() -> None:
     assert "<script" not in html_templates().from_string("{{ (markup ~ value).unescape() }}").render(value=HOSTILE, markup=Markup("<b>"))
 
 
 @pytest.mark.parametrize("path", sorted(templates_dir().glob("*.jinja")), ids=lambda path: path.name)
-def test_every_template_of_the_package_compiles_in_its_environment(path: Path) -> None:
+def test_each_template_of_the_package_compiles(path: Path) -> None:
     assert isinstance(html_templates().parse(path.read_text(), path.name), nodes.Template)
     html_templates().get_template(path.name)

@@ -1,4 +1,4 @@
-"""`tacholog verify` of a site that somebody else has made reads nothing outside of it, and unpacks nothing without bound."""
+"""`tacholog verify` of a site of a stranger reads no file outside of the site, and unpacks no unlimited amount of data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS = (
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
-    """A published site, which has no list of its files. It agrees with its logs."""
+    """A published site without a list of its files. It agrees with its logs."""
     folder = tmp_path_factory.mktemp("published")
     shutil.copytree(checkout / "data/rti/custom-type", folder / "data/rti")
     publish(build_site([folder / "data"], folder / "site", folder / "work").parent, folder / "public", "1")
@@ -46,7 +46,7 @@ def site(published: Path, tmp_path: Path) -> Path:
 
 
 def verified(site: Path) -> tuple[int, str]:
-    """The exit code of the command, and all that it says."""
+    """The exit code of the command, and its output."""
     done = run_tacholog("verify", site, "--limit", "0")
     return done.returncode, (done.stdout + done.stderr).decode()
 
@@ -58,8 +58,8 @@ def files(site: Path, kind: str) -> list[Path]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_link_in_a_site_is_not_followed(site: Path, tmp_path: Path, kind: str) -> None:
-    """What it leads to is what was there, so that whoever follows it finds nothing wrong."""
+def test_symbolic_link_in_a_site_is_not_followed(site: Path, tmp_path: Path, kind: str) -> None:
+    """The target of the link is the original file: if verify followed the link, it would report no error."""
     for number, file in enumerate(files(site, kind)):
         outside = tmp_path / f"outside-{number}"
         file.rename(outside)
@@ -72,7 +72,7 @@ def test_a_link_in_a_site_is_not_followed(site: Path, tmp_path: Path, kind: str)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_file_is_not_waited_for(site: Path, kind: str) -> None:
+def test_named_pipe_in_a_site_is_refused_without_waiting(site: Path, kind: str) -> None:
     for file in files(site, kind):
         file.unlink()
         os.mkfifo(file)
@@ -84,7 +84,7 @@ def test_what_is_no_file_is_not_waited_for(site: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["raw/*/*.gz", "data/*.csv.gz", "data/releases/*.jsonl.gz"])
-def test_a_file_that_unpacks_to_much_more_than_its_size_is_refused(site: Path, kind: str) -> None:
+def test_file_that_unpacks_to_far_more_than_its_size_is_refused(site: Path, kind: str) -> None:
     bomb = gzip.compress(bytes(100 * MIB), 9)
     assert most_unpacked(len(bomb)) < 100 * MIB
     for file in files(site, kind):
@@ -96,7 +96,7 @@ def test_a_file_that_unpacks_to_much_more_than_its_size_is_refused(site: Path, k
     assert "too much for its size" in said
 
 
-def test_a_table_with_many_more_rows_than_bytes_is_refused(site: Path) -> None:
+def test_table_with_far_more_rows_than_bytes_is_refused(site: Path) -> None:
     names = pq.read_schema(site / "data/results.parquet").names
     table = pa.table({name: pa.array(["x"] * 400_000) for name in names})
     pq.write_table(table, site / "data/results.parquet", compression="zstd")
@@ -109,7 +109,7 @@ def test_a_table_with_many_more_rows_than_bytes_is_refused(site: Path) -> None:
     assert "too much for its size" in said
 
 
-def test_a_table_whose_texts_are_much_longer_than_its_file_is_refused(site: Path) -> None:
+def test_table_with_texts_far_longer_than_its_file_is_refused(site: Path) -> None:
     path = site / "data/results.parquet"
     names = pq.read_schema(path).names
     pq.write_table(pa.table({name: pa.array(["x" * (MIB if name == "system" else 1)] * 1000) for name in names}), path, compression="zstd")
@@ -122,7 +122,7 @@ def test_a_table_whose_texts_are_much_longer_than_its_file_is_refused(site: Path
     assert "too much for its size" in said
 
 
-def test_the_limit_grows_with_the_file_and_lets_usual_texts_through() -> None:
+def test_limit_of_unpacked_size_grows_with_the_file_and_accepts_usual_texts() -> None:
     assert most_unpacked(0) == 64 * MIB
     assert most_unpacked(10 * MIB) > 100 * 10 * MIB
     assert most_unpacked(1 << 40) == 1 << 32

@@ -1,4 +1,4 @@
-"""`tacholog verify` of a copy of a published site: everything that stands beside a number, the files for programs, and the older versions."""
+"""`tacholog verify` of a copy of a published site: the fields beside a number, the files for programs, and the older versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tacholog.site.build import build_site
 from tacholog.site.publish import publish
 from tacholog.site.verification.site import verify_site
 
-pytestmark = [  # what MyST and the theme still use of Sphinx is their business
+pytestmark = [  # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.site,
@@ -29,7 +29,7 @@ RESULTS = "data/results.parquet"
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two versions. The newer one lacks a system, whose downloads stay at their addresses."""
+    """Two versions. The newer version lacks a system, whose downloads stay at their addresses."""
     folder = tmp_path_factory.mktemp("published")
     data = write_runs(folder / "data")
     add_run(data, "gone", NATIVE.read_text(), Manifest(system="Gone", tool="perftest", host="desk", logs=()))
@@ -45,7 +45,7 @@ def copy(published: Path, tmp_path: Path) -> Path:
     return shutil.copytree(published, tmp_path / "copy")
 
 
-def test_the_newest_version_and_an_older_one_agree_with_their_logs(published: Path) -> None:
+def test_newest_version_and_an_older_version_agree_with_their_logs(published: Path) -> None:
     done = CliRunner().invoke(verify, [str(published)], catch_exceptions=False)
     older = verify_site(published / "versions/1")
 
@@ -53,7 +53,7 @@ def test_the_newest_version_and_an_older_one_agree_with_their_logs(published: Pa
     assert "only the newest version was checked" in done.output
     assert f"{published}/versions/LABEL" in done.output
     assert (older.findings, older.logs) == ((), 13)
-    assert len([*published.glob("data/*gone*")]) == 1  # kept for whoever linked to it
+    assert len([*published.glob("data/*gone*")]) == 1  # Kept, because other sites may link to it.
 
 
 CHANGED: dict[str, Callable[[object], object]] = {
@@ -71,7 +71,7 @@ CHANGED: dict[str, Callable[[object], object]] = {
 
 
 @pytest.mark.parametrize("column", CHANGED)
-def test_whatever_was_changed_beside_a_number_is_named(copy: Path, column: str) -> None:
+def test_changed_field_beside_a_number_is_reported(copy: Path, column: str) -> None:
     table = pd.read_parquet(copy / RESULTS)
     place = int(table.index[table["id"].str.startswith("rti/1.1/02/")][0])
     cells = table[column].astype(object)
@@ -84,14 +84,14 @@ def test_whatever_was_changed_beside_a_number_is_named(copy: Path, column: str) 
     assert found == [(table["id"][place], str(cells[place]))]
 
 
-def test_a_column_that_was_deleted_is_named(copy: Path) -> None:
+def test_deleted_column_is_reported(copy: Path) -> None:
     pd.read_parquet(copy / RESULTS).drop(columns="unit").to_parquet(copy / RESULTS)
 
     assert "the column unit is not there" in {one.reason for one in verify_site(copy).findings}
 
 
 @pytest.mark.parametrize(("ending", "old", "new"), [("csv.gz", b",502000000.0,", b",902000000.0,"), ("jsonl.gz", b":502000000.0,", b":902000000.0,")])
-def test_a_row_of_a_text_for_download_that_was_changed_is_named(copy: Path, ending: str, old: bytes, new: bytes) -> None:
+def test_changed_row_of_a_text_download_is_reported(copy: Path, ending: str, old: bytes, new: bytes) -> None:
     file = next(path for path in sorted((copy / "data").rglob(f"*.{ending}")) if old in gzip.decompress(path.read_bytes()))
     file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes()).replace(old, new, 1)))
 
@@ -103,7 +103,7 @@ def test_a_row_of_a_text_for_download_that_was_changed_is_named(copy: Path, endi
     }
 
 
-def test_a_text_for_download_that_is_damaged_or_has_another_head_is_named(copy: Path) -> None:
+def test_damaged_text_download_and_text_download_with_another_header_are_reported(copy: Path) -> None:
     first, second = min((copy / "data").glob("rti*.csv.gz")), next((copy / "data/releases").glob("rti*"))
     first.write_bytes(gzip.compress(gzip.decompress(first.read_bytes()).replace(b"payload_bytes", b"bytes", 1)))
     second.write_bytes(second.read_bytes()[:40])
@@ -114,7 +114,7 @@ def test_a_text_for_download_that_is_damaged_or_has_another_head_is_named(copy: 
     assert reasons[second.relative_to(copy).as_posix()].startswith("it cannot be read")
 
 
-def test_a_row_of_the_newest_results_that_was_changed_is_named(copy: Path) -> None:
+def test_changed_row_of_the_newest_results_is_reported(copy: Path) -> None:
     file = copy / "results/latest.json"
     assert file.read_text().count('"value":502000000.0') > 0
     file.write_text(file.read_text().replace('"value":502000000.0', '"value":902000000.0', 1))
@@ -127,7 +127,7 @@ def test_a_row_of_the_newest_results_that_was_changed_is_named(copy: Path) -> No
     ]
 
 
-def test_a_damaged_list_of_versions_and_a_table_that_is_that_of_no_version_are_named(copy: Path) -> None:
+def test_damaged_list_of_versions_and_table_of_no_version_are_reported(copy: Path) -> None:
     (copy / "versions/versions.json").write_text("[1")
     (copy / "versions/2" / RESULTS).unlink()
 
@@ -137,8 +137,9 @@ def test_a_damaged_list_of_versions_and_a_table_that_is_that_of_no_version_are_n
     assert findings[RESULTS] == "it is that of no version in versions/"
 
 
-def test_a_number_whose_heading_privacy_masks_counts_if_its_line_prints_it(tmp_path: Path) -> None:
-    document = (NATIVE.parent.parent / "ecal" / "performance-5.12.rst").read_text()  # A row: "||         1 kB ||          10 ||           5 ||"
+def test_number_under_a_masked_heading_is_accepted_only_if_its_line_prints_it(tmp_path: Path) -> None:
+    # A row of the log: "||         1 kB ||          10 ||           5 ||".
+    document = (NATIVE.parent.parent / "ecal" / "performance-5.12.rst").read_text()
     add_run(tmp_path / "data", "documented", document, Manifest(system="S", logs=()))
     site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
     publish(site, tmp_path / "public", "1")

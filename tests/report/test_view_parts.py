@@ -1,4 +1,4 @@
-"""The parts of a view: what a selection shows, however it is asked for."""
+"""Selections of a view: the same selection gives the same numbers in each of its forms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tacholog.view.views import Selection, View, view_of
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> View:
-    """Runs of several systems, transports and releases, and one that cannot be read."""
+    """Runs of several systems, transports and releases, and one unreadable run."""
     root = write_data(tmp_path_factory.mktemp("parts"))
     add_run(root, "rti/own-3", FIRST, msgspec.structs.replace(rti("UDPv4", published=False), release="7.3", labels={"plugin": "flannel"}))
     (root / "broken").mkdir()
@@ -26,7 +26,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> View:
 
 
 def is_selected(result: ResultRow, selection: Selection) -> bool:
-    """Whether a selection shows a number, said once more in the plainest way."""
+    """Whether a selection includes a number: a second, simple implementation."""
     given = {name: getattr(result.run, name) for name in ("system", "host", "run", "release")}
     given |= {"transport": result.conditions.transport, "test": result.test}
     asked = {name: getattr(selection, name) for name in given if getattr(selection, name) is not None}
@@ -50,7 +50,7 @@ def selections() -> list[Selection]:
     ]
 
 
-def test_a_selection_shows_the_numbers_that_it_names_and_no_others(whole: View) -> None:
+def test_selection_shows_exactly_the_numbers_that_it_names(whole: View) -> None:
     counts = set()
     for selection in selections():
         shown = whole.only(selection).results
@@ -60,7 +60,7 @@ def test_a_selection_shows_the_numbers_that_it_names_and_no_others(whole: View) 
     assert len(counts) > 5
 
 
-def test_a_part_knows_the_transports_and_tests_of_its_own_numbers(whole: View) -> None:
+def test_selection_has_the_transports_and_tests_of_its_own_numbers(whole: View) -> None:
     several = [msgspec.structs.replace(result, test=test) for result in whole.by_run["rti/own-3"] for test in ("latency", "throughput")]
     view = msgspec.structs.replace(whole, by_run=whole.by_run | {"rti/own-3": several})
     for selection in selections():
@@ -72,7 +72,7 @@ def test_a_part_knows_the_transports_and_tests_of_its_own_numbers(whole: View) -
     assert len(view.only(Selection(test="latency")).kinds["rti/own-3"]) == 1
 
 
-def test_a_selection_of_a_part_shows_what_both_name(whole: View) -> None:
+def test_selection_of_a_selection_shows_the_numbers_of_both(whole: View) -> None:
     for selection in selections():
         in_two = whole.only(msgspec.structs.replace(selection, transport=None, test=None))
         in_two = in_two.only(Selection(transport=selection.transport)).only(Selection(test=selection.test))
@@ -81,7 +81,7 @@ def test_a_selection_of_a_part_shows_what_both_name(whole: View) -> None:
         assert in_two.runs == whole.only(selection).runs
 
 
-def test_the_series_of_a_test_are_the_same_whether_or_not_those_of_all_tests_share_their_numbers(whole: View) -> None:
+def test_series_of_a_test_are_the_same_as_in_a_view_of_its_numbers_alone(whole: View) -> None:
     found = 0
     for selection in (one for one in selections() if one.test is not None):
         shown = whole.only(selection)
@@ -94,7 +94,7 @@ def test_the_series_of_a_test_are_the_same_whether_or_not_those_of_all_tests_sha
     assert found
 
 
-def test_a_run_with_numbers_of_two_tests_shows_only_those_of_the_test_in_the_series_of_a_part(whole: View) -> None:
+def test_run_with_numbers_of_two_tests_shows_only_one_test_in_the_series_of_a_selection(whole: View) -> None:
     name, results = next((name, results) for name, results in whole.by_run.items() if {result.test for result in results} == {"latency"})
     half = len(results) // 2
     both = [*results[:half], *(msgspec.structs.replace(result, test="throughput") for result in results[half:])]
@@ -106,7 +106,7 @@ def test_a_run_with_numbers_of_two_tests_shows_only_those_of_the_test_in_the_ser
     assert all(counts.values())
 
 
-def test_systems_that_measured_in_the_same_way_are_told_apart_in_their_parts(whole: View) -> None:
+def test_systems_measured_in_the_same_way_are_separate_in_their_selections(whole: View) -> None:
     name, results = next((name, results) for name, results in whole.by_run.items() if not whole.runs[name].published)
     run = whole.runs[name]
     other = msgspec.structs.replace(run, run="other", system="another")
@@ -119,7 +119,7 @@ def test_systems_that_measured_in_the_same_way_are_told_apart_in_their_parts(who
         assert {run.system for one in both.only(Selection(system=system)).series() for run in one.runs} == {system}
 
 
-def test_a_mark_of_any_run_is_on_the_cell_once_and_in_order(whole: View) -> None:
+def test_cell_has_each_mark_of_its_runs_once_and_in_order(whole: View) -> None:
     first = whole.summaries()[0]
     runs = [msgspec.structs.replace(first, marks=marks) for marks in (("loss",), (), ("undersampled", "loss"))]
     (one,) = series_of(runs)
@@ -128,7 +128,7 @@ def test_a_mark_of_any_run_is_on_the_cell_once_and_in_order(whole: View) -> None
     assert cell.marks == ("loss", "undersampled")
 
 
-def test_what_could_not_be_read_is_listed_where_everything_is_selected_and_nowhere_else(whole: View) -> None:
+def test_unreadable_runs_are_listed_only_if_everything_is_selected(whole: View) -> None:
     assert [problem.run for problem in whole.only(Selection()).unread] == ["broken"]
     assert whole.only(Selection()).problems[-1].run == "broken"
     for selection in selections():
@@ -136,14 +136,14 @@ def test_what_could_not_be_read_is_listed_where_everything_is_selected_and_nowhe
             assert whole.only(selection).unread == []
 
 
-def test_series_are_the_same_whatever_was_asked_before(whole: View) -> None:
+def test_series_do_not_depend_on_earlier_selections(whole: View) -> None:
     selection = Selection(system="Tacholog perftest", transport="udp", test="latency")
     part = whole.only(selection)
     first = [(one.label, one.slot, dict(one.cells("latency", "p50"))) for one in part.series()]
 
     named = part.series(("label.plugin",))
 
-    assert [one.label for one in named] == [label for label, _, _ in first]  # no run has the label
+    assert [one.label for one in named] == [label for label, _, _ in first]  # No run has the label.
     assert [(one.label, one.slot, dict(one.cells("latency", "p50"))) for one in part.series()] == first
     fresh = msgspec.structs.replace(whole).only(selection)
     assert [(one.label, one.slot, dict(one.cells("latency", "p50"))) for one in fresh.series()] == first

@@ -1,4 +1,4 @@
-"""The rows of a view, which are made of whole columns, and the digests that say whether a run changed."""
+"""The rows of a view, which are made from whole columns, and the digests that show whether a run changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tacholog.view.views import view_of
 NATIVE = Path(__file__).parent.parent / "formats" / "native"
 
 
-def test_every_field_of_a_row_has_the_type_that_it_declares(data: Path) -> None:
+def test_each_field_of_a_row_has_its_declared_type(data: Path) -> None:
     rows = view_of(load([data])).results
 
     assert len(rows) > 20
@@ -28,7 +28,7 @@ def test_every_field_of_a_row_has_the_type_that_it_declares(data: Path) -> None:
     assert all(isinstance(row.marks, tuple) for row in rows)
 
 
-def test_numbers_that_were_measured_alike_share_their_conditions(data: Path) -> None:
+def test_numbers_measured_alike_share_one_conditions_object(data: Path) -> None:
     rows = view_of(load([data])).results
 
     different: list[Conditions] = []
@@ -40,9 +40,9 @@ def test_numbers_that_were_measured_alike_share_their_conditions(data: Path) -> 
 
 
 @pytest.mark.machinery
-def test_rows_share_what_is_alike_in_them_as_each_would_take_memory(data: Path) -> None:
+def test_rows_share_equal_values_to_save_memory(data: Path) -> None:
     loaded = load([data])
-    sizes = np.full(len(loaded.results), 123_456)  # Python has only one object for each small number.
+    sizes = np.full(len(loaded.results), 123_456)  # Python has only one object for each small number, so this number is large.
     rows = view_of(msgspec.structs.replace(loaded, results=loaded.results.assign(payload_bytes=pd.array(sizes, "Int64")))).results
 
     assert {row.payload_bytes for row in rows} == {123_456}
@@ -51,7 +51,7 @@ def test_rows_share_what_is_alike_in_them_as_each_would_take_memory(data: Path) 
     assert len({id(row.marks) for row in rows}) == len({row.marks for row in rows})
 
 
-def test_bins_are_those_of_the_log_whether_the_dataset_was_just_loaded_or_saved(tmp_path: Path) -> None:
+def test_bins_of_a_histogram_are_those_of_the_log_for_a_loaded_and_a_saved_dataset(tmp_path: Path) -> None:
     loaded = load_logs([NATIVE / "latency-udp.log"])
     loaded.save(tmp_path)
 
@@ -63,7 +63,7 @@ def test_bins_are_those_of_the_log_whether_the_dataset_was_just_loaded_or_saved(
     assert view_of(open_saved(tmp_path, distributions=False)).histograms == []
 
 
-def test_a_distribution_may_be_empty(tmp_path: Path) -> None:
+def test_histogram_can_be_empty(tmp_path: Path) -> None:
     loaded = load_logs([NATIVE / "latency-udp.log"])
     none = pd.Series([PackedDistribution()] * 2, dtype="object")
     empty = msgspec.structs.replace(loaded, histograms=loaded.histograms.assign(bins=none))
@@ -73,7 +73,7 @@ def test_a_distribution_may_be_empty(tmp_path: Path) -> None:
         assert [[*one.bins()] for one in view_of(known).histograms] == [[], []]
 
 
-def test_a_dataset_without_numbers_has_no_rows(data: Path) -> None:
+def test_dataset_without_numbers_has_no_rows(data: Path) -> None:
     loaded = load([data])
 
     assert view_of(msgspec.structs.replace(loaded, results=loaded.results.iloc[:0])).results == []

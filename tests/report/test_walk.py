@@ -1,4 +1,4 @@
-"""The walk through folders finds what the one of Python finds."""
+"""Tacholog's walk through folders finds the same files as Python's walk."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def found(of: object) -> list[tuple[str, list[str], list[str]]]:
     return [(folder, sorted(names), sorted(files)) for folder, names, files in of]  # type: ignore[attr-defined]
 
 
-def test_it_finds_what_the_walk_of_python_finds_and_follows_no_link(tmp_path: Path) -> None:
+def test_walk_finds_the_same_files_as_python_and_follows_no_link(tmp_path: Path) -> None:
     top = str(tree(tmp_path))
 
     assert found(walk(top)) == found(os.walk(top))
     assert not [folder for folder, _, _ in walk(top) if folder.endswith("inner")]
 
 
-def test_folders_that_the_caller_removes_are_left_out(tmp_path: Path) -> None:
+def test_folders_removed_by_the_caller_are_skipped(tmp_path: Path) -> None:
     top = str(tree(tmp_path))
     seen = []
     for folder, names, _ in walk(top):
@@ -43,5 +43,5 @@ def test_folders_that_the_caller_removes_are_left_out(tmp_path: Path) -> None:
     assert sorted(seen) == [top, f"{top}/a", f"{top}/a/d", f"{top}/e"]
 
 
-def test_a_folder_that_is_not_there_is_empty(tmp_path: Path) -> None:
+def test_missing_folder_is_empty(tmp_path: Path) -> None:
     assert not list(walk(str(tmp_path / "nowhere")))

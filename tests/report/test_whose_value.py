@@ -1,4 +1,4 @@
-"""A value of a history leads to the log of a run that its row rests on, also where other runs have an equal value."""
+"""A value of a history links to the log of a run of its own row, even if other runs have an equal value."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def shared_memory(checkout: Path, release: str) -> View:
     return view_of(load([checkout / "data"], wanted=lambda one: (one.release, one.options.get("transport")) == own))
 
 
-def test_a_median_leads_to_a_run_of_its_own_campaign_and_not_to_a_control(checkout: Path) -> None:
+def test_median_links_to_a_run_of_its_own_campaign_and_not_to_a_control(checkout: Path) -> None:
     find = link_finder(shared_memory(checkout, "0.4.0"), Links("logs"))
 
-    # p50_ns of 64 B in perftest/0.4.0/latency-shm/01 to 06. The fourth control beside them has 170, too, and stands before them.
+    # p50_ns of 64 B in perftest/0.4.0/latency-shm/01 to 06. The fourth control has 170 too, and is listed before these runs.
     link = find("Tacholog perftest", "0.4.0", KEY, 170, (161, 591, 170, 161, 170, 170))
 
     assert link == "doc:logs/perftest/0.4.0/latency-shm/03/perftest.log#L33:latency.p50"
 
 
-def test_without_the_values_of_the_row_a_value_leads_to_what_was_measured_before_a_control(checkout: Path) -> None:
+def test_value_without_the_values_of_its_row_links_to_a_measured_run_before_a_control(checkout: Path) -> None:
     find = link_finder(shared_memory(checkout, "0.4.0"), Links("logs"))
 
     link = find("Tacholog perftest", "0.4.0", KEY, 170)

@@ -1,4 +1,4 @@
-"""Numbers, sizes, ticks, escapes and scripts as people read them."""
+"""Numbers, sizes, ticks, escapes and scripts in the form for people."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tacholog.view.series import series_of
     ("payload_bytes", "shown"),
     [(32, "32 B"), (1024, "1 KiB"), (63000, "63 000 B"), (1048576, "1 MiB"), (1548576, "1 548 576 B"), (33554432, "32 MiB"), (None, "not stated")],
 )
-def test_a_size_is_whole_or_in_bytes(payload_bytes: int | None, shown: str) -> None:
+def test_size_is_a_whole_number_of_units_or_in_bytes(payload_bytes: int | None, shown: str) -> None:
     assert size(payload_bytes).replace("\u00a0", " ").replace("\u202f", " ") == shown
 
 
@@ -47,7 +47,7 @@ def test_a_size_is_whole_or_in_bytes(payload_bytes: int | None, shown: str) -> N
         (71_581_305.0, "messages", "71\u202f581\u202f305"),
     ],
 )
-def test_a_quantity_is_in_the_unit_that_reads_best(value: float, unit: str, shown: str) -> None:
+def test_quantity_has_the_most_readable_unit(value: float, unit: str, shown: str) -> None:
     assert quantity(value, unit).replace("\u00a0", " ") == shown
 
 
@@ -58,59 +58,59 @@ def test_a_quantity_is_in_the_unit_that_reads_best(value: float, unit: str, show
         *((0.9996, "1"), (9.996, "10"), (97232.4, "97\u202f232"), (-1.255, "-1.26"), (0.0, "0"), (1e-12, "0.000000000001")),
     ],
 )
-def test_a_number_has_three_digits_and_all_before_its_point(number: float, shown: str) -> None:
+def test_number_has_three_digits_and_all_digits_before_its_decimal_point(number: float, shown: str) -> None:
     assert rounded(number) == shown
 
 
-def test_a_number_is_the_same_in_a_table_and_in_a_sentence() -> None:
+def test_number_is_the_same_in_a_table_and_in_a_sentence() -> None:
     for value_ns in (322.5, 323.5, 1004.9, 1005.0, 16_500.0, 99_950.0):
         number, _, unit = quantity(value_ns, "ns").partition("\u00a0")
         assert float(rounded(value_ns / 1e3)) == pytest.approx(float(number) * {"ns": 1e-3, "\u00b5s": 1.0}[unit], rel=1e-12)
 
 
-def test_the_title_of_a_number_has_all_digits_of_the_log() -> None:
+def test_title_of_a_number_has_all_digits_of_the_log() -> None:
     assert in_full(322.5, "ns") == "322.5\u00a0ns"
     assert in_full(10_452_123.0, "ns") == "10.452123\u00a0ms"
     assert in_full(664.2e6, "bit_per_s") == "664.2\u00a0Mbit/s"
 
 
-def test_decimals_are_counted_as_shown() -> None:
+def test_decimals_are_counted_in_the_shown_text() -> None:
     assert [decimals(text) for text in ("16", "16.5", "1\u202f222", "0.323")] == [0, 1, 0, 3]
 
 
-def test_a_bound_is_said_with_the_number() -> None:
+def test_bound_is_shown_with_the_number() -> None:
     assert with_bound("1", "<") == "<\u202f1"
     assert with_bound("2", "~") == "~2"
     assert with_bound("4", "range-high") == "to 4"
 
 
-def test_ticks_stand_at_one_two_and_five() -> None:
+def test_ticks_are_at_one_two_and_five() -> None:
     axis = number_axis([16_000, 190_000], "Latency", "ns")
 
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["20 µs", "50 µs", "100 µs", "200 µs"]
 
 
-def test_sizes_have_ticks_at_powers_of_two_and_shares_start_at_zero() -> None:
+def test_ticks_of_sizes_are_powers_of_two_and_axes_of_shares_start_at_zero() -> None:
     assert all(tick.is_integer() and int(tick).bit_count() == 1 for tick in size_axis([32, 31457280]).ticks[:-1])
 
 
-def test_an_axis_of_few_sizes_has_its_ticks_where_the_points_are() -> None:
+def test_axis_of_few_sizes_has_its_ticks_at_the_points() -> None:
     assert size_axis([64, 1 << 10, 1 << 16, 1 << 20, 1 << 22]).ticks == (64, 1 << 10, 1 << 16, 1 << 20, 1 << 22)
 
 
-def test_an_axis_of_many_sizes_has_even_ticks_with_1_kib_and_1_mib_among_them() -> None:
+def test_axis_of_many_sizes_has_even_ticks_that_include_1_kib_and_1_mib() -> None:
     axis = size_axis([32, *(2.0**power for power in range(6, 24)), 20 << 20])
 
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["32 B", "1 KiB", "32 KiB", "1 MiB", "20 MiB"]
 
 
-def test_no_tick_of_a_size_reads_as_a_long_number_of_bytes() -> None:
+def test_ticks_of_sizes_have_short_labels() -> None:
     axis = size_axis([100, 10_000_000])
 
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["100 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB"]
 
 
-def test_an_axis_of_sizes_names_the_first_and_the_last_and_keeps_others_off_them() -> None:
+def test_axis_of_sizes_labels_the_first_and_the_last_size_and_no_size_close_to_them() -> None:
     axis = size_axis([28, 100_000, 100 << 10])
 
     assert (axis.ticks[0], axis.ticks[-1]) == (28, 100 << 10)
@@ -120,27 +120,27 @@ def test_an_axis_of_sizes_names_the_first_and_the_last_and_keeps_others_off_them
     assert share_axis([0.0, 0.98], "Loss").ticks[0] == 0
 
 
-def test_each_further_nine_of_a_percentile_takes_the_same_room() -> None:
+def test_each_additional_nine_of_a_percentile_has_the_same_width() -> None:
     axis = percentile_axis(10_000)
 
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["50 %", "90 %", "99 %", "99.9 %", "99.99 %"]
     assert axis.position(1000) - axis.position(100) == pytest.approx(axis.position(100) - axis.position(10))
 
 
-def test_noise_is_not_drawn_as_a_mountain() -> None:
+def test_small_noise_does_not_fill_the_whole_axis() -> None:
     axis = number_axis([100.0, 101.0], "Latency", "ns")
 
     assert axis.high / axis.low >= 10
 
 
-def test_markup_escapes_everything_but_markup() -> None:
+def test_markup_escapes_everything_except_markup_objects() -> None:
     assert tag("b", "<i>", Html("<u>x</u>"), title='"') == '<b title="&quot;">&lt;i&gt;<u>x</u></b>'
     assert visible("a\x1bb\u202ec") == (
         'a<span class="tl-control" title="U+001B">\u241b</span>b<span class="tl-control" title="U+202E">\\u{202e}</span>c'
     )
 
 
-def test_names_of_pages_are_plain_and_differ() -> None:
+def test_names_of_pages_are_simple_and_unique() -> None:
     assert slug("RTI Connext DDS") == "rti-connext-dds"
     assert slug("UDPv4_WAN") == "udpv4_wan"
     assert slug("../../etc") != slug("etc")
@@ -148,7 +148,7 @@ def test_names_of_pages_are_plain_and_differ() -> None:
     assert path_slug("a b/log") != path_slug("a-b/log")
 
 
-def test_a_script_gives_each_word_back_as_it_was() -> None:
+def test_shell_script_keeps_each_argument_unchanged() -> None:
     argv = ("printf", "%s|", "two words", "$HOME", "`id`", "a'b", "", "x{payload_bytes}y")
 
     text = subprocess.run(["sh", "-c", f"payload_bytes=7; {words_of(argv)}"], check=True, capture_output=True, text=True).stdout
@@ -156,7 +156,7 @@ def test_a_script_gives_each_word_back_as_it_was() -> None:
     assert text == "two words|$HOME|`id`|a'b||x7y|"
 
 
-def test_a_script_of_perftest_can_be_tried_in_less_time_and_says_so() -> None:
+def test_script_of_perftest_can_run_with_a_shorter_duration_and_states_this() -> None:
     logs = (LogFile(file="a.log", sha256="0" * 64),)
     command = Command(role="both", argv=("perftest", "--test", "latency", "--duration", "0.5", "--output", "-"))
 
@@ -167,7 +167,7 @@ def test_a_script_of_perftest_can_be_tried_in_less_time_and_says_so() -> None:
     assert "# Set DURATION_S to another time per size, in seconds" in script
 
 
-def test_a_command_with_values_is_run_once_for_each_of_them() -> None:
+def test_command_with_values_runs_once_for_each_value() -> None:
     each = ({"payload_bytes": 100, "rate": 500}, {"payload_bytes": 1000, "rate": 50})
     ping = Command(role="pub", argv=("ping", "{rate}", "-s{payload_bytes}"), result="3.1", machine="a", each=each)
     pong = Command(role="sub", argv=("pong",), result="3.1", machine="b")
@@ -178,11 +178,11 @@ def test_a_command_with_values_is_run_once_for_each_of_them() -> None:
     assert script.endswith("\nping 500 -s100\nping 50 -s1000\n")
 
 
-def test_a_duration_that_is_no_number_stays_a_quoted_word() -> None:
+def test_duration_that_is_not_a_number_stays_a_quoted_word() -> None:
     assert words_of(("perftest", "--duration", "$(id)")) == "perftest --duration '$(id)'"
 
 
-def test_nothing_in_a_manifest_can_leave_a_comment_of_the_script() -> None:
+def test_no_text_of_a_manifest_can_end_a_comment_of_the_script() -> None:
     logs = (LogFile(file="a.log", sha256="0" * 64),)
     manifest = Manifest(system="x\nrm -rf /", tool="y\rz", commands=(Command(role="p\nub", argv=("true",)),), logs=logs)
 
@@ -192,12 +192,12 @@ def test_nothing_in_a_manifest_can_leave_a_comment_of_the_script() -> None:
     assert [line for line in script.splitlines() if line and not line.startswith("#")] == ["set -eu", "true"]
 
 
-def test_what_a_machines_facts_say_in_their_values_is_not_called_missing() -> None:
+def test_property_that_is_part_of_another_value_is_not_called_missing() -> None:
     assert missing("network", {"nic": "Intel 710, dual port, 10 Gbit/s"}) == ["MTU", "switch"]
     assert missing("cpu", {"model": "Some CPU"}) == ["cores", "governor", "turbo"]
 
 
-def test_a_number_for_a_range_of_sizes_is_not_told_of_the_smallest() -> None:
+def test_number_for_a_range_of_sizes_is_not_stated_for_the_smallest_size() -> None:
     run = RunRow(run="published", published=True)
     facts = [
         ResultRow(
@@ -216,7 +216,7 @@ def test_a_number_for_a_range_of_sizes_is_not_told_of_the_smallest() -> None:
     assert [(trace.shape, trace.points[0][:2], trace.points[2][:2]) for trace in figure.traces] == [("area", (100, 1e3), (1000, 4e6))]
 
 
-def test_an_upper_bound_for_a_range_of_sizes_is_drawn_as_one() -> None:
+def test_upper_bound_for_a_range_of_sizes_is_drawn_as_an_upper_bound() -> None:
     run = RunRow(run="published", published=True)
     bound = ResultRow(
         run=run, log="a", test="latency", payload_bytes=100, payload_bytes_high=1000, metric="latency", statistic="typical", value=1e3, bound="<"
@@ -230,13 +230,13 @@ def test_an_upper_bound_for_a_range_of_sizes_is_drawn_as_one() -> None:
     assert "<\u202f1\u00a0µs" in figure.traces[0].points[0].words
 
 
-def test_every_condition_has_words_and_every_metric_a_shown_unit() -> None:
+def test_each_condition_has_a_meaning_and_each_metric_has_a_displayed_unit() -> None:
     assert all(condition.meaning.endswith(".") for condition in CONDITIONS.values())
     assert all("_" not in unit_shown(metric.unit).sign for metric in METRICS.values())
     assert all(mark.sign and mark.title and mark.sentence.endswith(".") for mark in MARKS.values())
 
 
-def test_releases_of_any_number_of_digits_have_an_order() -> None:
+def test_releases_with_any_number_of_digits_are_sorted() -> None:
     long = "9" * 5000
     releases = [f"1.{long}", "1.10", "1.\u0663", "1.02", f"2.{long}-rc1", f"2.{long}", f"1.1{long}"]
 

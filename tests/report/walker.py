@@ -1,4 +1,4 @@
-"""Walks over all numerals of a built site: each leads to a line of a log that says it, or stands in an element that names its statistic."""
+"""Checks all numerals of a built site: each links to a log line that contains it, or is in an element that names its statistic."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tacholog.render.tables.definitions import STATISTICS
 from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import SECONDS, rounded, steps_of, unit_shown
 
-# A number that is no part of a name, a version, a date or an address.
+# A number that is not part of a name, a version, a date or an address.
 _NUMERAL = re.compile(
-    r"(?<![\w.\-/:+#,])([<~>]?)\u202f?(\d[\d\u202f]*(?:\.\d+)?)(?![\w]|[.:\-/]\d|-\w)"  # a bound, the number
+    r"(?<![\w.\-/:+#,])([<~>]?)\u202f?(\d[\d\u202f]*(?:\.\d+)?)(?![\w]|[.:\-/]\d|-\w)"  # The bound, and the number.
     r"(?:[\u00a0\u202f]?((?:[kM]\u202f)?[A-Za-zµ%][\w/]*))?"  # its unit
 )
 _PRINTED = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -45,9 +45,9 @@ _WITHOUT = {
     "em",
 }
 _VOID = {"meta", "link", "img", "br", "input", "hr", "path", "circle", "line", "rect", "source", "wbr", "col"}
-# What people wrote about all numbers, and pages without any: no results stand there.
+# Pages with prose about numbers, and pages without numbers: they show no results.
 _PROSE = ("about", "definitions", "downloads", "fairness", "methodology", "search", "genindex")
-# How a log may print what the schema holds in one unit: times in s, ms or us, rates in Mbit/s, Gbit/s, MB/s or MiB/s, shares in percent.
+# Scales in which a log may print a unit of the schema: times in s, ms or us, rates in Mbit/s, Gbit/s, MB/s or MiB/s, shares in percent.
 _SCALES = {
     "ns": (1.0, 1e3, 1e6, 1e9),
     "bit_per_s": (1.0, 1e3, 1e6, 1e9, 8.0, 8e3, 8e6, 8e9, 8.0 * 2**10, 8.0 * 2**20, 8.0 * 2**30),
@@ -57,7 +57,7 @@ _SCALES = {
 
 
 class Numeral(NamedTuple):
-    """A number on a page: the text with its bound and unit, where it links to, the classes around it, the text that it stands in."""
+    """A number on a page: the text with its bound and unit, its link, the classes of its elements, and the text around it."""
 
     page: str
     bound: str
@@ -75,7 +75,7 @@ class _Reader(HTMLParser):
         self.heads, self.column = list[str](), 0
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Such an element holds nothing."""
+        """An empty element contains nothing."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _VOID:
@@ -108,14 +108,14 @@ class _Reader(HTMLParser):
 
 
 def numerals(site: Path) -> Iterator[Numeral]:
-    """Yield every number in the sentences and tables of all pages but those of logs, and of what these pages load."""
+    """Yield each number in the sentences and tables of all pages except log pages, and of the scripts of these pages."""
     for file in sorted(site.rglob("*.html")):
         page = file.relative_to(site).with_suffix("").as_posix()
         if not page.startswith(("logs/", "raw/", "_static/", "downloads/")) and page not in _PROSE:
             reader = _Reader(page)
             reader.feed(file.read_text(encoding="utf-8"))
             yield from reader.found
-    for script in sorted(site.glob("*/*-runs.js")):  # older releases are pages too, tables of single runs are only here
+    for script in sorted(site.glob("*/*-runs.js")):  # Older releases have pages too, but tables of single runs are only in these scripts.
         reader = _Reader(script.relative_to(site).with_suffix("").as_posix())
         reader.feed(f"<article>{''.join(pieces_of(script).values())}</article>")
         yield from reader.found
@@ -123,7 +123,7 @@ def numerals(site: Path) -> Iterator[Numeral]:
 
 @lru_cache(maxsize=4096)
 def lines_of(page: Path) -> dict[str, str]:
-    """The text of the line that each id of a log's page stands in."""
+    """Return the text of the line of each id on a log page."""
     found: dict[str, str] = {}
     for line in re.findall(r'<li id="L\d+".*?</li>', page.read_text(encoding="utf-8"), re.DOTALL):
         text = html.unescape(re.sub("<[^>]*>", "", line[line.index("<code>") : line.index("</code>")]))
@@ -132,7 +132,7 @@ def lines_of(page: Path) -> dict[str, str]:
 
 
 def target(site: Path, page: str, href: str) -> tuple[str, str] | None:
-    """The text of the line that a link of a page leads to, and the metric of the number there; nothing of links to elsewhere."""
+    """Return the text of the line that a link of a page leads to, and the metric of its number; None for other links."""
     where, _, anchor = html.unescape(href).partition("#")
     if not re.match(r"L\d+:", anchor):
         return None
@@ -141,7 +141,7 @@ def target(site: Path, page: str, href: str) -> tuple[str, str] | None:
 
 
 def sizes_shown(metric: str, unit: str) -> list[float]:
-    """How many of the schema's units the sign beside a number stands for; of a number without a sign all that it may."""
+    """Return the sizes of a shown unit in units of the schema. Without a unit, all possible sizes are returned."""
     of = METRICS[metric].unit
     steps = {str(sign): float(str(size)) for sign, size in steps_of(of)} | {unit_shown(of).sign: unit_shown(of).size}
     if metric == "duration":
@@ -150,7 +150,7 @@ def sizes_shown(metric: str, unit: str) -> list[float]:
 
 
 def says(line: str, shown: Numeral, metric: str) -> bool:
-    """Whether a numeral of the line, converted to the unit that is shown and rounded as all numbers are, is the number."""
+    """Whether the line has a numeral that equals the number after conversion to the shown unit and rounding."""
     scales = _SCALES.get(METRICS[metric].unit, (1.0,))
     for printed in _PRINTED.findall(line):
         value = float(printed.replace(",", ""))
@@ -162,7 +162,7 @@ def says(line: str, shown: Numeral, metric: str) -> bool:
 
 
 def _worked_out(line: str, metric: str) -> list[float]:
-    """What a line says of metrics whose numbers are quotients of those in it."""
+    """Return the values of metrics that are quotients of numbers in the line."""
     if metric == "loss":
         return _shares(line)
     counts = dict(re.findall(r"(messages|sides_ns|companion_ns)=(\d+)", line)) if metric == "cpu_per_message" else {}
@@ -170,14 +170,14 @@ def _worked_out(line: str, metric: str) -> list[float]:
 
 
 def _shares(line: str) -> list[float]:
-    """What may be the share of lost messages, where a line says how many were lost, and how many were received or sent."""
+    """Return the possible shares of lost messages, from the lost messages and the received or sent messages of a line."""
     counts = [int(text) for text in _PRINTED.findall(line) if text.isdigit()]
     pairs = [(lost, other) for lost in counts for other in counts if lost > 0 and other > 0]
     return [share for lost, other in pairs for share in (lost / (lost + other), lost / other)]
 
 
 class Walk(NamedTuple):
-    """What was found: how many numbers are linked to a line and named, and those that are neither or whose line says something else."""
+    """The result: how many numbers are linked to a line, how many are named, and the wrong numbers (neither, or different from the line)."""
 
     linked: int
     named: Counter[str]
@@ -185,7 +185,7 @@ class Walk(NamedTuple):
 
 
 def walk(site: Path) -> Walk:
-    """Look at every number of a site."""
+    """Check each number of a site."""
     linked, named, wrong = 0, Counter[str](), list[str]()
     for one in numerals(site):
         there = target(site, one.page, one.href) if one.href else None
@@ -194,7 +194,7 @@ def walk(site: Path) -> Walk:
             linked += 1
             if not says(there[0], one, there[1]):
                 wrong.append(f"{one.page}: {one.said!r} is not what its line says: {there[0][:160]!r}")
-        elif "std-doc" in one.classes:  # the name of a page, as a link to it
+        elif "std-doc" in one.classes:  # The name of a page, as a link to it.
             named["std-doc"] += 1
         elif classes:
             named[classes[0]] += 1
@@ -204,7 +204,7 @@ def walk(site: Path) -> Walk:
 
 
 def points(site: Path) -> tuple[int, list[str]]:
-    """How many points the figures of a site hold that lead to a number, and those whose line does not say theirs."""
+    """How many points of figures link to a number, and the points whose line has another value."""
     count, wrong = 0, list[str]()
     for file in sorted(site.rglob("*.html")):
         text, page = file.read_text(encoding="utf-8"), file.relative_to(site).with_suffix("").as_posix()
@@ -223,7 +223,7 @@ def points(site: Path) -> tuple[int, list[str]]:
 
 
 def _spec_in_part(page: Path, figure: str) -> re.Match[str] | None:
-    """The data of a figure on a page that is a part of another one: they are in the script of the part."""
+    """Return the data of a figure that is in the script of a part of a page."""
     named = re.search(r'data-part="([^"]+)"[^>]* id="([^"]+)"', figure)
     if named is None:
         return None

@@ -39,7 +39,7 @@ from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Record, Side, Test
 
 _ERRORS = "stderr.txt"  # of a run that is one command
-_REPEATED = "An earlier try was interrupted or above its limits; this run was measured again from the start."  # publishing does not mask these words
+_REPEATED = "Measured again from the start: the first try was interrupted, or others used too much of the machine."  # never masked
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "publisher": "publisher", "sub": "subscriber", "subscriber": "subscriber", "both": "both"}
 HEAD = "process resources log=resources/1"
 

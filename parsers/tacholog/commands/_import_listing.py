@@ -126,22 +126,26 @@ def command(folder: Path, data: Path | None, suggestions: Sequence[Suggestion], 
     return " ".join([*map(shlex.quote, words), "--dry-run"])
 
 
-def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
+_say = partial(terminal.remark, err=False)
+
+
+def show_plan(plan: ImportPlan, *, dry_run: bool) -> None:
     """Print what the import will do with the files of a folder."""
+    verbose = terminal.verbosity() == terminal.Verbosity.VERBOSE
     _show_runs(plan, verbose=verbose)
     _show_order(plan)
     prefixed = ((log.survey.prefix, log.path) for run in plan.runs for log in run.logs if log.survey.prefix)
     for words, paths in _grouped(prefixed):
-        terminal.line(f"{counted(len(paths), 'log')}: each line begins with {words}, which was taken off: {_some(paths, verbose)}")
+        _say(f"{counted(len(paths), 'log')}: each line begins with {words}, which was taken off: {_some(paths, verbose)}")
     _show_present(plan)
     for name in plan.unused:
-        terminal.line(f"--set {name} is used by no log: their paths or rules state it")
+        _say(f"--set {name} is used by no log: their paths or rules state it")
     for sentence, folders in _grouped((sentence, run_folder(run)) for run in plan.runs for sentence in run.overruled):
-        terminal.line(f"{sentence}: {counted(len(folders), 'run')}: {_some(folders, verbose)}")
+        _say(f"{sentence}: {counted(len(folders), 'run')}: {_some(folders, verbose)}")
     if plan.contradictions:
-        click.echo("contradicted by logs, whose own values count and get a mark:")
+        _say("contradicted by logs, whose own values count and get a mark:")
         for text, paths in _first_groups(((entry.text, entry.path) for entry in plan.contradictions), verbose=verbose):
-            terminal.line(f"  {counted(len(paths), 'log')}: {text}: {_some(paths, verbose)}")
+            _say(f"  {counted(len(paths), 'log')}: {text}: {_some(paths, verbose)}")
     _show_same_rows(plan.runs, verbose=verbose)
     _show_missing(plan.runs)
     _show_endings(plan.runs, verbose=verbose)
@@ -151,11 +155,11 @@ def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
         several = f"{counted(len(paths), 'file')}: {reason}: {_some(paths, verbose)}"
         terminal.line(f"tacholog: not imported: {several if len(paths) > 1 else f'{paths[0]}: {reason}'}", err=True)
     if plan.left_alone:
-        terminal.line(f"{counted(len(plan.left_alone), 'other file')} left alone: no pattern fits, and no format: {_some(plan.left_alone, verbose)}")
+        _say(f"{counted(len(plan.left_alone), 'other file')} left alone: no pattern fits, and no format: {_some(plan.left_alone, verbose)}")
     if plan.run_folders:
-        terminal.line(f"{counted(len(plan.run_folders), 'folder')} with a run.toml left alone: {_some(plan.run_folders, verbose)}")
+        _say(f"{counted(len(plan.run_folders), 'folder')} with a run.toml left alone: {_some(plan.run_folders, verbose)}")
     if dry_run:
-        click.echo("dry run: nothing was written")
+        _say("dry run: nothing was written")
 
 
 def _show_runs(plan: ImportPlan, *, verbose: bool) -> None:
@@ -163,20 +167,20 @@ def _show_runs(plan: ImportPlan, *, verbose: bool) -> None:
     new = {run_folder(run) for run in plan.decisions.new}
     variants = by_variant(sorted(plan.runs, key=lambda run: (run.folder, run.repetition)))
     logs = sum(len(run.logs) for run in plan.runs)
-    click.echo(f"{counted(len(plan.runs), 'run')} of {counted(logs, 'log')}, {len(new)} of them new")
+    _say(f"{counted(len(plan.runs), 'run')} of {counted(logs, 'log')}, {len(new)} of them new")
     if verbose:
         for run in plan.runs:
-            terminal.line(run_folder(run) + ("" if run_folder(run) in new else "  (there already)"))
+            _say(run_folder(run) + ("" if run_folder(run) in new else "  (there already)"))
             for log, entry in zip(run.logs, run.manifest.logs, strict=True):
                 words = (entry.side, entry.participant, log.survey.format or "no results")
-                terminal.line(f"    {log.path}  {', '.join(word for word in words if word)}")
+                _say(f"    {log.path}  {', '.join(word for word in words if word)}")
         return
     rows = [_HEADS, *(_row(folder, runs, new) for folder, runs in [*variants.items()][:_VARIANTS_SHOWN])]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
     for row in rows if plan.runs else ():
-        terminal.line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        _say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     if len(variants) > _VARIANTS_SHOWN:
-        click.echo(f"and {len(variants) - _VARIANTS_SHOWN} more; --verbose lists every run")
+        _say(f"and {len(variants) - _VARIANTS_SHOWN} more; --verbose lists every run")
 
 
 def _row(folder: str, runs: Sequence[ImportedRun], new: set[str]) -> tuple[str, ...]:
@@ -230,20 +234,20 @@ def _show_order(plan: ImportPlan) -> None:
         folders = [folder for folder, order_of_folder in plan.order.items() if order_of_folder == order]
         if folders:
             where = "all runs" if len(folders) == len({run.folder for run in plan.runs}) else f"the runs of {_some(folders, verbose=False)}"
-            terminal.line(words.format(where))
+            _say(words.format(where))
     numbered_folders = {run.folder for run in plan.runs if not run.is_counted}
     if counted_runs := [run for run in plan.runs if run.is_counted and run.folder in numbered_folders]:
         names = _some([f"{run.logs[0].path} ({run.repetition})" for run in counted_runs], verbose=False)
-        terminal.line(f"{counted(len(counted_runs), 'run')} whose path states no repetition got a number that no other run has: {names}")
+        _say(f"{counted(len(counted_runs), 'run')} whose path states no repetition got a number that no other run has: {names}")
 
 
 def _show_present(plan: ImportPlan) -> None:
     """Print the runs that exist already under another name or with other fields."""
     renamed = [folder for run, folder in plan.decisions.present if folder != run_folder(run)]
     if renamed:
-        terminal.line(f"{counted(len(renamed), 'run')} there already under another name: {_some(renamed, verbose=False)}; {_UNCHANGED}")
+        _say(f"{counted(len(renamed), 'run')} there already under another name: {_some(renamed, verbose=False)}; {_UNCHANGED}")
     for fields, folders in _grouped((", ".join(names), folder) for folder, names in plan.decisions.relabelled):
-        terminal.line(f"{counted(len(folders), 'run')} there already with other values of {fields}: {_some(folders, verbose=False)}; {_UNCHANGED}")
+        _say(f"{counted(len(folders), 'run')} there already with other values of {fields}: {_some(folders, verbose=False)}; {_UNCHANGED}")
 
 
 def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
@@ -256,12 +260,12 @@ def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
             "failed": "of a failed run" if is_single else "of failed runs",
             "truncated": f"cut off before {'its' if is_single else 'their'} end",
         }[status]
-        terminal.line(f"{counted(len(paths), 'log')} {words}: {_some(paths, verbose)}")
+        _say(f"{counted(len(paths), 'log')} {words}: {_some(paths, verbose)}")
     doubtful = [(log.path, log.survey.bad_lines) for run in runs for log in run.logs if log.survey.bad_lines]
     if doubtful:
         count = counted(sum(lines for _, lines in doubtful), "broken or unknown line")
         paths = [path for path, _ in doubtful]
-        terminal.line(f"{count} in {counted(len(paths), 'log')}, which tacholog parse names: {_some(paths, verbose)}")
+        _say(f"{count} in {counted(len(paths), 'log')}, which tacholog parse names: {_some(paths, verbose)}")
 
 
 def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
@@ -275,7 +279,7 @@ def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
                 duplicates.append(log.path)
     if duplicates:
         words = "the same results as another log of its run, so that the median of both counts; a rule with results = false leaves one out"
-        terminal.line(f"{counted(len(duplicates), 'log')} with {words}: {_some(duplicates, verbose)}")
+        _say(f"{counted(len(duplicates), 'log')} with {words}: {_some(duplicates, verbose)}")
 
 
 def _show_missing(runs: Sequence[ImportedRun]) -> None:
@@ -288,7 +292,7 @@ def _show_missing(runs: Sequence[ImportedRun]) -> None:
                 logs[code, test].add(log.path)
                 values_in_other_logs[code] |= {getattr(other.survey.facts.conditions, FIELDS.get(code, ""), None) for other in run.logs}
     if logs:
-        click.echo("not stated, although comparisons need it:")
+        _say("not stated, although comparisons need it:")
     for code in dict.fromkeys(code for code, _ in logs):
         tests = sorted(test for other, test in logs if other == code)
         count = len(set().union(*(paths for (other, _), paths in logs.items() if other == code)))
@@ -297,7 +301,7 @@ def _show_missing(runs: Sequence[ImportedRun]) -> None:
         remedy = _REMEDIES.get(code, f"--set {FIELDS.get(code, code)}=VALUE")
         if code == "load_mode" and "latency" in tests:  # in most latency tests, a message waits for the answer to the previous one
             remedy = f"--set load_mode=closed (or open){'' if tests == ['latency'] else ' for latency, max-rate (or paced) for the others'}"
-        terminal.line(f"  {title_of(code)} by {counted(count, 'log')} of {' and '.join(tests)}: {remedy}{hint}")
+        _say(f"  {title_of(code)} by {counted(count, 'log')} of {' and '.join(tests)}: {remedy}{hint}")
     _show_undated(runs)
 
 
@@ -306,18 +310,18 @@ def _show_undated(runs: Sequence[ImportedRun]) -> None:
     without_zone = [run_folder(run) for run in runs if (time := _start_of(run)) and not has_zone(time)]
     if without_zone:
         words = "a start time without a zone, which is taken as UTC; if it is of another, write it with its zone into run.toml"
-        terminal.line(f"{counted(len(without_zone), 'run')} with {words}: {_some(without_zone, verbose=False)}")
+        _say(f"{counted(len(without_zone), 'run')} with {words}: {_some(without_zone, verbose=False)}")
     repeated = [run for members in by_variant(runs).values() if len(members) > 1 for run in members]
     undated = [run for run in repeated if not _start_of(run)]
     if undated:
-        terminal.line(
+        _say(
             f"{counted(len(undated), 'repeated run')} state no start time, so tacholog diff will not call any change better or worse: "
             "name it with {start_time} in the pattern, take the dates of the files with --times-from-files, "
             'or write start_time = "2026-01-31T12:00:00Z" into the run.toml of each'
         )
     elif any(run.manifest.session is None for run in repeated):
         count = sum(run.manifest.session is None for run in repeated)
-        terminal.line(f"session by {counted(count, 'repeated run')}: --set session=NAME if they were made in one go, or {{session}} in the pattern")
+        _say(f"session by {counted(count, 'repeated run')}: --set session=NAME if they were made in one go, or {{session}} in the pattern")
 
 
 def _start_of(run: ImportedRun) -> str | None:
@@ -358,7 +362,8 @@ def _first_groups(pairs: Iterable[tuple[str, str]], *, verbose: bool, err: bool 
     groups = _grouped(pairs)
     yield from groups if verbose else groups[:_REASONS_SHOWN]
     if len(groups) > _REASONS_SHOWN and not verbose:
-        terminal.line(f"and {counted(sum(len(paths) for _, paths in groups[_REASONS_SHOWN:]), 'more file')}; --verbose lists them", err=err)
+        words = f"and {counted(sum(len(paths) for _, paths in groups[_REASONS_SHOWN:]), 'more file')}; --verbose lists them"
+        (partial(terminal.line, err=True) if err else _say)(words)
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:

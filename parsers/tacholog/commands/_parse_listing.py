@@ -391,5 +391,5 @@ class Totals:
         kinds = ", ".join(tests + intervals + resources)
         records = counted(self._kinds.total(), "record") + (f" ({kinds})" if kinds else "")
         suspicious = f"{self._lines['broken']} broken and {self._lines['unknown']} unknown of {counted(self._lines.total(), 'line')}"
-        terminal.line(f"{counted(len(self._rows), 'log')}: {records}, {suspicious}", err=not each)
+        terminal.remark(f"{counted(len(self._rows), 'log')}: {records}, {suspicious}", err=not each)
         sys.stdout.flush()

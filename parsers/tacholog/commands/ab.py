@@ -27,6 +27,7 @@ from statistics import median
 
 import click
 
+from tacholog import terminal
 from tacholog.campaign.builds import Build, find_build
 from tacholog.campaign.campaign_file import read_campaign
 from tacholog.campaign.campaign_folder import disturbed_runs, failure_reason
@@ -38,8 +39,8 @@ from tacholog.campaign.preview import without_commands
 from tacholog.campaign.programs import find_programs
 from tacholog.commands.diff import FAIL_ON, FORMATS, band_roots, rendered, write_report
 from tacholog.commands.shared.arguments import Folder, Percentage
-from tacholog.commands.shared.campaigns import duration, gap_words, limits_held, list_words, measure_all, short_words
-from tacholog.commands.shared.messages import counted
+from tacholog.commands.shared.campaigns import gap_words, limits_held, list_words, measure_all, short_words
+from tacholog.commands.shared.messages import counted, duration
 from tacholog.compare.policy import MIN_RUNS, TESTED, Policy
 from tacholog.compare.result import Comparison
 from tacholog.errors import TachologError
@@ -122,7 +123,7 @@ def ab(
             Build(file.stem if compared_files[0].stem != compared_files[1].stem else str(file), tools, campaign=file) for file in compared_files
         ]
     else:
-        builds = [find_build(name, planned, tools, checkout(), work, partial(click.echo, err=True)) for name in (old, new)]
+        builds = [find_build(name, planned, tools, checkout(), work, terminal.remark) for name in (old, new)]
     if releases:
         pairs_folder(data, planned.tool, releases)  # fails now, and not after hours of measuring
     floor = None if no_control and not resume else tools.get("perftest") or builds[0].tools.get("perftest")
@@ -136,7 +137,8 @@ def ab(
     gaps = _gaps(begun, across)
     lists = planned.only_if_listed if only_plan and not without_commands(planned).only_if_listed else None
     fewer = [list_words(shlex.join(lists.by))] if lists else []
-    click.echo("\n".join((_plan_words(begun, output, data, detect), *fewer, *short_words(begun.plans[0]), *gap_words(gaps))), err=True)
+    for line in (*_plan_words(begun, output, data, detect), *fewer, *short_words(begun.plans[0]), *gap_words(gaps)):
+        (partial(terminal.line, err=True) if only_plan else terminal.remark)(line)
     if only_plan or (detect and not suggested and not pairs):
         shutil.rmtree(begun.folder)
         sys.exit(0 if only_plan else _UNREACHABLE)
@@ -175,15 +177,15 @@ def _suggested(begun: Pairs, change: float, output: Path, data: Path) -> int | N
     return pairs_to_detect(change, _noise(begun, output, data)[0], max(_rows(begun), 1))
 
 
-def _plan_words(begun: Pairs, output: Path, data: Path, detect: float | None = None) -> str:
-    """Return the plan in words: the runs, their duration, and the smallest change that they can detect."""
+def _plan_words(begun: Pairs, output: Path, data: Path, detect: float | None = None) -> list[str]:
+    """Return the plan in lines: the runs, their duration, and the smallest change that they can detect."""
     pairs, tasks = begun.record.pairs, begun.tasks()
     variants = len({run.variant for run in begun.plans[0].runs})
     seconds = sum(task.run.expected_s for task in tasks)
     noise, source = _noise(begun, output, data)
     rows = max(_rows(begun), 1)
     changes = [smallest_change(noise, pairs, count) for count in (1, rows)]
-    lines = [
+    return [
         *(f"{name}  {_build(build)}{_version(plan)}" for name, build, plan in zip(("OLD", "NEW"), begun.builds, begun.plans, strict=True)),
         f"{counted(pairs, 'pair')} of {counted(variants, 'variant')}: {len(tasks)} runs to do, about {duration(seconds)}.",
         f"Run-to-run noise: {noise:.1%} ({source}).",
@@ -192,7 +194,6 @@ def _plan_words(begun: Pairs, output: Path, data: Path, detect: float | None = N
         else f"Fewer than {MIN_RUNS} pairs never give a verdict, whatever the change.",
         *([detect_words(detect, noise, rows)] if detect else []),
     ]
-    return "\n".join(lines)
 
 
 def smallest_change(noise: float, pairs: int, rows: int) -> float:
@@ -332,13 +333,13 @@ def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Comparison:
     sides = [find(str(folder), ()) for folder in begun.sides]
     names = begun.record.old.name, begun.record.new.name
     report = compare(sides[0], sides[1], Policy(across=across), names, measured=bands.find_same_build(sides, band_roots()), band_roots=band_roots())
-    click.echo(f"kept: {begun.folder}", err=True)
+    terminal.remark(f"kept: {begun.folder}")
     fit = _limits_were_held(begun)
     if (labelled := begun.plans[0].release is not None) and fit:
-        click.echo(f"copied for publication: {copy_pairs_to_data(begun, data)}", err=True)
+        terminal.remark(f"copied for publication: {copy_pairs_to_data(begun, data)}")
     elif labelled:
         click.echo(f"tacholog: {begun.folder}: not copied to {data}, because the runs did not hold the limits of the campaign", err=True)
     if report.same_build and not across and (entries := bands.calibrations(report, _checksums(begun.plans[0]))):
         folder = data if labelled else begun.folder.parent
-        click.echo(f"the band of this build: {bands.add(folder, begun.plans[0].host, entries)}", err=True)
+        terminal.remark(f"the band of this build: {bands.add(folder, begun.plans[0].host, entries)}")
     return report

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import click
 
+from tacholog import terminal
 from tacholog.campaign import campaign_folder
 from tacholog.campaign.campaign_file import path_in_errors, read_campaign
 from tacholog.campaign.floor import floor_tools, with_floor
@@ -84,9 +85,9 @@ def bench(
         if not resume:
             planned = read_campaign(path)
             for line in left_out_words(names_left_out(planned, list_names(planned.only_if_listed.by, tools) if planned.only_if_listed else None)):
-                click.echo(line, err=True)
+                terminal.remark(line)
         for line in gap_words(gaps):
-            click.echo(line, err=True)
+            terminal.remark(line)
         try:
             with campaign_folder.only_one_harness(folder):
                 measure_all([Task(folder, plan, run, tools, run.folder) for run in campaign_folder.pending_runs(folder, plan)], len(plan.runs), gaps)

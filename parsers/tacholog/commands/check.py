@@ -46,7 +46,7 @@ def check(folder: Path, *, jobs: int | None, cluster: str | None) -> None:
     for line in problems:
         terminal.line(line)
     counts = {"run": len(dataset.runs), "line": int(dataset.logs["lines"].sum()), "number": len(dataset.results), "problem": len(problems)}
-    click.echo(", ".join(counted(count, name) for name, count in counts.items()), err=True)
+    terminal.remark(", ".join(counted(count, name) for name, count in counts.items()))
     if problems:
         sys.exit(WRONG)
 

@@ -2,6 +2,7 @@
 
 OLD and NEW are each one of: a release label, a folder of runs (with run.toml files below it), a raw log of any format, a folder of such logs,
 or a dataset that tacholog report saved: build/dataset, or FOLDER/.NAME-build/dataset after report --output FOLDER/NAME. Copy it to keep it.
+Several logs are one side with --old and --new instead: tacholog diff --old 'monday/*.log' --new 'tuesday/*.log'.
 
 A row is better or worse only if repeated runs show it. A single published number never shows it. Two folders that were measured one after the
 other can only show that the measurements differ (measured worse, measured better), not whether the release or the day is the cause: to tell, use
@@ -34,6 +35,7 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,8 +91,16 @@ class AskedVerdict(click.ParamType[Verdict]):
 
 
 @click.command(help=__doc__)
-@click.argument("old", shell_complete=complete_release)
-@click.argument("new", shell_complete=complete_release)
+@click.argument("old", required=False, shell_complete=complete_release)
+@click.argument("new", required=False, shell_complete=complete_release)
+@click.option(
+    "--old",
+    "old_logs",
+    multiple=True,
+    metavar="LOGS",
+    help="A log, or a pattern in quotes, of the old side; each log counts as a run. Instead of OLD. May be repeated.",
+)
+@click.option("--new", "new_logs", multiple=True, metavar="LOGS", help="The same for the new side, instead of NEW. May be repeated.")
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the comparison.")
 @click.option("--output", "path", metavar="PATH", type=click.Path(path_type=Path, dir_okay=False), help="File to write, instead of standard output.")
 @click.option(
@@ -140,8 +150,10 @@ class AskedVerdict(click.ParamType[Verdict]):
 @click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema, help="Print the JSON Schema of --format json.")
 def diff(
     *,
-    old: str,
-    new: str,
+    old: str | None,
+    new: str | None,
+    old_logs: tuple[str, ...],
+    new_logs: tuple[str, ...],
     output: str,
     path: Path | None,
     roots: tuple[Path, ...],
@@ -165,7 +177,9 @@ def diff(
     from tacholog.compare.diff.compare import check_across, compare, exit_code
     from tacholog.compare.sides import find_all, find_renames, of_labels, read_renames, renamed
     from tacholog.store.complaints import complaints, with_copies
+    from tacholog.store.load import load_logs
 
+    sides_named = _names_of_sides(old, new, old_logs, new_logs)
     check_across(across)
     base = read_policy(thresholds) if thresholds else Policy()
     asked_for = {"metrics": tuple(map(metric_asked, metrics)), "sizes": sizes, "transports": transports, "across": across}
@@ -175,21 +189,58 @@ def diff(
     ranges = size_ranges(sizes, "--size")
     names = read_renames(renames) if renames else find_renames(roots or known_roots())
     asked, work = labels_asked(labels, "--label"), work_of(jobs, cluster)
-    sides = [of_labels(renamed(side, names), asked) for side in find_all((old, new), roots or known_roots(), work)]
-    mention_releases((old, new), roots or known_roots())
-    for name, side in zip((old, new), sides, strict=True):
+    if old_logs:
+        read = [load_logs(_matching(*side), skip_unreadable=True, work=work) for side in (("--old", old_logs), ("--new", new_logs))]
+    else:
+        read = find_all(sides_named, roots or known_roots(), work)
+        mention_releases(sides_named, roots or known_roots())
+    sides = [of_labels(renamed(side, names), asked) for side in read]
+    for name, side in zip(sides_named, sides, strict=True):
         _mention_import(Path(name), side)
-    bare = any(map(is_bare, (old, new)))
+    bare = bool(old_logs) or any(map(is_bare, sides_named))
     lost = max(print_complaints((complaints(with_copies(side)) for side in sides), bare=bare), *map(_exit_code_of_truncated, sides))
     _check_transports(transports, sides)
     _check_sizes(sizes, ranges, sides)
     _check_metrics(policy, sides)
     measured = find_same_build(sides, band_roots(roots), band)
-    report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json", measured=measured, band_roots=band_roots(roots))
+    terminal.status("comparing")
+    report = compare(sides[0], sides[1], policy, sides_named, everything=output == "json", measured=measured, band_roots=band_roots(roots))
     if everything:
         only, limit = only or VERDICTS, limit or 0
     write_report(output, report, rendered(output, report, only, limit), path)
     sys.exit(max(lost, exit_code(report, fail_on)))
+
+
+def _names_of_sides(old: str | None, new: str | None, old_logs: Sequence[str], new_logs: Sequence[str]) -> tuple[str, str]:
+    """Return the names of both sides.
+
+    Raises:
+        click.UsageError: a side is missing, or is named twice.
+    """
+    if old and new and not old_logs and not new_logs:
+        return old, new
+    if old_logs and new_logs and not old:
+        return ", ".join(old_logs), ", ".join(new_logs)
+    if old and (old_logs or new_logs):
+        raise click.UsageError(f"{old}: there is --old or --new already. Put a pattern in quotes, so that it stays one word: --old 'monday/*.log'")
+    raise click.UsageError("two sides are needed: OLD and NEW, or --old LOGS and --new LOGS")
+
+
+def _matching(option: str, patterns: Sequence[str]) -> list[Path]:
+    """Return the logs of a side, each once.
+
+    Raises:
+        TachologError: a pattern fits no log.
+    """
+    paths: dict[Path, None] = {}
+    for pattern in patterns:
+        names = [pattern] if Path(pattern).exists() else sorted(glob(pattern, recursive=True))  # noqa: PTH207 - `Path.glob` takes no absolute pattern
+        logs = [Path(name) for name in names if Path(name).is_file() and Path(name).suffix not in (".toml", ".md")]
+        if not logs:
+            remedy = f"it is a folder; its logs are '{pattern.rstrip('/')}/**'" if names else "no such file"
+            raise TachologError(f"{option} {pattern}: {remedy}")
+        paths |= dict.fromkeys(logs)
+    return list(paths)
 
 
 def is_bare(name: str) -> bool:
@@ -208,7 +259,7 @@ def mention_releases(names: Sequence[str], roots: Sequence[Path]) -> None:
     for name, root in hidden_releases(names, roots):
         kind = "folder" if Path(name).is_dir() else "file"
         remedy = f"write ./{name} for the {kind}, or call the command from another folder for the release"
-        terminal.line(f"{name}: this is read as the {kind} ./{name}, not as the release {name} in {root}; {remedy}", err=True)
+        terminal.remark(f"{name}: this is read as the {kind} ./{name}, not as the release {name} in {root}; {remedy}")
 
 
 def _mention_import(path: Path, side: Dataset) -> None:
@@ -219,7 +270,7 @@ def _mention_import(path: Path, side: Dataset) -> None:
         return
     logs = [Path(run).relative_to(path).as_posix() for run in side.runs["run"].astype(str) if Path(run).is_relative_to(path)]
     if words := import_command(path, logs):
-        terminal.line(f"{path}: logs without run.toml; each of them counts as a run of its own. To make runs of them: {words}", err=True)
+        terminal.remark(f"{path}: logs without run.toml; each of them counts as a run of its own. To make runs of them: {words}")
 
 
 def _exit_code_of_truncated(side: Dataset) -> int:

@@ -26,7 +26,7 @@ import click
 from tacholog import terminal
 from tacholog.commands.report import default_roots
 from tacholog.commands.shared.arguments import reading_options, work_of
-from tacholog.commands.shared.messages import Progress, mention_order, print_complaints
+from tacholog.commands.shared.messages import mention_order, print_complaints
 from tacholog.commands.shared.output import whole_file, write_output
 from tacholog.errors import UnreadableInput
 
@@ -61,10 +61,9 @@ def export(*, folders: tuple[Path, ...], roots: tuple[Path, ...], kind: str, pat
     from tacholog.store.load import open_runs
 
     asked = (*folders, *roots) or default_roots()
-    progress = Progress()
 
     def read() -> tuple[Store, Complaints]:
-        store = open_runs(asked, progress=progress, work=work_of(jobs, cluster, progress))
+        store = open_runs(asked, work=work_of(jobs, cluster))
         problems = complaints_of(store.problems, {run["run"]: run["root"] for run in store.runs})
         if not store.runs and not problems.unread:
             raise UnreadableInput(f"nothing to export: no run.toml in {', '.join(map(str, asked))} or subfolders")

@@ -43,7 +43,7 @@ def formats(names: tuple[str, ...]) -> None:
         click.echo()
     dialects = [dialect for module in wanted.values() for dialect in module.DIALECTS]
     without_log = sum(dialect.evidence.startswith(NO_REAL_LOG) for dialect in dialects)
-    click.echo(f"{counted(len(wanted), 'format')}, {counted(len(dialects), 'dialect')}, {without_log} of them {NO_REAL_LOG}", err=True)
+    terminal.remark(f"{counted(len(wanted), 'format')}, {counted(len(dialects), 'dialect')}, {without_log} of them {NO_REAL_LOG}")
 
 
 def _paragraph(module: Format) -> Iterator[str]:

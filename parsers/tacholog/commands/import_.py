@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     help="If nothing else states when a run began, take the time at which the file of its log was last changed. run.toml and the pages say so.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
-@click.option("--verbose", is_flag=True, help="List every run with its logs, and every file that is left out.")
 def import_(
     *,
     folder: Path,
@@ -69,7 +68,6 @@ def import_(
     link: bool,
     times_from_files: bool,
     dry_run: bool,
-    verbose: bool,
 ) -> None:
     """Plan the import, show the plan, and write the runs."""
     from tacholog.commands._import_listing import import_command, show_plan, show_suggestion
@@ -86,9 +84,10 @@ def import_(
     if facts is not None:
         rules = rules._replace(facts=SidecarFacts(folder, facts))
     plan = plan_import(folder, data, rules, Progress(), times_from_files=times_from_files)
-    show_plan(plan, verbose=verbose, dry_run=dry_run)
+    show_plan(plan, dry_run=dry_run)
     if rules.facts and (missing := sorted(rules.facts.missing)):
-        terminal.line(f"{counted(len(missing), 'file')} of facts missing, so their logs have none: {missing[0]}{', ...' if missing[1:] else ''}")
+        some = f"{missing[0]}{', ...' if missing[1:] else ''}"
+        terminal.remark(f"{counted(len(missing), 'file')} of facts missing, so their logs have none: {some}", err=False)
     if data:
         _mention_hosts(plan.runs, data)
     complete = plan.is_complete
@@ -108,7 +107,7 @@ def _mention_hosts(runs: Sequence[ImportedRun], data: Path) -> None:
     for host in sorted(named):
         path = data / HOSTS_FOLDER / f"{host}.toml"
         if not path.exists():
-            terminal.line(f"describe the host {host} in {path}; on that machine, tacholog host prints its description")
+            terminal.remark(f"describe the host {host} in {path}; on that machine, tacholog host prints its description", err=False)
 
 
 def _write(root: Path, data: Path, runs: Sequence[ImportedRun], *, link: bool) -> bool:
@@ -127,7 +126,7 @@ def _write(root: Path, data: Path, runs: Sequence[ImportedRun], *, link: bool) -
                     written += problem is None
                     problems += [problem] if problem else []
             if hosts:
-                click.echo(f"described by their logs: {', '.join(f'{data / HOSTS_FOLDER / host}.toml' for host in hosts)}")
+                terminal.remark(f"described by their logs: {', '.join(f'{data / HOSTS_FOLDER / host}.toml' for host in hosts)}", err=False)
     except TachologError as error:
         raise TachologError(f"{error}; {counted(written, 'run')} of {len(runs)} imported, each of them completely") from error
     for problem in problems:

@@ -3,7 +3,7 @@
 PATH is a log, a folder of logs (searched to any depth), or - for standard input. Logs may be compressed with gzip, xz or zstd. A run.toml beside a
 log adds what the log does not state. The table has the usual metrics and statistics; intervals, resources and all other numbers are only in jsonl
 and csv. Broken and unknown lines are counted, and named on standard error, and so are runs that failed, were cut off or have no result.
-Exit code 2: a log or a folder could not be read, or none was found. All others were read.
+Exit code 2: a log or a folder could not be read, or none was found, or --as names a format that a log does not have. All others were read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.reading import Event, HeldRecords, Scan
-from tacholog.formats.registry import detect, format_named
+from tacholog.formats.registry import any_fits, detect, format_named
 from tacholog.formats.source import LogText, open_log, text_of
 from tacholog.runs.conditions import stated_conditions, with_stated_side, with_stated_size
 from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
@@ -52,6 +52,7 @@ def parse(paths: tuple[str, ...], output: str, log_format: str | None, summary: 
     totals = Totals()
     unreadable = False
     for path, reason in _logs(paths):
+        terminal.status(f"reading {path}")
         failure = reason or _failure(path, log_format, listing, totals)
         if failure:
             terminal.line(f"tacholog: {path}: {failure}", err=True)
@@ -129,20 +130,22 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
         listing.close()
     complaints.close(scan.account if listing else None)
     if (text.prefix or complaints.count) and (note := text.note):
-        terminal.line(f"{path}: {note}", err=True)
-    if asked and not scan.account.records:
-        _hint(path, asked, text.head)
+        terminal.remark(f"{path}: {note}")
     totals.add(path, scan.format_name, scan.account, kinds)
+    other = _other_format(asked, text.head) if asked and not scan.account.records else ""
+    if log_format and not scan.account.records and not any_fits(text.head.splitlines(), (log_format,)):
+        raise UnreadableInput(f"nothing was read: it is no log of {log_format}{other}")
+    if other:
+        terminal.line(f"{path}: no record as {asked}{other}", err=True)
 
 
-def _hint(path: str, asked: str, head: str) -> None:
-    """Name the format of a log without any record, if it is not the requested one."""
+def _other_format(asked: str, head: str) -> str:
+    """Return a hint with the format of a log, if it is not the requested one."""
     try:
         name = detect(head)
     except UnreadableInput:
-        return
-    if name != asked:
-        terminal.line(f"{path}: no record as {asked}; it looks like {name}", err=True)
+        return ""
+    return f"; it looks like {name}" if name != asked else ""
 
 
 def _is_given(parameter: str) -> bool:

@@ -65,4 +65,4 @@ def _summarise(built: Path) -> None:
         with Path(summary).open("a", encoding="utf-8") as file:
             file.write(comparison)
     for heading in (line for line in comparison.splitlines() if line.startswith("### ")):
-        click.echo(f"what changed: {html.unescape(heading.lstrip('# '))} ({path})")
+        terminal.remark(f"what changed: {html.unescape(heading.lstrip('# '))} ({path})", err=False)

@@ -23,7 +23,7 @@ import click
 from tacholog import terminal
 from tacholog.commands.shared.arguments import Folder, home, reading_options, work_of
 from tacholog.commands.shared.defaults import defaults
-from tacholog.commands.shared.messages import Progress, mention_order, print_complaints, tally_words
+from tacholog.commands.shared.messages import mention_order, print_complaints, tally_words
 from tacholog.errors import UnreadableInput
 from tacholog.folders import not_ours_alone
 from tacholog.installation import require
@@ -67,10 +67,9 @@ def report(
         elif config is None and not (folders or roots) and (home() / "site.toml").is_file():
             config = home() / "site.toml"
         settings = read_settings(config) if config else None
-        progress = Progress()
-        reading = work_of(jobs, cluster, progress)
+        reading = work_of(jobs, cluster)
         try:
-            index = build_site(data, site, work, settings, progress, reading=reading)
+            index = build_site(data, site, work, settings, reading.text_read, reading=reading)
         except KeyboardInterrupt:
             if site.is_dir() and not (site / STAMP).is_file():
                 terminal.line(f"tacholog: {site} is not finished: run the same command again", err=True)
@@ -80,13 +79,13 @@ def report(
     if settings:
         _mention_missing_labels(settings.pages, work / "dataset", config)
     if note := plotly_bundle().note:
-        click.echo(note)
+        terminal.remark(note, err=False)
     if reading.tally.cached + reading.tally.read:
-        click.echo(tally_words(reading))
+        terminal.remark(tally_words(reading), err=False)
     for sentence in large_of(site):
         terminal.line(f"tacholog: {sentence}", err=True)
     click.echo(f"The site is in {site}")
-    click.echo(f"Open it with: xdg-open {index}   (or any browser: {index.as_uri()})")
+    terminal.remark(f"Open it with: xdg-open {index}   (or any browser: {index.as_uri()})", err=False)
     sys.exit(exit_code)
 
 
@@ -169,7 +168,7 @@ def default_roots() -> tuple[Path, ...]:
     root = home()
     newest = campaign_folders(root / "build" / "runs")[-1:]
     for path in newest:
-        click.echo(f"own runs: {path}", err=True)
+        terminal.remark(f"own runs: {path}")
     roots = tuple(path for path in (root / "data", *newest) if path.is_dir())
     if not roots:
         raise UnreadableInput(f"there is no data in {root / 'data'} and no run in {root / 'build' / 'runs'}: name a folder with --data")

@@ -31,7 +31,7 @@ import msgspec
 
 from tacholog import terminal
 from tacholog.commands.diff import is_bare, mention_releases
-from tacholog.commands.shared.arguments import Folder, complete_release, home, known_roots
+from tacholog.commands.shared.arguments import Folder, complete_release, home, known_roots, work_of
 from tacholog.commands.shared.messages import mention_order, print_complaints
 from tacholog.commands.shared.output import write_output
 from tacholog.compare.requirements.result import VERDICTS
@@ -90,7 +90,7 @@ def require(
     check_bases(requirements, than)
     folders = roots or known_roots()
     mention_releases([runs], folders)
-    everything = find(runs, folders)
+    everything = find(runs, folders, work_of())
     lost = print_complaints([complaints(with_copies(everything))], bare=is_bare(runs))
     bases = {name for name in (than, *(entry.requirement.than for entry in requirements.requirements)) if name}
     judged = of_release(everything, release) if release else newest(everything, bases)
@@ -112,7 +112,7 @@ def _mention_unlabelled(everything: Dataset, judged: Dataset) -> None:
     """Print how many runs are not judged because they state no release, although other runs of their system do. They may be the newest runs."""
     left = everything.runs[~everything.runs["run"].isin(judged.runs["run"]) & everything.runs["release"].isna()]
     for system, count in left["system"].astype(object).value_counts().sort_index().items():
-        terminal.line(f"{count} runs of {system} state no release, and are not judged: other runs of {system} do", err=True)
+        terminal.remark(f"{count} runs of {system} state no release, and are not judged: other runs of {system} do")
 
 
 def _default_file(roots: Sequence[Path]) -> Path:

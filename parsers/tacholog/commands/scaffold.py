@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from tacholog import terminal
 from tacholog.errors import UnreadableInput
 from tacholog.formats.registry import installed
 from tacholog.installation import templates_dir
@@ -23,7 +24,9 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{1,39}")
 def _free_name(_: click.Context, __: click.Parameter, name: str) -> str:
     """Return the name, if it can name a module and no installed format has it."""
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise click.BadParameter(f"{name!r} cannot be the name of a module: use 2 to 40 characters of a-z, 0-9 and _, and start with a letter")
+        usable = re.sub(r"\W+", "_", name.lower(), flags=re.ASCII).strip("_")
+        hint = f", as in {usable}" if _NAME.fullmatch(usable) and not keyword.iskeyword(usable) else ""
+        raise click.BadParameter(f"{name!r} cannot be the name of a module: use 2 to 40 characters of a-z, 0-9 and _, and start with a letter{hint}")
     if name in (registry := installed()).formats or name in registry.failures:
         raise click.BadParameter(f"a format called {name!r} is already installed; 'tacholog formats' lists them all")
     return name
@@ -48,4 +51,5 @@ def scaffold(name: str, output: Path | None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(source.read_text(encoding="utf-8").replace(EXAMPLE, name), encoding="utf-8")
         click.echo(target)
-    click.echo(f"\nNext: pip install --editable {folder} pytest hypothesis && pytest {folder} && tacholog formats", err=True)
+    terminal.remark("")
+    terminal.remark(f"Next: pip install --editable {folder} pytest hypothesis && pytest {folder} && tacholog formats")

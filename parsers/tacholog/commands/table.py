@@ -85,7 +85,7 @@ def table(
         question = next(iter(questions_for(numbers)), None)
         if question is None:
             raise UnreadableInput("these runs state no latency and no rate, so there is no question that they answer by themselves: name a --subject")
-        terminal.line(f"chosen by the data: {_as_options(question)}", err=True)
+        terminal.remark(f"chosen by the data: {_as_options(question)}")
         question = Question(subject=question.subject, over=question.over, by=question.by, metric=metric or question.metric, where=chosen)
     else:
         question = Question(subject=subject, over=over, by=by, metric=metric, where=chosen)

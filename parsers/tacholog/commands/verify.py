@@ -26,6 +26,7 @@ import click
 
 from tacholog import terminal
 from tacholog.commands.shared.arguments import Folder
+from tacholog.commands.shared.messages import Progress
 from tacholog.errors import UnreadableInput
 
 _WRONG = 3
@@ -40,7 +41,7 @@ def verify(folder: Path, output: str, limit: int) -> None:
     from tacholog.site.verification.receipt import reasons, text, verify_data
     from tacholog.site.verification.site import as_json, is_site, verify_site
 
-    receipt = verify_site(folder) if is_site(folder) else verify_data(folder)
+    receipt = verify_site(folder) if is_site(folder) else verify_data(folder, Progress())
     if not receipt.logs and receipt.findings:
         raise UnreadableInput(f"{folder}: no log could be read: {reasons(receipt)}")
     if not receipt.logs:

@@ -496,13 +496,10 @@ def read_command(text: str) -> CommandLine | None:
         return None
     names: dict[int, str] = {}
     argv = tuple(_word(before, word, names) for before, word in zip(["", *words], words, strict=False))
-    if not argv or any(map(_holds_shell, argv)) or not all(_are_numbers(value, max(names, default=0)) for value in values):
+    holds_shell = not _SHELL.isdisjoint("".join(argv).replace("{payload_bytes}", "").replace("{messages_per_s}", ""))
+    if not argv or holds_shell or not all(_are_numbers(value, max(names, default=0)) for value in values):
         return None
     return CommandLine(argv, tuple({name: int(value[index]) for index, name in sorted(names.items())} for value in values if names))
-
-
-def _holds_shell(word: str) -> bool:
-    return bool(_SHELL.intersection(word.replace("{payload_bytes}", "").replace("{messages_per_s}", "")))
 
 
 def _are_numbers(value: list[str], last: int) -> bool:

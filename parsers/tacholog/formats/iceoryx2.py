@@ -85,7 +85,8 @@ def _result(line: Line) -> Record | Broken:
     duration_ns, latency_ns = round(Decimal(match["time"]) * 1_000_000_000), int(match["latency"])
     iterations = int(match["iterations"]) if match["iterations"] else None
     # The time passed through a floating-point number before it was printed: it may be a nanosecond off.
-    if iterations is not None and (iterations == 0 or not _is_mean(latency_ns, duration_ns, iterations)):
+    means = {(duration_ns + slip) // (2 * iterations) for slip in (-1, 0, 1)} if iterations else set()
+    if iterations is not None and latency_ns not in means:
         return Broken("the latency is not the time over twice the iterations")
     if match["size"] == "0":
         return Broken("a sample of 0 bytes")
@@ -101,10 +102,6 @@ def _result(line: Line) -> Record | Broken:
         side="both",
         conditions=conditions,
     )
-
-
-def _is_mean(latency_ns: int, duration_ns: int, iterations: int) -> bool:
-    return latency_ns in ((duration_ns - 1) // (2 * iterations), duration_ns // (2 * iterations), (duration_ns + 1) // (2 * iterations))
 
 
 def _conditions(match: re.Match[str]) -> Conditions | None:

@@ -290,7 +290,6 @@ def _with_words(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[Sequenc
 
 
 def _behind(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[str]:
-    """Yield the text behind these parts, for the lines that have them."""
     if not parts:
         yield from lines
         return

@@ -97,7 +97,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
         if _TEST.fullmatch(line.text):
             yield from block.close()
             block.open(line)
-        elif looks_like_row(line.text):
+        elif _LIKE_ROW.match(line.text):
             yield from block.take(line)
         elif _ERROR.fullmatch(line.text):
             yield from block.close()
@@ -135,7 +135,6 @@ class _FigureBlock:
             yield from self.close()
 
     def close(self) -> Iterator[Finding]:
-        """Yield the findings of the block, which has ended."""
         header, self._header = self._header, None
         if header is None:
             return
@@ -407,11 +406,6 @@ class FigureRow(NamedTuple):
     def value(self) -> float:
         """The number in the unit of its metric."""
         return float((self.number or Decimal(0)) * self.factor)
-
-
-def looks_like_row(text: str) -> bool:
-    """Whether a line looks like a row, complete or not."""
-    return _LIKE_ROW.match(text) is not None
 
 
 def read_row(line: Line) -> FigureRow | None:

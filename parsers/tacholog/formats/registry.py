@@ -6,7 +6,7 @@ import difflib
 import functools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from itertools import pairwise
 from typing import NamedTuple, Protocol, cast
@@ -194,10 +194,10 @@ def _near(name: str) -> str:
     return f" (is {' or '.join(near)} meant?)" if near else ""
 
 
-def any_fits(lines: Sequence[str]) -> bool:
-    """Return whether any format fits the first lines of a log."""
+def any_fits(lines: Sequence[str], names: Collection[str] | None = None) -> bool:
+    """Return whether any format, or one of these, fits the first lines of a log."""
     head = "\n".join(lines)
-    return any(_ask(module, head).fits for module in formats().values())
+    return any(_ask(module, head).fits for name, module in formats().items() if names is None or name in names)
 
 
 def lines_known(lines: Sequence[str]) -> int:
@@ -240,7 +240,7 @@ def detect(head: str) -> str:
         raise UnreadableInput(f"several formats fit: {', '.join(fitting)}; choose one with --as")
     wants = [f"{name} wants {answers[name].wants} (the log has {quote!r})" for name, quote in _nearest(answers, head)]
     failures = [f"{name} {reason}" for name, reason in installed().failures.items()]
-    tried = f"none of the {len(answers)} is near it ('tacholog formats' lists them)"
+    tried = f"none of the {len(answers)} is near it ('tacholog formats' lists them; 'tacholog scaffold NAME' begins a new one)"
     tabs = [TABS] if "\t" in plain else []
     raise UnreadableInput(f"no format fits: {'; '.join(tabs + (wants or [tried]) + failures)}")
 

@@ -1,7 +1,6 @@
 """Redact a raw log for a site: uncompressed, line by line, with the line numbers of the original.
 
-Each run has a folder of redacted logs, and beside it a folder with the classes of their lines. A build notes which files it left (`LogFolder`): to
-list 20,000 folders takes the next build longer than to look at the files in them.
+Each run has a folder of redacted logs, and beside it a folder with the classes of their lines (`LogFolder`).
 """
 
 from __future__ import annotations
@@ -307,49 +306,29 @@ def _add(ranges: Ranges, number: int) -> None:
         ranges.append((number, number))
 
 
-_Names = dict[str, list[str]]  # the logs that are shown of each run, by the name of its folder
-
-
 class LogFolder:
     """The folder of redacted logs while a build fills it."""
 
     def __init__(self, folder: Path) -> None:
         """``folder`` may hold the logs of the previous build."""
         self._folder = folder
-        self._before = _noted(folder) or {}
-        _note(folder).unlink(missing_ok=True)  # A build that is interrupted may leave other files.
-        self._now: _Names = {}
+        self._names: set[str] = set()  # of the folders of runs
 
     def of_run(self, run: str) -> Path:
         """Return the folder of the redacted logs of a run."""
         return self._folder / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
     def keep(self, of_run: Path, logs: Collection[str]) -> None:
-        """Note the published logs of a run, and delete other logs that an earlier build published."""
-        names = sorted(logs)
-        if self._before.get(of_run.name) != names:
-            _delete_others(os.fspath(of_run), set(names))
-            _delete_others(f"{of_run}{LINES}", {line_classes_file("", name).rpartition("/")[2] for name in names})
-        self._now[of_run.name] = names
+        """Keep the published logs of a run, and delete other logs that an earlier build published."""
+        _delete_others(os.fspath(of_run), logs)
+        _delete_others(f"{of_run}{LINES}", {_shown_name(name) for name in logs})
+        self._names.add(of_run.name)
 
     def close(self) -> None:
-        """Delete the logs of other runs, and note the files for the next build."""
+        """Delete the logs of other runs."""
         for name in os.listdir(self._folder) if self._folder.is_dir() else ():  # noqa: PTH208 - there are thousands, and they need no `Path`
-            if name.removesuffix(LINES) not in self._now:
+            if name.removesuffix(LINES) not in self._names:
                 shutil.rmtree(self._folder / name)
-        self._folder.parent.mkdir(parents=True, exist_ok=True)
-        _note(self._folder).write_bytes(msgspec.json.encode(self._now))
-
-
-def _note(folder: Path) -> Path:
-    return Path(f"{folder}.json")
-
-
-def _noted(folder: Path) -> _Names | None:
-    try:
-        return msgspec.json.decode(_note(folder).read_bytes(), type=_Names)
-    except (OSError, msgspec.DecodeError):
-        return None
 
 
 def _delete_others(folder: str, names: Collection[str]) -> None:

@@ -328,7 +328,6 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
 
 
 def _runs(fresh: pd.DataFrame, original: pd.DataFrame, published_runs: Mapping[str, _PublishedRun]) -> pd.DataFrame:
-    """Replace the folders of the logs and the manifests by the redacted ones."""
     published = [published_runs.get(str(run)) for run in original["run"]]
     roots = [os.fspath(run.root) if run else root for run, root in zip(published, original["root"], strict=True)]
     manifests = [run.manifest if run else manifest for run, manifest in zip(published, original["manifest"], strict=True)]

@@ -122,7 +122,6 @@ class Redactor:
         return self._replaced(text, kind)  # type: ignore[arg-type]
 
     def _to_replace(self, text: str) -> Iterator[NameSpan]:
-        """Yield the names of the kinds that the owner wants to hide."""
         for span in find_names(text, self._names.harmless):
             if self.privacy.hides(span.kind) and self._names.hides(text[span.start : span.end]):
                 yield span

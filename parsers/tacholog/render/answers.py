@@ -30,6 +30,7 @@ _LOG_FROM = 20  # an axis whose ends are this far apart has equal distances for 
 _NO_CLEAR_LEAD = 1.05  # without a test, medians that are this close are called alike
 _CLOSE = 1.05  # smaller ratios are not mentioned
 _SEVERAL = 2
+_MOST_CASES = 8  # that a sentence lists
 _SPREAD = 0.5  # of the distance of two panels: how far apart their first and last subject stand
 _SMALL_P = 0.0001
 _SHORT_REASONS = ("not measured", "nothing arrived")
@@ -255,7 +256,7 @@ def partial_words(answer: Answer) -> str:
         others = [*([answer.over.words(case.point)] if answer.over else []), *_panel_words(answer, case.panel)]
         where = f" at {', '.join(others)}" if others else ""
         parts.append(f"{answer.subject.short(case.subject)}{where} ({partial.without} of {partial.runs + partial.without})")
-    return f"Runs without this number: {'; '.join(parts)}." if parts else ""
+    return f"Runs without this number: {_shortened(parts)}." if parts else ""
 
 
 def off_axis_words(answer: Answer) -> str:
@@ -272,13 +273,21 @@ def following_words(answer: Answer) -> str:
 
 
 def missing_sentences(answer: Answer) -> list[str]:
-    """Return a sentence on missing numbers for each reason."""
-    reasons: dict[str, list[str]] = {}
+    """Return a sentence on missing numbers for each reason. A subject without any number is named once."""
+    measured = {case.subject for case in answer.cells}
+    reasons: dict[str, dict[str, None]] = {}
     for missing in answer.missing:
         case = missing.case
-        words = [answer.subject.short(case.subject), *([answer.over.words(case.point)] if answer.over else []), *_panel_words(answer, case.panel)]
-        reasons.setdefault(missing.reason, []).append(" at ".join([words[0], ", ".join(words[1:])]) if words[1:] else words[0])
-    return [f"{reason[:1].upper()}{reason[1:]}: {'; '.join(cases)}." for reason, cases in reasons.items()]
+        others = [*([answer.over.words(case.point)] if answer.over else []), *_panel_words(answer, case.panel)]
+        where = f" at {', '.join(others)}" if others and case.subject in measured else ""
+        reasons.setdefault(missing.reason, {})[f"{answer.subject.short(case.subject)}{where}"] = None
+    return [f"{reason[:1].upper()}{reason[1:]}: {_shortened([*cases])}." for reason, cases in reasons.items()]
+
+
+def _shortened(cases: Sequence[str]) -> str:
+    """Return cases as a list of which the end is counted if it is long: the table shows them all."""
+    more = f"; and {len(cases) - _MOST_CASES} more" if len(cases) > _MOST_CASES + 1 else ""
+    return f"{'; '.join(cases[: _MOST_CASES if more else None])}{more}"
 
 
 def answer_table(answer: Answer, links: Links | None = None, *, ranges_in_text: bool = False) -> Table:

@@ -31,6 +31,7 @@ from tacholog.view.refusals import TITLES as CONDITION_TITLES
 from tacholog.view.requirements import JudgedRelease, sections
 from tacholog.visible import drawn
 
+_TWO = 2  # requirements that passed are "both"
 TITLES: Mapping[RequirementVerdict, str] = MappingProxyType(
     {"failed": "Failed", "missing": "No such row", "undecided": "Cannot be told", "passed": "Passed"}
 )
@@ -373,9 +374,10 @@ def requirements_html(judged: Iterable[JudgedRelease], find: FindLink) -> Html:
 
 
 def _requirement_counts(report: RequirementReport) -> str:
-    """Return how many requirements got each verdict, and the number of their rows if it differs."""
-    count = sum(len(result.rows) for result in report.results)
-    return headline(report) if count in (0, len(report.results)) else f"{headline(report)} (requirements, with {count} rows together)"
+    """Return how many requirements got each verdict, and the number of their measurements if it differs."""
+    count, total = sum(len(result.rows) for result in report.results), len(report.results)
+    counted = f"{'Both' if total == _TWO else f'All {total}'} requirements passed" if report.counts["passed"] == total > 1 else headline(report)
+    return counted if count in (0, total) else f"{counted} ({count} measurements)"
 
 
 def _page_rows(judged: JudgedRelease, find: FindLink) -> Html:

@@ -30,9 +30,8 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "\u2020",
             "Too few samples for this percentile",
             "Fewer than ten samples lie beyond this percentile. A high percentile is then little more than the largest value seen, and mostly too "
-            "good. A median is then rough: the true one may be well above or below it. If the log does not state the number of samples, it is "
-            "estimated as the most that there can be: that fit into the planned time, or that the messages of the run give if only one in so many "
-            "is measured.",
+            "good. A median is then rough: the true one may be well above or below it. If the log does not count the samples, the largest "
+            "possible number is assumed.",
         ),
         "timeout_artefact": Mark(
             "\u2021",
@@ -89,7 +88,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "clock_coarse": Mark(
             "c",
             "Near the clock's own cost",
-            "The median is less than 20 times the cost of one reading of the clock in its run.",
+            "Reading the clock, which the log states, is more than 5 % of the median of its run.",
         ),
         "out_of_order": Mark(
             "!",
@@ -162,8 +161,8 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "busy_machine": Mark(
             "b",
             "The machine was busy",
-            "When the run began, other programs kept more than a quarter of the processors busy. Where nobody measured that, the load average "
-            "counts: it was above a quarter of the processors, plus 2 for the run before. The numbers measure that other work too.",
+            "When the run began, other programs kept more than a quarter of the processors busy. If nobody measured it: the load average "
+            "was above 2 plus a quarter of the processors. The numbers measure that other work too.",
         ),
         "disturbed": Mark(
             "o",

@@ -21,6 +21,7 @@ from docutils.utils import new_document
 from myst_parser.slugs import github_slugify
 from sphinx import addnodes
 
+from tacholog import terminal
 from tacholog.errors import TachologError
 from tacholog.installation import site_dir
 from tacholog.render.html import NOTHING, Html, esc, join, tag
@@ -176,7 +177,8 @@ class GeneratedPages:
         prune = indexer.prune
         indexer.prune = lambda documents: prune({*documents, *self._pages})  # Sphinx keeps the words of its own documents only.
         frame = self._frame(app, {})
-        for planned in self._pages.values():
+        for number, planned in enumerate(self._pages.values(), 1):
+            terminal.status(f"page {number} of {len(self._pages)}, {planned.document}")
             page = Page(
                 planned.document,
                 self.data,
@@ -198,7 +200,9 @@ class GeneratedPages:
         def is_made(log: LogPage, *received: object) -> bool:
             return self._former.has(f"{log.document}.html", frame.digest, "hosts" in self._documents, *received)
 
-        for log, content in log_bodies(self._logs, self.data.view, self._documents, self._digests, is_made):
+        bodies = log_bodies(self._logs, self.data.view, self._documents, self._digests, is_made)
+        for number, (log, content) in enumerate(bodies, 1):
+            terminal.status(f"log {number} of {len(self._logs)}, {log.title}")
             self._write_framed(app, frame, log.document, log.title, self._addressed(log.document, content))
 
     def _body(self, planned: SitePage, page: Page) -> tuple[str, list[str]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from tacholog import terminal
 from tacholog.compare.result import SCHEMA, json_schema
 from tacholog.errors import TachologError
 from tacholog.installation import site_dir
@@ -66,6 +67,7 @@ def build_whole(
         TachologError: data or settings are refused, or Sphinx reported a problem.
     """
     everything = prepare(roots, work, settings, progress, reading)
+    terminal.status("planning the pages")
     view = view_of(everything)
     # Distributions take more memory than all else, and the view has them packed.
     data = SiteData((work / "dataset").resolve(), without_distributions(everything), view)
@@ -74,11 +76,13 @@ def build_whole(
     hold(data)
     all_feeds = feeds(view, data.compare, settings.name)
     pages = plan(view, settings, has_requirements=data.requirements is not None)
+    terminal.status("writing the files for download")
     digests = write_downloads(site, data.data, view, former, settings.pages)
     return_freed_memory()
     made = GeneratedPages(data, pages, log_pages(view, LOGS, settings.pages), all_feeds, settings, former, digests)
     _run_sphinx(made, site, work, settings)
     return_freed_memory()
+    terminal.status("writing raw logs and files for programs")
     _write_files(site, data, settings, all_feeds, former)
 
 

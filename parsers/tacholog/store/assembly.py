@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tacholog.store.columns import Integers, Words
+    from tacholog.store.columns import Words
     from tacholog.store.quality import RunContext
 
 _CLOCK_ERROR = ("clock_error", "max")
@@ -129,16 +129,12 @@ class _Assembly:
         self._names: dict[Name, int] = {}
         self._record_parts: list[Words] = []
         self._number_parts: list[Words] = []
-        # Each log has its own codes for shapes and names. These lists translate them into ours; a log's own begin at its two starts.
-        self._shape_codes: list[int] = []
-        self._name_codes: list[int] = []
-        self._starts: list[tuple[int, int]] = []
+        self._record_count = 0
         self._logs: list[tuple[int, str]] = []  # The number of the run and the name of each log.
         self._contexts: list[RunContext] = []  # of each log
         self._runs = 0
 
     def add(self, task: RunTask, progress: Callable[[str, int], object]) -> RunRecord:
-        """Read a run."""
         manifest = msgspec.json.decode(task.manifest, type=Manifest)
         logs = [_read(task, manifest, index, progress) for index in range(len(manifest.logs))]
         sizes = [(log.head.text_bytes, log.columns.number_count) for log in logs]
@@ -183,13 +179,8 @@ class _Assembly:
 
         records = joined_words(self._record_parts, RECORD_WIDTH)
         numbers = joined_words(self._number_parts, NUMBER_WIDTH)
-        counts, number_counts = (np.array([len(part[0]) for part in parts], dtype=np.int64) for parts in (self._record_parts, self._number_parts))
+        counts = [len(part[0]) for part in self._record_parts]
         self._record_parts, self._number_parts = [], []  # The joined ones are copies.
-        of_shapes, of_names = zip(*self._starts, strict=True) if self._starts else ((), ())
-        records[_SHAPE] = _in_all(self._shape_codes, records[_SHAPE], of_shapes, counts)
-        numbers[_NAME] = _in_all(self._name_codes, numbers[_NAME], of_names, number_counts)
-        if len(counts) > 1:
-            numbers[_RECORD] += (np.cumsum(counts) - counts).repeat(number_counts)
         columns = Columns(list(self._shapes), list(self._names), records, numbers)
         if not columns.number_count:
             return ""
@@ -199,12 +190,19 @@ class _Assembly:
         return write_part(folder, columns, self._logs, log_of)
 
     def _add_columns(self, log: str, columns: Columns) -> None:
-        self._record_parts.append(columns.record_words)
-        self._number_parts.append(columns.number_words)
+        """Add the columns of a log. Its codes for shapes and names become those of all logs together."""
+        import numpy as np
+
+        records, numbers = columns.record_words, columns.number_words
+        shapes = [self._shapes.setdefault(shape, len(self._shapes)) for shape in columns.shapes]
+        names = [self._names.setdefault(name, len(self._names)) for name in columns.names]
+        records[_SHAPE] = np.array(shapes, dtype=np.int64)[records[_SHAPE]]
+        numbers[_NAME] = np.array(names, dtype=np.int64)[numbers[_NAME]]
+        numbers[_RECORD] += self._record_count
+        self._record_count += records.shape[1]
+        self._record_parts.append(records)
+        self._number_parts.append(numbers)
         self._logs.append((self._runs, log))
-        self._starts.append((len(self._shape_codes), len(self._name_codes)))
-        self._shape_codes += [self._shapes.setdefault(shape, len(self._shapes)) for shape in columns.shapes]
-        self._name_codes += [self._names.setdefault(name, len(self._names)) for name in columns.names]
 
 
 _SHAPE = RecordArrays._fields.index("shape")
@@ -212,7 +210,6 @@ _RECORD, _NAME = (NumberArrays._fields.index(name) for name in ("record", "name"
 
 
 def _read(task: RunTask, manifest: Manifest, index: int, progress: Callable[[str, int], object]) -> LogEntry:
-    """Read a log of a run."""
     entry = manifest.logs[index]
     if index in task.lost:
         return lost_log(entry, UNREADABLE, task.lost[index])
@@ -223,23 +220,6 @@ def _read(task: RunTask, manifest: Manifest, index: int, progress: Callable[[str
         return lost_log(entry, UNREADABLE, str(error))
     except OSError as error:
         return lost_log(entry, UNREADABLE, f"cannot be read: {error.strerror}")
-
-
-def _in_all(meanings: Sequence[int], codes: Integers, starts: Sequence[int], counts: Integers) -> Integers:
-    """Translate the codes of single logs into codes that hold for all logs together.
-
-    Args:
-        meanings: the codes for all logs. Those of each log begin at its start.
-        codes: the codes of single logs, one log after the other.
-        starts: the start of each log in ``meanings``.
-        counts: how many codes each log has.
-    """
-    import numpy as np
-
-    if not any(starts) and list(meanings) == list(range(len(meanings))):
-        return codes  # There is one log.
-    in_all: Integers = np.array(meanings, dtype=np.int64)[codes + np.array(starts, dtype=np.int64).repeat(counts)]
-    return in_all
 
 
 def _histograms(log: LogEntry, clocks: Clocks) -> Iterator[tuple[str, int, int | None, str, bytes]]:

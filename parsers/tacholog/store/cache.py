@@ -317,7 +317,6 @@ def _stored(kind: Kind, key: bytes, value: bytes) -> bytes:
 
 
 def _packed(value: bytes) -> bytes:
-    """Return a value in compressed form, if that is smaller."""
     if len(value) < _WORTH_PACKING:
         return _PLAIN + value
     return _ZLIB + zlib.compress(value, _LEVEL) if len(value) < _WORTH_ZSTANDARD else _ZSTANDARD + zstd.compress(value, _LEVEL)

@@ -232,7 +232,6 @@ class ColumnBuilder:
         self._number_parts.append(numbers)
 
     def _flush(self) -> None:
-        """Make arrays of the records that are held as objects."""
         import numpy as np
 
         if not self._held_records:

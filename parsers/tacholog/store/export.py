@@ -144,7 +144,6 @@ def files_of(table: pd.DataFrame) -> Iterator[TableFiles]:
 
 
 def _kinds_of(table: pd.DataFrame) -> dict[str, tuple[Kind, Collection[str]]]:
-    """Return the kind of each column, and the words of text."""
     import pandas as pd
 
     kinds: dict[str, tuple[Kind, Collection[str]]] = {}

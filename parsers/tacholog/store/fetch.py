@@ -23,7 +23,7 @@ from tacholog.store.cache import Kind, key_of
 from tacholog.store.digests import FileStamp, detection_digest, digests_in, is_code_changed, reader_digest
 from tacholog.store.logs import Progress, ReadingLimits, open_named
 from tacholog.store.parts import Parts, put_part
-from tacholog.store.pool import CurrentProcess, Pool, PoolLost, Work
+from tacholog.store.pool import Pool, PoolLost, Work
 
 SENT_BYTES = 1 << 20  # The files of a larger run are not sent to another machine.
 _AT_ONCE = 1000  # So many runs are looked up together.
@@ -55,15 +55,11 @@ class StoredRun(NamedTuple):
 
 
 class _IndexEntry(msgspec.Struct, array_like=True):
-    """A run in the index."""
-
     part: str
     record: RunRecord
 
 
 class _PendingRun(msgspec.Struct, eq=False):
-    """A run that is being fetched."""
-
     listed: ListedRun
     logs: list[str | None]  # the SHA-256 of each; None if it cannot be read
     size_bytes: int = 0
@@ -100,7 +96,7 @@ class RunFetcher:
             progress: called with the log that is being read, and the number of bytes that are read next.
         """
         self.used = [work.parts]  # Folders with parts. New parts are written to the last one.
-        self._work, self._cache, self._limits, self._progress = work, work.cache, limits, progress
+        self._work, self._cache, self._limits, self._progress = work, work.cache, limits, progress or work.text_read
         self._digests = digests_in(work.cache)
         self._is_alone = False
 
@@ -128,7 +124,6 @@ class RunFetcher:
         return [run.stored for run in runs if run.stored is not None]
 
     def _looked_up(self, listed: Sequence[ListedRun]) -> list[_PendingRun]:
-        """Look these runs up in the index."""
         stamps = iter(self._digests.look_up([f"{run.folder}/{log.file}" for run in listed if not run.named_by_user for log in run.manifest.logs]))
         runs = [_PendingRun(run, []) for run in listed]
         for run in runs:
@@ -174,10 +169,6 @@ class RunFetcher:
         self._digests.remember(stamp, sha256)
         return sha256, size_bytes
 
-    def read_here(self, runs: Sequence[_PendingRun]) -> None:
-        """Read runs in this process, where nothing ends a log that hangs."""
-        self.take(runs, read_runs(self.tasks(runs), self.folder, self.progress_of(runs)))
-
     def take(self, runs: Sequence[_PendingRun], answer: _Answer) -> None:
         """Store the results of reading these runs, here and in the index."""
         part, records = answer
@@ -207,8 +198,8 @@ class RunFetcher:
             return lambda _index, _log, _count: None
         return lambda index, log, count: progress(f"{runs[index].listed.run}/{log}", count)
 
-    def pool_for(self, runs: Sequence[_PendingRun], *, is_local: bool) -> Pool:
-        """Return the pool that reads these runs."""
+    def pool_for(self, runs: Sequence[_PendingRun], *, is_local: bool) -> Pool | None:
+        """Return the pool that reads these runs; ``None`` for this process."""
         logs, size_bytes = sum(len(run.logs) for run in runs), sum(run.size_bytes for run in runs)
         return self._work.pool_for(logs, size_bytes, is_local=is_local, are_alone=self._is_alone)
 
@@ -227,14 +218,11 @@ class _RunReader:
         self._waiting: dict[Future[_Answer], tuple[list[_PendingRun], Pool]] = {}
 
     def do(self) -> None:
-        """Read them all."""
-        large = [run for run in self._runs if run.size_bytes > SENT_BYTES]
-        small = [run for run in self._runs if run.size_bytes <= SENT_BYTES]
         pool = self._fetching.pool_for(self._runs, is_local=False)
-        if pool.is_remote:
-            local = self._fetching.pool_for(large, is_local=True)
-            self._begin(large, local)
-            self._begin(small, pool)
+        if pool and pool.is_remote:
+            large = [run for run in self._runs if run.size_bytes > SENT_BYTES]
+            self._begin(large, self._fetching.pool_for(large, is_local=True))
+            self._begin([run for run in self._runs if run.size_bytes <= SENT_BYTES], pool)
         else:
             self._begin(self._runs, pool)
         while self._waiting:
@@ -242,13 +230,12 @@ class _RunReader:
             for future in done:
                 self._finish(future)
 
-    def _begin(self, runs: Sequence[_PendingRun], pool: Pool) -> None:
-        for chunk in _chunks(runs, max(1, pool.processes)):
-            if isinstance(pool, CurrentProcess):
-                self._fetching.read_here(chunk)
-                self._tell(chunk)
-            else:
+    def _begin(self, runs: Sequence[_PendingRun], pool: Pool | None) -> None:
+        for chunk in _chunks(runs, pool.processes if pool else 1):
+            if pool:
                 self._submit(chunk, pool)
+            else:
+                self._read_here(chunk)
 
     def _submit(self, chunk: list[_PendingRun], pool: Pool) -> None:
         tasks = self._fetching.tasks(chunk)
@@ -306,8 +293,7 @@ class _RunReader:
             self._submit(chunk, pool)
         else:
             run.lost |= dict.fromkeys(left, _why(error))
-            self._fetching.read_here(chunk)
-            self._tell(chunk)
+            self._read_here(chunk)
 
     def _why_lost(self, run: _PendingRun, index: int, pool: Pool) -> str | None:
         """Return why the separate process that reads one log ends; ``None`` if it goes on."""
@@ -320,6 +306,11 @@ class _RunReader:
         except Exception as error:  # noqa: BLE001 - as above
             return _why(error)
         return None
+
+    def _read_here(self, chunk: Sequence[_PendingRun]) -> None:
+        """Read runs in this process, where nothing ends a log that hangs."""
+        self._fetching.take(chunk, read_runs(self._fetching.tasks(chunk), self._fetching.folder, self._fetching.progress_of(chunk)))
+        self._tell(chunk)
 
     def _tell(self, chunk: Sequence[_PendingRun]) -> None:
         self._left -= len(chunk)
@@ -351,7 +342,6 @@ def _patience_s(runs: Sequence[_PendingRun]) -> float:
 
 
 def _why(error: BaseException) -> str:
-    """Return why a log could not be read, in words."""
     if isinstance(error, TimeoutError):
         return f"reading it took too long: it was not done after {_PATIENCE_S:g} s"
     code: int | None = getattr(error, "exitcode", None)

@@ -297,7 +297,6 @@ def _words_of_file(connection: duckdb.DuckDBPyConnection, source: str, names: It
 
 
 def _read_column(name: str, type_: str | None, words: Mapping[str, list[str]]) -> str:
-    """Return how a column is read."""
     value = quoted(name)
     if name in words:
         value = f"enum_code({_text(name)}::{quoted(f'words of {name}')})"
@@ -312,7 +311,6 @@ def _text(name: str) -> str:
 
 
 def _made(path: Path, name: str, values: Any, words: Mapping[str, list[str]], declared: SchemaColumn, dtype: str) -> Any:  # noqa: ANN401 - arrays
-    """Return a column as the schema declares it."""
     import numpy as np
     import pandas as pd
 
@@ -328,7 +326,6 @@ def _made(path: Path, name: str, values: Any, words: Mapping[str, list[str]], de
 
 
 def _distribution(path: Path, saved: Any) -> PackedDistribution:  # noqa: ANN401 - bytes, a list of lists, or nothing
-    """Return a distribution, however it was saved."""
     import numpy as np
 
     if isinstance(saved, bytes | bytearray):

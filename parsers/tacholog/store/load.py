@@ -154,17 +154,19 @@ def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row]
         entries, fresh = cache.get(Kind.MANIFEST, [key for key, _ in identified.values()]), dict[bytes, bytes]()
         for run, (key, content) in identified.items():
             folder_path = folders[run].path
-            decoded = _decoded_manifest(entries.get(key))
-            if decoded is None:
+            manifest_json = entries.get(key)
+            manifest = _decoded_manifest(manifest_json)
+            if manifest is None or manifest_json is None:
                 try:
                     text = evidence_bytes(folder_path, RUN_FILE) if content is None else content
-                    decoded = _manifest(folder_path, text)
+                    manifest = manifest_of(folder_path / RUN_FILE, text)
                 except UnreadableInput as error:
                     problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
                     continue
-                fresh[_manifest_key(hashlib.sha256(text).hexdigest())] = decoded[1]  # It may have been changed just now.
-            if wanted is None or wanted(decoded[0]):
-                yield ListedRun(run, folder_path, *decoded)
+                manifest_json = msgspec.json.encode(manifest)
+                fresh[_manifest_key(hashlib.sha256(text).hexdigest())] = manifest_json  # It may have been changed just now.
+            if wanted is None or wanted(manifest):
+                yield ListedRun(run, folder_path, manifest, manifest_json)
         cache.put(Kind.MANIFEST, fresh)
 
 
@@ -190,22 +192,11 @@ def _manifest_key(sha256: str) -> bytes:
 _decode_manifest = msgspec.json.Decoder(Manifest).decode
 
 
-def _decoded_manifest(content: bytes | None) -> tuple[Manifest, bytes] | None:
-    """Return a manifest, and the same as JSON, which is in the cache; ``None`` if the cache does not have it."""
+def _decoded_manifest(content: bytes | None) -> Manifest | None:
     try:
-        return None if content is None else (_decode_manifest(content), content)
+        return None if content is None else _decode_manifest(content)
     except msgspec.DecodeError:
         return None
-
-
-def _manifest(folder: Path, content: bytes) -> tuple[Manifest, bytes]:
-    """Return the manifest of a run, and the same as JSON.
-
-    Raises:
-        UnreadableInput: it is none.
-    """
-    manifest = manifest_of(folder / RUN_FILE, content)
-    return manifest, msgspec.json.encode(manifest)
 
 
 def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unreadable: bool = False, work: Work | None = None) -> Dataset:

@@ -146,12 +146,9 @@ def lost_log(entry: LogFile, kind: str, reason: str, log_format: str | None = No
 
 
 class _Reader:
-    """Reads one log."""
-
     def __init__(
         self, manifest: Manifest, entry: LogFile, limits: ReadingLimits | None, progress: Callable[[int], object] | None, columns: ColumnBuilder
     ) -> None:
-        """Prepare to read into columns that are empty yet."""
         self.format = entry.format
         self.kind_if_lost = UNREADABLE
         self.text_bytes = 0
@@ -164,7 +161,6 @@ class _Reader:
 
     @property
     def last_line(self) -> int:
-        """The last line that gave a result."""
         return self._columns.last_line_read
 
     def read(self, stream: BinaryIO) -> LogEntry:

@@ -158,7 +158,6 @@ def _copy(connection: duckdb.DuckDBPyConnection, columns: Columns, logs: Sequenc
 
 
 def _setting(shape: Shape) -> int:
-    """Return a hash of the conditions of a record."""
     return int.from_bytes(hashlib.sha256(msgspec.msgpack.encode(shape)).digest()[:8], "little", signed=True)
 
 
@@ -203,7 +202,6 @@ class _PartTable:
             self._columns[name] = f"nullif({quoted(name)}, {absent})"
 
     def add_floats(self, name: str, values: NDArray[np.float64]) -> None:
-        """Add a column of floats."""
         import numpy as np
 
         self._arrays[name] = np.ascontiguousarray(values)

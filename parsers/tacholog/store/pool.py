@@ -31,7 +31,7 @@ class Pool(Protocol):
 
     @property
     def processes(self) -> int:
-        """The number of tasks that are done at the same time; 0 if each is done at once, in this process."""
+        """The number of tasks that are done at the same time."""
 
     @property
     def is_remote(self) -> bool:
@@ -46,21 +46,6 @@ class Pool(Protocol):
 
 class PoolLost(Exception):
     """The pool has no process any more and can start none, so the task must be done elsewhere."""
-
-
-class CurrentProcess:
-    """Does tasks in this process, at once. Nothing ends a task that hangs."""
-
-    processes, is_remote = 0, False
-
-    def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:  # noqa: ARG002 - as all pools have it
-        """Do a task now."""
-        done: Future[_Result] = Future()
-        done.set_result(task())
-        return done
-
-    def close(self) -> None:
-        """Do nothing: there is nothing to end."""
 
 
 class Processes:
@@ -80,18 +65,13 @@ class Processes:
         multiprocessing.set_forkserver_preload(["tacholog.store.preloaded"])
         self.processes = count
         self._pool = ProcessPool(max_workers=count, initializer=_begin, context=multiprocessing.get_context("forkserver"))
-        self._why_lost = ""
+        self.is_lost = False  #: whether no process could be started
         try:
             self._pool.schedule(os.getpid).result(_START_S)
         except Exception as error:  # noqa: BLE001 - whatever keeps the system from starting a process
-            self._why_lost = " ".join(str(error).split())[:100]
-            why = f"the system starts no further process ({self._why_lost})"
+            self.is_lost = True
+            why = f"the system starts no further process ({' '.join(str(error).split())[:100]})"
             warn(f"{why}: some logs are read in this one, where a log that hangs stops everything")
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether no process could be started."""
-        return bool(self._why_lost)
 
     def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
         """Do a task in one of the processes."""
@@ -99,9 +79,9 @@ class Processes:
         try:
             future = self._pool.schedule(task, timeout=timeout_s)
         except (RuntimeError, OSError) as error:
-            self._why_lost = str(error)
+            self.is_lost = True
             future = Future()
-            future.set_exception(PoolLost(self._why_lost))
+            future.set_exception(PoolLost(str(error)))
         return future
 
     def close(self) -> None:
@@ -168,7 +148,6 @@ class Cluster:
         return answer
 
     def _answer(self, answer: Future[Any], sent_future: Any) -> None:  # noqa: ANN401 - a future of Dask
-        """Pass the result of a worker on."""
         with self._lock:
             if self._waiting.pop(answer, None) is None:
                 return
@@ -242,6 +221,7 @@ class Work:
         *,
         cache: Cache | None = None,
         progress: Callable[[int, int], object] | None = None,
+        text_read: Callable[[str, int], object] | None = None,
         warned: Callable[[str], object] = lambda _text: None,
     ) -> None:
         """Prepare to read. Pools are started when they are needed.
@@ -251,22 +231,20 @@ class Work:
             cluster: the address of the scheduler of a Dask cluster, if its workers read the logs.
             cache: the cache; ``None`` for that of the user.
             progress: called with the number of runs that are done, and the number of all.
+            text_read: called with the log that is being read, and the number of bytes that are read next.
             warned: called with a warning if something cannot be done as the user asked for.
         """
         self.tally = LogCount()
         self.cache = open_cache() if cache is None else cache
         self.parts = Parts(self.cache.parts)
-        self._jobs, self._cluster, self._progress, self._warned = jobs, cluster, progress, warned
+        self.text_read = text_read
+        self.tell: Callable[[int, int], object] = progress or (lambda _done, _total: None)
+        self._jobs, self._cluster, self._warned = jobs, cluster, warned
         self._pools: dict[str, Pool] = {}
         if self.cache.path and self.cache.refused:
             warned(refused_words(self.cache.path, self.cache.refused))
         elif self.cache.path and self.cache.is_of_others():
             warned(others_file_words(self.cache.path))
-
-    def tell(self, done: int, total: int) -> None:
-        """Report how many runs are done."""
-        if self._progress:
-            self._progress(done, total)
 
     def end_pools(self) -> None:
         """End all processes that were started."""
@@ -274,8 +252,10 @@ class Work:
             pool.close()
         self._pools = {}
 
-    def pool_for(self, logs: int, size_bytes: int, *, is_local: bool = False, are_alone: bool = False) -> Pool:
-        """Return the pool that reads so many logs. Few logs are read in this process, and so is a single run: it can harm no other one.
+    def pool_for(self, logs: int, size_bytes: int, *, is_local: bool = False, are_alone: bool = False) -> Pool | None:
+        """Return the pool that reads so many logs; ``None`` for this process.
+
+        Few logs are read in this process, and so is a single run: it can harm no other one.
 
         Args:
             logs: the number of logs.
@@ -287,8 +267,8 @@ class Work:
             return self._pool("cluster", lambda: Cluster(str(self._cluster), self._warned))
         if self._jobs > 1 and not are_alone and (logs >= _WORTH_PROCESSES[0] or size_bytes >= _WORTH_PROCESSES[1]):
             pool = self._pool("processes", lambda: Processes(self._jobs, self._warned))
-            return CurrentProcess() if getattr(pool, "is_lost", False) else pool
-        return CurrentProcess()
+            return None if getattr(pool, "is_lost", False) else pool
+        return None
 
     def _pool(self, name: str, make: Callable[[], Pool]) -> Pool:
         if name not in self._pools:

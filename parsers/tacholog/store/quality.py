@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from itertools import combinations
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -124,7 +125,6 @@ class _RuleTable:
         return result
 
     def positions(self, metric: str, statistic: str) -> Integers:
-        """Where all numbers of this name are."""
         code = self.codes.get((metric, statistic))
         if code is None:
             return np.zeros(0, dtype=np.int64)
@@ -133,12 +133,10 @@ class _RuleTable:
         return self._positions[code]
 
     def of_shapes(self, values: Sequence[object], dtype: str) -> Any:  # noqa: ANN401 - an array of that dtype
-        """Return for each record the value of its shape."""
         return np.array(values, dtype=dtype)[self.records.shape]
 
     @property
     def conditions(self) -> list[Conditions]:
-        """The conditions of each shape."""
         return [shape.conditions for shape in self.columns.shapes]
 
     def of_contexts(self, choose: Callable[[RunContext], Any], dtype: str) -> Any:  # noqa: ANN401 - an array of that dtype
@@ -165,26 +163,21 @@ class _RuleTable:
         return most[group]
 
     def numbers_where(self, wanted: Callable[[str, str], bool]) -> Flags:
-        """Return which numbers have a name like this."""
         return np.array([wanted(*name) for name in self.columns.names], dtype=bool)[self.numbers.name]
 
     def mark(self, mark: str, records: Flags, names: Collection[tuple[str, str]]) -> None:
-        """Mark the numbers of these names in these records."""
         if records.any():
             self.mark_numbers(mark, records[self.numbers.record] & self.numbers_where(lambda metric, statistic: (metric, statistic) in names))
 
     def mark_metrics(self, mark: str, records: Flags, metrics: Collection[str]) -> None:
-        """Mark all numbers of these metrics in these records."""
         if records.any():
             self.mark_numbers(mark, records[self.numbers.record] & self.numbers_where(lambda metric, _: metric in metrics))
 
     def mark_numbers(self, mark: str, numbers: Flags) -> None:
-        """Mark these numbers."""
         if numbers.any():
             self.columns.add_marks(numbers, (mark,))
 
     def mark_positions(self, mark: str, positions: Integers) -> None:
-        """Mark the numbers at these positions."""
         if len(positions):
             self.columns.add_marks(positions, (mark,))
 
@@ -209,7 +202,6 @@ def samples_at_most(table: _RuleTable) -> Floats:
 
 
 def _undersampled(table: _RuleTable) -> None:
-
     percentiles = [statistic for metric, statistic in table.codes if metric == "latency" and statistic.startswith("p")]
     if not percentiles:
         return
@@ -275,7 +267,6 @@ def _losses(table: _RuleTable) -> None:
 
 
 def _overload(table: _RuleTable) -> None:
-
     lost = table.value("messages_lost", "total")
     link = table.of_shapes([conditions.link_bit_per_s for conditions in table.conditions], "float64")
     limit = np.fmin(link, np.where(table.best_goodput == 0, np.nan, table.best_goodput))
@@ -296,16 +287,9 @@ def _warmup(table: _RuleTable) -> None:
         table.mark_metrics(mark, table.of_shapes(summaries, "bool"), _MAIN_METRICS)
 
 
-def _busy(table: _RuleTable) -> None:
-    table.mark_metrics("busy_machine", table.of_contexts(lambda context: context.is_busy, "bool"), _MAIN_METRICS)
-
-
-def _disturbed(table: _RuleTable) -> None:
-    table.mark_metrics("disturbed", table.of_contexts(lambda context: context.is_disturbed, "bool"), _MAIN_METRICS)
-
-
-def _contradicted_way(table: _RuleTable) -> None:
-    table.mark_metrics("other_way", table.of_contexts(lambda context: context.took_other_way, "bool"), _MAIN_METRICS)
+def _circumstances(table: _RuleTable) -> None:
+    for fact, mark in (("is_busy", "busy_machine"), ("is_disturbed", "disturbed"), ("took_other_way", "other_way")):
+        table.mark_metrics(mark, table.of_contexts(attrgetter(fact), "bool"), _MAIN_METRICS)
 
 
 def _failed(table: _RuleTable) -> None:
@@ -348,5 +332,5 @@ def _grows(table: _RuleTable, positions: Integers) -> bool:
 
 _RULES = (
     *(_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload),
-    *(_warmup, _busy, _disturbed, _contradicted_way, _failed, _growing),
+    *(_warmup, _circumstances, _failed, _growing),
 )

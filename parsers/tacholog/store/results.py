@@ -172,7 +172,6 @@ def _release(row: Row) -> tuple[str | None, str | None]:
 
 
 def _column(name: str, contents: Contents, types: Mapping[str, str]) -> str:
-    """Return a column of the results or of a part, with its type."""
     type_ = "BIGINT" if name in (SETTING, ORDINAL) else types.get(name, TYPES[(RESULTS.get(name) or CONDITIONS[name]).kind])
     value = quoted(name) if name in contents.columns else "NULL"
     if name in contents.everywhere:

@@ -26,10 +26,11 @@ from tacholog.view.questions import NEVER_CHOSEN, default_metric
 SUBJECTS = ("system", "transport", "label.", "type", "data_path", "reliability", "keyed", "waiting", "tuning", "payload_touched", "release")
 #: Fields of numbers that may be an axis, the preferred one first.
 AXES = (
-    *("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s", "link_bit_per_s"),
-    *("offered_rate_per_s", "subscribers", "publishers", "label.", "payload_bytes", "instances", "batch_bytes", "demand", "recovery_time_ns"),
+    *("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s", "link_bit_per_s", "label."),
+    *("offered_rate_per_s", "subscribers", "publishers", "payload_bytes", "instances", "batch_bytes", "demand", "recovery_time_ns"),
 )
 _LATENCY, _RATES = ("latency",), ("goodput", "message_rate", "sustained_rate", "transfer_rate")
+_SIZE = "payload_bytes"
 _MOST_SUBJECTS = 40
 _MOST_PANELS = 8  # values of a field that divides an answer
 _MOST_DIVISIONS = 2
@@ -72,8 +73,12 @@ class _MeasuredWays:
         self.codes = {field.name: np.array([row[index] for row in runs]) for index, field in enumerate(self.fields)}
         self.runs = np.array([len(of_row) for of_row in runs.values()])
 
-    def follows(self, name: str, leaders: Sequence[str]) -> bool:
-        """Whether a field has one value for each value of others: the version of a system follows the system."""
+    def follows(self, name: str, subject: Factor, axis: Factor | None) -> bool:
+        """Whether a field has one value for each subject and point: the version of a system follows the system.
+
+        The size of messages may follow the subject alone, or each point is of another size. For one size, a rate in messages follows one in bits.
+        """
+        leaders = {subject.name, *([axis.name] if axis and name != _SIZE else []), *({_SIZE} & self.codes.keys() - {name})}
         return self._count(*leaders, name) == self._count(*leaders)
 
     def _count(self, *names: str) -> int:
@@ -89,18 +94,21 @@ class _MeasuredWays:
         yield from np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
 
     def crossing(self, rows: Rows, subject: Factor, axis: Factor | None) -> Crossing | None:
-        """Return how well a subject and an axis cross in some rows; ``None`` if these have only one of either."""
+        """Return how well a subject and an axis cross in some rows: at points that two subjects have; ``None`` if there are too few of either."""
         first = self.codes[subject.name][rows]
         second = self.codes[axis.name][rows] if axis else np.zeros_like(first)
         is_stated = np.array([value is not None for value in subject.values])[first]
         if axis:
             is_stated &= np.array([value is not None for value in axis.values])[second]
-        first, second, runs = first[is_stated], second[is_stated], self.runs[rows][is_stated]
-        subjects, points = len(np.unique(first)), len(np.unique(second))
+        if not is_stated.any():
+            return None
+        cases, of_row = np.unique(np.stack([first, second])[:, is_stated], axis=1, return_inverse=True)
+        runs = np.bincount(of_row.reshape(-1), weights=self.runs[rows][is_stated])
+        is_shared = (np.bincount(cases[1]) >= _LEAST)[cases[1]]
+        subjects, points = len(np.unique(cases[0][is_shared])), len(np.unique(cases[1][is_shared]))
         if subjects < _LEAST or (axis and points < _LEAST):
             return None
-        cases = np.bincount(np.unique(np.stack([first, second]), axis=1, return_inverse=True)[1].reshape(-1), weights=runs)
-        return Crossing(len(cases), subjects * points, int(cases.min()))
+        return Crossing(int(is_shared.sum()), subjects * points, int(runs[is_shared].min()))
 
 
 def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
@@ -117,7 +125,7 @@ def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
     for subject in subjects:
         for axis in (*axes, None):
             names = [subject.name, *([axis.name] if axis else [])]
-            groups = rows.groups([field.name for field in rows.fields if field.name not in names and not rows.follows(field.name, names)])
+            groups = rows.groups([name for name in rows.codes if name not in names and not rows.follows(name, subject, axis)])
             score = max((crossing.score for group in groups if (crossing := rows.crossing(group, subject, axis))), default=0.0)
             rank = (-score, _preference(subject, SUBJECTS) or 0, len(AXES) if axis is None else _preference(axis, AXES) or 0)
             if score and (best is None or rank < best):
@@ -140,7 +148,7 @@ def _of_numbers(numbers: Sequence[Observation], axes: Sequence[Factor]) -> tuple
         metric, statistic = default_metric(numbers, ("system",))
         return 0.0, Question(subject="system", metric=f"{metric}:{statistic}")
     preferred = sorted(axes, key=lambda axis: _preference(axis, AXES) or 0)
-    over = max(axes, key=lambda axis: (len(axis.values), axis.name == "payload_bytes", -preferred.index(axis)))
+    over = max(axes, key=lambda axis: (len(axis.values), axis.name == _SIZE, -preferred.index(axis)))
     subject = next((axis.name for axis in preferred if axis is not over and len(axis.values) <= _MOST_PANELS), "system")
     metric, statistic = default_metric(numbers, (subject, over.name))
     return len(over.values) / 2, Question(subject=subject, over=over.name, metric=f"{metric}:{statistic}")
@@ -155,7 +163,7 @@ def _preference(field: Factor, order: Sequence[str]) -> int | None:
 def _divisions(rows: _MeasuredWays, subject: Factor, axis: Factor | None) -> Iterator[str]:
     """Yield the fields that divide the answer: conditions and labels of which at least two values have a crossing."""
     names = [subject.name, *([axis.name] if axis else [])]
-    divisions = (field for field in rows.fields if field.name not in names and _may_divide(field) and not rows.follows(field.name, names))
+    divisions = (field for field in rows.fields if field.name not in names and _may_divide(field) and not rows.follows(field.name, subject, axis))
     crossed = (field for field in divisions if _crossed_parts(rows, field, subject, axis) >= _LEAST)
     for field in islice(crossed, _MOST_DIVISIONS):
         yield field.name

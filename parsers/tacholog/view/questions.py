@@ -24,6 +24,7 @@ from tacholog.errors import TachologError
 from tacholog.runs.labels import CONTROL, is_label
 from tacholog.runs.moments import instant
 from tacholog.runs.questions import Question
+from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS, median_place
 from tacholog.view.factors import Factor, Observation, Value, check_field, factor, fields_of_run, varying
 from tacholog.view.results import ResultRow, RunRow
@@ -426,7 +427,7 @@ def _is_testable(cell: AnswerCell | None) -> bool:
 
 
 def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Missing]:
-    """Yield each case of the crossing that has no number, with the reason that its runs give."""
+    """Yield each case of the crossing that has no number, with the reason that its runs give. What was measured of no subject is not missing."""
     by_case: dict[Case, list[Observation]] = defaultdict(list)
     for each in selected:
         by_case[_case_of(each.fields, answer.question)].append(each)
@@ -435,12 +436,15 @@ def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[Run
     for run in runs:
         if run.run not in measured:
             without_number[_case_of(fields_of_run(run), answer.question)].append(run)
+    planned = {(case.panel, case.point) for case in (*answer.cells, *by_case, *without_number)}
+    without_any = sorted({case.subject for case in (*by_case, *without_number)} - {*answer.subject.values, None}, key=str)
     for panel in answer.panels:
-        for subject in answer.subject.values:
+        for subject in (*answer.subject.values, *without_any):
             for point in answer.points:
                 case = Case(panel, subject, point)
-                if case not in answer.cells:
-                    yield Missing(case, *_reason(by_case.get(case, []), without_number.get(case, [])))
+                is_planned = (panel, point) in planned if subject in answer.subject.values else case in by_case or case in without_number
+                if is_planned and case not in answer.cells:
+                    yield Missing(case, *_reason(answer, by_case.get(case, []), without_number.get(case, [])))
 
 
 def _partial(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Partial]:
@@ -467,13 +471,16 @@ def _case_of(fields: Mapping[str, Value], question: Question) -> Case:
     return Case(panel, fields.get(question.subject), fields.get(question.over) if question.over else None)
 
 
-def _reason(numbers: Sequence[Observation], runs: Sequence[RunRow]) -> tuple[str, int]:
+def _reason(answer: Answer, numbers: Sequence[Observation], runs: Sequence[RunRow]) -> tuple[str, int]:
     """Return why a case has no number, and how many runs say so."""
     lost = {each.result.run.run for each in numbers if (each.result.metric, each.result.value) in (("loss", 1), ("messages_received", 0))}
     if lost:
         return "nothing arrived", len(lost)
+    of_metric = [each.result for each in numbers if (each.result.metric, each.result.statistic) == (answer.metric, answer.statistic)]
+    if marks := Counter(mark for result in of_metric if result.value is None for mark in result.marks):
+        return MARKS[marks.most_common(1)[0][0]].title, len({result.run.run for result in of_metric})
     if numbers:
-        return "not stated, or measured under other conditions", len({each.result.run.run for each in numbers})
+        return "measured under other conditions" if of_metric else "not stated by the logs", len({each.result.run.run for each in numbers})
     if runs:
         return Counter(run.reason or run.status or "no result" for run in runs).most_common(1)[0][0], len(runs)
     return "not measured", 0

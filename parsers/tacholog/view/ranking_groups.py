@@ -24,7 +24,7 @@ from tacholog.view.cost import spinning_among, way_of_measuring
 from tacholog.view.names import joined, participant_title, with_system, words
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.page_index import PageIndex, PagePart
-from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_words
+from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_words, worse_of
 from tacholog.view.views import Selection, View, differing_labels
 
 _BATCHED = "batched"
@@ -380,9 +380,7 @@ class Standing(NamedTuple):
 
 
 def standing(cell: Cell) -> Standing:
-    """Return the value by which a number is ranked: for two groups of runs, the value of the worse group.
-
-    With the larger group, a transport could win that is slow in two of six runs, and nobody knows in which group the next run falls.
+    """Return the value by which a number is ranked, with the range of its runs: of the worse one of two groups.
 
     Raises:
         ValueError: the number is not known. As 0 it would be the lowest latency.
@@ -391,8 +389,8 @@ def standing(cell: Cell) -> Standing:
         raise ValueError("a number that is not known cannot be ranked")
     if not cell.groups:
         return Standing(cell.value, cell.low, cell.high)
-    group = cell.groups[-1 if METRICS[cell.result.metric].better == "lower" else 0]
-    return Standing(group.value, group.low, group.high)
+    group = worse_of(cell.groups)
+    return Standing(cell.value, group.low, group.high)
 
 
 def rank_key(cell: Cell) -> tuple[float, bool]:

@@ -11,10 +11,11 @@ from types import MappingProxyType
 from tacholog.compare.comparable import Judgement, settings_of
 from tacholog.compare.result import Difference
 from tacholog.runs.labels import is_label, label_name
+from tacholog.schema.marks import MARKS
 from tacholog.view.names import BASIS_WORDS, participant_title
 from tacholog.view.numerals import NOT_STATED
 
-PUBLISHED_AGAIN = "the same measurement, published again"
+PUBLISHED_AGAIN = MARKS["republished"].title.lower()
 TITLES: Mapping[str, str] = MappingProxyType(
     {
         "metric_def": "definition of the metric",

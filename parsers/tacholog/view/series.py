@@ -53,9 +53,8 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
     ``value`` is ``None`` if no run states it, or only some of the runs do: a median over fewer runs than in the next column would not belong to the
     same measurement (p99.99 came out above p99.999). ``coverage`` then tells how many measurements state it.
-    ``result`` is the result with this value, with its bound, resolution and line. If runs fall into two ``groups``, it is the result of the larger
-    group, or of the worse one if both have the same size: it stands for both where only one number is possible, as in a ratio.
-    Numbers are ranked by another value (`tacholog.view.ranking_groups.standing`).
+    ``result`` is the result with this value, with its bound, resolution and line. If runs fall into two ``groups``, it is that of the worse group, on
+    all pages: with the larger group, a transport could win that is slow in two of six runs, and nobody knows in which group the next run falls.
     ``marks`` are all marks on any of the numbers, in order, and the mark of two groups of runs.
     """
 
@@ -374,9 +373,9 @@ def _cell(results: Sequence[ResultRow], most_stated: tuple[int, int]) -> Cell:
     values = [value for value, _ in stated_values]
     value, representative = stated_values[median_place(values, results[0].metric)]
     groups = two_groups(results)
-    for group in groups:
-        if group.low <= value <= group.high:
-            value, representative = group.value, group.result
+    if groups:
+        worse = worse_of(groups)
+        value, representative = worse.value, worse.result
     marks = _marks_of(results, [TWO_GROUPS] if groups else [])
     return Cell(value, min(values), max(values), tuple(results), representative, groups=groups, marks=marks)
 
@@ -452,6 +451,11 @@ def two_groups(results: Sequence[ResultRow]) -> tuple[RunGroup, ...]:
     if sorted_values[split][0] - sorted_values[split - 1][0] <= _LEAST_STEPS * max(steps, default=0.0):
         return ()
     return tuple(_group([result for _, result in part], [value for value, _ in part]) for part in (sorted_values[:split], sorted_values[split:]))
+
+
+def worse_of(groups: Sequence[RunGroup]) -> RunGroup:
+    """Return the worse one of two groups, the lower values first: that of the higher latencies, or of the lower rates."""
+    return groups[-1 if METRICS[groups[0].result.metric].better == "lower" else 0]
 
 
 def may_have_groups(metric: str, statistic: str) -> bool:

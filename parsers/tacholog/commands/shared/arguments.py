@@ -17,7 +17,6 @@ from tacholog.commands.shared.defaults import defaults
 from tacholog.installation import checkout
 
 if TYPE_CHECKING:
-    from tacholog.commands.shared.messages import Progress
     from tacholog.store.pool import Work
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -96,8 +95,10 @@ def reading_options(command: _Command) -> _Command:
     return jobs(cluster(command))
 
 
-def work_of(jobs: int | None, cluster: str | None, progress: Progress | None = None) -> Work:
-    """Return the way to read the logs that the options ask for."""
+def work_of(jobs: int | None = None, cluster: str | None = None) -> Work:
+    """Return the way to read the logs that the options ask for. On a terminal, it shows how far the reading is."""
+    from tacholog.commands.shared.messages import Progress
     from tacholog.store.pool import Work, all_cores
 
-    return Work(jobs or all_cores(), cluster, progress=progress.runs if progress else None, warned=lambda text: terminal.line(text, err=True))
+    progress = Progress()
+    return Work(jobs or all_cores(), cluster, progress=progress.runs, text_read=progress, warned=lambda text: terminal.line(text, err=True))

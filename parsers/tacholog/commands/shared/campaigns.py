@@ -1,12 +1,11 @@
-"""Print the plan of a campaign, and do its runs with a progress bar."""
+"""Print the plan of a campaign, and do its runs."""
 
 from __future__ import annotations
 
-import math
-import sys
 import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
+from tacholog import terminal
 from tacholog.campaign.campaign_folder import failure_reason
 from tacholog.campaign.gaps import SIZE, VERSION, ExpectedGaps, FirstLogReport, Gap, inspect_run, planned_short
 from tacholog.campaign.machines.machine import HostEntry
@@ -15,16 +14,14 @@ from tacholog.campaign.pairs import Task
 from tacholog.campaign.plan import Plan
 from tacholog.campaign.preview import Preview, ProgramOnHost
 from tacholog.campaign.programs import how_to_get
-from tacholog.commands.shared.messages import counted
+from tacholog.commands.shared.messages import counted, duration
 from tacholog.compare.policy import samples_needed
 from tacholog.installation import checkout
 from tacholog.runs.disturbance import Limits, limit_words
-from tacholog.terminal import direct
 from tacholog.visible import drawn_in_line
 
 _SHOWN_VARIANTS = 3
 _SHOWN_RUNS = 10
-_MINUTES_AN_HOUR = 60
 
 
 def list_words(command: str) -> str:
@@ -197,14 +194,6 @@ def limits_held(limits: Limits | None, runs: int, disturbed: Mapping[str, Sequen
     return [f"{head}, {remedy}", *named, *([f"  and {more} more"] if more else [])]
 
 
-def duration(seconds: float) -> str:
-    """Return a duration in words: seconds up to one minute, else whole minutes."""
-    minutes = math.ceil(seconds / 60)
-    if minutes <= 1:
-        return f"{seconds:.0f} s"
-    return f"{minutes // _MINUTES_AN_HOUR} h {minutes % _MINUTES_AN_HOUR:02d} min" if minutes >= _MINUTES_AN_HOUR else f"{minutes} min"
-
-
 class Pace:
     """How much longer runs take than expected. Each kind of run has its own ratio, because tools differ in the time that they need to start."""
 
@@ -240,37 +229,25 @@ def measure_all(tasks: Sequence[Task], count: int, announced: Sequence[Gap] = ()
         count: the number of all planned runs, including those that are done already.
         announced: the gaps that were printed with the plan.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    console = Console(file=direct(sys.stderr))
-    columns = (
-        TextColumn("[{task.fields[index]}/{task.fields[count]}] {task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[left]}"),
-    )
-    with Progress(
-        *columns, console=console, redirect_stdout=False, redirect_stderr=False, disable=not console.is_terminal, transient=True
-    ) as progress:
-        # The unit of progress is one planned second, not one run: the duration of runs differs much, and each takes about as long as planned.
-        pace, log_check = Pace(), _FirstLogCheck(announced)
-        bar = progress.add_task("", total=sum(task.run.expected_s for task in tasks), index=0, count=count, left="")
-        for number, task in enumerate(tasks):
-            folder, plan, run, tools, label = task
-            progress.update(bar, description=drawn_in_line(label), index=run.order_index, left=_left(tasks[number:], pace))
-            start_s = time.monotonic()
-            manifest = measure(folder, plan, run, tools, checkout())
-            progress.advance(bar, run.expected_s)
-            took_s, failure = time.monotonic() - start_s, failure_reason(folder, run)
-            if not failure:  # a run that fails at once says nothing about how long the others take
-                pace.add(_kind(task), run.expected_s, took_s)
-            if not console.is_terminal or failure:
-                state = "not good" if failure and manifest.status == "ok" else manifest.status
-                outcome = f"{state}, {took_s:.1f} s" + (f" ({failure})" if failure else "")
-                line = f"[{run.order_index}/{count}] {label}: {outcome}, {_left(tasks[number + 1 :], pace)}"
-                console.print(drawn_in_line(line), markup=False, highlight=False, soft_wrap=True)
-            for line in log_check.check(task) if not failure else ():
-                console.print(drawn_in_line(line), markup=False, highlight=False, soft_wrap=True)
+    # Time is planned in seconds and not in runs: the duration of runs differs much, and each takes about as long as planned.
+    pace, log_check = Pace(), _FirstLogCheck(announced)
+    for number, task in enumerate(tasks):
+        folder, plan, run, tools, label = task
+        terminal.status(f"[{run.order_index}/{count}] {label}, {_left(tasks[number:], pace)}")
+        start_s = time.monotonic()
+        manifest = measure(folder, plan, run, tools, checkout())
+        took_s, failure = time.monotonic() - start_s, failure_reason(folder, run)
+        if not failure:  # a run that fails at once says nothing about how long the others take
+            pace.add(_kind(task), run.expected_s, took_s)
+        state = "not good" if failure and manifest.status == "ok" else manifest.status
+        outcome = f"{state}, {took_s:.1f} s" + (f" ({failure})" if failure else "")
+        line = f"[{run.order_index}/{count}] {label}: {outcome}, {_left(tasks[number + 1 :], pace)}"
+        if failure:
+            terminal.line(line, err=True)
+        elif not terminal.shows_status():
+            terminal.remark(line)
+        for line in log_check.check(task) if not failure else ():
+            terminal.remark(line)
 
 
 class _FirstLogCheck:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterable
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 ENDED_BADLY = {"failed": "failed", "truncated": "was cut off", "empty": "has no result"}
 UNREADABLE_EXIT = 2
 _SHOWN = 20
-_STEP_BYTES = 16_000_000
-_STEP_S = 10
+_STEP_S = 0.2
+_MINUTES_AN_HOUR = 60
 
 
 def counted(count: int, noun: str) -> str:
@@ -54,7 +55,7 @@ def mention_order(runs: pd.DataFrame) -> None:
     own_runs = runs.loc[~runs["published"].astype(bool), ["system", "release", "start_time"]].astype(object)
     for system, (newest, undated) in newest_by_name(own_runs.where(own_runs.notna(), None).itertuples(index=False, name=None)).items():
         words = f"{newest} counts as the newest release of {system} by its name, because no run of {undated} has a start time"
-        terminal.line(f'{words}: start_time = "2026-01-31T12:00:00Z" in run.toml states one', err=True)
+        terminal.remark(f'{words}: start_time = "2026-01-31T12:00:00Z" in run.toml states one')
 
 
 def tally_words(work: Work) -> str:
@@ -64,41 +65,42 @@ def tally_words(work: Work) -> str:
 
 
 class Progress:
-    """Reports the progress of reading on standard error.
-
-    There is a line for each 16 MB of text, and every ten seconds a line with the number of runs and the remaining time.
-    """
+    """Shows on a terminal how far the reading of logs is. With ``--verbose``, each log that is read is named, on a terminal or not."""
 
     def __init__(self) -> None:
         """Start at zero."""
-        self._read_bytes = 0
+        self._read_bytes, self._runs, self._log = 0, "", ""
         self._lock = threading.Lock()  # several processes may read, and a thread waits for each of them
         self._began: tuple[float, int] | None = None  # the time when the first runs were done, and their number
-        self._printed_s = 0.0
+        self._shown_s = 0.0
+        terminal.status("looking for runs")
 
     def runs(self, done: int, total: int) -> None:
-        """Print how many runs are done, at most once in ten seconds."""
-        now_s = time.monotonic()
-        if self._began is None:
-            self._began, self._printed_s = (now_s, done), now_s
-        if now_s - self._printed_s < _STEP_S or done >= total:
-            return
-        self._printed_s = now_s
-        left_s = (now_s - self._began[0]) / (done - self._began[1]) * (total - done)
-        click.echo(f"{done} of {total} runs, about {_duration(left_s)} left", err=True)
+        """Show how many runs are done."""
+        self._began = self._began or (time.monotonic(), done)
+        began_s, first = self._began
+        left = (time.monotonic() - began_s) / (done - first) * (total - done) if done > first else 0.0
+        self._runs = f", {done} of {total} runs" + (f", about {duration(left)} left" if left else "")
+        self._show()
 
     def __call__(self, log: str, count: int) -> None:
         """Add bytes of the text of a log."""
         with self._lock:
-            before = self._read_bytes // _STEP_BYTES
             self._read_bytes += count
-            is_step = self._read_bytes // _STEP_BYTES > before
-        if is_step:
-            click.echo(f"{self._read_bytes // 1_000_000} MB of text read, the last of it from {log!r}", err=True)
+            is_new, self._log = log != self._log, log
+        if is_new and terminal.verbosity() == terminal.Verbosity.VERBOSE:
+            terminal.remark(f"reading {log}")
+        self._show()
+
+    def _show(self) -> None:
+        if time.monotonic() - self._shown_s > _STEP_S:
+            self._shown_s = time.monotonic()
+            terminal.status(f"reading: {self._read_bytes / 1e6:.0f} MB of text{self._runs}{f', {self._log}' if self._log else ''}")
 
 
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if minutes < 1:
-        return f"{round(seconds)} s"
-    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"  # noqa: PLR2004 - two hours
+def duration(seconds: float) -> str:
+    """Return a duration in words: seconds up to one minute, else whole minutes."""
+    minutes = math.ceil(seconds / 60)
+    if minutes <= 1:
+        return f"{seconds:.0f} s"
+    return f"{minutes // _MINUTES_AN_HOUR} h {minutes % _MINUTES_AN_HOUR:02d} min" if minutes >= _MINUTES_AN_HOUR else f"{minutes} min"

@@ -273,7 +273,6 @@ class _Subscriber:
             self._lines, self._cells = [], {}
 
     def close(self, reason: str) -> Iterator[Finding]:
-        """Report the lines collected so far as broken, with this reason."""
         if self._lines:
             yield finding_on(self._lines, Broken(reason))
         self._lines, self._cells = [], {}

@@ -169,14 +169,6 @@ def _kinds(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
     return kind
 
 
-def _is_in_bursts(cells: Cells) -> Any:  # noqa: ANN401
-    return (cells["sent"] % at_least(cells["demand"], 1) == 0) & (cells["sent"] < COUNT_LIMIT)
-
-
-def _is_sent_before(cells: Cells) -> Any:  # noqa: ANN401
-    return "received" not in cells or (cells["received"] >= COUNT_LIMIT) | (cells["received"] + cells["lost"] <= cells["sent"])
-
-
 def _is_timed(side: str) -> Check:
     return Check("no time was measured", lambda cells: _is_unknown(cells, side) | (cells.get(f"{side}_time", 1) > 0))
 
@@ -204,10 +196,6 @@ def _rates_agree(side: str) -> Check:
 
 def _rounding(cells: Cells, key: str, expected: Any) -> Any:  # noqa: ANN401
     return ROUNDING if cells.decimals[key] == len("000") else expected * 0.01
-
-
-def _loss(cells: Cells) -> Any:  # noqa: ANN401
-    return (cells["sent"] - cells["received"]) / at_least(cells["sent"], 1)
 
 
 def _has_loss(cells: Cells) -> Any:  # noqa: ANN401
@@ -263,7 +251,7 @@ DEMANDS = LineRule(
         _rate("offered_goodput", "sent", "mbit", 1e6),
         Field.counted("messages_received", "received"),
         Field.counted("messages_lost", "lost"),
-        Field("loss", "total", _loss, where=_has_loss, marks=("derived",)),
+        Field("loss", "total", lambda cells: (cells["sent"] - cells["received"]) / at_least(cells["sent"], 1), where=_has_loss, marks=("derived",)),
         _time("duration", "received"),
         _rate("message_rate", "received", "rate", 1.0),
         _rate("goodput", "received", "mbit", 1e6),
@@ -274,8 +262,14 @@ DEMANDS = LineRule(
             "a message size or demand that cannot be",
             lambda cells: every((cells[name] > 0) & (cells[name] < COUNT_LIMIT) for name in ("bytes", "demand")),
         ),
-        Check("the samples of this row are not bursts of its demand", _is_in_bursts),
-        Check("more samples of this row came or were lost than were sent", _is_sent_before),
+        Check(
+            "the samples of this row are not bursts of its demand",
+            lambda cells: (cells["sent"] % at_least(cells["demand"], 1) == 0) & (cells["sent"] < COUNT_LIMIT),
+        ),
+        Check(
+            "more samples of this row came or were lost than were sent",
+            lambda cells: "received" not in cells or (cells["received"] >= COUNT_LIMIT) | (cells["received"] + cells["lost"] <= cells["sent"]),
+        ),
         _is_timed("sent"),
         _rates_agree("sent"),
         _is_timed("received"),
@@ -322,14 +316,15 @@ def _video_field(metric: str, name: str) -> Field:
     return Field(metric, name.replace("_", "."), key, resolution=resolution, unknown=lambda cells: not cells[key] >= 0)
 
 
-def _is_possible_video(cells: Cells) -> Any:  # noqa: ANN401
-    return is_in_order(cells, f"{_RATE}_") and is_in_order(cells, f"{_LOST}_")
-
-
 _VIDEO = LineRule(
     fields=[_video_field(metric, name) for metric in (_RATE, _LOST) for name in STATISTICS],
     record=Record(test="throughput", payload_bytes=None, numbers=(), side="subscriber", conditions=Conditions(definition="fastrtps-video")),
-    checks=(Check("minimum, percentiles and maximum of this row are not in order", _is_possible_video),),
+    checks=(
+        Check(
+            "minimum, percentiles and maximum of this row are not in order",
+            lambda cells: is_in_order(cells, f"{_RATE}_") and is_in_order(cells, f"{_LOST}_"),
+        ),
+    ),
     size=None,
     samples="samples",
 )

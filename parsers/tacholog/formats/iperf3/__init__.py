@@ -50,7 +50,10 @@ DEFINITIONS = {
     "iperf3-cpu": "Processor time of the iperf3 process over the time of the test; 100 % is one core.",
 }
 STATES = {
-    "throughput": States(always="definition", sometimes="transport publishers load_mode basis planned_duration_s payload_bytes tool_version"),
+    "throughput": States(
+        always="definition",
+        sometimes="transport publishers load_mode offered_rate_per_s basis planned_duration_s payload_bytes tool_version",
+    ),
 }
 BULK = results.BULK
 LINE_BYTES = 1 << 22  # Its JSON may be printed on one line.

@@ -221,6 +221,7 @@ def _test(members: Mapping[str, JsonScalar]) -> IperfTest:
         streams=max(_integer(members.get("num_streams")) or 0, 0) or None,
         duration_s=max(_real(members.get("duration")) or 0.0, 0.0) or None,
         load_mode=None if target is None else "paced" if target else "max-rate",
+        target_bit_per_s=target if target and target > 0 else None,
     )
 
 
@@ -322,7 +323,6 @@ class _WaitingResult(NamedTuple):
     item: JsonObject
 
     def finding(self, results: TestResults, *, ended_well: bool = False) -> Finding:
-        """Return the finding of the object."""
         printed = {name: member.text for name, member in self.item.members.items() if isinstance(member.text, Cell)}
         return self.item.found(results.record(self.path, self.members, printed, ended_well=ended_well))
 
@@ -480,7 +480,6 @@ class IperfDocument:
         return Facts(status="ok") if self._has("end") else Facts(status="truncated", reason="the JSON has no 'end'")
 
     def _fact(self, path: str, value: JsonScalar) -> Facts | None:
-        """Return the facts in a value."""
         match self._within(path), value:
             case "error", str():
                 self._has_failed = True

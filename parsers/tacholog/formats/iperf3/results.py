@@ -199,6 +199,7 @@ class IperfTest(msgspec.Struct, frozen=True):
     streams: int | None = None
     duration_s: float | None = None
     load_mode: LoadMode | None = None
+    target_bit_per_s: float | None = None  # of each stream
 
     def record(self, record: Record, scope: Scope, participant: str | None, numbers: Iterable[Number], samples: int | None = None) -> Record:
         """Return a record of this test with these numbers."""
@@ -214,6 +215,7 @@ class IperfTest(msgspec.Struct, frozen=True):
                 record.conditions,
                 transport=self.transport,
                 load_mode=self.load_mode,
+                offered_rate_per_s=self.target_bit_per_s / 8 / self.block_bytes if self.target_bit_per_s and self.block_bytes else None,
                 publishers=self.streams,
                 # RFC 1889 smooths the differences of one-way transit times, so the two clocks need not agree.
                 basis="one-way" if any(number.metric == "jitter" for number in all_numbers) else None,

@@ -115,8 +115,6 @@ class JsonLine(NamedTuple):
 
 
 class _OpenValue:
-    """An object or a list that is open."""
-
     def __init__(self, path: str, closing: str, keeps: bool) -> None:
         self.path, self.closing, self.keeps = path, closing, keeps
         self.key = ""
@@ -208,7 +206,6 @@ class JsonReader:
         return lost
 
     def _keeper(self) -> _OpenValue | None:
-        """Return the open object that keeps the current values."""
         frames = self._frames
         if self._nested:
             return next((frame for frame in frames if frame.keeps), None)

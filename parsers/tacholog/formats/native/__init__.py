@@ -153,7 +153,6 @@ class _NativeRun:
         self._measured: int | None = None  # and the number of round trips that were measured after it.
 
     def met(self, kind: str) -> None:
-        """Note a line of this kind, which may be broken."""
         if kind == "perftest":
             # The previous run was killed, or two runs wrote at the same time. Then nothing tells which lines belong together.
             self._is_one_of_several, self._has_companion = self._is_open, self._is_open and self._has_companion
@@ -286,10 +285,6 @@ def _start(fields: Fields) -> Facts:
     return Facts(start_time=fields["time"])
 
 
-def _error(fields: Fields) -> Facts:
-    return Facts(status="failed", reason=fields["text"])
-
-
 def _end(fields: Fields) -> Facts:
     if fields["status"] not in ("ok", "failed"):
         raise ValueError(f"status={fields['status']} is not known")
@@ -306,7 +301,11 @@ def _facts_of(kind: str) -> Callable[[Fields], Facts]:
 
 
 _Reader = Callable[[Fields], Record | Facts | Histogram | None]
-_ANYWHERE: Mapping[str, _Reader] = {"note": _facts_of("note"), "error": _error, "end": _end}
+_ANYWHERE: Mapping[str, _Reader] = {
+    "note": _facts_of("note"),
+    "error": lambda fields: Facts(status="failed", reason=fields["text"]),
+    "end": _end,
+}
 _KINDS: Mapping[str, _Reader] = {
     **{kind: _facts_of(kind) for kind in ("host", "clock", "load", "affinity", "socket", "companion", "path", "way")},
     "perftest": _opening,

@@ -266,10 +266,6 @@ def _instances(fields: Fields, statistic: str = "total") -> Iterator[Number]:
     return number("instances_heard", statistic, "instances_heard", fields)
 
 
-def _least_instances(fields: Fields) -> Iterator[Number]:
-    return _instances(fields, "min")
-
-
 def _peak_memory(fields: Fields) -> Iterator[Number]:
     """Yield the peak memory. Unless its source is stated, it comes from getrusage, and is at least that of the program that started this one."""
     return number("peak_memory", "max", "peak_memory_bytes", fields, "=" if "peak_memory_from" in fields else "<")
@@ -371,7 +367,7 @@ RESULTS: Mapping[str, ResultKind] = {
         definition="perftest-aggregate",
         numbers=(
             *_OF_MESSAGES,
-            _least_instances,
+            lambda fields: _instances(fields, "min"),
             *(("message_rate", "min", "rate_min_per_s"), ("goodput", "min", "goodput_min_bit_per_s")),
             *(("message_rate", "sum", "rate_sum_per_s"), ("goodput", "sum", "goodput_sum_bit_per_s")),
             _OFFERED_RATE,

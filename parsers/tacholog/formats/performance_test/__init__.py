@@ -218,7 +218,6 @@ class _Experiment:
                 yield finding
 
     def pass_by(self, line: Line) -> Iterator[Finding]:
-        """Go on to the next line."""
         for screen in self._screens.pass_by(line):
             yield from self._of_screen(screen)
 
@@ -227,7 +226,6 @@ class _Experiment:
             yield found_of(screen, finding)
 
     def begin(self, line: Line) -> Broken | None:
-        """Take the header of the table, which names the columns."""
         self.columns = columns_of(line.text) if line.whole else ()
         return None if self.columns else Broken("a header that is garbled or cut short")
 
@@ -271,7 +269,6 @@ class _Experiment:
             self._tallies.setdefault(record.test, Tally(line, record)).add(line, record, stamp=row.time, whole=is_whole, lasted=row.lasted)
 
     def summaries(self) -> Iterator[Finding]:
-        """Yield the summaries of the rows."""
         for screen in self._screens.close():
             yield from self._of_screen(screen)
         if self._so_far and (whole_run := self._whole_run(*self._so_far)):

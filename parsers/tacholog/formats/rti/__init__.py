@@ -102,15 +102,11 @@ _STARTS = LineStart(
 
 def detect(head: str) -> Detected:
     """Return whether the log has RTI's summary columns, its banner, rows of its CSV, or the header of a published table."""
-    fits = any(sign in head for sign in _SIGNS) or _STARTS.is_in(head) or any(sign.search(head) for sign in _WITHIN) or _first_row(head)
+    first = next((line for line in head[:4096].split("\n") if line.strip()), "")  # Runs without heads begin with a row of CSV.
+    fits = any(sign in head for sign in _SIGNS) or _STARTS.is_in(head) or any(sign.search(head) for sign in _WITHIN) or is_row(first)
     return Detected(
         fits, wants="'Packets/s(ave):', 'Length: N Latency: Ave', a 'RTI Perftest' banner, rows of its CSV or JSON, or a page's '99.9999%' column"
     )
-
-
-def _first_row(head: str) -> bool:
-    """Whether the first line with text is a row of CSV, as in runs without heads."""
-    return is_row(next((line for line in head[:4096].split("\n") if line.strip()), ""))
 
 
 def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
@@ -145,7 +141,6 @@ class _PerftestRun:
         self._readers = (self._samples, self._json, self._legacy, self._lite, CsvTable(), self._page)
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Give the line to the first reader that knows it."""
         cut, skewed = without_skew_notices(line)
         if skewed and not cut.text.strip():
             yield Finding(line, None)

@@ -153,12 +153,11 @@ class Banner:
         if key == "Dynamic Data" and value.startswith("Yes"):
             return self._learn(line, Conditions(type=f"{self._custom_type}, dynamic" if self._custom_type else "dynamic"))
         if read := _CONDITIONS.get(key):
-            return self._learn(line, self._possible_conditions(read(value)), environment)
+            conditions = read(value)
+            if not self._throughput_test:
+                conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong stays one at any rate.
+            return self._learn(line, conditions, environment)
         return Finding(line, Facts(environment=environment) if environment else None)
-
-    def _possible_conditions(self, conditions: Conditions) -> Conditions:
-        """Return the conditions, with a load mode only in a test of throughput: a ping-pong stays one at any rate."""
-        return msgspec.structs.replace(conditions, load_mode=None) if conditions.load_mode and not self._throughput_test else conditions
 
 
 def _notice(text: str) -> str | None:
@@ -166,10 +165,6 @@ def _notice(text: str) -> str | None:
     if _SKEWED.match(text):
         return "clock_skew"
     return "extra_answers" if _PONGS.match(text) else None
-
-
-def _reliability(value: str) -> Conditions:
-    return Conditions(reliability="reliable" if value == "Reliable" else "best-effort" if value == "Best Effort" else None)
 
 
 def _batching(value: str) -> Conditions:
@@ -188,22 +183,14 @@ def _duration(value: str) -> Conditions:
     return Conditions(planned_duration_s=float(seconds[1]) or None if seconds else None)
 
 
-def _transport(value: str) -> Conditions:
-    return Conditions(transport=value.partition(" (")[0] or None)
-
-
-def _waiting(value: str) -> Conditions:
-    return Conditions(waiting=value.lower() if value in ("Listeners", "WaitSets") else None)
-
-
 _CONDITIONS: Mapping[str, Callable[[str], Conditions]] = {
-    "Reliability": _reliability,
+    "Reliability": lambda value: Conditions(reliability="reliable" if value == "Reliable" else "best-effort" if value == "Best Effort" else None),
     "Keyed": lambda value: Conditions(keyed=_YES.get(value)),
     "Batching": _batching,
     "Publication Rate": _rate,
     "Execution time": _duration,
-    "Receive using": _waiting,
+    "Receive using": lambda value: Conditions(waiting=value.lower() if value in ("Listeners", "WaitSets") else None),
     "FlatData": lambda value: Conditions(data_path="flat-data" if value == "Yes" else "copy" if value == "No" else None),
     "Zero Copy": lambda value: Conditions(data_path="zero-copy" if value.startswith("Yes") else None),
-    "Kind": _transport,
+    "Kind": lambda value: Conditions(transport=value.partition(" (")[0] or None),
 }

@@ -180,10 +180,6 @@ class LiteOutput:
         return rules.record(rule, Cell.named(match, line.text.find(text))) if line.whole else CUT
 
 
-def _test(value: str) -> Conditions:
-    return Conditions(load_mode="closed" if value.startswith("yes") else None)
-
-
 def _rate(value: str) -> Conditions:
     if re.fullmatch("[1-9][0-9]{0,9}", value):
         return Conditions(load_mode="paced", offered_rate_per_s=float(value))
@@ -195,5 +191,5 @@ _CONDITIONS: Mapping[str, Callable[[str], Conditions]] = {
     "Reliability": lambda value: Conditions(reliability="reliable" if value == "Reliable" else "best-effort" if value == "Best Effort" else None),
     "Exec time": lambda value: Conditions(planned_duration_s=float(value[:-2]) or None if re.fullmatch(r"[0-9]{1,9} s", value) else None),
     "Pubrate": _rate,
-    "Latency test": _test,
+    "Latency test": lambda value: Conditions(load_mode="closed" if value.startswith("yes") else None),
 }

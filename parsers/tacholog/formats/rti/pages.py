@@ -29,10 +29,6 @@ def _goodput(group: str, statistic: str) -> Field:
     return Field("goodput", statistic, group, unit=1e6, places=0)
 
 
-def _is_spread(cells: Cells) -> bool:
-    return cells["subscribers"] > 0 and len({cells.decimals[name] for name in _SPREAD}) == 1
-
-
 def _is_of_many(cells: Cells) -> bool:
     decimals = cells.decimals
     return cells["subscribers"] > 0 and not decimals["size"] and decimals["mbit"] > 0 and decimals["percent"] == len("00") and cells["percent"] <= 100  # noqa: PLR2004
@@ -42,7 +38,7 @@ SPREAD = LineRule(
     fields=[_goodput(name, name) for name in _SPREAD],
     record=subscriber("rti-over-subscribers"),
     checks=(
-        Check(OUT_OF_PLACE.reason, _is_spread),
+        Check(OUT_OF_PLACE.reason, lambda cells: cells["subscribers"] > 0 and len({cells.decimals[name] for name in _SPREAD}) == 1),
         Check("the statistics contradict each other", lambda cells: ascending([cells[name] for name in _SPREAD])),
     ),
     size=None,
@@ -334,7 +330,6 @@ class WebPage:
         return record if isinstance(record, Broken) else self._with_conditions(record)
 
     def _line_of_cells(self, line: Line) -> list[Finding] | None:
-        """Use a line of a table with one row on each line."""
         was_open = self._lines.is_open
         finding = self._lines.take(line)
         if was_open and (finding is None or self._lines.has_begun):
@@ -351,5 +346,4 @@ class WebPage:
         self._reliability = self._of_title  # A bullet holds for one table, too.
 
     def _with_conditions(self, record: Record) -> Record:
-        """Return the record with the conditions from the titles of its table."""
         return msgspec.structs.replace(record, conditions=record.conditions.over(self._reliability.over(self._title)))

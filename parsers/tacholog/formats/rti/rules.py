@@ -109,10 +109,6 @@ def _is_none_lost(cells: Cells) -> Any:  # noqa: ANN401
     return (cells["lost"] == 0) & (cells["percent"] == 0)
 
 
-def _loss_follows(cells: Cells) -> Any:  # noqa: ANN401
-    return "percent" not in cells or _is_none_lost(cells) | (abs(cells["percent"] - _share_lost(cells)) <= _share_slack(cells))
-
-
 def _is_placed(cells: Cells) -> bool:
     """Only the deviation has one decimal, or all have three: where it stands elsewhere, a cell is missing and the row has slipped.
 
@@ -123,10 +119,6 @@ def _is_placed(cells: Cells) -> bool:
     if "has_names" in cells:
         return decimals == {0} or (decimals == {_FINE} and deviation == _FINE)
     return (decimals | {cells.decimals["mean"]}, deviation) in (({0}, 1), ({_FINE}, _FINE))
-
-
-def _are_counts_whole(cells: Cells) -> bool:
-    return cells.decimals["received"] == cells.decimals["lost"] == 0
 
 
 def _is_computed(cells: Cells) -> bool:
@@ -164,9 +156,12 @@ _COSTS = tuple(
     Field(metric, "mean", group, unit=MICROSECOND, resolution=1.0, places=0, where=_is_computed)
     for metric, group in (("serialization", "serialize"), ("deserialization", "deserialize"))
 )
-_COUNTS_WHOLE = Check(OUT_OF_PLACE.reason, _are_counts_whole)
+_COUNTS_WHOLE = Check(OUT_OF_PLACE.reason, lambda cells: cells.decimals["received"] == cells.decimals["lost"] == 0)
 _PLACED = Check(OUT_OF_PLACE.reason, _is_placed)
-_LOSS_FOLLOWS = Check("the share of loss contradicts the counts", _loss_follows)
+_LOSS_FOLLOWS = Check(
+    "the share of loss contradicts the counts",
+    lambda cells: "percent" not in cells or _is_none_lost(cells) | (abs(cells["percent"] - _share_lost(cells)) <= _share_slack(cells)),
+)
 _COST_FOLLOWS = Check("the total of serialisation contradicts its parts", _cost_follows)
 _CONTRADICTORY = "the statistics contradict each other"
 

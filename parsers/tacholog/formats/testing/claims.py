@@ -190,7 +190,6 @@ def _distance(event: Event, claim: Claim, true: frozenset[Claim], change: str, a
 
 
 def _has_known_conditions(claim: Claim, true: frozenset[Claim], allow: Allowances) -> bool:
-    """Whether each condition and size occurs in a true record."""
     words = {word for true_claim in true for word in true_claim.words} | allow.extra_words
     sizes = {size for true_claim in true for size in true_claim.sizes} | {None}
     return {word for word in claim.words if word[0] != "participant"} <= words and sizes.issuperset(claim.sizes)

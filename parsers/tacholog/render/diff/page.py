@@ -13,7 +13,7 @@ from tacholog.installation import site_dir
 from tacholog.render.diff import drawings
 from tacholog.render.diff.document import LOSS_SAYS, VerdictSection, document
 from tacholog.render.diff.drawings import picture, swatch
-from tacholog.render.diff.summary import APART, apart_words, buttons, by_transport, conclusion, shown_part
+from tacholog.render.diff.summary import APART, apart_words, buttons, by_transport, short_conclusion, shown_part
 from tacholog.render.diff.words import MEANINGS
 from tacholog.render.html import NOTHING, Html, join, linked, tag
 from tacholog.render.links import Links
@@ -193,7 +193,7 @@ def brief(comparison: Comparison, target: str | None) -> Html:
     return tag(
         "div",
         tag("p", tag("a", title, href=f"doc:{target}") if target else tag("b", title), class_="lead stat-label"),
-        tag("p", conclusion(comparison, with_reasons=False), class_="stat-evidence"),
+        tag("p", short_conclusion(comparison), class_="stat-evidence"),
         tag("ul", *items, class_="counts stat-count"),
         class_="tl-diff",
     )

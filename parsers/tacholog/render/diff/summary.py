@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 
 import msgspec
 from msgspec.structs import replace
@@ -117,6 +116,8 @@ def _conditions(differences: Iterable[Difference]) -> str:
     if machine:
         return "on a machine that is not stated" if all(None in (difference.old, difference.new) for difference in machine) else "on another machine"
     names = [(_NOUNS.get(difference.field) or condition_title(difference), None in (difference.old, difference.new)) for difference in others]
+    if len(others) == 1 and others[0].field == "latency_of" and None not in (others[0].old, others[0].new):
+        return f"that measured {others[0].old} in the old release and {others[0].new} in the new one"
     words = " and ".join(dict.fromkeys(f"{name} not stated" if unknown else f"different {name}" for name, unknown in names))
     return f"with {words}" if words else ""
 
@@ -197,7 +198,7 @@ def loss_counts(comparison: Comparison) -> str:
 
 def _verdict_counts(verdicts: Iterable[Verdict]) -> str:
     listed = list(verdicts)
-    return ", ".join(f"{listed.count(verdict)} {MEANINGS[verdict].title.lower()}" for verdict in VERDICTS if verdict in listed)
+    return ", ".join(f"{listed.count(verdict)} {MEANINGS[verdict].words}" for verdict in VERDICTS if verdict in listed)
 
 
 def loss_words(comparison: Comparison) -> str:
@@ -213,7 +214,7 @@ def loss_words(comparison: Comparison) -> str:
     by_direction = _by_direction(unproven)
     of_rows = f" of {_count_of_rows(len(unproven))}"
     parts = [
-        f"{direction} in {len(members)}{'' if index else of_rows}"
+        f"{_LOSS[direction]}{'' if index else ' loss'} in {len(members)}{'' if index else of_rows}"
         for index, (direction, members) in enumerate((direction, members) for direction, members in by_direction.items() if members)
     ]
     if by_direction["higher"]:
@@ -224,7 +225,11 @@ def loss_words(comparison: Comparison) -> str:
         medians = f"{share(worst.new, median=True)} in the median run, was {share(worst.old, median=True)}; " if is_less else ""
         parts[0] += f" ({medians}{most})"
     others = total - len(unproven)
-    return f"loss was {', '.join(parts)}, not proven{f'; in {others} more, which do not compare, messages were lost too' if others else ''}"
+    too = f"; in {others} more, which do not compare, messages were lost too" if others else ""
+    return f"{', '.join(parts)}; the runs do not prove it{too}"
+
+
+_LOSS = {"higher": "more", "lower": "less", "alike": "as much"}
 
 
 def _by_direction(losses: Iterable[Loss]) -> dict[str, list[Loss]]:
@@ -246,15 +251,7 @@ ESTIMATE = (
 )
 _NAMED = 4
 _BY_VALUE = ("unreplicated_diff", "unreplicated_same", "not_comparable")
-_OPEN_WORDS: Mapping[Verdict, str] = MappingProxyType(
-    {
-        "insufficient": "too few runs or samples",
-        "inconclusive": "too noisy",
-        "too_few_pairs": "too few pairs for so many rows",
-        "invalid": "failed",
-        "lossy": "too much lost",
-    }
-)
+_NO_PROOF: tuple[Verdict, ...] = ("insufficient", "inconclusive", "too_few_pairs", "invalid", "lossy")
 
 
 def conclusion(comparison: Comparison, *, with_reasons: bool = True) -> str:
@@ -271,6 +268,23 @@ def conclusion(comparison: Comparison, *, with_reasons: bool = True) -> str:
     sentences = [*_differences(comparison), compared, not_compared, loss_words(comparison) if comparison.losses else ""]
     but = " but loss" if comparison.lossless or comparison.lossy_counts else ""
     return " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences if sentence) or f"There is nothing to compare{but}."
+
+
+def short_conclusion(comparison: Comparison) -> str:
+    """The result for a reader who wants no names of rows: how many are better or worse, and whether the machine changed."""
+    counts, total = comparison.counts, len(comparison.rows)
+    if not has_tests(counts) or comparison.warns("same_runs"):
+        return conclusion(comparison, with_reasons=False)
+    numbers = [(counts["better"], "better"), (counts["worse"], "worse"), (counts["no_change"], MEANINGS["no_change"].words)]
+    numbers.append((_without_partner(counts), MEANINGS["not_comparable"].words))
+    numbers.insert(3, (total - sum(count for count, _ in numbers), "unproven"))
+    parts = ", ".join(f"{count or 'none'} {word}" for count, word in numbers if count or word in ("better", "worse"))
+    unproven = [row for row in comparison.rows if row.verdict in (*UNTESTED[:1], *DIFFERS) and toward(row)]
+    on_two_machines = [row for row in unproven if any(difference.field == "host" for difference in row.differences)]
+    apparent = [f"{count} {word}" for word in ("better", "worse") if (count := sum(toward(row) == f"toward {word}" for row in on_two_machines))]
+    machine = f"{' and '.join(apparent)} only look so: they were measured on another machine" if on_two_machines else ""
+    sentences = [f"of {total} results: {parts}", machine, loss_words(comparison) if comparison.losses else ""]
+    return " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences if sentence)
 
 
 def _differences(comparison: Comparison) -> Iterator[str]:
@@ -329,7 +343,7 @@ def _verdict_words(comparison: Comparison, verdict: Verdict, *, is_first: bool) 
     """How many rows are better or worse, and which."""
     rows = [row for row in comparison.rows if row.verdict == verdict]
     noun = f" {_rows(len(rows))}" if is_first else ""
-    word = MEANINGS[verdict].title.lower()
+    word = MEANINGS[verdict].words
     return f"{len(rows)}{noun} {word} ({where_and_how_much(rows)})" if rows else f"none {word}"
 
 
@@ -344,7 +358,7 @@ def _untested(comparison: Comparison) -> Iterator[str]:
     if not rows:
         return
     again = sum("same_measurement" in row.reasons and "same_runs" not in row.flags for row in rows)
-    if again == len(rows) and not any(comparison.counts[verdict] for verdict in _OPEN_WORDS):
+    if again == len(rows) and not any(comparison.counts[verdict] for verdict in _NO_PROOF):
         yield f"nothing measured changed: {again} {_rows(again)} {'is' if again == 1 else 'are'} the same measurement, published again"
         return
     differ, alike = (comparison.counts[verdict] for verdict in UNTESTED)
@@ -365,7 +379,7 @@ def _not_comparable_words(comparison: Comparison, *, with_reasons: bool) -> Iter
 def _open(comparison: Comparison) -> Iterator[str]:
     """How many rows compare without any proof, and why if the reason is the same for all."""
     counts = comparison.counts
-    open_counts = {why: counts[verdict] for verdict, why in _OPEN_WORDS.items() if counts[verdict]}
+    open_counts = {MEANINGS[verdict].words: counts[verdict] for verdict in _NO_PROOF if counts[verdict]}
     untested = sum(counts[verdict] for verdict in UNTESTED) if has_tests(counts) else 0
     if total := sum(open_counts.values()) + untested:
         why = f" ({next(iter(open_counts))})" if len(open_counts) == 1 and not untested else ""

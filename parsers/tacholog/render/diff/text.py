@@ -172,7 +172,7 @@ def comment(comparison: Comparison) -> str:
     if listed := _moved_most(rows):
         several = len({row.key.system for row in comparison.rows}) > 1
         hidden = [
-            f"{count} more are {MEANINGS[verdict].title.lower()}"
+            f"{count} more are {MEANINGS[verdict].words}"
             for verdict in _OPEN
             if (count := sum(row.verdict == verdict for row in rows) - sum(row.verdict == verdict for row in listed))
         ]
@@ -202,7 +202,7 @@ def _with_verdict(line: DiffLine) -> DiffLine:
     """The line; where its remarks do not say the verdict, they begin with it."""
     if line.row.verdict in ("worse", "better"):
         return line
-    return msgspec.structs.replace(line, remarks=(MEANINGS[line.row.verdict].title.lower(), *line.remarks))
+    return msgspec.structs.replace(line, remarks=(MEANINGS[line.row.verdict].words, *line.remarks))
 
 
 def _folded(comparison: Comparison, shown_above: Collection[str]) -> Iterator[str]:

@@ -26,11 +26,17 @@ class Meaning(msgspec.Struct, frozen=True):
     title: str
     sentence: str
 
+    @property
+    def words(self) -> str:
+        """The verdict within a sentence."""
+        return self.title.lower()
+
 
 _DIFFERS = (
     "The two measurements differ, in this report as a whole, by more than the threshold. Release or day: these cannot be told apart, because the "
     "sides did not take turns. `tacholog ab` would tell."
 )
+#: The words of each verdict, in text, pages, options and the glossary. The keys are those of JSON.
 MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
     {
         "worse": Meaning("Worse", "The change is significant in this report as a whole, and larger than the threshold."),
@@ -100,7 +106,7 @@ THRESHOLD_SOURCES: Mapping[str, str] = MappingProxyType(
 def verdict_named(word: str) -> Verdict | None:
     """The verdict of this name, as JSON or as reports write it; ``None`` if there is none."""
     words = " ".join(word.split()).casefold()
-    return next((verdict for verdict, meaning in MEANINGS.items() if words in (verdict, meaning.title.casefold())), None)
+    return next((verdict for verdict, meaning in MEANINGS.items() if words in (verdict, meaning.words)), None)
 
 
 _NAMED_RUNS = 3  # of those that were left out
@@ -447,7 +453,7 @@ def _remarks(loss: Loss) -> Iterator[str]:
 
 def _title(loss: Loss) -> str:
     """The verdict; of a row without a test also whether the loss is higher or lower now, because the medians may be equal."""
-    title, direction = MEANINGS[loss.verdict].title.lower(), direction_of(loss)
+    title, direction = MEANINGS[loss.verdict].words, direction_of(loss)
     if loss.verdict in DIFFERS:
         return "more loss measured" if loss.verdict == "differs_worse" else "less loss measured"
     if direction == "alike" or loss.verdict not in (*UNTESTED, "insufficient"):

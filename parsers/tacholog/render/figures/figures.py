@@ -12,6 +12,7 @@ import msgspec
 
 from tacholog.render.figures.axes import Axis, number_axis, share_axis, size_axis
 from tacholog.render.marks import in_order, mark_of
+from tacholog.schema.metrics import METRICS
 from tacholog.view.cost import Cost, costs, resources_of
 from tacholog.view.names import BASIS_WORDS, words
 from tacholog.view.numerals import NOT_STATED, grouped, quantity, size, with_bound
@@ -35,7 +36,7 @@ _RANGE_NOTE = (
     "A filled area is a range: the source states only its ends, for all sizes together. "
     "Triangles that point down mark an upper bound: the measured value is lower."
 )
-_GROUPS_NOTE = "Points beside a line: the runs fall into two groups, and the line goes through the larger group (of equal ones, the worse)."
+_GROUPS_NOTE = "Points off the line: the runs split in two; the line follows the worse part."
 _SHADE_NOTE = "The shaded area reaches from the median to the 99th percentile."
 _DOTS_NOTE = "Each dot is a run."
 
@@ -167,7 +168,8 @@ def words_of(cell: Cell, unit: str, written: Callable[[float, str], str] = quant
     values = sorted(result.value for result in cell.results if result.value is not None)
     several = f"{len(values)} runs" if cell.run_count == len(values) else f"{len(values)} values of {cell.run_count} run{'s' * (cell.run_count > 1)}"
     if len(values) <= _NAMED:
-        return f"{text} (median of {several}: {' and '.join(written(value, unit) for value in values)})"
+        rule = "median" if METRICS[cell.result.metric].better is None else "the worse"
+        return f"{text} ({rule} of {several}: {' and '.join(written(value, unit) for value in values)})"
     return f"{text} (median of {several}, {written(cell.low, unit)} to {written(cell.high, unit)})"
 
 

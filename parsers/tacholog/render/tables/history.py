@@ -30,24 +30,6 @@ from tacholog.view.series import Series
 from tacholog.view.views import View
 
 _HARDWARE = frozenset(CODES[name] for name in MACHINE)
-_SHORT: Mapping[Verdict, str] = {
-    "worse": "worse",
-    "better": "better",
-    "differs_worse": "measured worse",
-    "differs_better": "measured better",
-    "differs_not": "no difference seen",
-    "no_change": "no change",
-    "inconclusive": "too noisy to tell",
-    "too_few_pairs": "too few pairs for so many rows",
-    "insufficient": "not enough runs or samples",
-    "unreplicated_diff": "differs, not proven",
-    "unreplicated_same": "alike, not proven",
-    "invalid": "failed",
-    "lossy": "too much lost",
-    "not_comparable": "not comparable",
-    "removed": "",
-    "added": "",
-}
 _WITH_INTERVAL = ("worse", "better", *OUT_OF_TURN, "no_change", "inconclusive")
 _WIDTH, _HEIGHT, _ROOM = 140, 34, 6
 _LEAST_SHOWN = 0.001  # a smaller probability is shown as less than this
@@ -209,9 +191,8 @@ def _cell(point: HistoryPoint | None, key: RowKey, link: str | None) -> TableCel
 def _marker(row: ComparisonRow) -> Html:
     ratio = words.ratio(row.ratio) if row.ratio is not None and row.verdict in ("worse", "better", *DIFFERS, "unreplicated_diff") else ""
     between = f"({words.interval(row)})" if row.verdict in _WITH_INTERVAL and words.interval(row) else ""
-    return tag(
-        "span", " ".join(filter(None, (_SHORT[row.verdict], ratio, between))), class_=f"v {row.verdict} stat-ratio", title=words.remark(row) or None
-    )
+    verdict = "" if row.verdict in ("removed", "added") else words.MEANINGS[row.verdict].words
+    return tag("span", " ".join(filter(None, (verdict, ratio, between))), class_=f"v {row.verdict} stat-ratio", title=words.remark(row) or None)
 
 
 def _trend(line: HistoryLine, releases: int, changes: Sequence[HistoryChange] = ()) -> Html:

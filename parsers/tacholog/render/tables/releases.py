@@ -111,9 +111,8 @@ def _largest_changes(comparison: Comparison, page: str | None, anchor: str) -> H
     """Return the rows with the largest changes, each with a link to the rows of its verdict."""
     changes = moved_most(comparison)
     if not changes:
-        tested = any(row.p_adjusted is not None for row in comparison.rows)
-        words = "nothing that a test could show" if tested else "nothing beyond the band" if comparison.counts["unreplicated_same"] else ""
-        return tag("span", words, class_="tl-null")
+        is_compared = comparison.counts["unreplicated_same"] or any(row.p_adjusted is not None for row in comparison.rows)
+        return tag("span", "no change above the threshold" if is_compared else "", class_="tl-null")
     names = (tag("a", change.name, href=f"doc:{page}#{anchor}-{change.verdict}") if page else change.name for change in changes)
     return join(tag("div", name, f": {change.words}", class_="tl-wraps tl-moved stat-evidence") for name, change in zip(names, changes, strict=True))
 

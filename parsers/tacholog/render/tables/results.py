@@ -27,7 +27,7 @@ from tacholog.view.views import Selection
 _MAX_PAD = 3
 MOST_EACH = 200  # numbers of single runs in the tables of a test; if there are more, the page loads them on request
 _TO = "\u2013"  # an en dash
-_OWN_MEDIANS = "Each column has a median of its own, so sent minus received need not be lost. Below each table are the numbers of each run."
+_OWN_MEDIANS = 'Columns may come from different runs, so "sent \u2212 received" is not "lost". Below each table are the numbers of each run.'
 
 
 # Takes the id and the content of a table. Returns the file that will hold it, and the HTML that replaces it on the page.

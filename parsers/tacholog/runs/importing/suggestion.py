@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise, takewhile
+from itertools import combinations, pairwise, takewhile
 from typing import Literal, NamedTuple
 
 from tacholog.errors import UnreadableInput
@@ -27,10 +27,10 @@ _TOKEN = re.compile(
     r"|(?P<day>(?<![0-9])(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:?[0-9]{2}(?::?[0-9]{2})?Z?)?(?![0-9]))"
     r"|(?P<version>v?[0-9]{1,9}(?:\.[0-9]{1,9}){1,4}(?![0-9]))|(?P<number>[0-9]{1,18})|(?P<word>[A-Za-z]+)|(?P<other>[^A-Za-z0-9])"
 )
-# A day as 27-07-2021, and perhaps a time behind it.
+# A day as 27-07-2021, 2021-07-27 or 20210727, and perhaps a time behind it.
 _DATE = re.compile(
-    r"(?<![0-9])(?P<day>[0-3][0-9])(?P<point>[-._])(?P<month>[01][0-9])(?P=point)(?:19|20)[0-9]{2}"
-    r"(?:(?P<before_time>[-_T ])[0-2][0-9](?P<colon>[-._:]?)[0-5][0-9](?P<seconds>(?P=colon)[0-5][0-9])?)?(?![0-9])"
+    r"(?<![0-9])(?:(?P<day>[0-3][0-9])(?P<point>[-._])[01][0-9](?P=point)(?:19|20)[0-9]{2}|(?:19|20)[0-9]{2}(?P<hyphen>[-._]?)[01][0-9](?P=hyphen)[0-3][0-9])"
+    r"(?:(?P<before_time>[-_T ])[0-2][0-9](?P<colon>[-._:]?)[0-5][0-9](?P<seconds>(?P=colon)[0-5][0-9])?(?P<zone>Z)?)?(?![0-9:TZ])"
 )
 _MONTHS = 12
 _VERSION = re.compile(r"v?[0-9]{1,9}(?:\.[0-9]{1,9}){1,4}(?:[-.]?(?:alpha|beta|dev|pre|rc)[-.]?[0-9]{0,9})?", re.IGNORECASE)
@@ -53,6 +53,7 @@ _SYSTEMS = re.compile(
 )
 _SEPARATORS = ("_@-+,= ", "_@", "_")  # where names are taken apart; the first of them that all names have alike
 _SHORTEST_WORD = 2
+_PATTERN_TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]+\}|[A-Za-z]+|[0-9]+|.")
 _UNNAMED = re.compile(r"label\.(?:name|folder[0-9]+|number[0-9]+)(?:_[0-9]+)?")
 _LONGEST_PATH = 4096
 _SMALLEST_SIZE = 16  # smaller powers of two are numbers of streams, threads and the like
@@ -103,8 +104,47 @@ def suggest(paths: Iterable[str], stated_sizes: StatedSizes = _states_none) -> l
     for path in paths:
         name = uncompressed(path.rpartition("/")[2])
         alike[path.count("/"), name.rpartition(".")[2] if "." in name else ""].append(path)
-    suggestions = [_suggestion(members, stated_sizes) for members in alike.values() if len(members[0]) <= _LONGEST_PATH]
+    suggestions = [each for members in alike.values() if len(members[0]) <= _LONGEST_PATH for each in _suggestions(members, stated_sizes)]
     return sorted((suggestion for suggestion in suggestions if suggestion.paths), key=lambda suggestion: (-len(suggestion.paths), suggestion.pattern))
+
+
+def _suggestions(paths: Sequence[str], stated_sizes: StatedSizes) -> list[Suggestion]:
+    """Return the pattern for paths of one depth and one ending, or a second one for names without a part that the others have (``-SIZE-800``)."""
+    suggestion = _suggestion(paths, stated_sizes)
+    by_shape: dict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        by_shape[_shape(path.rpartition("/")[2])].append(path)
+    if not any(len({*map(_shape, suggestion.fields[name])}) > 1 for name in suggestion.unnamed):
+        return [suggestion]
+    longest = _suggestion(by_shape.pop(max(by_shape, key=len)), stated_sizes)
+    shorter = [_without_a_part(longest.pattern, members) for members in by_shape.values()]
+    return [longest, *filter(None, shorter)] if all(shorter) else [suggestion]
+
+
+def _shape(text: str) -> str:
+    """Return the separators of a name."""
+    return re.sub(r"[A-Za-z0-9]+", "", text)
+
+
+def _without_a_part(pattern: str, paths: Sequence[str]) -> Suggestion | None:
+    """Return a pattern without one part of its name that has a word, so that it fits all paths; ``None`` if there is none."""
+    folder, slash, name = pattern.rpartition("/")
+    tokens = _PATTERN_TOKEN.findall(name)
+    for start, end in sorted(combinations(range(len(tokens) + 1), 2), key=lambda part: (part[1] - part[0], -part[0])):
+        if any(len(token) >= _SHORTEST_WORD and token.isalpha() for token in tokens[start:end]):
+            shorter = f"{folder}{slash}{''.join(tokens[:start] + tokens[end:])}"
+            if _fits(shorter, paths):
+                values_of = _values_of(shorter, paths)
+                return Suggestion(shorter, tuple(values_of), _fields(values_of))
+    return None
+
+
+def _fits(pattern: str, paths: Sequence[str]) -> bool:
+    try:
+        prepared = read_pattern(pattern, "")
+    except UnreadableInput:
+        return False
+    return all(isinstance(prepared.match(path), dict) for path in paths)
 
 
 def _suggestion(paths: Sequence[str], stated_sizes: StatedSizes) -> Suggestion:
@@ -117,15 +157,20 @@ def _suggestion(paths: Sequence[str], stated_sizes: StatedSizes) -> Suggestion:
     except UnreadableInput:  # Two fields have no text between them: then each name that differs becomes one field.
         pattern = "/".join(_as_one_field(names, depth, is_file=depth + 1 == len(columns)) for depth, names in enumerate(columns))
     values_of = _values_of(pattern, paths)
-    if size := _size_field(pattern, values_of, stated_sizes):
-        pattern = pattern.replace(f"{{{size}}}", "{payload_bytes}")
+    size = _size_field(pattern, values_of, stated_sizes)
+    if size or _is_contradicted(values_of, stated_sizes):
+        pattern = pattern.replace(f"{{{size}}}", "{payload_bytes}") if size else pattern.replace("{payload_bytes}", "{label.size}")
         values_of = _values_of(pattern, paths)
-    fields: dict[str, list[str]] = defaultdict(list)
+    return Suggestion(pattern, tuple(values_of), _fields(values_of))
+
+
+def _fields(values_of: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+    """Return the fields of paths with their different values."""
+    fields: dict[str, dict[str, None]] = defaultdict(dict)
     for values in values_of.values():
         for name, value in values.items():
-            if value not in fields[name]:
-                fields[name].append(value)
-    return Suggestion(pattern, tuple(values_of), dict(fields))
+            fields[name][value] = None
+    return {name: [*values] for name, values in fields.items()}
 
 
 def _values_of(pattern: str, paths: Iterable[str]) -> dict[str, Mapping[str, str]]:
@@ -148,6 +193,12 @@ def _size_field(pattern: str, values_of: Mapping[str, Mapping[str, str]], stated
         if all(sizes == {number} for number, sizes in checked) and (checked or (_UNNAMED.fullmatch(name) and all(map(_is_usual_size, numbers)))):
             return name
     return None
+
+
+def _is_contradicted(values_of: Mapping[str, Mapping[str, str]], stated_sizes: StatedSizes) -> bool:
+    """Whether a log states another size than its path, as where the number beside the word ``SIZE`` is that of packets."""
+    path_of = {values["payload_bytes"]: path for path, values in [*values_of.items()][::-1] if values.get("payload_bytes", "").isdecimal()}
+    return any(stated_sizes(path) not in (frozenset(), {int(text)}) for text, path in [*path_of.items()][:_LOGS_READ])
 
 
 def _is_usual_size(number: int) -> bool:
@@ -189,10 +240,10 @@ def _literal(text: str) -> str:
 def _pieces_of_column(names: Sequence[str]) -> list[list[Piece]]:
     """Return the pieces of the names of one column.
 
-    Dates such as ``27-07-2021`` are pieces if all names have one, and it is clear which number is the day.
+    Dates such as ``27-07-2021`` and ``20210727_1430`` are pieces if all names have one, and it is clear which number is the day.
     """
     dates = [[*_DATE.finditer(name)] for name in names]
-    are_clear = all(dates) and any(int(date["day"]) > _MONTHS for dates_of_name in dates for date in dates_of_name)
+    are_clear = all(dates) and any(date["day"] is None or int(date["day"]) > _MONTHS for dates_of_name in dates for date in dates_of_name)
     forms = {_form(date) for dates_of_name in dates for date in dates_of_name}
     if not are_clear or len(forms) > 1 or not all(in_form(date[0], _form(date)) for dates_of_name in dates for date in dates_of_name):
         return [_pieces(name) for name in names]
@@ -210,10 +261,11 @@ def _pieces_with_dates(name: str, dates: Sequence[re.Match[str]]) -> list[Piece]
 
 def _form(date: re.Match[str]) -> str:
     """Return the form of a date of `_DATE`, as a pattern states it."""
-    day = date["point"].join(("%d", "%m", "%Y"))
+    day = date["point"].join(("%d", "%m", "%Y")) if date["day"] else date["hyphen"].join(("%Y", "%m", "%d"))
     if date["before_time"] is None:
         return day
-    return f"{day}{date['before_time']}{date['colon'].join(('%H', '%M', '%S') if date['seconds'] else ('%H', '%M'))}"
+    clock = date["colon"].join(("%H", "%M", "%S") if date["seconds"] else ("%H", "%M"))
+    return f"{day}{date['before_time']}{clock}{'%z' if date['zone'] else ''}"
 
 
 def _pieces(name: str) -> list[Piece]:
@@ -334,6 +386,8 @@ def _part(pieces: Sequence[Piece]) -> tuple[str, tuple[str, ...]]:
 def _named(drafts: Sequence[_Draft]) -> list[str]:
     """Return each column as a part of a pattern, with names for its fields."""
     repetition = _repetition(drafts)
+    days = {(depth, index): len(texts) for depth, draft in enumerate(drafts) for index, (kind, texts) in enumerate(draft.parts) if kind == "day"}
+    start = max(days, key=days.__getitem__, default=None)  # of several days, the time of each run and not that of the whole experiment
     columns, number = [], 0
     used: set[str] = set()
     for depth, draft in enumerate(drafts):
@@ -350,9 +404,8 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
                     name = f"label.number{number}"
             elif kind == "day":
                 date = _DATE.fullmatch(texts[0])
-                name = "*" if START in used else START
-                used.add(START)
-                text += f"{{{name}:{_form(date)}}}" if date and name == START else f"{{{name}}}"
+                name = START if (depth, index) == start else "*"
+                text += f"{{{name}:{_form(date)}}}" if date and name == START and not all(map(is_moment, texts)) else f"{{{name}}}"
                 continue
             else:
                 name = "role" if kind == "role" else _text_name(texts, depth, is_file=depth + 1 == len(drafts))

@@ -11,6 +11,7 @@ import msgspec
 from tacholog.store.cache import Cache
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load, with_hosts_above
+from tacholog.store.logs import Progress
 from tacholog.store.pool import Work
 
 _WRONG = ("altered", "unreadable", "contradicted")
@@ -44,13 +45,17 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sch
     notes: tuple[str, ...] = ()
 
 
-def verify_data(root: Path) -> Receipt:
+def verify_data(root: Path, progress: Progress | None = None) -> Receipt:
     """Read every log of a folder of runs again, and compare its SHA-256 with its manifest.
+
+    Args:
+        root: the folder.
+        progress: called with the log that is being read, and the number of bytes that are read next.
 
     Raises:
         UnreadableInput: there is no such folder.
     """
-    data = with_hosts_above(load([root], work=Work(cache=Cache(None))), root)  # Nothing that was read before counts.
+    data = with_hosts_above(load([root], None, progress, work=Work(cache=Cache(None))), root)  # Nothing that was read before counts.
     wrong = data.problems[data.problems["kind"].isin(_WRONG)].to_dict("records")
     findings = [Mismatch(place="/".join(filter(None, (str(row["run"]), str(row["log"])))), reason=str(row["reason"])) for row in wrong]
     return Receipt(

@@ -22,6 +22,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from tacholog import terminal
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.render.tables.logs import raw_log_name, raw_name
@@ -87,6 +88,7 @@ def verify_site(site: Path) -> Receipt:
         path = page.relative_to(site)
         if path.parts[0] in _PAGES_WITHOUT or path.parts[0].startswith("."):
             continue
+        terminal.status(f"comparing {path}")
         try:
             numbers = list(_numbers_on(site, path, addresses))
         except UnreadableInput as error:
@@ -150,6 +152,7 @@ def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[
     """Read the offered logs of these runs. Return the dataset, the true name of each run in it, and what is missing."""
     names, missing = {}, []
     for number, run in enumerate(runs):
+        terminal.status(f"unpacking run {number + 1} of {len(runs)}, {run}")
         folder = work / str(number)
         folder.mkdir()
         try:
@@ -164,6 +167,7 @@ def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[
             # A log without results may be withheld; one that is offered must be whole.
             if reason and (entry.results or (folder / entry.file).exists()):
                 missing.append(Mismatch(place=f"{run}/{entry.file}", reason=reason))
+    terminal.status("reading the logs again")
     return load([work]), names, missing
 
 

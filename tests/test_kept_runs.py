@@ -1,0 +1,424 @@
+"""What the cache gives of runs is what reading their logs gives. What it cannot know, or what was damaged, is read, and nothing else is opened."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.command import run_tacholog_text
+from tests.samples import SAMPLE_LOGS
+from tests.small_runs import FIRST, LINE, add_run, messages_received, tables
+
+from tacholog.cli import tacholog
+from tacholog.compare.sides import find, find_all
+from tacholog.evidence import _open
+from tacholog.site.verification.receipt import verify_data
+from tacholog.store.cache import FILE, PARTS, VARIABLE, Cache, Kind
+from tacholog.store.load import load, load_logs
+from tacholog.store.logs import ReadingLimits
+from tacholog.store.pool import Work
+
+NUMBERS = [FIRST, FIRST + 1, FIRST + 2]
+OTHER = 77_841_199
+OF_RUNS = {f"{run}/{file}" for run in "012" for file in ("run.toml", "sub.log")}
+
+
+@pytest.fixture(autouse=True)
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All happens a minute after the files were written."""
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 60_000_000_000)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files of runs that were opened."""
+    paths: list[str] = []
+
+    def opening(path: str, flags: int, at: int | None) -> int:
+        paths.append("/".join(path.rsplit("/", 2)[-2:]))
+        return _open(path, flags, at)
+
+    monkeypatch.setattr("tacholog.evidence._open", opening)
+    return paths
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    for number, packets in enumerate(NUMBERS):
+        add_run(tmp_path / "data" / str(number), packets)
+    return tmp_path / "data"
+
+
+def work_for(data: Path, cache: str = "cache") -> Work:
+    """The work of a command that has just begun."""
+    return Work(cache=Cache(data.parent / cache))
+
+
+def received(data: Path, cache: str = "cache") -> tuple[list[int], int, int]:
+    """The messages that the runs received, how many logs were read for that, and how many were kept."""
+    work = work_for(data, cache)
+    numbers = messages_received(load([data], work=work))
+    return numbers, work.tally.read, work.tally.cached
+
+
+def parts(data: Path) -> list[Path]:
+    return sorted((data.parent / "cache" / PARTS).iterdir())
+
+
+def test_every_sample_log_comes_out_of_the_cache_as_it_was_read(tmp_path: Path) -> None:
+    first, second = Work(cache=Cache(tmp_path)), Work(cache=Cache(tmp_path))
+
+    read = tables(load_logs(SAMPLE_LOGS, skip_unreadable=True, work=first))
+
+    assert tables(load_logs(SAMPLE_LOGS, skip_unreadable=True, work=second)) == read
+    assert tables(load_logs(SAMPLE_LOGS, skip_unreadable=True, work=Work(cache=Cache(None)))) == read
+    assert first.tally.cached == 0
+    assert second.tally.cached > 200
+
+
+@pytest.mark.machinery
+def test_nothing_is_opened_that_nobody_changed(data: Path, opened: list[str]) -> None:
+    assert received(data) == (NUMBERS, 3, 0)
+    assert {*opened} == OF_RUNS
+    opened.clear()
+
+    assert received(data) == (NUMBERS, 0, 3)
+    assert opened == []
+
+
+@pytest.mark.machinery
+@pytest.mark.parametrize("words", [["check", "data"], ["export", "--data", "data", "--format", "json"], ["diff", "data/0", "data/1"]])
+def test_no_command_opens_what_another_one_has_read(data: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    monkeypatch.setenv(VARIABLE, str(data.parent / "cache"))
+    monkeypatch.chdir(data.parent)
+    received(data)
+    opened.clear()
+
+    assert CliRunner().invoke(tacholog, words).exit_code in (0, 4)
+    assert not {*opened} & OF_RUNS
+
+
+@pytest.mark.machinery
+def test_verify_opens_what_another_command_has_read(data: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(data.parent / "cache"))
+    received(data)
+    opened.clear()
+
+    assert verify_data(data).numbers
+    assert {*opened} == OF_RUNS
+
+
+@pytest.mark.machinery
+def test_a_run_more_and_a_changed_one_are_opened_and_no_other(data: Path, opened: list[str]) -> None:
+    received(data)
+    add_run(data / "3", OTHER)
+    add_run(data / "1", OTHER)
+    opened.clear()
+
+    assert received(data) == ([FIRST, OTHER, FIRST + 2, OTHER], 2, 2)
+    assert {*opened} == {"1/run.toml", "1/sub.log", "3/run.toml", "3/sub.log"}
+
+
+@pytest.mark.parametrize("change", ["manifest", "name"])
+def test_a_run_with_another_manifest_is_read_again_and_one_with_another_name_is_not(data: Path, change: str) -> None:
+    received(data)
+    if change == "manifest":
+        add_run(data / "2", NUMBERS[2], release="2")
+    else:
+        (data / "2").rename(data / "b")
+    work = work_for(data)
+
+    dataset = load([data], work=work)
+
+    assert (work.tally.read, work.tally.cached) == ((1, 2) if change == "manifest" else (0, 3))
+    assert tables(dataset) == tables(load([data], work=Work(cache=Cache(None))))
+
+
+@pytest.mark.parametrize("way", ["written", "replaced"])
+def test_a_log_is_read_again_although_its_size_and_its_times_are_those_of_before(data: Path, way: str) -> None:
+    received(data)
+    log = data / "0/sub.log"
+    before = log.stat()
+    target = log if way == "written" else data.parent / "other.log"
+    target.write_text(LINE.format(OTHER))
+    os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
+    target.replace(log)
+
+    assert (log.stat().st_size, log.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert received(data) == ([OTHER, *NUMBERS[1:]], 1, 2)
+
+
+@pytest.mark.machinery
+def test_a_log_that_was_exchanged_while_it_was_looked_up_is_kept_under_its_own_content(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    received(data)
+    cache, look_up = Cache(data.parent / "another cache"), Cache.get
+
+    def exchanged(cache: Cache, kind: Kind, keys: Iterable[bytes]) -> object:
+        entries = look_up(cache, kind, keys)
+        if kind is Kind.RUN:
+            (data / "0/sub.log").write_text(LINE.format(OTHER))
+        return entries
+
+    monkeypatch.setattr(Cache, "get", exchanged)
+    load([data], work=Work(cache=cache))
+    monkeypatch.undo()
+
+    assert received(data, "another cache")[0] == [OTHER, *NUMBERS[1:]]
+    (data / "0/sub.log").write_text(LINE.format(FIRST))
+    assert received(data, "another cache")[0] == NUMBERS
+
+
+def test_a_link_in_the_place_of_a_log_is_refused(data: Path) -> None:
+    received(data)
+    (data / "0/sub.log").rename(data.parent / "moved.log")
+    (data / "0/sub.log").symlink_to(data.parent / "moved.log")
+
+    assert received(data)[0] == NUMBERS[1:]
+
+
+def test_a_manifest_that_cannot_be_read_is_named_at_each_build(data: Path) -> None:
+    (data / "0/run.toml").write_text("system = ")
+
+    for _ in range(2):
+        problems = load([data], work=work_for(data)).problems
+        assert [run for run, log in zip(problems["run"], problems["log"], strict=True) if log == "run.toml"] == ["0"]
+
+
+def test_copies_of_a_run_are_each_taken_from_the_cache_and_do_not_change_each_other(tmp_path: Path) -> None:
+    for number in range(4):
+        add_run(tmp_path / "data" / str(number), FIRST + number % 2, clocks="several")
+
+    assert received(tmp_path / "data") == ([FIRST, FIRST + 1] * 2, 4, 0)
+    assert received(tmp_path / "data") == ([FIRST, FIRST + 1] * 2, 0, 4)
+
+
+def test_a_log_that_cannot_be_read_is_tried_again(tmp_path: Path) -> None:
+    data = add_run(tmp_path / "data" / "0", "no log of any tool\n").parent
+
+    assert load([data], work=work_for(data)).problems["kind"].tolist() == ["unreadable"]
+    assert received(data) == ([], 1, 0)
+
+
+def test_limits_hold_for_a_log_that_was_kept_without_them(data: Path) -> None:
+    received(data)
+
+    for limits in (ReadingLimits(50, 1000), ReadingLimits(1000, 3)):
+        kept = load([data], limits, work=work_for(data))
+
+        assert tables(kept) == tables(load([data], limits, work=Work(cache=Cache(None))))
+        assert len(kept.results) == 0
+
+
+def test_of_a_log_beyond_both_limits_the_same_one_is_named_whether_it_was_kept_or_not(tmp_path: Path) -> None:
+    content = "".join(LINE.format(2_000_000 + number) for number in range(20_000))  # Beyond 100 numbers long before 2 MB of text.
+    data = add_run(tmp_path / "data" / "0", content).parent
+    received(data)
+    limits = ReadingLimits(len(content) - 1, 100)
+
+    kept = load([data], limits, work=work_for(data))
+
+    assert kept.problems["reason"].tolist() == ["it holds more than 100 numbers, the limit (log_numbers), so it was not read"]
+    assert tables(kept) == tables(load([data], limits, work=Work(cache=Cache(None))))
+
+
+@pytest.fixture
+def releases(tmp_path: Path) -> Path:
+    """Six runs: two of each of three releases, one of which somebody published."""
+    for number in range(6):
+        add_run(tmp_path / "data" / str(number), FIRST + number, release=f"{number % 3}.0", published=number == 2)
+    return tmp_path / "data"
+
+
+def test_a_release_is_compared_without_reading_the_others(releases: Path) -> None:
+    work = work_for(releases)
+
+    side = find("1.0", [releases], work)
+
+    assert side.runs["run"].tolist() == ["1", "4"]
+    assert work.tally.read == 3  # The published run of 2.0 too.
+
+
+def test_two_releases_are_compared_with_one_search_of_their_folder(releases: Path) -> None:
+    work = work_for(releases)
+
+    new, old = find_all(["1.0", "0.0"], [releases], work)
+
+    assert work.tally.read == 5  # The published run of 2.0 too, but only once.
+    assert (old.runs["run"].tolist(), new.runs["run"].tolist()) == (["0", "3"], ["1", "4"])
+
+
+def test_releases_of_different_folders_are_found(tmp_path: Path) -> None:
+    add_run(tmp_path / "a" / "1", 2_000_001, release="1.0")
+    add_run(tmp_path / "b" / "1", 2_000_002, release="1.0")
+    add_run(tmp_path / "b" / "2", 2_000_003, release="2.0")
+
+    old, new = find_all(["1.0", "2.0"], [tmp_path / "a", tmp_path / "b"])
+
+    assert old.runs["root"].tolist() == [str(tmp_path / "a" / "1")]
+    assert new.runs["run"].tolist() == ["2"]
+
+
+def test_the_command_shows_and_empties_the_cache(data: Path) -> None:
+    cache = data.parent / "cache"
+    environment = {VARIABLE: str(cache)}
+    run_tacholog_text("check", data, environment=environment)
+
+    shown = run_tacholog_text("cache", environment=environment)
+    cleared = run_tacholog_text("cache", "--clear", environment=environment)
+
+    assert shown.stdout.splitlines()[0].startswith(f"{cache / FILE}: 0.0 MB")
+    assert "  runs: 3, 0.0 MB" in shown.stdout
+    assert cleared.stdout == f"{cache / FILE} is empty\n"
+    assert "  runs: 0, 0.0 MB" in run_tacholog_text("cache", environment=environment).stdout
+
+
+def test_published_runs_without_results_are_no_trouble(tmp_path: Path) -> None:
+    add_run(tmp_path / "data" / "a", "Length:    32  Packets: 77\n", published=True, release="1")
+
+    assert len(load([tmp_path / "data"]).results) == 0
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "gone", "of others"])
+def test_a_part_that_is_damaged_or_foreign_is_made_again(data: Path, damage: str) -> None:
+    assert received(data) == (NUMBERS, 3, 0)
+    assert received(data) == (NUMBERS, 0, 3)
+    (part,) = parts(data)
+    content = part.read_bytes()
+
+    if damage == "gone":
+        part.unlink()
+    elif damage == "of others":
+        other = data.parent / "other"
+        shutil.copytree(data, other / "data")
+        (other / "data/0/sub.log").write_text(LINE.format(1))
+        assert received(other / "data")[0] == [1, FIRST + 1, FIRST + 2]
+        shutil.copy(parts(other / "data")[0], part)
+    else:
+        flipped = bytearray(content)
+        flipped[len(content) // 2] ^= 1
+        part.write_bytes({"flipped": bytes(flipped), "cut": content[:-1], "empty": b""}[damage])
+
+    assert received(data) == (NUMBERS, 3, 0)
+    assert received(data) == (NUMBERS, 0, 3)
+
+
+def test_only_their_owner_can_read_parts(data: Path) -> None:
+    before = os.umask(0)
+    try:
+        received(data)
+    finally:
+        os.umask(before)
+
+    assert parts(data)
+    assert {path.stat().st_mode & 0o777 for path in parts(data)} == {0o600}
+    assert (data.parent / "cache" / PARTS).stat().st_mode & 0o777 == 0o700
+
+
+def test_two_commands_at_once_give_and_keep_the_same(data: Path) -> None:
+    words = [sys.executable, "-m", "tacholog", "export", "--data", str(data), "--output"]
+    environment = {**os.environ, VARIABLE: str(data.parent / "cache")}
+    commands = [subprocess.Popen([*words, str(data.parent / f"{number}.csv")], env=environment) for number in range(3)]
+
+    assert [command.wait() for command in commands] == [0, 0, 0]
+    assert len({(data.parent / f"{number}.csv").read_bytes() for number in range(3)}) == 1
+    assert received(data) == (NUMBERS, 0, 3)
+
+
+LOADING = """
+import os, pathlib, resource, signal, sys
+from tacholog.store import parts
+from tacholog.store.cache import Cache
+from tacholog.store.load import load
+from tacholog.store.pool import Work
+folder = pathlib.Path(sys.argv[1])
+cache = Cache(folder.parent / "cache")
+{}
+load([folder], work=Work(cache=cache))
+"""
+KILLED = "parts._sha256 = lambda path: os.kill(os.getpid(), 9)"
+FULL = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))"
+
+
+def loading(data: Path, trouble: str) -> subprocess.CompletedProcess[str]:
+    """A command that reads the runs and gets into trouble."""
+    return subprocess.run([sys.executable, "-c", LOADING.format(trouble), str(data)], check=False, capture_output=True, text=True)
+
+
+def test_a_command_that_is_killed_while_it_writes_a_part_leaves_none(data: Path) -> None:
+    assert loading(data, KILLED).returncode == -signal.SIGKILL
+    assert not [path for path in parts(data) if path.suffix == ".parquet"]
+    assert received(data) == (NUMBERS, 3, 0)
+    assert received(data) == (NUMBERS, 0, 3)
+
+
+def test_a_part_that_does_not_fit_on_the_disk_is_not_kept(data: Path) -> None:
+    assert "the numbers of the logs cannot be written there; make room" in loading(data, FULL).stderr
+    assert parts(data) == []
+    assert received(data) == (NUMBERS, 3, 0)
+
+
+def test_where_the_disk_of_the_cache_is_full_numbers_are_read_and_nothing_half_is_kept(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put, full = os.open, OSError(28, "No space left on device")
+
+    def opened(path: str | Path, flags: int, mode: int = 0o777, **more: int) -> int:
+        if str(path).startswith(str(data.parent / "cache" / PARTS)) and flags & os.O_CREAT:
+            raise full
+        return put(path, flags, mode, **more)
+
+    monkeypatch.setattr(os, "open", opened)
+    assert received(data) == (NUMBERS, 3, 0)
+    monkeypatch.undo()
+
+    assert parts(data) == []
+    assert received(data) == (NUMBERS, 3, 0)
+
+
+def test_without_a_cache_parts_are_gone_at_the_end(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "no folder").write_text("")
+    environment = {"TMPDIR": str(tmp_path / "tmp"), VARIABLE: str(tmp_path / "no folder")}
+
+    done = run_tacholog_text("export", "--data", data, environment=environment)
+
+    assert done.stdout.count("messages_received") == 6
+    assert [*(tmp_path / "tmp").iterdir()] == []
+
+
+def test_rows_are_in_the_order_of_their_runs_whatever_parts_these_are_in(data: Path) -> None:
+    (data / "1").rename(data.parent / "later")
+    assert received(data) == ([FIRST, FIRST + 2], 2, 0)
+    (data.parent / "later").rename(data / "1")
+
+    assert received(data) == (NUMBERS, 1, 2)
+    assert len(parts(data)) == 2
+    cache = {VARIABLE: str(data.parent / "cache")}
+    for kind in ("csv", "json"):
+        exported = run_tacholog_text("export", "--data", str(data), "--format", kind, environment=cache).stdout
+        assert sorted(map(str, NUMBERS), key=exported.index) == [*map(str, NUMBERS)]
+
+
+def test_parts_that_no_run_names_are_deleted_by_a_later_command_but_none_that_another_one_may_be_writing(data: Path) -> None:
+    received(data)
+    (named,) = parts(data)
+    lost, young = named.with_name(f"{'1' * 64}.parquet"), named.with_name(f"{'2' * 64}.parquet")
+    half, foreign = named.with_name(".part-7-killed"), named.with_name("notes.txt")
+    for path in (lost, young, half, foreign):
+        path.write_bytes(b"x")
+    for path in (named, lost, half, foreign):
+        os.utime(path, (1, 1))
+
+    received(data)
+    assert lost.exists()  # Nothing was read, so nothing was cleaned.
+    add_run(data / "3", 7)
+    received(data)
+
+    assert {path for path in (named, lost, young, half, foreign) if path.exists()} == {named, young, foreign}
