@@ -156,7 +156,7 @@ def test_inconclusive_row_with_a_conclusive_looking_interval_explains_the_interv
     row = next(row for row in report.rows if row.key.payload_bytes == 16)
 
     assert ("significant" in row.flags, significant.flags) == (False, ("significant",))
-    assert "smallest detectable change 3.9 %" in remark(significant)
+    assert "smallest detectable change 3.9 %" in remark(row)
     assert (row.verdict, (row.interval or (0, 0))[0] or 0) > ("inconclusive", 1)
     assert row.p_adjusted is not None
     assert row.p_adjusted > 0.05
