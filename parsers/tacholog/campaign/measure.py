@@ -20,7 +20,6 @@ from tacholog.campaign.machines.machine import Machine, ProcessEnd, Resources
 from tacholog.campaign.machines.state import (
     ClockReports,
     HostLink,
-    clock_entry,
     load_of_others,
     load_while_idle,
     read_environment,
@@ -32,7 +31,7 @@ from tacholog.campaign.programs import behind_wrappers, measured_program, sha256
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import open_log_in
-from tacholog.runs.clocks import CLOCK_FILE
+from tacholog.runs.clocks import CLOCK_FILE, CLOCK_FORMAT
 from tacholog.runs.conditions import stated_conditions
 from tacholog.runs.manifest import FLOOR, RUN_FILE, Command, LogFile, Manifest, Readiness, write
 from tacholog.schema.conditions import StatedConditions
@@ -124,7 +123,7 @@ def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedR
     names = [machine_name(process) for process in (main_process(processes), *processes)]
     with open_machines(names, plan.hosts, tools, checkout) as machines:
         environment = read_environment(machines)
-        link = read_link(machines, plan.hosts) if run.processes else HostLink({}, None)
+        link = read_link(machines, plan.hosts) if run.processes else HostLink({})
         clocks = ClockReports(machines)
         idle = load_while_idle(machines, "before") if plan.limits else {}
         before, begin = read_moment(machines, "before")
@@ -151,7 +150,8 @@ def _with_link(conditions: StatedConditions, link_bit_per_s: float | None) -> St
 
 
 def _clock_log(folder: Path) -> list[LogFile]:
-    return [clock_entry(sha256(folder / CLOCK_FILE))] if (folder / CLOCK_FILE).is_file() else []
+    file = folder / CLOCK_FILE
+    return [LogFile(file=CLOCK_FILE, sha256=sha256(file), format=CLOCK_FORMAT, results=False)] if file.is_file() else []
 
 
 def _step(process: Process, machines: Mapping[str, Machine], *, is_only: bool) -> ProcessStep:

@@ -296,8 +296,7 @@ def _trial_name(command: TrialCommand, order: TrialOrder) -> str:
 
 
 def _run_tool(command: TrialCommand, order: TrialOrder) -> ToolOutput:
-    values = {RATE: f"{order.rate_per_s:.0f}", SECONDS: f"{order.duration_s:g}"}
-    words = [_filled(word, values) for word in command.words]
+    words = [word.replace(RATE, f"{order.rate_per_s:.0f}").replace(SECONDS, f"{order.duration_s:g}") for word in command.words]
     try:
         done = subprocess.run(words, capture_output=True, check=False, timeout=3 * order.duration_s + _OVERHEAD_S)
     except subprocess.TimeoutExpired as error:
@@ -308,12 +307,6 @@ def _run_tool(command: TrialCommand, order: TrialOrder) -> ToolOutput:
     if done.returncode != 0:
         raise TachologError(f"{_trial_name(command, order)}: exit status {done.returncode}: {output.excerpt}")
     return output
-
-
-def _filled(word: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        word = word.replace(name, value)
-    return word
 
 
 def _judge(log: Log, order: TrialOrder, goal: Goal) -> Trial:

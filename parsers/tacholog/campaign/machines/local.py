@@ -78,18 +78,22 @@ class LocalMachine:
 
     @property
     def name(self) -> str:
-        """Its name in the campaign."""
+        """Its name in the campaign; empty for this machine without a name."""
         return self._name
 
     @property
     def boot_id(self) -> str | None:
-        """The kernel's id of the boot."""
+        """The kernel's id of the boot. Two machines with the same id are one machine with one clock."""
         with contextlib.suppress(OSError):
             return Path(_BOOT_ID).read_text().strip() or None
         return None
 
     def find(self, word: str) -> Program:
-        """Return the program of this name: one of ``tools``, or one on the PATH."""
+        """Return the program of this name: one of ``tools``, or one on the PATH.
+
+        Raises:
+            TachologError: there is no such program.
+        """
         if not self._prefix:
             path = find_program(word, self._tools)
             return Program(str(path), sha256(path))
@@ -100,7 +104,7 @@ class LocalMachine:
         return Program(path_there, checksum[0].lstrip("\\") if checksum else None)
 
     def ask(self, argv: Sequence[str]) -> str | None:
-        """Run a short command, and return its output."""
+        """Run a short command, and return its output; ``None`` if it cannot be run, or takes too long."""
         command = [*self._prefix, *argv]
         try:
             done = subprocess.run(
@@ -115,15 +119,18 @@ class LocalMachine:
         return host.this_host()
 
     def environment(self) -> Mapping[str, str]:
-        """Return the properties that may change between two runs."""
+        """Return the properties that may change between two runs, such as the governor."""
         return host.environment(checkout=self._checkout)
 
     def moment(self) -> Moment:
-        """Return the properties that change from second to second."""
+        """Return the properties that change from second to second, such as the load, and the processor times so far."""
         return host.moment()
 
     def is_listening(self, port: int) -> bool:
-        """Whether any process listens on this port, in the network namespace of the prefix."""
+        """Whether any process listens on this port, TCP or UDP, in the network namespace of the prefix.
+
+        The port is not tried, because some servers accept only one connection.
+        """
         if self._prefix:
             # One command for all files, because this is asked again and again until the process is ready.
             text = self.ask(["cat", *SOCKET_FILES]) or self.ask(["cat", *(name for name in SOCKET_FILES if not name.endswith("6"))]) or ""
@@ -221,11 +228,11 @@ class LocalProcess:
         return (self._text.decode("ascii", "replace").rpartition("\n")[0].splitlines() or [""])[-1].split()
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable when the launcher reports the end, or has ended itself."""
+        """Return a descriptor for ``select``. It becomes readable when the launcher has news, at the latest when it has ended."""
         return self._reports
 
     def poll(self) -> ProcessEnd | None:
-        """Return how the process ended; ``None`` while it runs."""
+        """Return how the process ended or was lost; ``None`` while it runs."""
         self._read_reports(0)
         words = self._report()
         if words[:1] == ["ended"] or self._is_closed:
@@ -233,19 +240,22 @@ class LocalProcess:
         return None
 
     def is_ready(self, ready: ReadyCondition) -> bool:
-        """Whether the process has printed the text, or something listens on the port."""
+        """Whether the process has printed the text, or something listens on the port. The caller counts ``seconds``."""
         if ready.output is not None:
             return any(output.has(ready.output.encode()) for output in self._outputs)
         return isinstance(ready.port, int) and self._machine.is_listening(ready.port)
 
     def stop(self) -> None:
-        """Ask the process to end. The launcher does it when its standard input closes."""
+        """Ask the process to end: SIGTERM to its group now, SIGKILL to it and its children after `GRACE_S`. A second call has no effect.
+
+        The launcher does it when its standard input closes.
+        """
         self._asked_to_end = self._asked_to_end or self.poll() is None
         if self._launcher.stdin:
             self._launcher.stdin.close()
 
     def collect(self) -> ProcessEnd:
-        """Wait for the end, and return how the process ended. Its log and errors are in the folder of the run already."""
+        """Wait for the end, after `stop` or when the process has ended. Its log and errors are in the folder of the run already."""
         give_up = time.monotonic() + _END_TIMEOUT_S
         while (ended := self.poll()) is None and time.monotonic() < give_up:
             self._read_reports(max(0.0, give_up - time.monotonic()))

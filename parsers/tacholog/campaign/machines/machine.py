@@ -1,4 +1,4 @@
-"""Machines and the processes on them: the interface that a run uses.
+"""Machines and the processes on them: the values that a run and its machines exchange.
 
 `tacholog.campaign.machines.local.LocalMachine` is this machine, with or without a prefix of each command.
 `tacholog.campaign.machines.remote.RemoteMachine` is a host that is reached over ssh. A run opens its machines, starts its processes on them in order,
@@ -7,15 +7,16 @@ waits, and collects their logs. Then it closes the machines, so that a lost conn
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 
 from tacholog.errors import TachologError
-from tacholog.runs.host import Moment
-from tacholog.runs.manifest import Host
+
+if TYPE_CHECKING:
+    from tacholog.campaign.machines.local import LocalMachine, LocalProcess
+    from tacholog.campaign.machines.remote import RemoteMachine, RemoteProcess
 
 EndCause = Literal["itself", "harness", "lost"]
 GRACE_S = 2.0  # between SIGTERM and SIGKILL
@@ -121,83 +122,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     errors: str
 
 
-class RunningProcess(Protocol):
-    """A process that was started. Only `collect` blocks."""
-
-    def fileno(self) -> int:
-        """Return a file descriptor for ``select``. It becomes readable when the process has news, at the latest when it has ended."""
-        ...
-
-    def poll(self) -> ProcessEnd | None:
-        """Return how the process ended or was lost; ``None`` while it runs."""
-        ...
-
-    def is_ready(self, ready: ReadyCondition) -> bool:
-        """Whether the process has printed the text or listens on the port. The caller counts ``seconds``."""
-        ...
-
-    def stop(self) -> None:
-        """Ask the process to end: SIGTERM to its group now, SIGKILL to it and its children after `GRACE_S`. A second call has no effect."""
-        ...
-
-    def collect(self) -> ProcessEnd:
-        """Wait for the end, and bring log and errors into the folder of the run. It is called after `stop`, or when the process has ended.
-
-        Raises:
-            TachologError: the log could not be copied completely.
-        """
-        ...
-
-
-class Machine(Protocol):
-    """A machine on which processes run."""
-
-    @property
-    def name(self) -> str:
-        """Its name in the campaign; empty for this machine without a name."""
-        ...
-
-    @property
-    def boot_id(self) -> str | None:
-        """The kernel's id of the boot. Two machines with the same id are one machine with one clock."""
-        ...
-
-    def find(self, word: str) -> Program:
-        """Return the program of this name.
-
-        Raises:
-            TachologError: there is no such program there.
-        """
-        ...
-
-    def ask(self, argv: Sequence[str]) -> str | None:
-        """Run a short command there, and return its output; ``None`` if it cannot be run, or takes longer than 20 s."""
-        ...
-
-    def describe(self) -> Host:
-        """Return the machine as a host file describes it."""
-        ...
-
-    def environment(self) -> Mapping[str, str]:
-        """Return the properties that may change between two runs, such as the governor."""
-        ...
-
-    def moment(self) -> Moment:
-        """Return the properties that change from second to second, such as the load, and the processor times so far."""
-        ...
-
-    def is_listening(self, port: int) -> bool:
-        """Whether any process there listens on this port, TCP or UDP. The port is not tried, because some servers accept only one connection."""
-        ...
-
-    def start(self, job: Job) -> RunningProcess:
-        """Start a process.
-
-        Raises:
-            StartError: it was not started.
-        """
-        ...
-
-    def close(self) -> None:
-        """End all processes that were started here, and close the connection."""
-        ...
+#: A machine on which processes run. Both kinds have the same public methods, which `LocalMachine` describes.
+Machine: TypeAlias = "LocalMachine | RemoteMachine"
+#: A process that was started. Only its method ``collect`` blocks.
+RunningProcess: TypeAlias = "LocalProcess | RemoteProcess"

@@ -17,9 +17,8 @@ from typing import NamedTuple
 from tacholog.campaign.machines.local import LocalMachine
 from tacholog.campaign.machines.machine import HostEntry, Machine
 from tacholog.errors import TachologError
-from tacholog.runs.clocks import CLOCK_FILE, CLOCK_FORMAT, END, HEAD
+from tacholog.runs.clocks import CLOCK_FILE, END, HEAD
 from tacholog.runs.disturbance import ProcessorTime, as_environment, disturbance
-from tacholog.runs.manifest import LogFile
 
 # $1: the name of an interface.
 _INTERFACE = """
@@ -72,7 +71,7 @@ class HostLink(NamedTuple):
     """
 
     environment: Mapping[str, str]
-    bit_per_s: float | None
+    bit_per_s: float | None = None
 
 
 def read_link(machines: Mapping[str, Machine], hosts: Mapping[str, HostEntry]) -> HostLink:
@@ -148,18 +147,15 @@ def _may_be_reference(address: str) -> bool:
     return not number.is_loopback and not number.is_link_local
 
 
-def have_one_clock(machines: Mapping[str, Machine]) -> bool:
-    """Whether all machines are one machine since one boot. A machine with an unknown boot counts as another machine."""
-    boots = {machine.boot_id for machine in machines.values()}
-    return len(machines) == 1 or (len(boots) == 1 and None not in boots)
-
-
 class ClockReports:
     """Reports on the clocks of the machines of a run. If they share a clock, there are none. `tacholog.runs.clocks` reads the log."""
 
     def __init__(self, machines: Mapping[str, Machine]) -> None:
         """``machines``: the machines of a run, by their names. The log calls the machine without a name ``harness``."""
-        self._machines = {} if have_one_clock(machines) else machines
+        boots = {machine.boot_id for machine in machines.values()}
+        # All machines are one machine since one boot. A machine with an unknown boot counts as another machine.
+        has_one_clock = len(machines) == 1 or (len(boots) == 1 and None not in boots)
+        self._machines = {} if has_one_clock else machines
         self._lines: list[str] = []
 
     @property
@@ -188,11 +184,6 @@ class ClockReports:
         """Write the log of the reports."""
         if self.are_needed:
             (folder / CLOCK_FILE).write_text("\n".join([HEAD, *self._lines, END]) + "\n", encoding="utf-8")
-
-
-def clock_entry(sha256: str) -> LogFile:
-    """Return the entry of the log in a manifest."""
-    return LogFile(file=CLOCK_FILE, sha256=sha256, format=CLOCK_FORMAT, results=False)
 
 
 def _distinct(machines: Mapping[str, Machine]) -> list[tuple[str, Machine]]:

@@ -313,7 +313,8 @@ def adjusted_together(estimates: Estimates, family: Integers, rate: float, *, ea
 
 
 def _part(batch: SharedRows, members: Flags) -> SharedRows:
-    return SharedRows(*(column[members[batch.rows]] for column in batch))
+    chosen = members[batch.rows]
+    return SharedRows(batch.rows[chosen], batch.values[chosen], batch.numbers[chosen])
 
 
 def _share_of_largest(estimates: Estimates, family: Integers, rate: float) -> float:
