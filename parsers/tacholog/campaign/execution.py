@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tacholog.campaign.campaign_file import Process
-from tacholog.campaign.machines.machine import Job, Machine, ProcessEnd, Program, ReadyCondition, RunningProcess, StartError
+from tacholog.campaign.machines import Machine, RunningProcess
+from tacholog.campaign.machines.machine import Job, ProcessEnd, Program, ReadyCondition, StartError
 from tacholog.errors import TachologError
 
 _POLL_S = 0.05  # between two checks whether a process is ready; while processes measure, the harness sleeps

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from tacholog.campaign.campaign_file import Process, main_process
 from tacholog.campaign.floor import is_floor
+from tacholog.campaign.machines import Machine
 from tacholog.campaign.machines.local import LocalMachine
-from tacholog.campaign.machines.machine import HostEntry, Machine
+from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.machines.remote import RemoteMachine
 from tacholog.campaign.plan import PlannedRun
 from tacholog.campaign.programs import measured_program

@@ -16,7 +16,8 @@ from tacholog.campaign.campaign_file import RESOURCES_FILE, Process, main_proces
 from tacholog.campaign.execution import Outcome, ProcessStep, run_steps
 from tacholog.campaign.floor import is_floor
 from tacholog.campaign.hosts import machine_name, open_machines, program_key
-from tacholog.campaign.machines.machine import Machine, ProcessEnd, Resources
+from tacholog.campaign.machines import Machine
+from tacholog.campaign.machines.machine import ProcessEnd, Resources
 from tacholog.campaign.machines.state import (
     ClockReports,
     HostLink,

@@ -1,22 +1,13 @@
-"""Machines and the processes on them: the values that a run and its machines exchange.
-
-`tacholog.campaign.machines.local.LocalMachine` is this machine, with or without a prefix of each command.
-`tacholog.campaign.machines.remote.RemoteMachine` is a host that is reached over ssh. A run opens its machines, starts its processes on them in order,
-waits, and collects their logs. Then it closes the machines, so that a lost connection costs one run and not the campaign.
-"""
+"""The values that a run and its machines exchange: hosts and processes of a campaign, programs, and how a process ended."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 import msgspec
 
 from tacholog.errors import TachologError
-
-if TYPE_CHECKING:
-    from tacholog.campaign.machines.local import LocalMachine, LocalProcess
-    from tacholog.campaign.machines.remote import RemoteMachine, RemoteProcess
 
 EndCause = Literal["itself", "harness", "lost"]
 GRACE_S = 2.0  # between SIGTERM and SIGKILL
@@ -120,9 +111,3 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path
     log: str
     errors: str
-
-
-#: A machine on which processes run. Both kinds have the same public methods, which `LocalMachine` describes.
-Machine: TypeAlias = "LocalMachine | RemoteMachine"
-#: A process that was started. Only its method ``collect`` blocks.
-RunningProcess: TypeAlias = "LocalProcess | RemoteProcess"

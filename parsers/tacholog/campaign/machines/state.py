@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from tacholog.campaign.machines import Machine
 from tacholog.campaign.machines.local import LocalMachine
-from tacholog.campaign.machines.machine import HostEntry, Machine
+from tacholog.campaign.machines.machine import HostEntry
 from tacholog.errors import TachologError
 from tacholog.runs.clocks import CLOCK_FILE, END, HEAD
 from tacholog.runs.disturbance import ProcessorTime, as_environment, disturbance
