@@ -1,9 +1,8 @@
 """Run ``tacholog`` as a user does, in a separate process, without the time that Python needs to import pandas and Sphinx.
 
-A helper process imports them once and forks for each call. The forked process runs ``python -m tacholog`` with the arguments, folder,
-environment and streams of the call, and ends as any program does. It searches a ``PYTHONPATH`` of the call before what the helper searches.
-Other variables that Python reads when it starts need a new Python, and get one. Tests of what is imported when, of signals and of streams
-start their own processes too.
+A helper process imports these once and forks for each call. The forked process runs ``python -m tacholog`` with the arguments, folder, environment
+and streams of the call, and ends like any program. It searches a ``PYTHONPATH`` of the call before the paths of the helper. If a call sets other
+variables that Python reads at its start, a new Python is started. Tests of imports, signals and streams also start their own processes.
 """
 
 from __future__ import annotations

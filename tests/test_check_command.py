@@ -113,7 +113,7 @@ def test_start_time_can_be_any_iso_time(tmp_path: Path, written: str) -> None:
     assert list(data.runs["start_time"]) == [written]
 
 
-def test_missing_key_of_a_manifest_is_reported_once_in_words(tmp_path: Path) -> None:
+def test_missing_key_of_a_manifest_is_reported_once_with_a_readable_message(tmp_path: Path) -> None:
     manifest = published(tmp_path) / "keyed-reliable/run.toml"
     for wrong, said in (
         ('system = "x"\n', "run.toml: Object missing required field `logs`"),

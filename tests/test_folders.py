@@ -69,7 +69,7 @@ def test_folder_inside_a_folder_that_others_can_write_is_private_only_if_they_ca
     assert not_ours_alone(inner) == f"others can write to {inner.parent}"
     assert not_ours_alone(inner.parent / "to-be-made") == f"others can write to {inner.parent}"
 
-    inner.parent.chmod(0o1777)  # as /tmp is
+    inner.parent.chmod(0o1777)  # Like /tmp.
     assert not_ours_alone(inner) is None
 
 

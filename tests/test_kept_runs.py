@@ -1,4 +1,4 @@
-"""What the cache gives of runs is what reading their logs gives. What it cannot know, or what was damaged, is read, and nothing else is opened."""
+"""Runs from the cache equal runs whose logs are read. A log is read if the cache lacks it or is damaged, and no other file is opened."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ OF_RUNS = {f"{run}/{file}" for run in "012" for file in ("run.toml", "sub.log")}
 
 @pytest.fixture(autouse=True)
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All happens a minute after the files were written."""
+    """All tests run one minute after the files were written."""
     now = time.time_ns
     monkeypatch.setattr(time, "time_ns", lambda: now() + 60_000_000_000)
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The files of runs that were opened."""
+    """The list of files of runs that were opened."""
     paths: list[str] = []
 
     def opening(path: str, flags: int, at: int | None) -> int:
@@ -59,12 +59,12 @@ def data(tmp_path: Path) -> Path:
 
 
 def work_for(data: Path, cache: str = "cache") -> Work:
-    """The work of a command that has just begun."""
+    """Return the work of a new command."""
     return Work(cache=Cache(data.parent / cache))
 
 
 def received(data: Path, cache: str = "cache") -> tuple[list[int], int, int]:
-    """The messages that the runs received, how many logs were read for that, and how many were kept."""
+    """Return the messages that the runs received, the number of logs read, and the number of logs from the cache."""
     work = work_for(data, cache)
     numbers = messages_received(load([data], work=work))
     return numbers, work.tally.read, work.tally.cached
@@ -74,7 +74,7 @@ def parts(data: Path) -> list[Path]:
     return sorted((data.parent / "cache" / PARTS).iterdir())
 
 
-def test_every_sample_log_comes_out_of_the_cache_as_it_was_read(tmp_path: Path) -> None:
+def test_each_sample_log_from_the_cache_equals_the_log_as_read(tmp_path: Path) -> None:
     first, second = Work(cache=Cache(tmp_path)), Work(cache=Cache(tmp_path))
 
     read = tables(load_logs(SAMPLE_LOGS, skip_unreadable=True, work=first))
@@ -86,7 +86,7 @@ def test_every_sample_log_comes_out_of_the_cache_as_it_was_read(tmp_path: Path) 
 
 
 @pytest.mark.machinery
-def test_nothing_is_opened_that_nobody_changed(data: Path, opened: list[str]) -> None:
+def test_unchanged_files_are_not_opened(data: Path, opened: list[str]) -> None:
     assert received(data) == (NUMBERS, 3, 0)
     assert {*opened} == OF_RUNS
     opened.clear()
@@ -97,7 +97,9 @@ def test_nothing_is_opened_that_nobody_changed(data: Path, opened: list[str]) ->
 
 @pytest.mark.machinery
 @pytest.mark.parametrize("words", [["check", "data"], ["export", "--data", "data", "--format", "json"], ["diff", "data/0", "data/1"]])
-def test_no_command_opens_what_another_one_has_read(data: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+def test_no_command_opens_files_that_another_command_has_read(
+    data: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
     monkeypatch.setenv(VARIABLE, str(data.parent / "cache"))
     monkeypatch.chdir(data.parent)
     received(data)
@@ -108,7 +110,7 @@ def test_no_command_opens_what_another_one_has_read(data: Path, opened: list[str
 
 
 @pytest.mark.machinery
-def test_verify_opens_what_another_command_has_read(data: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_opens_files_that_another_command_has_read(data: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(data.parent / "cache"))
     received(data)
     opened.clear()
@@ -118,7 +120,7 @@ def test_verify_opens_what_another_command_has_read(data: Path, opened: list[str
 
 
 @pytest.mark.machinery
-def test_a_run_more_and_a_changed_one_are_opened_and_no_other(data: Path, opened: list[str]) -> None:
+def test_only_added_and_changed_runs_are_opened(data: Path, opened: list[str]) -> None:
     received(data)
     add_run(data / "3", OTHER)
     add_run(data / "1", OTHER)
@@ -129,7 +131,7 @@ def test_a_run_more_and_a_changed_one_are_opened_and_no_other(data: Path, opened
 
 
 @pytest.mark.parametrize("change", ["manifest", "name"])
-def test_a_run_with_another_manifest_is_read_again_and_one_with_another_name_is_not(data: Path, change: str) -> None:
+def test_run_with_a_changed_manifest_is_read_again_and_a_renamed_run_is_not(data: Path, change: str) -> None:
     received(data)
     if change == "manifest":
         add_run(data / "2", NUMBERS[2], release="2")
@@ -144,7 +146,7 @@ def test_a_run_with_another_manifest_is_read_again_and_one_with_another_name_is_
 
 
 @pytest.mark.parametrize("way", ["written", "replaced"])
-def test_a_log_is_read_again_although_its_size_and_its_times_are_those_of_before(data: Path, way: str) -> None:
+def test_changed_log_is_read_again_even_with_the_same_size_and_times(data: Path, way: str) -> None:
     received(data)
     log = data / "0/sub.log"
     before = log.stat()
@@ -158,7 +160,7 @@ def test_a_log_is_read_again_although_its_size_and_its_times_are_those_of_before
 
 
 @pytest.mark.machinery
-def test_a_log_that_was_exchanged_while_it_was_looked_up_is_kept_under_its_own_content(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_replaced_during_its_lookup_is_stored_under_its_own_content(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     received(data)
     cache, look_up = Cache(data.parent / "another cache"), Cache.get
 
@@ -177,7 +179,7 @@ def test_a_log_that_was_exchanged_while_it_was_looked_up_is_kept_under_its_own_c
     assert received(data, "another cache")[0] == NUMBERS
 
 
-def test_a_link_in_the_place_of_a_log_is_refused(data: Path) -> None:
+def test_symbolic_link_in_place_of_a_log_is_refused(data: Path) -> None:
     received(data)
     (data / "0/sub.log").rename(data.parent / "moved.log")
     (data / "0/sub.log").symlink_to(data.parent / "moved.log")
@@ -185,7 +187,7 @@ def test_a_link_in_the_place_of_a_log_is_refused(data: Path) -> None:
     assert received(data)[0] == NUMBERS[1:]
 
 
-def test_a_manifest_that_cannot_be_read_is_named_at_each_build(data: Path) -> None:
+def test_unreadable_manifest_is_reported_at_each_build(data: Path) -> None:
     (data / "0/run.toml").write_text("system = ")
 
     for _ in range(2):
@@ -193,7 +195,7 @@ def test_a_manifest_that_cannot_be_read_is_named_at_each_build(data: Path) -> No
         assert [run for run, log in zip(problems["run"], problems["log"], strict=True) if log == "run.toml"] == ["0"]
 
 
-def test_copies_of_a_run_are_each_taken_from_the_cache_and_do_not_change_each_other(tmp_path: Path) -> None:
+def test_copies_of_a_run_are_taken_from_the_cache_independently(tmp_path: Path) -> None:
     for number in range(4):
         add_run(tmp_path / "data" / str(number), FIRST + number % 2, clocks="several")
 
@@ -201,14 +203,14 @@ def test_copies_of_a_run_are_each_taken_from_the_cache_and_do_not_change_each_ot
     assert received(tmp_path / "data") == ([FIRST, FIRST + 1] * 2, 0, 4)
 
 
-def test_a_log_that_cannot_be_read_is_tried_again(tmp_path: Path) -> None:
+def test_unreadable_log_is_tried_again(tmp_path: Path) -> None:
     data = add_run(tmp_path / "data" / "0", "no log of any tool\n").parent
 
     assert load([data], work=work_for(data)).problems["kind"].tolist() == ["unreadable"]
     assert received(data) == ([], 1, 0)
 
 
-def test_limits_hold_for_a_log_that_was_kept_without_them(data: Path) -> None:
+def test_limits_apply_to_a_log_that_was_cached_without_them(data: Path) -> None:
     received(data)
 
     for limits in (ReadingLimits(50, 1000), ReadingLimits(1000, 3)):
@@ -218,8 +220,8 @@ def test_limits_hold_for_a_log_that_was_kept_without_them(data: Path) -> None:
         assert len(kept.results) == 0
 
 
-def test_of_a_log_beyond_both_limits_the_same_one_is_named_whether_it_was_kept_or_not(tmp_path: Path) -> None:
-    content = "".join(LINE.format(2_000_000 + number) for number in range(20_000))  # Beyond 100 numbers long before 2 MB of text.
+def test_log_above_both_limits_gets_the_same_message_from_the_cache_and_from_reading(tmp_path: Path) -> None:
+    content = "".join(LINE.format(2_000_000 + number) for number in range(20_000))  # 100 numbers are exceeded long before 2 MB of text.
     data = add_run(tmp_path / "data" / "0", content).parent
     received(data)
     limits = ReadingLimits(len(content) - 1, 100)
@@ -232,13 +234,13 @@ def test_of_a_log_beyond_both_limits_the_same_one_is_named_whether_it_was_kept_o
 
 @pytest.fixture
 def releases(tmp_path: Path) -> Path:
-    """Six runs: two of each of three releases, one of which somebody published."""
+    """Six runs: two of each of three releases. One of them is published."""
     for number in range(6):
         add_run(tmp_path / "data" / str(number), FIRST + number, release=f"{number % 3}.0", published=number == 2)
     return tmp_path / "data"
 
 
-def test_a_release_is_compared_without_reading_the_others(releases: Path) -> None:
+def test_release_is_compared_without_reading_other_releases(releases: Path) -> None:
     work = work_for(releases)
 
     side = find("1.0", [releases], work)
@@ -256,7 +258,7 @@ def test_two_releases_are_compared_with_one_search_of_their_folder(releases: Pat
     assert (old.runs["run"].tolist(), new.runs["run"].tolist()) == (["0", "3"], ["1", "4"])
 
 
-def test_releases_of_different_folders_are_found(tmp_path: Path) -> None:
+def test_releases_in_different_folders_are_found(tmp_path: Path) -> None:
     add_run(tmp_path / "a" / "1", 2_000_001, release="1.0")
     add_run(tmp_path / "b" / "1", 2_000_002, release="1.0")
     add_run(tmp_path / "b" / "2", 2_000_003, release="2.0")
@@ -267,7 +269,7 @@ def test_releases_of_different_folders_are_found(tmp_path: Path) -> None:
     assert new.runs["run"].tolist() == ["2"]
 
 
-def test_the_command_shows_and_empties_the_cache(data: Path) -> None:
+def test_command_shows_and_empties_the_cache(data: Path) -> None:
     cache = data.parent / "cache"
     environment = {VARIABLE: str(cache)}
     run_tacholog_text("check", data, environment=environment)
@@ -281,14 +283,14 @@ def test_the_command_shows_and_empties_the_cache(data: Path) -> None:
     assert "  runs: 0, 0.0 MB" in run_tacholog_text("cache", environment=environment).stdout
 
 
-def test_published_runs_without_results_are_no_trouble(tmp_path: Path) -> None:
+def test_published_runs_without_results_can_be_loaded(tmp_path: Path) -> None:
     add_run(tmp_path / "data" / "a", "Length:    32  Packets: 77\n", published=True, release="1")
 
     assert len(load([tmp_path / "data"]).results) == 0
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "gone", "of others"])
-def test_a_part_that_is_damaged_or_foreign_is_made_again(data: Path, damage: str) -> None:
+def test_damaged_or_foreign_part_is_made_again(data: Path, damage: str) -> None:
     assert received(data) == (NUMBERS, 3, 0)
     assert received(data) == (NUMBERS, 0, 3)
     (part,) = parts(data)
@@ -311,7 +313,7 @@ def test_a_part_that_is_damaged_or_foreign_is_made_again(data: Path, damage: str
     assert received(data) == (NUMBERS, 0, 3)
 
 
-def test_only_their_owner_can_read_parts(data: Path) -> None:
+def test_only_the_owner_can_read_parts(data: Path) -> None:
     before = os.umask(0)
     try:
         received(data)
@@ -323,7 +325,7 @@ def test_only_their_owner_can_read_parts(data: Path) -> None:
     assert (data.parent / "cache" / PARTS).stat().st_mode & 0o777 == 0o700
 
 
-def test_two_commands_at_once_give_and_keep_the_same(data: Path) -> None:
+def test_simultaneous_commands_print_and_store_the_same(data: Path) -> None:
     words = [sys.executable, "-m", "tacholog", "export", "--data", str(data), "--output"]
     environment = {**os.environ, VARIABLE: str(data.parent / "cache")}
     commands = [subprocess.Popen([*words, str(data.parent / f"{number}.csv")], env=environment) for number in range(3)]
@@ -349,24 +351,24 @@ FULL = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resour
 
 
 def loading(data: Path, trouble: str) -> subprocess.CompletedProcess[str]:
-    """A command that reads the runs and gets into trouble."""
+    """Run a command that reads the runs and then runs the code ``trouble``."""
     return subprocess.run([sys.executable, "-c", LOADING.format(trouble), str(data)], check=False, capture_output=True, text=True)
 
 
-def test_a_command_that_is_killed_while_it_writes_a_part_leaves_none(data: Path) -> None:
+def test_command_killed_while_writing_a_part_leaves_no_part(data: Path) -> None:
     assert loading(data, KILLED).returncode == -signal.SIGKILL
     assert not [path for path in parts(data) if path.suffix == ".parquet"]
     assert received(data) == (NUMBERS, 3, 0)
     assert received(data) == (NUMBERS, 0, 3)
 
 
-def test_a_part_that_does_not_fit_on_the_disk_is_not_kept(data: Path) -> None:
+def test_part_that_does_not_fit_on_the_disk_is_not_stored(data: Path) -> None:
     assert "the numbers of the logs cannot be written there; make room" in loading(data, FULL).stderr
     assert parts(data) == []
     assert received(data) == (NUMBERS, 3, 0)
 
 
-def test_where_the_disk_of_the_cache_is_full_numbers_are_read_and_nothing_half_is_kept(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_are_read_and_no_partial_file_is_stored_if_the_disk_of_the_cache_is_full(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put, full = os.open, OSError(28, "No space left on device")
 
     def opened(path: str | Path, flags: int, mode: int = 0o777, **more: int) -> int:
@@ -382,7 +384,7 @@ def test_where_the_disk_of_the_cache_is_full_numbers_are_read_and_nothing_half_i
     assert received(data) == (NUMBERS, 3, 0)
 
 
-def test_without_a_cache_parts_are_gone_at_the_end(data: Path, tmp_path: Path) -> None:
+def test_parts_are_deleted_at_the_end_without_a_cache(data: Path, tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     (tmp_path / "no folder").write_text("")
     environment = {"TMPDIR": str(tmp_path / "tmp"), VARIABLE: str(tmp_path / "no folder")}
@@ -393,7 +395,7 @@ def test_without_a_cache_parts_are_gone_at_the_end(data: Path, tmp_path: Path) -
     assert [*(tmp_path / "tmp").iterdir()] == []
 
 
-def test_rows_are_in_the_order_of_their_runs_whatever_parts_these_are_in(data: Path) -> None:
+def test_rows_are_in_the_order_of_their_runs_for_any_division_into_parts(data: Path) -> None:
     (data / "1").rename(data.parent / "later")
     assert received(data) == ([FIRST, FIRST + 2], 2, 0)
     (data.parent / "later").rename(data / "1")
@@ -406,7 +408,7 @@ def test_rows_are_in_the_order_of_their_runs_whatever_parts_these_are_in(data: P
         assert sorted(map(str, NUMBERS), key=exported.index) == [*map(str, NUMBERS)]
 
 
-def test_parts_that_no_run_names_are_deleted_by_a_later_command_but_none_that_another_one_may_be_writing(data: Path) -> None:
+def test_unused_parts_are_deleted_by_a_later_command_except_those_that_may_still_be_written(data: Path) -> None:
     received(data)
     (named,) = parts(data)
     lost, young = named.with_name(f"{'1' * 64}.parquet"), named.with_name(f"{'2' * 64}.parquet")
@@ -417,7 +419,7 @@ def test_parts_that_no_run_names_are_deleted_by_a_later_command_but_none_that_an
         os.utime(path, (1, 1))
 
     received(data)
-    assert lost.exists()  # Nothing was read, so nothing was cleaned.
+    assert lost.exists()  # No log was read, so nothing was deleted.
     add_run(data / "3", 7)
     received(data)
 

@@ -88,4 +88,4 @@ main(["formats"])
 def test_command_does_not_search_its_objects_at_its_end() -> None:
     done = subprocess.run([sys.executable, "-c", AT_THE_END], check=True, capture_output=True, text=True)
 
-    assert int(done.stdout.rpartition("others: ")[2]) < 100  # Thousands without.
+    assert int(done.stdout.rpartition("others: ")[2]) < 100  # Otherwise there are thousands.

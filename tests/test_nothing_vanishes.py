@@ -110,7 +110,7 @@ def test_no_site_is_built_if_the_only_run_is_unreadable_and_the_file_is_named(tw
     assert done.returncode == 2
     assert done.stderr.startswith("tacholog: no run could be read below data: data/bad/run.toml: ")
     assert "unknown field" in done.stderr
-    assert "needs a run.toml" not in done.stderr  # it has one
+    assert "needs a run.toml" not in done.stderr  # The folder has a run.toml.
     assert [path.name for path in two.iterdir()] == ["data"]
 
 

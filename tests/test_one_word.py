@@ -1,4 +1,4 @@
-"""Verdicts and marks have one word each: `MEANINGS`, `TITLES` and `MARKS` declare them, and everything else takes them from there."""
+"""Each verdict and each mark has one term: `MEANINGS`, `TITLES` and `MARKS` declare the terms, and all other code uses these."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ DECLARED = {"render/diff/words.py", "schema/marks.py"}
 ROWS = re.compile(r"^\| (?P<words>[^|]+) \| (?P<names>(?:`\w+` ?)+) \|", re.MULTILINE)
 
 
-def test_the_glossary_has_all_words() -> None:
+def test_glossary_has_all_terms() -> None:
     page = (ROOT / "docs/glossary.md").read_text()
 
     assert runpy.run_path(str(ROOT / "docs/make_tables.py"))["with_words"](page) == page, "run: python docs/make_tables.py"
     assert page.count("<!-- words -->") == 1
 
 
-def test_every_verdict_of_json_has_words() -> None:
+def test_each_verdict_of_json_has_a_term() -> None:
     assert set(MEANINGS) == set(get_args(Verdict)) == set(json_schema()["$defs"]["DiffRow"]["properties"]["verdict"]["enum"])
     assert set(TITLES) == set(get_args(RequirementVerdict))
 
 
 @pytest.mark.parametrize(("name", "words"), [(name, meaning.words) for name, meaning in MEANINGS.items()])
-def test_only_takes_both_words(name: str, words: str) -> None:
+def test_option_only_accepts_the_name_and_the_term(name: str, words: str) -> None:
     assert [AskedVerdict().convert(word, None, None) for word in (name, words, words.upper())] == [name] * 3
 
 
-def test_the_page_on_significance_has_the_same_words() -> None:
+def test_page_on_significance_has_the_same_terms() -> None:
     table = (ROOT / "docs/significance.md").read_text().partition("## The verdicts\n")[2].partition("\n\nRows that")[0]
     pairs = [
         pair for row in ROWS.finditer(table) for pair in zip(re.findall(r"`(\w+)`", row["names"]), _several(row["words"], row["names"]), strict=True)
@@ -54,7 +54,7 @@ def _several(words: str, names: str) -> list[str]:
     return words.split(", ") if names.count("`") > len(("`", "`")) else [words]
 
 
-def test_no_module_and_no_template_has_a_copy_of_the_words() -> None:
+def test_no_module_and_no_template_has_a_copy_of_the_terms() -> None:
     package = ROOT / "parsers/tacholog"
     copies = [
         f"{path.relative_to(package)}:{node.lineno}: {node.value}"

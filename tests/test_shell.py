@@ -114,7 +114,7 @@ def test_help_is_also_a_command(tmp_path: Path) -> None:
     assert run_tacholog_text("-V", cwd=tmp_path).stdout == run_tacholog_text("--version", cwd=tmp_path).stdout
 
 
-def test_quiet_leaves_results_and_errors_and_verbose_names_the_logs_that_are_read(project: Path) -> None:
+def test_quiet_prints_results_and_errors_only_and_verbose_names_the_logs_that_are_read(project: Path) -> None:
     verbose, usual, quiet = (run_tacholog_text("check", "perf", *words, cwd=project) for words in (["--verbose"], [], ["-q"]))
     wrong = run_tacholog_text("check", "nowhere", "-q", cwd=project)
 
@@ -125,7 +125,7 @@ def test_quiet_leaves_results_and_errors_and_verbose_names_the_logs_that_are_rea
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("sustain", "cache", "host")])
-def test_both_words_mean_the_same_for_each_command(command: str) -> None:
+def test_quiet_and_verbose_have_the_same_meaning_for_each_command(command: str) -> None:
     text = run_tacholog_text(command, "--help").stdout
 
     assert "-q, --quiet" in text

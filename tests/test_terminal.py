@@ -133,7 +133,9 @@ class Terminal(io.TextIOWrapper):
 
 
 @pytest.mark.parametrize("form", ["csv", "table"])
-def test_data_on_a_terminal_are_drawn_and_our_own_style_is_executed(runs: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+def test_control_characters_of_data_are_drawn_on_a_terminal_but_not_those_of_our_own_style(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
 
@@ -188,7 +190,7 @@ def test_no_output_bypasses_the_guard() -> None:
 
 
 def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
-    """Run a command whose outputs are a terminal. Return its exit code, and all that the terminal was sent."""
+    """Run a command with a terminal as its outputs. Returns its exit code, and the text sent to the terminal."""
     terminal, stream = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", **variables}
     command = [sys.executable, "-m", "tacholog", *map(str, arguments)]
@@ -203,12 +205,12 @@ def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
 
 
 def as_left(sent: str) -> list[str]:
-    """Return the lines that a terminal still shows at the end."""
+    """Return the lines that the terminal shows at the end."""
     return [line.rpartition("\r\x1b[K")[2] for line in sent.replace("\r\n", "\n").split("\n")]
 
 
 @pytest.mark.site
-def test_a_report_shows_on_a_terminal_what_it_does_and_leaves_only_its_result_there(tmp_path: Path) -> None:
+def test_report_shows_its_steps_on_a_terminal_and_leaves_only_its_result(tmp_path: Path) -> None:
     code, sent = on_a_terminal("report", EXAMPLES, "--output", tmp_path / "site")
 
     assert code == 0
@@ -218,15 +220,15 @@ def test_a_report_shows_on_a_terminal_what_it_does_and_leaves_only_its_result_th
 
 
 @pytest.mark.parametrize(("options", "variables"), [(["--quiet"], {}), ([], {"TERM": "dumb"})])
-def test_nothing_is_drawn_where_nobody_wants_it_or_the_terminal_cannot(options: list[str], variables: dict[str, str]) -> None:
+def test_progress_is_not_drawn_if_it_is_not_wanted_or_the_terminal_cannot_show_it(options: list[str], variables: dict[str, str]) -> None:
     for command in (["check", EXAMPLES], ["formats", "native"], ["parse", "--summary", EXAMPLES], ["diff", *LOGS]):
         code, sent = on_a_terminal(*command, *options, **variables)
 
         assert code in (0, 4)
-        assert sent.count("\x1b") == (2 if command[0] == "formats" and not variables else 0)  # a bold title
+        assert sent.count("\x1b") == (2 if command[0] == "formats" and not variables else 0)  # Only the bold title.
 
 
-def test_without_a_terminal_no_progress_is_printed(tmp_path: Path) -> None:
+def test_progress_is_not_printed_without_a_terminal(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tacholog", "export", str(EXAMPLES), "--output", str(tmp_path / "all.csv")], capture_output=True, text=True, check=True
     )

@@ -283,7 +283,7 @@ def test_cluster_gives_the_result_of_one_process_even_if_a_worker_is_killed(tmp_
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("soon_given_up")
-# So long the scheduler is tried after its loss.
+# The time in which a lost scheduler is tried again.
 @pytest.mark.parametrize(("lost", "connect_s"), [("all workers", LIMIT_S), ("the scheduler", LIMIT_S)])
 def test_logs_that_a_lost_cluster_did_not_read_are_read_here(tmp_path: Path, lost: str, connect_s: int, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()

@@ -42,7 +42,7 @@
     page.querySelectorAll(leftOut).forEach((part) => part.remove());
     page.querySelectorAll(".tl-label").forEach((label) => label.append(".")); // as the style sheet does
     page.querySelectorAll("br, div, p, dd, li").forEach((block) => block.before(" "));
-    const place = anchor && page.querySelector(`[role="main"] ${anchor}`);
+    const place = anchor ? page.querySelector(`[role="main"] ${anchor}`) : null;
     const main = (place?.textContent.trim() ? place : place?.closest("section")) || page.querySelector('[role="main"]') || page.body;
     const answers = [...main.querySelectorAll(".tl-answer, .tl-answers > li")].map(text);
     const sentences = [...main.querySelectorAll("p, li:not(:has(li)), dd")].map(text);
@@ -68,8 +68,6 @@
     if (!best) return null;
     return Object.assign(document.createElement("p"), { className: "context", textContent: cut(best, keywords) });
   };
-
-  document.addEventListener("DOMContentLoaded", () => document.querySelector(".bd-search-container input")?.select());
 
   document.addEventListener("DOMContentLoaded", () => document.querySelector(".bd-search-container input")?.select());
 

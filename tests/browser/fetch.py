@@ -1,7 +1,7 @@
 """Fetch the npm packages for the browser tests, so that no test needs a network: ``python -m tests.browser.fetch``.
 
-It goes into the folder that ``TACHOLOG_FETCHED`` names, and what is there already is not fetched again. What could not be fetched is named;
-the tests that need it are left out then (see tests/left_out.py).
+The packages are stored in the folder that ``TACHOLOG_FETCHED`` names. Stored packages are not fetched again. Packages that could not be fetched are
+named, and the tests that need them are skipped (see tests/left_out.py).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python tests/browser/measures.py SITE [PAGE ...]
 
-prints a table of one page of each kind, or of the pages named. Bytes are counted as a web server sends them: text is gzipped, pictures and fonts are
-not. Nothing depends on how fast the machine is.
+prints a table of one page of each kind, or of the named pages. Bytes are counted as a web server sends them: text with gzip, pictures and
+fonts without. No measure depends on the speed of the machine.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The pages of a site that the tests open: all pages in the nightly, and in the gate a few with all kinds of content.
 
-The few follow from the site alone, so that a new kind of page is among them without being listed anywhere.
+The few pages are chosen from the site itself, so that a new kind of page is included without a list.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How long tests wait for a browser: a guard against hanging. Only a failing test waits that long.
 
-A test that looks at once at what a page loads late passes by luck. ``TACHOLOG_LATE_MS=500 nox -s browser`` finds it: whatever a
-page does later than the moment that asks for it, such as loading a part or drawing what comes into view, happens so much later.
+A test that checks content that a page loads late, without waiting for it, passes only by chance. ``TACHOLOG_LATE_MS=500 nox -s browser`` finds such
+tests: it delays all late actions of a page, such as loading a part or drawing a plot that comes into view.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def test_checker_reports_errors_that_parsers_accept(tmp_path: Path, mistakes: Ch
     assert "Bad value “moon” for attribute “role”" in role
 
 
-def test_pages_pass_the_checker(site: Path, tmp_path: Path, mistakes: Checker) -> None:
+def test_pages_pass_the_w3c_checker(site: Path, tmp_path: Path, mistakes: Checker) -> None:
     for name in every_page(site) if NIGHTLY else pages_for(site, "phone"):
         copy = tmp_path / name
         copy.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """Pages in a real browser: no external requests, no policy violations, no overflow of the screen, no layout shift.
 
-Which pages these are says pages.py. If TACHOLOG_SCREENSHOTS names a folder, pictures of them go there.
+See pages.py for the choice of the pages. If TACHOLOG_SCREENSHOTS names a folder, screenshots are stored there.
 """
 
 from __future__ import annotations

@@ -353,7 +353,7 @@ def test_text_table_can_be_filtered_and_sorted_on_a_phone(opened: Opener) -> Non
 
 
 OLDER = "tacholog-perftest/udp.html"
-OLD_SERIES = "tl-latency-tacholog-perftest-udp-1"  # of release 0.1.0
+OLD_SERIES = "tl-latency-tacholog-perftest-udp-1"  # A series of release 0.1.0.
 
 
 def old_release(page: Page) -> Locator:

@@ -65,7 +65,7 @@ def only_folder(folder: Path) -> Path:
 
 
 def runs_in_order(folder: Path) -> list[tuple[str, Manifest]]:
-    """Return side and manifest of every run, in the order in which the runs were made."""
+    """Return side and manifest of each run, in the order of the runs."""
     runs = [(path.relative_to(folder).parts[0], read_manifest(path)) for path in folder.rglob("run.toml")]
     return sorted(runs, key=lambda run: run[1].order_index or 0)
 
@@ -302,7 +302,7 @@ def test_program_without_output_is_named_with_a_reason(tmp_path: Path) -> None:
     assert done.stderr.count("tacholog: true: none of 1 runs gave a result (the program printed nothing): is it the program") == 2
 
 
-def test_version_and_build_behind_env_are_those_of_the_tool(tmp_path: Path) -> None:
+def test_recorded_version_and_build_are_those_of_the_tool_behind_env(tmp_path: Path) -> None:
     text = 'system = "S"\ntool = "t"\nversion_command = ["t", "--version"]\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["t", "2"]\n'
     tool = tmp_path / "ping"
     tool.write_text('#!/bin/sh\n[ "$2" = --version ] && echo "$MODE 3.7.1" || echo "$MODE $@"\n')
@@ -406,8 +406,12 @@ def test_template_replaces_the_measured_program_in_each_process_that_starts_with
     (tmp_path / "served.toml").write_text(SERVED)
     campaign = read_campaign(tmp_path / "served.toml")
 
-    build = find_build("env A=1 sockperf {arguments} -v", campaign, {}, None, tmp_path)
+    announced: list[str] = []
+    build = find_build("env A=1 sockperf {arguments} -v", campaign, {}, None, tmp_path, announced.append)
     replaced = apply_template(campaign, build, 3)
+
+    hint = "this changes each process that runs sockperf; to change one alone, compare two campaigns, as in tacholog ab old.toml new.toml"
+    assert announced == [f"env A=1 sockperf {{arguments}} -v: {hint}"]
 
     assert [process.command for process in replaced.runs[0].processes] == [
         ("sleep", "300"),

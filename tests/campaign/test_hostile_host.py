@@ -1,6 +1,6 @@
 """A host with wrong answers over ssh. Each wrong answer becomes one line of text or an unknown value: no traceback and no endless wait.
 
-``ssh`` is a program of the test here. It runs the real watchdog in a shell on this machine, and changes one kind of its answers.
+Here, ``ssh`` is a program of the test. It runs the real watchdog in a shell on this machine, and changes one kind of its answers.
 """
 
 from __future__ import annotations

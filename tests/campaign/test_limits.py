@@ -13,7 +13,7 @@ from tests.command import run_tacholog_text
 
 from tacholog.runs.disturbance import Disturbance, Limits, ProcessorTime, as_environment, disturbance, exceeded, processor_time
 
-# Of a virtual machine with two processors, one second apart: 0.80 s of programs, 0.05 s of interrupts, 1.11 s idle, 0.04 s stolen.
+# A virtual machine with two processors, at two times one second apart: 0.80 s programs, 0.05 s interrupts, 1.11 s idle, 0.04 s stolen.
 FIRST = """cpu  4936942 492537 1140360 1275095 13200 0 66877 4219 0 0
 cpu0 2438337 229336 545228 709673 3691 0 35377 2099 0 0
 cpu1 2498605 263201 595131 565422 9509 0 31499 2119 0 0

@@ -29,7 +29,7 @@ from tacholog.store.load import load
 HEAD = 'system = "pipes"\ntool = "sh"\nrepetitions = 1\n'
 # A server that prints that it listens, and ends only when it is stopped.
 SERVER = 'sh -c "echo listening; exec sleep 300"'
-# Lets 1000 seconds pass for the harness. A run has the folder out/small-*/only/01.
+# Advances the clock of the harness by 1000 seconds. A run has the folder out/small-*/only/01.
 LATER = "echo 1000 > ../../../../clock"
 # A server that never becomes ready, and prints one more line when it is stopped.
 LOADS = f"sh -c \"trap 'echo terminated; exit 1' TERM; echo loading; {LATER}; sleep 300 & wait\""
@@ -303,7 +303,7 @@ def test_memory_of_a_small_program_does_not_include_that_of_the_harness(tmp_path
     assert used is not None
     assert used.max_rss_bytes is not None
     assert used.max_rss_bytes < 10_000_000
-    assert used.max_rss_is_bound  # The true value is unknown, but not larger.
+    assert used.max_rss_is_bound  # The true peak may be smaller.
 
 
 def test_memory_of_a_larger_program_is_exact(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_rates_are_classified_as_in_rfc_9971() -> None:
 
 
 def sustain(folder: Path, *arguments: str, program: str = PROGRAM) -> subprocess.CompletedProcess[str]:
-    """Run ``tacholog sustain`` with a program of its own."""
+    """Run ``tacholog sustain`` with a program that replaces the tool."""
     (folder / "program.py").write_text(program, encoding="utf-8")
     options = ("--rate-range", "5000,80000", "--duration", "1", "--trial-duration", "0.5")
     return run_tacholog_text("sustain", *options, *arguments, "--", sys.executable, "program.py", "%rate%", "%seconds%", cwd=folder)
@@ -112,7 +112,7 @@ def log_of(folder: Path, done: subprocess.CompletedProcess[str]) -> Log:
     return read(folder / "search.log")
 
 
-def test_the_capacity_of_a_program_is_found_within_two_percent_and_its_log_is_read(tmp_path: Path) -> None:
+def test_capacity_of_a_program_is_found_within_two_percent_and_its_log_is_read(tmp_path: Path) -> None:
     done = sustain(tmp_path, "--latency-goal", "p99=5ms", "--keep", "trials")
 
     assert (done.returncode, done.stderr) == (0, "")

@@ -178,7 +178,7 @@ def _within(space: str) -> list[int]:
     """Return the processes in a network namespace, like ``ip netns pids`` but without starting a process."""
     wanted, found = Path(f"/run/netns/{space}").stat().st_ino, []
     for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it ended
+        with contextlib.suppress(OSError):  # The process ended.
             if (folder / "ns/net").stat().st_ino == wanted:
                 found.append(int(folder.name))
     return found
@@ -192,17 +192,17 @@ def _commands(space: str) -> dict[int, str]:
 def _read(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
-    except OSError:  # the process ended
+    except OSError:  # The process ended.
         return b""
 
 
 @contextlib.contextmanager
 def two_hosts(folder: Path, prepare: Callable[[TwoHosts], object] = lambda _: None, start: Sequence[str] = ("a", "b")) -> Iterator[TwoHosts]:
-    """Make two hosts, and remove them at the end.
+    """Yield two hosts, and remove them at the end.
 
     Args:
         folder: for keys and settings.
-        prepare: is called before the hosts start.
+        prepare: a function that is called before the hosts start.
         start: the hosts whose sshd is started.
     """
     hosts = TwoHosts(folder)

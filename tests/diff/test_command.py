@@ -515,6 +515,17 @@ def test_only_the_requested_sizes_are_compared(checkout: Path, asked: list[str],
     assert {(row["key"]["metric"], row["key"]["statistic"]) for row in report["rows"]} == {("latency", "p99")}
 
 
+def test_a_few_unchanged_rows_are_listed_so_that_a_question_about_one_row_has_an_answer(checkout: Path) -> None:
+    sides = checkout / "data/rti/default-type", checkout / "data/rti/custom-type"
+
+    answer = run(*sides, "--across", "type", "--only", "Alike, not proven", "--metric", "goodput", "--size", "256B").stdout
+    usual = run(*sides, "--across", "type", "--metric", "goodput", "--size", "256B").stdout
+
+    assert "ALIKE, NOT PROVEN" in answer
+    assert "ALIKE, NOT PROVEN" in usual
+    assert "Only counted here" not in usual
+
+
 def test_unchanged_rows_are_counted_and_listed_only_on_request(checkout: Path) -> None:
     words = [checkout / "data/rti/default-type", checkout / "data/rti/custom-type", "--across", "type"]
 

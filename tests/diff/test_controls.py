@@ -231,7 +231,7 @@ def test_other_programs_and_processor_states_recorded_by_runs_are_candidates(fac
     assert f"What else differs between the environments, as candidates: {candidates}." in shown
 
 
-def test_row_that_the_other_side_has_only_as_a_control_has_no_other_conditions() -> None:
+def test_row_that_is_only_a_control_on_the_other_side_names_no_other_conditions() -> None:
     generator = np.random.default_rng(11)
     old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)))
     sides = [with_controls(values[:1], values[1:], places) for values, places in zip((old, new), turns(PAIRS), strict=True)]
@@ -327,7 +327,7 @@ def test_controls_on_an_unchanged_host_rarely_move(noise: Noise, figure: Figure)
     found = share_moved(lambda seed: of_host(Host(0), seed, noise=noise))
 
     figure(f"blocks of {RUNS} runs, nothing changed, {noise.__name__}", f"{found:.1%} of {REPORTS} reports say that the host changed")
-    assert found <= at_most(0.03, REPORTS)  # 3 % by design
+    assert found <= at_most(0.03, REPORTS)  # The design allows 3 %.
 
 
 @pytest.mark.parametrize(("host", "controls", "least"), [(Host(2), 12, 0.8), (Host(4), 4, 0.8)], ids=str)
@@ -358,7 +358,7 @@ def test_random_differences_between_sessions_are_not_a_change_of_the_host(figure
     assert found <= tries(at_most(0.03, REPORTS), 0.1)
 
 
-def test_host_that_was_slower_in_each_second_session_is_detected_and_takes_the_verdict() -> None:
+def test_host_that_was_slower_in_each_second_session_is_detected_and_is_the_reason_of_all_rows() -> None:
     report = in_sessions(Host(7), 3, effect=0.5 * SD)
 
     assert moved(report).layout == "sessions"

@@ -1,4 +1,4 @@
-"""What a side of a diff is. A name of both a folder and a release is read as the folder, and a message states this."""
+"""The sides of a diff. A name of both a folder and a release is read as the folder, and a message states this."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_shell_completion_of_an_option_value_prints_the_values(tmp_path: Path) -
     assert done.stdout.split() == ["plain,text", "plain,markdown", "plain,json", "plain,html", "plain,github", "plain,comment"]
 
 
-def test_a_side_may_be_several_logs_named_one_by_one_or_by_a_pattern(tmp_path: Path) -> None:
-    """Real logs of sockperf: each is a run of its side, also with a run.toml beside it, which is no log."""
+def test_side_can_be_several_logs_named_one_by_one_or_by_a_pattern(tmp_path: Path) -> None:
+    """Real logs of sockperf: each is a run of its side. A run.toml next to them is not a log."""
     for name in ("monday", "tuesday"):
         (tmp_path / name / "deep").mkdir(parents=True)
         for number, log in enumerate(("ping-pong-udp.log", "throughput-udp.log")):
@@ -57,7 +57,7 @@ def test_a_side_may_be_several_logs_named_one_by_one_or_by_a_pattern(tmp_path: P
         "diff", "--old", first, "--old", "monday/deep/*", "--old", first, "--new", "tuesday/**", "--format", "json", cwd=tmp_path
     )
 
-    assert (by_pattern.returncode, by_pattern.stderr) == (4, "")  # One run a side proves nothing.
+    assert (by_pattern.returncode, by_pattern.stderr) == (4, "")  # One run per side proves nothing.
     reports = [json.loads(done.stdout) for done in (by_pattern, by_name)]
     assert [report[side]["runs"] for report in reports for side in ("old", "new")] == [2, 2, 2, 2]
     assert len(reports[0]["rows"]) == len(reports[1]["rows"]) > 0
@@ -73,7 +73,7 @@ def test_a_side_may_be_several_logs_named_one_by_one_or_by_a_pattern(tmp_path: P
         (["a2.log", "--old", "a1.log", "--new", "b.log"], "Put a pattern in quotes, so that it stays one word: --old 'monday/*.log'\n"),
     ],
 )
-def test_what_is_missing_of_a_side_is_said_with_the_remedy(words: list[str], message: str, tmp_path: Path) -> None:
+def test_missing_part_of_a_side_is_reported_with_advice(words: list[str], message: str, tmp_path: Path) -> None:
     done = run_tacholog_text("diff", *words, cwd=tmp_path)
 
     assert done.returncode == 2

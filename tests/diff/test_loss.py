@@ -118,7 +118,7 @@ def test_failed_run_has_no_verdict(lost: Callable[..., Comparison]) -> None:
     assert (loss.verdict, loss.reasons) == ("invalid", ("run_failed",))
 
 
-def test_blocks_of_runs_are_order_confounded(side: Callable[..., object]) -> None:
+def test_blocks_of_runs_have_the_reason_order_confounded(side: Callable[..., object]) -> None:
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
     old, new = side(np.zeros((1, PAIRS)), range(PAIRS), **said), side(STEADY[None], range(PAIRS, 2 * PAIRS), **said)
 

@@ -35,7 +35,7 @@ def test_rows_are_sorted_from_better_to_worse_and_each_verdict_has_its_own_symbo
 
     found = signs(drawn)
     assert [verdict for verdict, _ in found] == ["better", "no_change", "no_change", "worse"]
-    assert [y for _, y in found] == sorted((y for _, y in found), reverse=True)  # worse is up
+    assert [y for _, y in found] == sorted((y for _, y in found), reverse=True)  # Worse is higher on the page.
     shapes = {verdict: re.sub(r"^M[\d.]+ [\d.]+", "", path) for path, verdict in re.findall(r'<path d="([^"]+)" class="sign (\w+)"', drawn)}
     assert len({*shapes.values()}) == 3
 
@@ -46,7 +46,7 @@ def test_lower_rate_is_worse_and_drawn_upwards_like_a_higher_latency(compared: C
     last = signs(str(picture(report)))[-1]
 
     assert last[0] == "worse"
-    assert last[1] < 130  # the upper half
+    assert last[1] < 130  # In the upper half.
 
 
 def test_each_interval_is_drawn(compared: Compared, noise: NDArray[np.float64]) -> None:
@@ -64,7 +64,7 @@ def test_value_beyond_the_axis_has_an_arrow_that_points_outwards_and_others_have
 
     (arrows,) = re.findall(r'<path d="([^"]*)" class="cut"', drawn)
     left, tip, right = (float(y) for y in re.findall(r"[\d.]+ ([\d.]+)", arrows))
-    assert left == right < tip  # down: better
+    assert left == right < tip  # The arrow points down, towards better.
     assert "beyond the end of the axis" in drawn
     assert "beyond the end of the axis" not in str(picture(compared(values, values * 1.1)))
 

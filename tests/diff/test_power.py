@@ -1,6 +1,6 @@
 """The power and the error rate of the two tests of a report: on artificial noise, and on noise of the campaigns in this repository.
 
-``nox -s perf -- diff`` prints the same with more reports.
+``nox -s perf -- diff`` prints the same figures for more reports.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Measured(NamedTuple):
 
 @functools.cache
 def measured(folder: Path) -> Measured:
-    """Read the pairs of a campaign of this repository, without the rows that a pair left because its run was too short."""
+    """Read the pairs of a campaign of this repository, without rows that lack a pair because its run was too short."""
     report = compare(find(str(folder / "old"), []), find(str(folder / "new"), []), Policy(), everything=False)
     rows = [row for row in report.rows if row.p_adjusted is not None and row.old and row.new]
     differences = [np.log(np.array(row.new.values) / np.array(row.old.values)) for row in rows if row.old and row.new]
@@ -287,7 +287,7 @@ def test_few_pairs_are_too_few_also_for_loss_in_many_rows(compared: Compared) ->
 @pytest.mark.parametrize(
     ("rows", "rate", "pairs", "sessions"), [(1, 0.05, 6, 6), (40, 0.05, 6, 7), (1000, 0.05, 6, 9), (40, 0.01, 8, 8), (40, 0.001, 11, 10)]
 )
-def test_number_of_pairs_or_sessions_for_one_row_among_many_is_known(rows: int, rate: float, pairs: int, sessions: int) -> None:
+def test_needed_pairs_or_sessions_for_one_row_depend_on_the_number_of_rows(rows: int, rate: float, pairs: int, sessions: int) -> None:
     assert (runs_needed(rows, rate, paired=True), runs_needed(rows, rate, paired=False)) == (pairs, sessions)
 
 

@@ -54,7 +54,7 @@ def judged(folder: Path, text: str, data: Dataset, base: Callable[[str], Dataset
     return judge(data, read_requirements(folder / "requirements.toml"), base, than)
 
 
-# --- the interval
+# --- The interval
 
 
 @pytest.mark.parametrize("count", [6, 7, 9, 12, 25])
@@ -80,7 +80,7 @@ def test_six_runs_give_an_interval_of_96_9_percent_and_five_give_none() -> None:
     assert values_needed(0.95) == 6
 
 
-def test_thousand_runs_have_an_interval_too() -> None:
+def test_five_thousand_runs_have_an_interval_too() -> None:
     found = median_interval([float(value) for value in range(1, 5001)], 0.95)
 
     assert found is not None
@@ -88,7 +88,7 @@ def test_thousand_runs_have_an_interval_too() -> None:
     assert 0.95 <= found.confidence < 0.952
 
 
-# --- loss
+# --- Loss
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_thousand_runs_have_an_interval_too() -> None:
     [
         (0, [0.0] * 12, "passed"),
         (0, [0.0] * 11 + [0.3], "undecided"),  # The interval of the median excludes two runs at each end.
-        (1, [0.0] * 11 + [0.3], "undecided"),  # 2.5 % on average
+        (1, [0.0] * 11 + [0.3], "undecided"),  # The mean loss is 2.5 %.
         (5, [0.0] * 11 + [0.3], "passed"),
         (0, [0.01] * 12, "failed"),
     ],
@@ -113,7 +113,7 @@ def test_limit_of_loss_is_not_passed_by_the_median_if_some_runs_exceed_it(
         assert "some lost so much that the mean of all is beyond it" in " ".join(rendered("text", report).split())
 
 
-# --- the file
+# --- The file
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_each_metric_has_units() -> None:
     assert {metric.unit for metric in METRICS.values()} == set(UNITS)
 
 
-# --- the verdicts
+# --- The verdicts
 
 
 def test_each_row_that_a_requirement_selects_must_pass(side: Side, tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_relative_requirement_without_a_release_is_an_error(tmp_path: Path) -> N
     check_bases(file, "main")
 
 
-# --- releases
+# --- Releases
 
 
 def test_only_the_newest_release_is_judged_and_the_history_contains_each_release(side: Side, tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ def test_reference_release_is_judged_if_there_is_no_other(tmp_path: Path, checko
     assert done.exit_code == 4
 
 
-# --- the output
+# --- The output
 
 
 RULES = "\n".join(f'{P50}{more}\nunit = "us"\n' for more in ('name = "fast"\nmax = 5', "max = 4.2", "max = 1", 'transport = "udp"\nmax = 1'))
@@ -439,7 +439,7 @@ def test_exit_code_is_that_of_the_worst_verdict(rules: str, fail_on: tuple[str, 
     assert exit_code(judged(tmp_path, rules, side(np.array([GOOD]))), fail_on) == code
 
 
-# --- the command
+# --- The command
 
 
 def run(*arguments: object) -> Result:

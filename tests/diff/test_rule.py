@@ -311,7 +311,7 @@ def test_json_matches_its_schema_and_counts_each_verdict(compared: Compared, noi
     assert set(msgspec.json.decode(text)["counts"]) == verdicts == set(VERDICTS) == set(diff_words.MEANINGS)
 
 
-def test_other_participant_with_the_same_name_is_not_comparable_and_is_named(side: Side, noise: Floats) -> None:
+def test_row_with_another_participant_is_not_comparable_and_the_participant_is_named(side: Side, noise: Floats) -> None:
     old = side(noise[0], OLD_TURNS, participant="Ubuntu16 AMD64")
     new = side(noise[1], NEW_TURNS, participant="Ubuntu18 AMD64")
 
@@ -416,3 +416,9 @@ def test_run_with_few_samples_is_used_for_a_median() -> None:
     row = only(in_short_runs(7, {3: 100}, "p50"))
 
     assert (row.verdict, row.short_runs, row.old.runs if row.old else 0) == ("worse", (), 7)
+
+
+def test_run_with_hardly_any_sample_is_left_out_of_a_median_too() -> None:
+    row = only(in_short_runs(7, {3: 2}, "p50"))
+
+    assert (row.verdict, row.short_runs) == ("worse", (ShortRun("new", "run-3", 2, 20),))

@@ -34,7 +34,7 @@ VALUES = np.array([[4100.0, 4300.0, 4200.0, 4600.0, 4000.0, 4400.0]])
 GOODPUT: dict[str, Any] = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
 
 
-# --- the comment
+# --- The comment
 
 
 @pytest.mark.parametrize("change", [1.0, 1.2, 0.8, 1.02])

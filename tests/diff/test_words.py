@@ -71,7 +71,7 @@ def test_values_of_an_untested_row_are_the_medians_of_all_runs(side: Side) -> No
     assert [(side.median, len(side.values)) for side in (row.old, row.new)] == [(99_000, 15)] * 2
 
 
-def test_sentence_starts_with_the_medians_and_not_with_the_tail(checkout: Path) -> None:
+def test_sentence_names_the_medians_before_the_high_percentiles(checkout: Path) -> None:
     data = load([checkout / "data"])
 
     report = compare(of_release(data, "0.1.0"), of_release(data, "0.2.0"), Policy())

@@ -358,12 +358,3 @@ def test_lines_of_2019_have_no_context_switches() -> None:
     assert (values(own_use, "cpu"), values(own_use, "peak_memory")) == ({"mean": 105.0}, {"max": round(4.4 * 2**20)})
     assert (values(peer, "cpu"), values(peer, "peak_memory")) == ({"mean": 102.0}, {"max": round(4.5 * 2**20)})
     assert (log.broken, log.unknown) == ([], [])
-
-
-def test_blank_lines_between_other_lines_change_nothing() -> None:
-    text = (LOGS / "sub.log").read_text(encoding="utf-8")
-
-    log = read_text(text.replace("\n", "\n\n"))
-
-    assert log.records == read(LOGS / "sub.log").records
-    assert log.unknown == []

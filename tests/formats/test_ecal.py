@@ -145,7 +145,7 @@ def test_file_of_latencies_with_a_damaged_line_gives_no_statistics() -> None:
     assert log.broken == ["text:3: not a whole number of microseconds: statistics of this file would lack it"]
 
 
-def test_a_latency_below_zero_is_impossible() -> None:
+def test_latency_below_zero_is_impossible() -> None:
     (record,) = read_text("-3\n1\n2\n", "ecal").records
 
     assert record.number("latency", "min") == Number(metric="latency", statistic="min", value=None, marks=("impossible",))
@@ -328,14 +328,14 @@ def test_service_calls_and_many_topics_are_read() -> None:
 @pytest.mark.parametrize(
     ("what", "instead"),
     [
-        ("Message min latency           : 7 us @ 1\n", ""),  # a row is missing
-        ("Message min latency           : 7 us @ 1\n", "Message min latency           : 7 u\n"),  # a row is cut
+        ("Message min latency           : 7 us @ 1\n", ""),  # A row is missing.
+        ("Message min latency           : 7 us @ 1\n", "Message min latency           : 7 u\n"),  # A row is truncated.
         ("7 us @ 1", "9 us @ 1"),  # The minimum is above the mean.
         ("76 us @ 286", "76 us @ 300"),  # There is no message 300 of 300.
-        ("64 kB", "128 kB"),  # of another block
-        ("64 kB", "32 kB"),  # of another block
-        ("8 us", "8 us us"),  # two lines in one
-        ("7 GB/s", "9 GB/s"),  # of another block
+        ("64 kB", "128 kB"),  # The value of another block.
+        ("64 kB", "32 kB"),  # The value of another block.
+        ("8 us", "8 us us"),  # Two merged lines.
+        ("7 GB/s", "9 GB/s"),  # The value of another block.
     ],
 )
 def test_rows_that_do_not_belong_together_are_broken(what: str, instead: str) -> None:

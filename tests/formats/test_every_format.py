@@ -1,7 +1,7 @@
 """Properties of each format for changed logs: a new format is tested automatically. For unchanged logs, see test_samples.py.
 
-The tests are those of `tacholog.formats.testing`, which authors of formats elsewhere use too. Here stands what each of our formats may make of a
-changed log, with the smallest example of each thing that nobody can tell.
+The tests are those of `tacholog.formats.testing`, which authors of other formats use too. This file has the allowances of our formats for changed
+logs, each with the smallest example of an error that a format cannot notice.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ def test_bytes_of_the_sender_in_json_are_not_those_of_the_receiver() -> None:
         ("loss", "total"): pytest.approx(0.05952558778717175),
     }
     assert (received.samples, received.conditions.load_mode) == (133795 - 7970, "paced")
-    assert received.conditions.offered_rate_per_s == 500e6 / 8 / 1400  # datagrams
+    assert received.conditions.offered_rate_per_s == 500e6 / 8 / 1400  # In datagrams of 1400 bytes.
 
 
 def test_streams_in_json_have_names_and_omitted_intervals_are_left_out() -> None:
@@ -441,17 +441,6 @@ def test_single_udp_row_for_both_sides_exists_only_in_the_oldest_versions(tmp_pa
 
     (tmp_path / "some.log").write_text(text.replace("Bandwidth", "Bitrate  "))
     assert len(read(tmp_path / "some.log").broken) == 1
-
-
-@pytest.mark.parametrize("name", ["tcp-reverse.log", "tcp.log", "udp.log", "server-three-streams.log", "tcp-both-ways.log", "udp-3.1.log"])
-def test_blanks_at_line_ends_change_nothing(name: str, tmp_path: Path) -> None:
-    stripped = "".join(line.rstrip() + "\n" for line in (LOGS / name).read_text().splitlines())
-    (tmp_path / "some.log").write_text(stripped)
-
-    log = read(tmp_path / "some.log")
-
-    assert log.broken == []
-    assert log.records == logged(name).records
 
 
 def test_json_before_3_7_states_no_side_and_is_read_by_its_sender() -> None:
@@ -795,7 +784,7 @@ def test_lines_between_results_affect_no_result(name: str, sender: float | None,
 
     rates = {record.side: rate(record) for record in summaries(log) if record.conditions.definition != "iperf3-cpu"}
     assert (rates.get("publisher"), rates.get("subscriber"), log.broken) == (sender, receiver, broken)
-    assert log.unknown in ([], [1])  # the command
+    assert log.unknown in ([], [1])  # Line 1 is the command.
 
 
 def test_server_keeps_the_figures_of_the_receiver() -> None:
@@ -852,7 +841,7 @@ def test_damaged_member_is_shown_at_its_line() -> None:
     assert [(record.scope, rate(record)) for record in log.records[:2]] == [("interval", 1_048_576), ("summary", 931_968)]
 
 
-def test_without_arrivals_is_a_loss_of_all_messages() -> None:
+def test_run_without_arrivals_is_a_loss_of_all_messages() -> None:
     sent, received = summaries(logged("udp-total-loss.log"))
 
     assert values_of(sent)["messages_sent", "total"] == 301955
@@ -895,7 +884,7 @@ def without_arrivals(text: str) -> str:
     return json.dumps(document, indent="\t")
 
 
-def test_without_arrivals_is_a_loss_of_all_messages_in_json_too() -> None:
+def test_run_without_arrivals_is_a_loss_of_all_messages_in_json_too() -> None:
     text = without_arrivals((LOGS / "udp.json").read_text(encoding="utf-8"))
     by_definition = {record.conditions.definition: values_of(record) for record in summaries(read_text(text))}
     assert by_definition["iperf3-sent"]["messages_sent", "total"] == 133892
@@ -960,7 +949,7 @@ def test_unknown_line_affects_only_itself(where: int) -> None:
     assert read_text("".join(changed), "iperf3").records == logged("tcp-three-streams-omit.log").records
 
 
-def test_description_before_3_7_has_no_type_of_service(changed: Changed) -> None:
+def test_description_of_the_test_before_3_7_has_no_type_of_service(changed: Changed) -> None:
     log = changed("iperf3/tcp-verbose.log", "2 second test, tos 0", "2 second test")
 
     assert log.records == logged("tcp-verbose.log").records

@@ -107,7 +107,7 @@ def test_log_that_ends_within_a_result_keeps_the_earlier_results() -> None:
     text = DOCUMENT.partition("2.25")[0] + "2"
 
     assert records(text) == [(64, 1500.0)]
-    assert [line for line, _ in broken(text, whole=False)] == [11]  # where it ends
+    assert [line for line, _ in broken(text, whole=False)] == [11]  # The line at which the log ends.
 
 
 @pytest.mark.parametrize("value", ['"64"', "true", "null", "64.0", "18446744073709551616", "[64]"])

@@ -52,14 +52,14 @@ LATENCIES = [
 # Log, test, metric, statistic, and the printed number multiplied by its unit.
 UNITS = [
     ("rti/3.0.1-throughput-sub.log", "throughput", "goodput", "mean", 6.1 * 1e6),  # Mbps
-    ("sockperf/throughput-udp.log", "throughput", "offered_goodput", "mean", 515.849 * MIB * 8),  # MBps that are 2^20
+    ("sockperf/throughput-udp.log", "throughput", "offered_goodput", "mean", 515.849 * MIB * 8),  # MBps of 2^20 bytes.
     (
         "sockperf/throughput-giga-size.log",
         "throughput",
         "offered_goodput",
         "mean",
         0.240 * 1000 * MIB * 8,
-    ),  # ... and GBps of 1000 of these.
+    ),  # ... and GBps of 1000 MBps.
     ("iperf3/tcp.log", "throughput", "bytes_sent", "total", 5.84 * GIB),  # A transfer in GBytes of 2^30 ...
     ("iperf3/tcp.log", "throughput", "offered_goodput", "mean", 16.7 * 1e9),  # ... at Gbits of 10^9.
     ("qperf/multi-vv.log", "throughput", "goodput", "mean", 1.59 * 1e9 * 8),  # GB/sec
@@ -115,7 +115,7 @@ SAMPLES = [  # Log, test, and the number of messages in the statistics.
     ("iceperf/2.0.3-leader.log", "latency", 2000),
     ("sockperf/ping-pong-udp.log", "latency", 337358),
     ("ecal/readme-5.5.md", "latency", 10000),
-    ("rti/3.0.1-latency-pub.log", "latency", None),  # not printed
+    ("rti/3.0.1-latency-pub.log", "latency", None),  # The log states no number of samples.
 ]
 
 

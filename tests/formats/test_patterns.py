@@ -2,7 +2,7 @@
 r"""No pattern that is matched against a log can backtrack over a long text: a hostile line would take minutes.
 
 Each compiled pattern of the formats and of the redaction is taken apart. Two long repeats that can both match the text between and around them, or
-one within another, are refused: make the first possessive (``\\s*+``), bound them, or split the text first. No test here measures time.
+one within another, are refused: make the first repeat possessive (``\\s*+``), limit both, or split the text first. These tests measure no time.
 """
 
 from __future__ import annotations

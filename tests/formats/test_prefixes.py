@@ -136,7 +136,7 @@ def test_real_log_with_a_prefix_is_read(name: str, words: str, start_time: str |
         ("1715677921.123456", "2024-05-14T09:12:01Z"),
         ("[1715677921123]", "2024-05-14T09:12:01Z"),
         ("Tue May 14 09:12:01 2024", "2024-05-14T09:12:01"),
-        ("May 14 09:12:01", None),  # of no year
+        ("May 14 09:12:01", None),  # The year is missing.
         ("09:12:01", None),
         ("2024-99-14T09:12:01Z", None),
     ],

@@ -39,7 +39,7 @@ def test_mode_comes_from_the_banner_because_both_modes_print_the_same_lines() ->
     assert read(LOGS / "3.0.1-throughput-sub.log").records[0].conditions.load_mode is None
 
 
-def test_batching_is_in_bytes() -> None:
+def test_batching_is_a_condition_in_bytes() -> None:
     assert read(LOGS / "manual-latency.log").account.facts.conditions.batch_bytes == 8192
 
 

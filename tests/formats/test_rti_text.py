@@ -58,12 +58,6 @@ def test_time_of_serialisation_belongs_to_the_previous_summary_even_after_the_la
     assert cost.conditions.definition == "rti-serialization"
 
 
-def test_time_of_serialisation_belongs_to_no_summary_if_not_each_summary_has_one() -> None:
-    assert read_text(COST, "rti").broken == ["text:1: no summary of latencies stands before this line"]
-    assert read_text(SUMMARY.format(64) + SUMMARY.format(128) + COST, "rti").broken == ["text:3: no summary of latencies stands before this line"]
-    assert read_text(SUMMARY.format(64) + COST + SUMMARY.format(128) + COST, "rti").broken == []
-
-
 def test_first_version_prints_no_last_percentile_and_no_unit_after_the_maximum() -> None:
     _, interval, summary = read(LOGS / "legacy-5.1-pub.log").records
 
@@ -118,21 +112,6 @@ def test_share_of_loss_is_read_in_each_spelling(text: str) -> None:
     assert values(read_text(line, "rti").records[0], "loss") == {"total": 0}
 
 
-def test_interval_without_a_header_has_no_size_and_is_refused() -> None:
-    assert read_text(SECOND, "rti").broken == ["text:1: no head says of which size this interval is"]
-    assert read_text(HEAD.format(1024) + SECOND, "rti").broken == []
-
-
-def test_two_merged_logs_give_no_interval_of_the_wrong_size() -> None:
-    log = read_text(HEAD.format(1024) + HEAD.format(64) + SECOND, "rti")
-
-    assert log.broken == ["text:7: two sizes at once: whose interval this is cannot be told"]
-
-
-def test_interval_with_a_rate_of_another_size_is_refused() -> None:
-    assert read_text(HEAD.format(64) + SECOND, "rti").broken == ["text:4: rate, size and Mbps contradict each other"]
-
-
 def test_growing_minimum_belongs_to_another_size_whose_header_is_lost() -> None:
     log = read_text(HEAD.format(64) + ANSWER.format(20, 18, 25) + ANSWER.format(40, 38, 45) + ANSWER.format(40, 38, 45), "rti")
 
@@ -141,18 +120,6 @@ def test_growing_minimum_belongs_to_another_size_whose_header_is_lost() -> None:
         "minimum or maximum go back: this interval is of another size than those before it",
         "no head says of which size this interval is",
     ]
-
-
-def test_contradicting_statistics_are_refused() -> None:
-    line = SUMMARY.format(64).replace("50%     19", "50%     91")
-
-    assert read_text(line, "rti").broken == ["text:1: the statistics contradict each other"]
-
-
-def test_mean_that_is_impossible_with_the_percentiles_is_refused() -> None:
-    line = SUMMARY.format(64).replace("Ave     28", "Ave     58")  # Half of the samples are at most 19, the others 61.
-
-    assert read_text(line, "rti").broken == ["text:1: the statistics contradict each other"]
 
 
 def test_java_prints_the_smallest_sample_for_the_last_percentiles_which_are_then_unknown() -> None:
@@ -165,24 +132,40 @@ def test_java_prints_the_smallest_sample_for_the_last_percentiles_which_are_then
     assert values(record)["p99"] == 61_000
 
 
-def test_share_of_loss_that_contradicts_the_counts_is_refused() -> None:
-    line = "Length: 31457280  Packets:     1120  Packets/s(ave):      37  Mbps(ave):  9358.5  Lost: 215763 (99.84%)\n"
-
-    assert read_text(line, "rti").broken == ["text:1: the share of loss contradicts the counts"]
+RATES = "Length: {}  Packets:  1420059  Packets/s(ave):   11833  Mbps(ave):     6.1  Lost:     0 (0.00%)\n"
+NO_SUMMARY = "no summary of latencies stands before this line"
 
 
-@pytest.mark.parametrize("line", [SUMMARY.format(64), "Length: 64 Packets: 1420059 Packets/s(ave): 11833 Mbps(ave): 6.1 Lost: 0 (0.00%)\n"])
-def test_summary_at_the_end_of_a_log_may_lack_its_processor_time(line: str) -> None:
-    assert read_text(line.rstrip("\n"), "rti").broken == ["text:1: the log ends within this line"]
-
-
-def test_summary_whose_rate_and_goodput_contradict_its_size_is_refused() -> None:
-    line = "Length: 128  Packets:  1420059  Packets/s(ave):   11833  Mbps(ave):     6.1  Lost:     0 (0.00%)\n"
-
-    assert read_text(line, "rti").broken == ["text:1: rate, size and Mbps contradict each other"]
-
-
-def test_interval_printed_in_another_form_belongs_to_another_log() -> None:
-    other = SECOND.replace(" (0.00%)", "")
-
-    assert read_text(HEAD.format(1024) + SECOND + other, "rti").broken == ["text:5: two sizes at once: whose interval this is cannot be told"]
+@pytest.mark.parametrize(
+    ("text", "broken"),
+    [
+        pytest.param(COST, f"1: {NO_SUMMARY}", id="time of serialisation without a summary"),
+        pytest.param(SUMMARY.format(64) + SUMMARY.format(128) + COST, f"3: {NO_SUMMARY}", id="time of serialisation where not each summary has one"),
+        pytest.param(SUMMARY.format(64) + COST + SUMMARY.format(128) + COST, None, id="time of serialisation after each summary"),
+        pytest.param(SECOND, "1: no head says of which size this interval is", id="interval without a header"),
+        pytest.param(HEAD.format(1024) + SECOND, None, id="interval below its header"),
+        pytest.param(
+            HEAD.format(1024) + HEAD.format(64) + SECOND, "7: two sizes at once: whose interval this is cannot be told", id="two merged logs"
+        ),
+        pytest.param(HEAD.format(64) + SECOND, "4: rate, size and Mbps contradict each other", id="interval with a rate of another size"),
+        pytest.param(
+            HEAD.format(1024) + SECOND + SECOND.replace(" (0.00%)", ""),
+            "5: two sizes at once: whose interval this is cannot be told",
+            id="interval printed in another form",
+        ),
+        pytest.param(SUMMARY.format(64).replace("50%     19", "50%     91"), "1: the statistics contradict each other", id="median above p90"),
+        # Half of the samples are at most 19, the others 61.
+        pytest.param(SUMMARY.format(64).replace("Ave     28", "Ave     58"), "1: the statistics contradict each other", id="impossible mean"),
+        pytest.param(
+            "Length: 31457280  Packets:     1120  Packets/s(ave):      37  Mbps(ave):  9358.5  Lost: 215763 (99.84%)\n",
+            "1: the share of loss contradicts the counts",
+            id="share of loss that contradicts the counts",
+        ),
+        pytest.param(RATES.format(128), "1: rate, size and Mbps contradict each other", id="rates that contradict the size"),
+        # Without a line end, the processor time may be missing.
+        pytest.param(SUMMARY.format(64).rstrip("\n"), "1: the log ends within this line", id="latencies at the end of a log"),
+        pytest.param(RATES.format(64).rstrip("\n"), "1: the log ends within this line", id="rates at the end of a log"),
+    ],
+)
+def test_line_that_contradicts_itself_or_earlier_lines_is_refused(text: str, broken: str | None) -> None:
+    assert read_text(text, "rti").broken == ([f"text:{broken}"] if broken else [])

@@ -1,6 +1,6 @@
 """Properties of each format and each of its sample logs: a new format is tested automatically.
 
-What authors of formats elsewhere are held to as well is in `tacholog.formats.testing`: see test_every_format.py.
+For the properties that formats of other authors must have too, see `tacholog.formats.testing` and test_every_format.py.
 """
 
 from __future__ import annotations

@@ -327,16 +327,6 @@ def test_lines_of_a_result_without_its_first_lines_are_broken_with_this_reason()
     assert log.broken == [f"text:{line}: a line of a result whose first lines are missing" for line in (1, 2)]
 
 
-@pytest.mark.parametrize("name", ["ping-pong-udp.log", "throughput-udp.log", "ping-pong-before-3.6.log"])
-def test_blank_lines_between_other_lines_change_nothing(name: str) -> None:
-    text = (LOGS / name).read_text(encoding="utf-8")
-
-    log = read_text(text.replace("\n", "\n\n"), "sockperf")
-
-    assert anywhere(log.records) == anywhere(logged(name).records)
-    assert (log.broken, log.unknown) == (logged(name).broken, logged(name).unknown)
-
-
 def test_version_without_a_number_is_unknown_and_starts_another_run(changed: Changed) -> None:
     log = changed("sockperf/throughput-udp.log", "#3.7-no.git", "#")
 

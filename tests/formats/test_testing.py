@@ -104,7 +104,7 @@ def test_property_that_a_format_declares_but_its_samples_lack_is_named_with_advi
     assert faults_of_states(declared, results_of("qperf", logs)) == faults
 
 
-def test_intervals_and_resources_need_no_states() -> None:
+def test_intervals_and_resources_need_no_declared_states() -> None:
     results = results_of("resources", [HERE / "resources/sockperf.log"])
 
     assert [result.test for result in results] == [None, None]

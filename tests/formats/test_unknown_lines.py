@@ -83,6 +83,13 @@ def test_blanks_at_line_ends_change_nothing(name: str, path: Path, change: str, 
     assert (log.format, numbers(log)) == (name, numbers(read(path, name)))
 
 
+@pytest.mark.parametrize(("name", "path"), [sample for sample in SAMPLES if sample.values[0] in ("ddsperf", "iceperf", "sockperf")])
+def test_blank_lines_between_other_lines_change_nothing_where_none_ends_a_result(name: str, path: Path, tmp_path: Path) -> None:
+    log = read_changed(text_of(path).replace("\n", "\n\n"), None, tmp_path)
+
+    assert (log.format, numbers(log)) == (name, numbers(read(path, name)))
+
+
 @pytest.mark.parametrize(("name", "path"), SAMPLES)
 def test_tabs_instead_of_blanks_change_nothing_or_are_named_in_the_message(name: str, path: Path, tmp_path: Path) -> None:
     if path.name.startswith(DOCUMENTS):

@@ -1,11 +1,11 @@
 """Check that an updated site equals a site built from nothing after any change, and that a second build changes no file.
 
-``python -m tests.fuzz.histories SECONDS [SEED]`` runs one history after the other until the time is over. ``check`` instead of a number runs those
-of the tests (``tests/report/test_histories.py``). A history is a small folder of runs, with random edits between builds (``edits.py``).
-After each build, the two sites, their findings and what was printed are compared.
+``python -m tests.fuzz.histories SECONDS [SEED]`` runs histories until the time is over. With ``check`` instead of a number, it runs the histories of
+the tests (``tests/report/test_histories.py``). A history is a small folder of runs, with random edits between builds (``edits.py``). After each
+build, the two sites, their findings and the outputs are compared.
 
-The seed decides everything that happens in a history. After a difference, the edits are printed, and all files stay in
-``build/fuzz/histories/SEED``. ``python -m tests.fuzz.histories 0 SEED`` runs that history again.
+All events of a history follow from the seed. After a difference, the edits are printed, and all files stay in ``build/fuzz/histories/SEED``.
+``python -m tests.fuzz.histories 0 SEED`` runs this history again.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def test_folders_nested_deeper_than_the_stack_of_python_are_searched(tmp_path: P
     (tmp_path / "logs/a.log").write_text(log_of("sub"))
 
     import_logs(tmp_path / "logs", "--to", tmp_path / "data", "--map", "{label.x}.log")
-    subprocess.run(["rm", "-rf", tmp_path / "logs"], check=True)  # pytest cannot
+    subprocess.run(["rm", "-rf", tmp_path / "logs"], check=True)  # pytest cannot delete a tree of this depth.
 
     assert list(manifests(tmp_path / "data")) == ["a/01"]
 

@@ -69,7 +69,7 @@ MakeTree = Callable[..., Path]
         (["27.07.2021/a.log", "02.08.2021/a.log"], "{start_time:%d.%m.%Y}/a.log"),
         (["a-2024-09-04T03_50_20.json", "b-2024-10-04T03_50_20.json"], "{label.name}-{start_time:%Y-%m-%dT%H_%M_%S}.json"),
         (["x_20240904_035020Z.log", "x_20241004_035020Z.log"], "x_{start_time:%Y%m%d_%H%M%S%z}.log"),
-        (  # The time of the whole experiment is in the first folder, and that of each run in the names of its logs.
+        (  # The first folder contains the time of the whole experiment; the names of the logs contain the time of each run.
             [f"2020-10-23_10-47-36/run{n}/sub_log_23-10-2020_19-49-{n}4" for n in (1, 2)],
             "{*}/run{repetition}/{role}_log_{start_time:%d-%m-%Y_%H-%M-%S}",
         ),
@@ -91,7 +91,7 @@ def test_pattern_consists_of_the_common_parts_of_the_paths(paths: list[str], pat
     assert sorted(found.paths) == sorted(paths)
 
 
-def test_names_without_a_part_that_the_others_have_get_a_pattern_of_their_own() -> None:
+def test_names_without_a_part_of_the_other_names_get_a_separate_pattern() -> None:
     paths = [f"{rate}-{way}-LOSS_TEST_{n}-SIZE-{size}.json" for rate in (50, 200) for way in ("up", "down") for n in (1, 2) for size in (200, 800)]
     shorter = [f"{rate}-up-LOSS_TEST_{n}.json" for rate in (50, 200) for n in (1, 2)]
 
@@ -103,7 +103,7 @@ def test_names_without_a_part_that_the_others_have_get_a_pattern_of_their_own() 
     ]
 
 
-def test_a_size_in_the_path_that_the_logs_contradict_is_a_label() -> None:
+def test_size_in_the_path_that_the_logs_contradict_is_a_label() -> None:
     (found,) = suggest(["SIZE-200.json", "SIZE-800.json"], lambda _: frozenset({131072}))
 
     assert found.pattern == "SIZE-{label.size}.json"

@@ -1,8 +1,8 @@
 """Comparison of two releases: error rate and power of simulated comparisons, and time and peak memory of large comparisons.
 
-Both sides are saved datasets. Each comparison is made in a process of its own, so that its peak is its own, with what it compares; the time is
-counted after the imports and the reading. The whole command also starts, reads both sides and prints. CPU time stands beside, because a busy machine
-makes the other one longer, and nothing here waits.
+Both sides are saved datasets. Each comparison runs in a separate process, so that its peak memory includes only the comparison and its data. The time
+excludes the imports and the reading. A row of the whole command includes start, reading and printing. CPU time is shown too, because elapsed time is
+longer on a busy machine, and these commands do not wait.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A host that changes between two sessions of one build: the result of a comparison with and without controls. About eight minutes.
 
-While the second session runs, or each second one, another process copies memory: it takes memory bandwidth, cache and processor time. It does so
-without a pause, or (light) four megabytes thirty times a second, which takes about 2 % of a processor.
-No row changed by the code, so each row that is called worse or better is a mistake. The runs are kept in ``build/perf/disturbed``, where
-``tacholog diff OLD NEW`` shows the whole report. docs/significance.md has the figures of one measurement.
+During the second session, or during each second session, another process copies memory, which takes memory bandwidth, cache and processor time. It
+copies without a pause, or (light) four megabytes thirty times per second, which takes about 2 % of a processor.
+
+The code changes no row, so each row that is called worse or better is an error. The runs are stored in ``build/perf/disturbed``, where ``tacholog
+diff OLD NEW`` shows the whole report. docs/significance.md has the figures of one measurement.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tacholog.compare.sides import find, without_controls
 from tacholog.store.frames import Dataset
 
 FOLDER = BUILD.parents[1] / "perf" / "disturbed"
-SESSION_S = 600  # at most
+SESSION_S = 600  # The longest duration of a session.
 COPIES = "import numpy, time; a = numpy.ones({values}); b = numpy.empty_like(a)\nwhile True: b[:] = a; time.sleep({pause_s})"
 
 
@@ -36,8 +37,8 @@ class Layout(NamedTuple):
     """How both sides are measured. Two consecutive sessions give no verdicts; alternating sessions do."""
 
     name: str
-    sessions: int  # of each side
-    repetitions: int  # in each
+    sessions: int  # The number for each side.
+    repetitions: int  # The number in each session.
     copies: str
 
 

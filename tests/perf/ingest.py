@@ -1,6 +1,6 @@
 """Reading logs: megabytes per CPU second, also of `wc -l` on the same file, peak memory, and the start-up time of the command line.
 
-CPU time, because the machine is shared.
+CPU time is measured because the machine is shared.
 """
 
 from __future__ import annotations

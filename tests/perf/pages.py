@@ -1,8 +1,8 @@
 """The site: the bytes that a reader loads, and the CPU seconds for a thousand pages, compared with the same number of plain text pages.
 
-Alone: ``python tests/perf/pages.py [PAGES]``. It makes a data folder of about that many pages, builds its site, builds a plain Sphinx project of as
-many pages of words with the same theme, and builds the site again without a change and with one changed log. CPU seconds are those of a command and
-its children. (It is not called ``site``, because Python's own module is.)
+To run it alone: ``python tests/perf/pages.py [PAGES]``. It makes a data folder for about this number of pages, builds its site, builds a plain Sphinx
+project with the same number of text pages and the same theme, and builds the site again without a change and with one changed log. CPU seconds
+include the children of a command. (The file is not called ``site``, because Python has a module of this name.)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rates compared with bare loops and qperf in alternation, ten rounds in one run: a ratio with its 95 % interval.
 
-A figure is set beside a loop that waits in the same way: a receiver that polls and one that sleeps are not the same tool. qperf sleeps.
+The reference of a figure waits in the same way as the figure: polling and sleeping receivers are not compared. qperf sleeps.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from perf_table import Effort, Goal, LeftOut, Row
 from scipy import stats
 
 ROUNDS = 10
-PARITY = Goal(">=", 0.95)  # of the lower end
+PARITY = Goal(">=", 0.95)  # For the lower end of the interval.
 UNREAD = "--test throughput --touch none"
 JOINED = "--transport tcp --set congestion=reno --set nagle=on"
 WAYS = {"busy": "busy-poll", "blocking": "block"}

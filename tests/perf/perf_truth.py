@@ -1,6 +1,7 @@
 """Comparisons with a known truth, in long simulations: their error rate and their power. Percent of reports or of rows.
 
-The short form of each is a test in ``tests/diff/test_simulations.py`` or ``tests/diff/test_order.py``; the kinds of noise come from there.
+Each simulation has a short form as a test in ``tests/diff/test_simulations.py`` or ``tests/diff/test_order.py``, which also define the kinds of
+noise.
 """
 
 from __future__ import annotations

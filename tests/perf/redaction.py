@@ -1,6 +1,6 @@
 """The cost of privacy for a site: megabytes per CPU second of learning names, searching text and masking words, and the worst long lines.
 
-CPU time, because the machine is shared.
+CPU time is measured because the machine is shared.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Print the measured figures with their goals: ``run.py [--rounds N] [--seconds S] [SECTION...]``.
 
-A section is a file beside this one, with ``measure(effort)``, which yields rows; its docstring's first line is its heading. Nothing here
-fails because something is slow: a ratio is for people to read, on a machine that is quiet.
+A section is a file in this folder with a function ``measure(effort)`` that yields rows. The first line of its docstring is its heading. A slow result
+is never an error: people judge the ratios, on an idle machine.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def test_answer_is_a_sentence(name: str, begins: str, tmp_path: Path) -> None:
     assert text.replace("release 1.", "1.").startswith(begins)
 
 
-def test_shows_the_best_only_with_six_runs(tmp_path: Path) -> None:
+def test_best_is_shown_by_a_test_only_with_six_runs(tmp_path: Path) -> None:
     assert "Each of these is shown by tests (6 runs of each; at most 5 % that any of it is chance)." in words(
         answered(made("plugins", tmp_path / "a"))
     )
@@ -110,7 +110,7 @@ def test_answer_states_that_the_sides_were_measured_one_after_the_other(tmp_path
     assert "meanwhile" not in words(builds)
 
 
-def test_subjects_that_share_no_point_of_an_axis_are_not_asked_over_it(tmp_path: Path) -> None:
+def test_subjects_without_a_common_point_of_an_axis_are_not_compared_over_it(tmp_path: Path) -> None:
     for kind, sizes in (("Small", (200, 800)), ("Large", (65536, 131072))):
         for size in sizes:
             for rate in (100.0, 200.0):
@@ -121,7 +121,7 @@ def test_subjects_that_share_no_point_of_an_axis_are_not_asked_over_it(tmp_path:
     assert (questions_for(numbers)[0].subject, questions_for(numbers)[0].over) == ("offered_rate_per_s", "payload_bytes")
 
 
-def test_of_equal_labels_the_first_one_of_the_manifest_is_the_subject_and_a_rate_in_messages_that_follows_an_axis_is_no_obstacle(
+def test_first_of_equal_labels_is_the_subject_and_a_rate_that_follows_an_axis_is_no_obstacle(
     tmp_path: Path,
 ) -> None:
     for vpn, latency_us in (("wire", 10.0), ("quic", 20.0)):
@@ -157,7 +157,7 @@ def test_cases_without_a_number_state_why(tmp_path: Path) -> None:
     assert sentence.startswith("ERROR: Can`t connect socket (errno=111 Connection refused): Birch at network loss 20")
 
 
-def test_a_subject_without_any_number_is_named_once_and_what_nobody_measured_is_not_missing(tmp_path: Path) -> None:
+def test_subject_without_any_number_is_named_once_and_unmeasured_points_are_not_missing(tmp_path: Path) -> None:
     for loss, plugin in ((0, "a"), (5, "a"), (0, "b"), (5, "b")):
         run(tmp_path, f"{plugin}{loss}", 10.0, labels={"plugin": plugin, "half": "1"}, conditions={"network_loss_percent": loss})
         run(tmp_path, f"broken{plugin}{loss}", None, labels={"plugin": "c", "half": "1"}, conditions={"network_loss_percent": loss})
@@ -169,7 +169,7 @@ def test_a_subject_without_any_number_is_named_once_and_what_nobody_measured_is_
     assert missing_sentences(found) == ["ERROR: Can`t connect socket (errno=111 Connection refused): c."]
 
 
-def test_a_number_that_cannot_be_is_the_reason_why_it_is_missing(tmp_path: Path) -> None:
+def test_impossible_value_is_the_reason_for_a_missing_number(tmp_path: Path) -> None:
     log = (FORMATS / "iperf3" / "tcp.json").read_text()
     arrived = '7086931968,\n\t\t\t"bits_per_second":\t18885712211.307755'
     for plugin, received in (("a", log), ("b", log.replace(arrived, '0,\n\t\t\t"bits_per_second":\t0'))):

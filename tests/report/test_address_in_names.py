@@ -83,11 +83,11 @@ def test_card_name_with_address_is_masked_in_each_published_column(name: str) ->
 @pytest.mark.parametrize(
     "word",
     [
-        "enx000000000000",  # nobody's
+        "enx000000000000",  # The address of no card.
         "enxffffffffffff",
         "d1af673cabcd",  # the beginning of a commit
         "enp0s31f6",
-        "hexx00e04c680123",  # another word
+        "hexx00e04c680123",  # Part of another word.
         "enx00e04c68012",
     ],
 )

@@ -59,7 +59,7 @@ def test_page_shows_the_first_rows_of_the_smallest_size_and_folds_the_others(tmp
     ]
 
 
-def test_a_folded_table_explains_the_marks_of_its_numbers(tmp_path: Path) -> None:
+def test_folded_table_explains_the_marks_of_its_numbers(tmp_path: Path) -> None:
     add_systems(tmp_path, 2)
 
     [(_, html)] = shown_and_folded(tmp_path)[1]

@@ -95,7 +95,7 @@ def test_newer_release_precedes_a_release_with_more_runs(tmp_path: Path) -> None
     assert [one.release for one in evidence(view_of(load([tmp_path])))] == ["2", "1"]
 
 
-def test_campaign_with_six_runs_precedes_campaigns_with_fewer_runs_and_exceeded_limits_come_last(tmp_path: Path) -> None:
+def test_campaigns_with_six_runs_are_sorted_by_their_limits_and_precede_campaigns_with_fewer_runs(tmp_path: Path) -> None:
     for number in range(6):
         add(tmp_path, f"plain-{number}", "1", "plain")
         add(tmp_path, f"kept-{number}", "1", "kept", limits=Limits(steal_percent=2.0), environment={"steal_percent_during": "0.10"})

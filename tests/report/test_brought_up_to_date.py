@@ -109,7 +109,7 @@ def test_updated_site_after_an_edit_equals_a_site_built_from_nothing(folder: Pat
     assert files(folder / "site") != before
 
 
-def test_a_logo_that_the_settings_no_longer_name_is_not_published(tmp_path: Path) -> None:
+def test_logo_that_is_no_longer_in_the_settings_is_not_published(tmp_path: Path) -> None:
     data, logo = tmp_path / "data", tmp_path / "secret.svg"
     add(data, "a")
     logo.write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>')

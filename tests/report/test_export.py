@@ -28,7 +28,7 @@ def run(*words: str) -> str:
     return done.stdout
 
 
-def test_csv_and_json_hold_every_number_with_its_id(data: Path) -> None:
+def test_csv_and_json_have_each_number_with_its_id(data: Path) -> None:
     rows = list(csv.reader(io.StringIO(run("--data", str(data)))))
     objects = [json.loads(line) for line in run("--data", str(data), "--format", "json").splitlines()]
 
@@ -146,7 +146,7 @@ def test_each_number_has_its_own_id_and_marks(data: Path) -> None:
     assert len(set(results["marks"])) > 2
 
 
-def test_a_table_without_numbers_has_no_ids(data: Path) -> None:
+def test_table_without_numbers_has_no_ids(data: Path) -> None:
     loaded = load([data])
 
     assert results_table(msgspec.structs.replace(loaded, results=loaded.results.iloc[:0]))["id"].tolist() == []

@@ -51,7 +51,7 @@ def test_figure_with_more_than_two_shaded_areas_does_not_draw_them_until_the_leg
     assert "shaded" not in figure.note
 
 
-def test_a_single_size_has_no_shaded_area() -> None:
+def test_single_size_has_no_shaded_area() -> None:
     figure = latency_over_size(series_of([fact for fact in facts() if fact.payload_bytes == 64]))
 
     assert figure
@@ -163,7 +163,7 @@ def test_each_run_of_a_median_is_a_dot_and_no_range_covers_it() -> None:
     assert draw(figure, "a").count("tl-runs-strip") == 2
 
 
-def test_whiskers_of_a_line_are_one_element() -> None:
+def test_whiskers_of_a_line_are_one_element_of_the_drawing() -> None:
     figure = figure_of("0.1")
     trace = figure.traces[0]
     points = tuple(point._replace(low=point.y, high=point.y * 2) for point in trace.points)

@@ -166,7 +166,7 @@ def test_each_number_on_the_page_links_to_its_line_or_is_named(built: Path) -> N
     assert 'href="logs/rti/1.1/02/sub.log.html#L1:goodput.mean"' in page
 
 
-def test_the_newest_results_are_one_small_file(built: Path) -> None:
+def test_newest_results_are_one_small_file(built: Path) -> None:
     latest = json.loads((built / "results" / "latest.json").read_text())
 
     assert latest["schema"] == "latest/1"
@@ -231,7 +231,7 @@ def test_each_page_links_to_the_feeds(built: Path) -> None:
     assert found == {(("Lab: releases", "releases.atom"), ("Lab: steps and drifts", "changes.atom"))}
 
 
-def test_the_page_of_a_history_has_a_link_to_the_feed_of_its_changes(built: Path) -> None:
+def test_page_of_a_history_links_to_the_feed_of_its_changes(built: Path) -> None:
     assert 'href="../changes.atom"' in (built / "history/goodput-mean.html").read_text(encoding="utf-8").partition("<article")[2]
 
 
@@ -339,7 +339,7 @@ def test_requirements_without_a_name_are_published_unchanged(tmp_path: Path) -> 
     assert (tmp_path / "to" / "requirements.toml").read_text() == f"# ours\n{REQUIREMENTS}"
 
 
-# --- verify
+# --- The command verify
 
 
 def raw_log(site: Path, log: str) -> Path:

@@ -104,7 +104,7 @@ def test_measured_runs_precede_their_controls(tmp_path: Path) -> None:
     assert [one.label for one in view_of(load([tmp_path])).series()] == ["no control run", "control run"]
 
 
-def test_label_that_differs_elsewhere_is_in_the_names_of_a_transport_with_a_single_value(view: View) -> None:
+def test_name_of_a_series_contains_a_label_that_differs_only_in_another_transport(view: View) -> None:
     part = view.only(Selection(labels=(("label.kernel", "6.1"),)))
 
     names = {(one.transport, one.series.label) for one in system_series(part, PageIndex())}
@@ -214,7 +214,7 @@ def test_list_of_runs_has_a_column_for_each_label_that_differs_and_conditions_st
     assert "<dt>label kernel</dt><dd><em>differs: 6.1; 6.10</em></dd>" in shared
 
 
-def test_selection_by_labels_includes_runs_without_a_label(view: View) -> None:
+def test_selection_by_labels_can_select_runs_without_a_label(view: View) -> None:
     assert view.only(Selection(labels=labels_asked(["plugin=flannel", "label.kernel=6.10"], ":label:"))).runs.keys() == {"newer"}
     assert view.only(Selection(labels=labels_asked(["plugin=not stated"], ":label:"))).runs.keys() == {"bare"}
     with pytest.raises(TachologError, match=r"--label kernel: write NAME=VALUE"):

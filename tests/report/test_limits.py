@@ -79,7 +79,7 @@ def test_progress_is_called_with_each_log(data: Path, tmp_path: Path, monkeypatc
     assert told == [("small/some.log", NATIVE.stat().st_size)]
 
 
-def test_the_limits_of_a_site_are_in_its_file(tmp_path: Path) -> None:
+def test_limits_of_a_site_are_read_from_its_file(tmp_path: Path) -> None:
     (tmp_path / "site.toml").write_text("[limits]\nlog_text_mb = 0.5\nlog_numbers = 7\n")
     (tmp_path / "wrong.toml").write_text("[limits]\nlog_text_mb = 0\n")
 

@@ -102,9 +102,9 @@ def test_number_in_a_line_is_located_by_its_value_its_resolution_and_the_word_be
     ("text", "value", "resolution"),
     [
         ("|| 9 || 9 ||", 9000.0, 1000.0),  # Both matches are possible.
-        ("|| 9.4 ||", 9000.0, 1000.0),  # another number
+        ("|| 9.4 ||", 9000.0, 1000.0),  # A different number.
         ("took 1000 ms", 1000.0, 100.0),  # Printed with another resolution than this number.
-        ("on host9000", 9000.0, None),  # part of a name
+        ("on host9000", 9000.0, None),  # Part of a name.
         ("|| 9 ||", None, None),
     ],
 )

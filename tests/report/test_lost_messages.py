@@ -70,7 +70,7 @@ def test_line_above_folded_tables_states_the_largest_loss(tmp_path: Path) -> Non
 
 
 def test_line_above_folded_tables_states_the_loss_of_the_worst_run(tmp_path: Path) -> None:
-    less = UDP.replace("received=9386 lost=39656", "received=19386 lost=29656")  # 60.5 %
+    less = UDP.replace("received=9386 lost=39656", "received=19386 lost=29656")  # A loss of 60.5 %.
     for number, log in enumerate((less, UDP, less)):
         add(tmp_path, str(number), log)
 

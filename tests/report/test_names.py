@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tests.depth import tries
 from tests.formats.chosen import some_of_each
 from tests.report.conftest import FIRST, add_run, rti
-from tests.report.test_home import Measured, a_view, machines_of
+from tests.report.test_home import Measured, a_view
 from tests.samples import SAMPLE_LOGS
 
 from tacholog.commands.parse import parse
@@ -23,7 +23,7 @@ from tacholog.compare.result import Comparison
 from tacholog.compare.sides import of_release
 from tacholog.render.diff.document import sections
 from tacholog.render.diff.summary import curve_words
-from tacholog.render.home.panels import names_of
+from tacholog.render.home.page import machines_at_home
 from tacholog.render.links import Links
 from tacholog.render.tables.history import history
 from tacholog.render.tables.releases import releases_table
@@ -221,7 +221,8 @@ def test_names_that_differ_only_in_capitals_or_zeros_have_the_same_order_in_each
     measured = [*(f"rig {version}" for version in versions), *(f"{system} c" for system in systems)]
 
     assert f"Measured: {', '.join(measured)}<" in str(releases_table(a_view(results), Links("logs")))
-    assert list(names_of(machines_of(*found[: len(systems)]))) == systems
+    home = str(machines_at_home(a_view(*found[: len(systems)]), PageIndex(), Links("logs"), "x"))
+    assert re.findall(r'class="tl-panel-name[^>]*><strong>([^<]*)', home) == systems
     assert f"no release, versions c, {', '.join(versions)}<" in str(download_links(a_view(results), None, None))
 
 

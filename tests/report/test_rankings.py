@@ -439,7 +439,7 @@ def test_rate_with_high_loss_is_not_the_highest_if_another_series_has_low_loss(t
     [("5.2", "5.2 (version 6.0.0)"), ("6.0.0", "6.0.0"), ("connext-6.0.0", "connext-6.0.0"), ("6.0.0.1", "6.0.0.1 (version 6.0.0)")],
 )
 def test_best_number_states_the_release_and_a_version_that_is_not_part_of_the_release_name(tmp_path: Path, release: str, named: str) -> None:
-    log = (FORMATS / "rti/3.0.1-throughput-sub.log").read_text(encoding="utf-8")  # of Connext 6.0.0
+    log = (FORMATS / "rti/3.0.1-throughput-sub.log").read_text(encoding="utf-8")  # A log of Connext 6.0.0.
     add_run(tmp_path, "own", log, msgspec.structs.replace(rti("UDPv4 & SHMEM", published=False), release=release))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4 & SHMEM", "rti/udpv4"]]), Links("logs")))
 

@@ -218,11 +218,8 @@ def test_each_run_gets_its_own_cache_entry_for_any_number_of_requested_runs() ->
     for key, run in kept.items():
         cache.keep(key, run)
     cache.flush()
-    asked = [
-        *(key_of(str(place)) if place % 5 else None for place in range(250)),
-        key_of("2"),
-        key_of("2"),
-    ]  # The last key is of a copied run.
+    # The last key is of a copied run.
+    asked = [*(key_of(str(place)) if place % 5 else None for place in range(250)), key_of("2"), key_of("2")]
 
     assert list(cache.runs(asked)) == [kept.get(key) if key else None for key in asked]
 

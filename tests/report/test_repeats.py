@@ -1,4 +1,4 @@
-"""Runs of one series: the statements about all of them together."""
+"""The values that represent several runs of one series: medians, ranges, and two groups."""
 
 from __future__ import annotations
 
@@ -191,11 +191,11 @@ def test_two_groups_need_six_runs_with_two_in_each_and_a_gap_above_ten_percent_a
         return bool(runs_of(values, resolution=resolution).cells("latency", "p50")[64].groups)
 
     assert found(TWO_GROUPS)
-    assert not found(TWO_GROUPS[:5])  # too few runs
+    assert not found(TWO_GROUPS[:5])  # Too few runs.
     assert not found((131.0, 140.0, 141.0, 139.0, 135.0, 591.0))  # A single distant run is an outlier.
     assert not found((1000.0, 1001.0, 1002.0, 1090.0, 1091.0, 1092.0))  # The gap is less than 10 %.
-    assert not found((9000.0, 9000.0, 9000.0, 10000.0, 10000.0, 10000.0), 1000.0)  # whole microseconds
-    assert not found((351.0, 362.0, 370.0, 381.0, 389.0, 402.0))  # one group
+    assert not found((9000.0, 9000.0, 9000.0, 10000.0, 10000.0, 10000.0), 1000.0)  # Printed in whole microseconds.
+    assert not found((351.0, 362.0, 370.0, 381.0, 389.0, 402.0))  # A single group.
     assert not runs_of(TWO_GROUPS, statistic="std").cells("latency", "std")[64].groups  # A standard deviation is not ranked.
 
 

@@ -90,7 +90,7 @@ def test_script_of_an_own_run_measures_the_same_results(path: Path, perftest: Pa
 
     account = read(tmp_path / "again.log").account
     may_lose = any(word in script for word in ("--transport udp ", "--transport udp-multicast "))
-    if may_lose and done.returncode:  # Loss is possible on a busy machine in so short a time.
+    if may_lose and done.returncode:  # A busy machine can lose messages in such a short run.
         assert re.search(r": none of \d+ messages (arrived|was answered)$", account.reason or "")
     else:
         assert (done.returncode, account.status) == (0, "ok")

@@ -433,7 +433,7 @@ def test_build_keeps_all_hidden_files(copied: Path) -> None:
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_text(text)
 
-    build_site([copied / "data"], site, copied)  # nothing to do
+    build_site([copied / "data"], site, copied)  # Without a change.
     (site / "index.html").write_text("changed by somebody")
     build_site([copied / "data"], site, copied)
 

@@ -21,7 +21,7 @@ from tacholog.view.numerals import SECONDS, rounded, steps_of, unit_shown
 # A number that is not part of a name, a version, a date or an address.
 _NUMERAL = re.compile(
     r"(?<![\w.\-/:+#,])([<~>]?)\u202f?(\d[\d\u202f]*(?:\.\d+)?)(?![\w]|[.:\-/]\d|-\w)"  # The bound, and the number.
-    r"(?:[\u00a0\u202f]?((?:[kM]\u202f)?[A-Za-zµ%][\w/]*))?"  # its unit
+    r"(?:[\u00a0\u202f]?((?:[kM]\u202f)?[A-Za-zµ%][\w/]*))?"  # The unit.
 )
 _PRINTED = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _SPEC = re.compile(r'class="tl-spec">(.*?)</script>', re.DOTALL)

@@ -1,4 +1,4 @@
-"""Logs that perftest writes now are read again: each line is known, and the log says how it was measured."""
+"""Logs that perftest writes now are read again: each line is known, and the log states the conditions of its measurement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.core
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = [64, 5000]
-# Sides that sleep are woken soon on a busy machine too; those that poll have to wait for their turn, and could send nothing in so short a time.
+# Sleeping sides are woken soon even on a busy machine. Polling sides may get no processor time during such a short run.
 BRIEFLY = ("--sizes", "64,5000", "--duration", "0.1", "--warmup", "0.02", "--wait", "block", "--interval-length", str(LIMIT_S))
 TESTS = {
     "latency": ("--test", "latency", "--answer-limit", "60"),
@@ -33,27 +33,28 @@ TESTS = {
 
 @functools.cache
 def transports() -> list[str]:
-    """Return three of our own transports; nightly all that one command can run both sides of.
+    """Return three transports of Tacholog; in the nightly, all transports whose two sides one command can run.
 
-    Middleware is left to bench/tests: a log's form depends on no library, and libraries that lose messages on a busy machine end short runs.
+    bench/tests tests the middleware: the form of a log does not depend on the library, and libraries that lose messages on a busy machine end short
+    runs.
     """
     if not NIGHTLY or PERFTEST is None:
         return ["shm", "mock", "udp"]
     own = {path.stem.replace("_", "-") for path in (ROOT / "bench/transports").glob("*.cpp")}
     listed = subprocess.run([PERFTEST, "--list-transports"], capture_output=True, text=True, check=True)
-    apart = "each side needs a network interface of its own"  # bench/tests/udp_xdp_test.cpp runs it
+    apart = "each side needs a network interface of its own"  # bench/tests/udp_xdp_test.cpp tests this transport.
     return [line.split()[0] for line in listed.stdout.splitlines() if apart not in line and line[:1].strip() and line.split()[0] in own]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run what asks for a transport with each of them."""
+    """Run each test with the fixture ``transport`` for each transport."""
     if "transport" in metafunc.fixturenames:
         metafunc.parametrize("transport", transports())
 
 
 @pytest.fixture
 def run(perftest: Path, tmp_path: Path) -> Callable[..., Log]:
-    """Return a function that runs perftest briefly with these options, and reads the log."""
+    """A function that runs perftest briefly with these options, and reads the log."""
 
     def log_of(*options: str) -> Log:
         path = tmp_path / "native.log"
@@ -66,12 +67,12 @@ def run(perftest: Path, tmp_path: Path) -> Callable[..., Log]:
 
 
 def summaries(log: Log) -> list[Record]:
-    """Return the records of whole sizes that are of messages, and not of processor time."""
+    """Return the summary records of messages, without those of processor time."""
     return [record for record in log.records if record.scope == "summary" and record.number("cpu_per_message", "mean") is None]
 
 
 @pytest.mark.parametrize("test", TESTS)
-def test_every_line_is_known_and_the_log_says_how_it_was_measured(run: Callable[..., Log], transport: str, test: str) -> None:
+def test_each_line_is_known_and_the_log_states_its_conditions(run: Callable[..., Log], transport: str, test: str) -> None:
     log = run("--transport", transport, *TESTS[test])
 
     assert (log.format, log.broken, log.unknown, log.account.status) == ("native", [], [], "ok")
@@ -83,7 +84,7 @@ def test_every_line_is_known_and_the_log_says_how_it_was_measured(run: Callable[
     assert all(record.number("messages_duplicated", "total") and record.number("messages_reordered", "total") for record in results)
 
 
-def test_probes_are_latency_beside_the_throughput_of_their_size(run: Callable[..., Log], transport: str) -> None:
+def test_probes_are_latency_records_next_to_the_throughput_of_their_size(run: Callable[..., Log], transport: str) -> None:
     records = summaries(run("--transport", transport, *TESTS["probed"]))
 
     assert [(record.test, record.payload_bytes) for record in records] == [(test, size) for size in SIZES for test in ("throughput", "latency")]
@@ -91,7 +92,7 @@ def test_probes_are_latency_beside_the_throughput_of_their_size(run: Callable[..
 
 
 @pytest.mark.parametrize(("options", "keyed", "instances"), [((), None, None), (("--instances", "3"), True, 3)])
-def test_the_log_says_whether_there_is_a_key(run: Callable[..., Log], options: tuple[str, ...], keyed: bool | None, instances: int | None) -> None:
+def test_log_states_whether_messages_have_a_key(run: Callable[..., Log], options: tuple[str, ...], keyed: bool | None, instances: int | None) -> None:
     conditions = run("--transport", "shm", "--test", "throughput", *options).account.facts.conditions
 
     assert (conditions.keyed, conditions.instances) == (keyed, instances)
@@ -105,9 +106,7 @@ def test_each_burst_has_its_demand_and_recovery_time(run: Callable[..., Log], tr
 
 
 @pytest.mark.parametrize(("options", "batch_bytes", "of_results"), [((), 0, [None, None]), (("--batch-bytes", "8KiB"), 8192, [None, 0])])
-def test_the_log_says_how_much_travels_together(
-    run: Callable[..., Log], options: tuple[str, ...], batch_bytes: int, of_results: list[int | None]
-) -> None:
+def test_log_states_the_batch_size(run: Callable[..., Log], options: tuple[str, ...], batch_bytes: int, of_results: list[int | None]) -> None:
     log = run("--transport", "tcp", "--test", "throughput", *options)
 
     assert log.account.facts.conditions.batch_bytes == batch_bytes

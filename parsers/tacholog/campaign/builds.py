@@ -55,7 +55,7 @@ def find_build(
         tools: programs that were found already, for templates.
         checkout: the repository whose revisions can be built.
         work: the folder for builds of revisions.
-        announce: is called with a message before a build starts, because a build takes minutes.
+        announce: is called with a message before a build starts, because a build takes minutes, and about a template that changes several processes.
 
     Raises:
         TachologError: the name fits none of the five kinds, or the revision cannot be built.
@@ -67,7 +67,7 @@ def find_build(
     if path.is_dir():
         return Build(path.resolve().name, {program: _program_in(path, program) for program in needed})
     if len(shlex.split(name)) > 1:
-        return _from_template(name, campaign, tools)
+        return _from_template(name, campaign, tools, announce)
     if checkout and (commit := _commit(name, checkout)):
         return Build(name, {"perftest": build_revision(commit, checkout, work, announce)}, revision=commit)
     if program := tools.get(name) or shutil.which(name):
@@ -80,7 +80,7 @@ def _commands(campaign: Campaign) -> list[tuple[str, ...]]:
     return [command for block in campaign.runs for command in (block.command, *(process.command for process in block.processes)) if command]
 
 
-def _from_template(name: str, campaign: Campaign, tools: Mapping[str, Path]) -> Build:
+def _from_template(name: str, campaign: Campaign, tools: Mapping[str, Path], announce: Callable[[str], object]) -> Build:
     template = shlex.split(name)
     replaced = [command for command in _commands(campaign) if command[0] == _replaced_program(campaign, template)]
     if ARGUMENTS not in template and any(len(command) > 1 for command in replaced):
@@ -88,6 +88,10 @@ def _from_template(name: str, campaign: Campaign, tools: Mapping[str, Path]) -> 
             f"{name}: this template has no {ARGUMENTS}, so the tool would not get the options of the campaign; "
             f'put {ARGUMENTS} where the arguments of {replaced[0][0]} belong, as in "{template[0]} {ARGUMENTS}"'
         )
+    several = any(sum(process.command in replaced for process in block.processes) > 1 for block in campaign.runs)
+    if several and len(template) > len(("TOOL", ARGUMENTS)):
+        alone = "to change one alone, compare two campaigns, as in tacholog ab old.toml new.toml"
+        announce(f"{name}: this changes each process that runs {replaced[0][0]}; {alone}")
     position = behind_wrappers(template).position
     program = template[position]
     if program == ARGUMENTS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
@@ -11,6 +12,7 @@ import msgspec
 
 from tacholog.errors import TachologError
 from tacholog.runs.manifest import read_toml
+from tacholog.schema.marks import SAMPLES_BEYOND
 from tacholog.schema.metrics import METRICS
 
 MIN_RUNS = 6  # With five pairs, no rank test can have a p-value below 5 %.
@@ -47,11 +49,12 @@ def percentile(statistic: str) -> float | None:
 
 
 def samples_needed(statistic: str) -> int | None:
-    """How many samples a percentile needs in each run for a verdict; ``None`` for statistics of the centre."""
+    """How many samples a percentile needs in each run for a verdict, a median fewer than others; ``None`` for other statistics."""
     share = percentile(statistic)
-    if share is None or band_of(statistic) == "centre":
+    if share is None:
         return None
-    return round(TESTABLE_BEYOND * 100 / (100 - share))
+    beyond = SAMPLES_BEYOND if band_of(statistic) == "centre" else TESTABLE_BEYOND
+    return ceil(round(beyond * 100 / (100 - share), 6))
 
 
 class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,6 +7,8 @@ from types import MappingProxyType
 
 import msgspec
 
+SAMPLES_BEYOND = 10  # With fewer samples beyond it, a percentile is mostly too good.
+
 
 class Mark(msgspec.Struct, frozen=True):
     """A quality mark.

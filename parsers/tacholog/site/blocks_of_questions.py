@@ -24,7 +24,15 @@ from tacholog.site.blocks import code
 from tacholog.site.page import Page
 from tacholog.site.questions import AskedQuestion
 from tacholog.slugs import slug
+from tacholog.view.names import load_words
 from tacholog.visible import drawn
+
+
+def answer_loaded(_page: Page, asked: AskedQuestion) -> Html:
+    """Return a sentence that says whether the system was loaded while it was measured."""
+    modes = {result.conditions.load_mode for cell in asked.answer.cells.values() for result in cell.results}
+    words = load_words(modes, has_latency=asked.answer.metric == "latency")
+    return tag("p", words, class_="tl-note") if words else NOTHING
 
 
 def answer_words(_page: Page, asked: AskedQuestion) -> Html:

@@ -54,12 +54,15 @@ _USED_WITHOUT_MENUS: Mapping[str, tuple[str, ...]] = {
     "css_files": ("tacholog.css",),
 }
 _TAG = re.compile(r"<[^>]*>")  # `<` and `>` of the content are escaped too
+_PARAGRAPH = re.compile(r"<p\b[^>]*>(.*?)</p>", re.DOTALL)
+_PREVIEW = 200  # characters of a description: search engines and chats show about as many
 _SUMMARY = re.compile(r"<summary>.*?</summary>", re.DOTALL)
 _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "table": blocks.table,
     "plot": blocks.plot,
     "summary": blocks.summary_of,
     "evidence": blocks.evidence,
+    "loaded": blocks.loaded,
     "remarks": blocks.remarks,
     "script": blocks.scripts,
     "host": blocks.host,
@@ -79,6 +82,7 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "history": blocks.history,
     "changes": blocks.changes,
     "requirements": blocks.requirements,
+    "answer_loaded": blocks_of_questions.answer_loaded,
     "answer_words": blocks_of_questions.answer_words,
     "answer_figures": blocks_of_questions.answer_figures,
     "answer_numbers": blocks_of_questions.answer_numbers,
@@ -165,7 +169,9 @@ class GeneratedPages:
         context["parents"] = [{"link": context["pathto"](name), "title": self._titles[name]} for name in (page.parents if page else ())]
         context["menu"] = [(name, self._titles[name]) for name in MENU if name in self._titles]
         context["menu_here"] = page.parents[0] if page and page.parents else document
-        context["metatags"] = f"{_POLICY}{context.get('metatags') or ''}{blocks.feed_links(self._feeds, context['pathto'])}"
+        settings: SiteSettings = self._shared["site"]
+        described = preview(str(context.get("title") or ""), str(context.get("body") or ""), document, settings)
+        context["metatags"] = f"{_POLICY}{context.get('metatags') or ''}{described}{blocks.feed_links(self._feeds, context['pathto'])}"
         if _NO_MENUS in (context.get("meta") or {}):
             for part in ("navbar_center", "navbar_persistent", "navbar_end", "primary_sidebar_end", "article_header_start", "footer_end"):
                 context[f"theme_{part}"] = []
@@ -279,6 +285,20 @@ def _without_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str
     if _NO_MENUS in (context.get("meta") or {}):
         for kind, used in _USED_WITHOUT_MENUS.items():
             context[kind] = [file for file in context[kind] if str(file.filename).endswith(used)]
+
+
+def preview(title: str, body: str, document: str, settings: SiteSettings) -> Html:
+    """Return the elements by which search engines and chats show a shared link: the title of a page, and its first paragraph."""
+    first = _PARAGRAPH.search(body)
+    if first is None:
+        return NOTHING
+    words = " ".join(markup.unescape(_TAG.sub("", first[1])).split())
+    words = words if len(words) <= _PREVIEW else f"{words[:_PREVIEW].rpartition(' ')[0]} \u2026"
+    title = markup.unescape(_TAG.sub("", title))
+    properties = {"og:type": "website", "og:site_name": settings.name, "og:title": title, "og:description": words}
+    if settings.url:
+        properties["og:url"] = f"{settings.url.rstrip('/')}/{document}.html"
+    return join([tag("meta", name="description", content=words), *(tag("meta", property=key, content=value) for key, value in properties.items())])
 
 
 def contents_of(sections: Sequence[Heading]) -> str:

@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacholog.schema.conditions import Conditions
-from tacholog.schema.marks import MARK_BITS
+from tacholog.schema.marks import MARK_BITS, SAMPLES_BEYOND
 from tacholog.schema.records import BOUNDS
 from tacholog.store.columns import NOT_STATED, Columns
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-SAMPLES_BEYOND = 10  # With fewer samples beyond it, a percentile is mostly too good.
 LOSS_LIMIT = 0.01
 TIMEOUT_NS = (99.9e6, 100.2e6)  # Half of the 200 ms that the tool waits for a lost answer, and the time until it notices.
 OWN_LOAD = 2  # The load average may still hold the publisher and the subscriber of the run before, which both polled.

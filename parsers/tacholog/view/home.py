@@ -3,15 +3,17 @@
 Series are grouped by the rule for all rankings (`tacholog.compare.comparable`), across the labels of the campaign: a reader who chooses a transport
 chooses its variant too. The name of each series says which variant it is.
 
-The choices are the fastest, the steadiest and the cheapest. What leads, and which other ranges of runs overlap with the leader's, is decided by the
-rule of all rankings (`tacholog.view.ranking_groups.leaders`). In addition, a number of two groups of runs is never the steadiest. Where nothing may
-lead, the best number is shown with the reason, and not as a winner.
+The choices are the fastest, the steadiest and the cheapest of those that poll, and of those that sleep: a user who must not spend a processor on
+waiting needs another answer. What leads, and which other ranges of runs overlap with the leader's, is decided by the rule of all rankings
+(`tacholog.view.ranking_groups.leaders`). In addition, a number of two groups of runs is never the steadiest. Where nothing may lead, the best number
+is shown with the reason, and not as a winner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import log2
+from statistics import median_low
 from typing import Literal
 
 import msgspec
@@ -20,10 +22,9 @@ from tacholog.compare.comparable import LABELS
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.runs.labels import label_fields, labels_of
 from tacholog.runs.moments import latest_instant
-from tacholog.view.comparison import version_of
 from tacholog.view.cost import SPINS
 from tacholog.view.names import words
-from tacholog.view.ranking_groups import UNDERSAMPLED, Group, SystemSeries, eligible, group_of, groups, leaders, rank_key, standing
+from tacholog.view.ranking_groups import UNDERSAMPLED, Group, SystemSeries, eligible, groups, leaders, rank_key
 from tacholog.view.rankings import best_measured, of_last_releases
 from tacholog.view.series import LOSS, Cell
 from tacholog.view.views import View, manifest_of
@@ -66,16 +67,30 @@ class HomeMachine(msgspec.Struct, frozen=True):
         """The series of the main campaign."""
         return [member for ranked in (self.latency, self.rate) if ranked for member in ranked.members]
 
+    @property
+    def repetitions(self) -> int:
+        """How often most of these series were measured."""
+        return median_low(len(member.series.runs) for member in self.series)
+
 
 def machines(everything: Sequence[SystemSeries]) -> list[HomeMachine]:
-    """Return the machines of all series: first machines with own runs and a choice of transports, the newest first; then those of documents."""
+    """Return the machines of all series: those with own runs and a choice of transports before those of documents, in each kind the fullest first.
+
+    The fullest has the most systems, times their repetitions; more repetitions than a verdict needs do not count.
+    """
     last = of_last_releases([member for member in everything if not member.is_control])
     by_group = {group: measured for group, members in groups(last, least=1, across=ACROSS).items() if (measured := best_measured(members))}
     by_host: dict[str, dict[Group, list[SystemSeries]]] = {}
     for group, members in by_group.items():
         by_host.setdefault(group.host, {})[group] = members
     made = [machine for host, of_host in by_host.items() if (machine := _machine(host, of_host))]
-    return sorted(sorted(made, key=lambda machine: (machine.newest, len(machine.series)), reverse=True), key=lambda machine: machine.published)
+    return sorted(sorted(made, key=_fullness, reverse=True), key=lambda machine: machine.published)
+
+
+def _fullness(machine: HomeMachine) -> tuple[int, int, float]:
+    systems = {member.system for member in machine.series}
+    transports = {(member.system, member.transport) for member in machine.series}
+    return len(systems) * min(machine.repetitions, MIN_RUNS), len(transports), machine.newest
 
 
 def _machine(host: str, by_group: Mapping[Group, Sequence[SystemSeries]]) -> HomeMachine | None:
@@ -121,12 +136,15 @@ def reach_of(member: SystemSeries) -> str | None:
     return member.series.results[0].conditions.reach
 
 
-def how(member: SystemSeries, differing: Collection[str] = ()) -> str:
-    """Return, in words, how a series was measured: how its sides wait, whether messages may be lost, and its ``differing`` labels."""
+def how(member: SystemSeries, differing: Collection[str] = (), but: str = "") -> str:
+    """Return, in words, how a series was measured: how its sides wait, whether messages may be lost, and its ``differing`` labels.
+
+    The way of waiting ``but`` is not said again.
+    """
     key = dict(member.series.key)
     labels = labels_of(member.series.runs[0].labels)
     reliability = str(key["reliability"] or "")
-    parts = [waits(member), words("reliability", reliability) if reliability == "best-effort" else ""]
+    parts = [waits(member) if waits(member) != but else "", words("reliability", reliability) if reliability == "best-effort" else ""]
     return ", ".join(filter(None, [*parts, *(labels[name] for name in differing if name in labels)]))
 
 
@@ -175,7 +193,6 @@ def _hosts(view: View, name: str) -> bool:
 
 
 Criterion = Literal["fastest", "steadiest", "cheapest"]
-BesideFloor = Literal["above", "level", "below"]
 Doubt = Literal["two_groups", "undersampled"]
 CRITERIA: tuple[Criterion, ...] = ("fastest", "steadiest", "cheapest")
 REACHES = ("process", "host", "network")
@@ -195,8 +212,6 @@ class Choice(msgspec.Struct, frozen=True):
         measured: how many series were measured, with or without such a number.
         is_firm: whether the leader and all overlapping series have enough runs.
         doubts: the marks that keep all candidates from leading, if there is no leader.
-        floor: the best number without a library, if the campaign measures libraries; ``None`` if there is none.
-        newer: a lower number of a newer release of the floor's system, on the same machine and measured in the same way.
     """
 
     member: SystemSeries
@@ -206,16 +221,6 @@ class Choice(msgspec.Struct, frozen=True):
     measured: int
     is_firm: bool
     doubts: frozenset[Doubt] = frozenset()
-    floor: tuple[SystemSeries, Cell] | None = None
-    newer: tuple[SystemSeries, Cell] | None = None
-
-    @property
-    def beside_floor(self) -> BesideFloor:
-        """Whether the number is ``above`` its floor, ``below`` it in all runs, or below it with overlapping ranges of runs (``level``)."""
-        if self.floor is None or (mine := standing(self.cell)).value >= (floor := standing(self.floor[1])).value:
-            return "above"
-        is_apart = mine.high is None or floor.low is None or mine.high < floor.low
-        return "below" if is_apart else "level"
 
 
 class CriterionNumbers(msgspec.Struct, frozen=True):
@@ -225,83 +230,59 @@ class CriterionNumbers(msgspec.Struct, frozen=True):
     numbers: tuple[tuple[SystemSeries, Mapping[int, Cell]], ...]
 
 
-class ReachColumn(msgspec.Struct, frozen=True):
-    """The transports with one reach in one campaign.
+class ChoiceColumn(msgspec.Struct, frozen=True):
+    """The transports with one reach and one way of waiting in one campaign.
 
     Attributes:
         reach: ``process``, ``host`` or ``network``.
+        is_polling: whether a waiting side keeps a processor busy.
         members: all series.
         ranked: the numbers of each measured criterion.
         bare: the `id` of each series without a library, in a campaign that measures libraries.
-        others: the series of other campaigns on the same machine with the same reach.
     """
 
     reach: str
+    is_polling: bool
     members: tuple[SystemSeries, ...]
     ranked: Mapping[Criterion, CriterionNumbers]
     bare: frozenset[int]
-    others: tuple[SystemSeries, ...] = ()
 
-    def choice(self, criterion: Criterion, size: int) -> Choice | None:
-        """Return the leader at a size; ``None`` if the size was not measured. Transports without a library only give the floor for libraries."""
-        return next(iter(self.answers(criterion, size)), None)
+    @property
+    def is_choice(self) -> bool:
+        """Whether there are several transports to choose from."""
+        return len({(member.system, member.transport) for member in self.members if id(member) not in self.bare}) > 1
 
-    def answers(self, criterion: Criterion, size: int) -> list[Choice]:
-        """Return the leaders at a size, the best first. Latencies have two leaders: one that polls and one that does not.
+    def choice(self, criterion: Criterion, size: int, *, is_bare: bool = False) -> Choice | None:
+        """Return the leader at a size; ``None`` if there is no such number.
 
-        A user who must not spend a processor on waiting needs another answer. Processor time is compared across both kinds.
+        Args:
+            criterion: what the leader is best at.
+            size: the size in bytes.
+            is_bare: choose among transports without a library. Otherwise, in a campaign that measures libraries, choose among these alone.
         """
         ranked = self.ranked.get(criterion)
         if ranked is None:
-            return []
-        at_size = [(member, cells[size]) for member, cells in ranked.numbers if size in cells]
-        kinds = [[pair for pair in at_size if polls(pair[0]) is kind] for kind in (True, False)] if criterion != "cheapest" else [at_size]
-        able = [kind for kind in kinds if any(id(member) not in self.bare for member, _ in kind)]
-        choices = [choice for kind in able if (choice := self._answer(criterion, size, kind, at_size))]
-        return sorted(choices, key=lambda choice: (bool(choice.doubts), *rank_key(choice.cell)))
-
-    def _answer(
-        self, criterion: Criterion, size: int, kind: Sequence[tuple[SystemSeries, Cell]], at_size: Sequence[tuple[SystemSeries, Cell]]
-    ) -> Choice | None:
-        ranked = self.ranked[criterion]
-        measured = sum(size in member.series.sizes() for member, _ in ranked.numbers if id(member) not in self.bare)
-        choice = _chosen(criterion, [pair for pair in kind if id(pair[0]) not in self.bare], measured)
-        bare = [pair for pair in kind if id(pair[0]) in self.bare] or [pair for pair in at_size if id(pair[0]) in self.bare]
-        floor = _chosen(criterion, bare, len(bare))
-        # An unreliable number is not compared with a floor, and no number with an unreliable floor.
-        if choice is None or choice.doubts or floor is None or "undersampled" in floor.doubts:
-            return choice
-        return msgspec.structs.replace(choice, floor=(floor.member, floor.cell), newer=self._newer(ranked.group, floor))
-
-    def _newer(self, group: Group, floor: Choice) -> tuple[SystemSeries, Cell] | None:
-        """Return the lowest number of a newer release of the floor's system, if it is below the floor; otherwise ``None``."""
-        size = floor.cell.result.payload_bytes
-        newer = [
-            (member, cell)
-            for member in self.others
-            if member.system == floor.member.system and version_of(member) != version_of(floor.member) and polls(member) is polls(floor.member)
-            if _is_comparable(member, group) and _began(member) > _began(floor.member)
-            if size is not None and (cell := group.cells(member).get(size))
-            if UNDERSAMPLED not in cell.marks and rank_key(cell) < rank_key(floor.cell)
-        ]
-        return min(newer, key=lambda pair: rank_key(pair[1]), default=None)
-
-    @property
-    def latency(self) -> Group | None:
-        """The group of its latencies; ``None`` if it has none."""
-        return self.ranked["fastest"].group if "fastest" in self.ranked else None
+            return None
+        members = [(member, cells) for member, cells in ranked.numbers if (id(member) in self.bare) is is_bare]
+        measured = sum(size in member.series.sizes() for member, _ in members)
+        return _chosen(criterion, [(member, cells[size]) for member, cells in members if size in cells], measured)
 
 
 class Choices(msgspec.Struct, frozen=True):
     """The table of a machine: its columns, and its rows, each a size with its typical use."""
 
-    columns: tuple[ReachColumn, ...]
+    columns: tuple[ChoiceColumn, ...]
     rows: tuple[tuple[int, str], ...]
 
 
 def choices(machine: HomeMachine) -> Choices | None:
-    """Return which transport leads at which size on a machine; ``None`` if no series states its reach."""
-    columns = tuple(_column(reach, [member for member in machine.everything if reach_of(member) == reach]) for reach in REACHES)
+    """Return which transport leads at which size on a machine; ``None`` if no series states its reach.
+
+    A column of a single transport is left out if there are others, because it has nothing to choose from.
+    """
+    by_reach = [_columns(reach, [member for member in machine.everything if reach_of(member) == reach]) for reach in REACHES]
+    all_columns = tuple(column for of_reach in by_reach for column in of_reach)
+    columns = tuple(column for column in all_columns if column.is_choice) or all_columns
     sizes = {size for column in columns for member in column.members for size in member.series.sizes() if size is not None}
     rows = [(size, use) for wanted, use in USES if (size := _nearest(wanted, sizes)) is not None]
     return Choices(columns, tuple(rows)) if rows else None
@@ -313,7 +294,8 @@ def _nearest(wanted: int, sizes: set[int]) -> int | None:
     return near if near is not None and abs(log2(near / wanted)) <= _NEAR else wanted if sizes else None
 
 
-def _column(reach: str, members: Sequence[SystemSeries]) -> ReachColumn:
+def _columns(reach: str, members: Sequence[SystemSeries]) -> Iterator[ChoiceColumn]:
+    """Yield the columns of a reach: one for transports that poll, one for the others. A column needs a library if the campaign measures libraries."""
     by_group = {group: best_measured(of_group) for group, of_group in groups(members, least=1, across=ACROSS).items()}
     latency = widest(by_group, "latency")
     rates = {group: of_group for group, of_group in by_group.items() if latency is None or group["campaign"] == latency.group["campaign"]}
@@ -325,18 +307,17 @@ def _column(reach: str, members: Sequence[SystemSeries]) -> ReachColumn:
         ranked["steadiest"] = _ranked(latency, msgspec.structs.replace(latency.group, statistic="p99"))
     if rate:
         ranked["cheapest"] = _without_loss(rate, _ranked(rate, msgspec.structs.replace(rate.group, metric=_CPU, statistic="mean")))
-    of_column = set(map(id, series))
-    return ReachColumn(reach, series, ranked, frozenset(map(id, floors(series))), tuple(member for member in members if id(member) not in of_column))
+    bare = frozenset(map(id, floors(series)))
+    for is_polling in (True, False):
+        alike = tuple(member for member in series if polls(member) is is_polling)
+        if any(id(member) not in bare for member in alike):
+            numbers = {criterion: _of_members(of_criterion, alike) for criterion, of_criterion in ranked.items()}
+            yield ChoiceColumn(reach, is_polling, alike, numbers, bare)
 
 
-def _is_comparable(member: SystemSeries, group: Group) -> bool:
-    """Whether a series would be in a group if it were of the same campaign."""
-    own_group = group_of(member, (*ACROSS, "campaign"))
-    return own_group is not None and own_group.conditions == tuple(pair for pair in group.conditions if pair[0] != "campaign")
-
-
-def _began(member: SystemSeries) -> float:
-    return latest_instant(run.start_time for run in member.series.runs)
+def _of_members(numbers: CriterionNumbers, members: Sequence[SystemSeries]) -> CriterionNumbers:
+    ids = set(map(id, members))
+    return CriterionNumbers(numbers.group, tuple(pair for pair in numbers.numbers if id(pair[0]) in ids))
 
 
 def _ranked(members: GroupMembers, group: Group) -> CriterionNumbers:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from tacholog.compare.comparable import settings_of
 from tacholog.compare.result import RowKey
@@ -235,6 +235,22 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "host": lambda value: str(value) if str(value).startswith("host") else f"host {value}",
     "basis": lambda value: BASIS_WORDS.get(str(value), str(value)),
 }
+
+
+def load_words(modes: Iterable[object], *, has_latency: bool = True) -> str:
+    """Return whether the system was loaded while it was measured, for the load modes of all latencies (without any: of all rates)."""
+    all_modes = set(modes)
+    if not has_latency:
+        return "These are rates: the system was loaded." if all_modes - {None} else ""
+    loaded, is_unloaded = all_modes - {None, "closed"}, "closed" in all_modes
+    if loaded and is_unloaded:
+        return "Some latencies are those of one message at a time (not loaded), others those of a loaded system: each series says which."
+    if loaded:
+        return "Latency was measured under load: the next message did not wait for an answer."
+    if is_unloaded:
+        unknown = " Some sources do not state the load." if None in all_modes else ""
+        return f"Latency is that of one message at a time: the system was not loaded. Under load it was not measured.{unknown}"
+    return "The source does not state whether the system was loaded."
 
 
 _OF_LATENCY = ("latency", "jitter", "interval_per_message", "send_lateness", "send_call", "serialization", "deserialization")

@@ -23,8 +23,8 @@ from tacholog.compare.policy import MIN_RUNS, percentile
 from tacholog.compare.statistics import MIN_CLUSTER, cluster_split
 from tacholog.runs.conditions import split_options
 from tacholog.runs.labels import CONTROL, labels_of
+from tacholog.schema.marks import SAMPLES_BEYOND
 from tacholog.schema.metrics import METRICS, median_place
-from tacholog.store.quality import SAMPLES_BEYOND
 from tacholog.view.names import SHOWN_CONDITIONS, joined, joined_or_unstated, made_different, told_apart, with_each_label, words
 from tacholog.view.numerals import NOT_STATED, by_version, size
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow

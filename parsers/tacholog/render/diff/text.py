@@ -15,7 +15,8 @@ from tacholog.render.markdown import escape, plain
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, terminal
 from tacholog.render.table import markdown as markdown_table
 
-FOLDED = ("no_change", "differs_not", "unreplicated_same")  # These rows are counted, and listed only on request.
+FOLDED = ("no_change", "differs_not", "unreplicated_same")  # If there are more than a few of these rows, they are listed only on request.
+_FEW = 10
 #: The comment has at most this many lines. With the requirements below it, both stay under 60.
 MOST_LINES = 30
 _OPEN: tuple[Verdict, ...] = ("worse", "better", *DIFFERS)
@@ -82,13 +83,15 @@ def _text(comparison: Comparison, only: Sequence[str], limit: int) -> Iterator[s
         yield f"{headline(comparison)}."
     yield content.conclusion
     yield from (f"! {warning}" for warning in (*content.machines, *content.warnings))
+    folded = [] if only else [section for section in content.sections if section.verdict in FOLDED]
+    if sum(section.total for section in folded) <= _FEW:
+        folded = []
     for section in content.sections:
-        if section.verdict not in FOLDED or only:
+        if section not in folded:
             yield ""
             yield f"{section.title.upper()} ({section.total}). {section.sentence}"
             yield from (f"  {line}" for line in _rows(section))
-    folded = [section for section in content.sections if section.verdict in FOLDED]
-    if folded and not only:
+    if folded:
         yield ""
         yield f"Only counted here: {', '.join(f'{section.total} {section.title.lower()}' for section in folded)} (--all lists them)."
     if content.loss_lines or content.loss_sentence:

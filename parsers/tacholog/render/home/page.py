@@ -1,4 +1,4 @@
-"""The home page: for each machine a figure of its main campaign and a table of choices.
+"""The home page: for each machine, the fullest first, a figure of its main campaign and a table of choices.
 
 Where no machine has comparable transports, the page shows the newest results of each system instead.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tacholog.render.home.choices import choices_table
-from tacholog.render.home.panels import names_of, panels
+from tacholog.render.home.panels import panels
 from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.links import Links
 from tacholog.render.marks import UsedMarks, mark_notes
@@ -26,14 +26,14 @@ from tacholog.view.results import RunRow
 from tacholog.view.views import View
 
 MOST_MACHINES = 4
-_OPEN = 1  # the newest machine; the others are folded
+_OPEN = 1  # the machine with most systems and repetitions; the others are folded
 _MOST_DOCUMENTS = 12
 _HOSTS = "hosts"
-_WHICH = "Which transport for which message?"
+_WHICH, _ALL = "Which transport for which message?", "All of them, from the smallest message to the largest"
 
 
 def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
-    """Return a section for each machine, the newest first, and a list of the machines of published documents.
+    """Return a section for each machine, the fullest first, a line that leads to the newest, and a list of the machines of published documents.
 
     Without own runs, the machines of documents have the sections. If nothing can be ranked at all, the page shows the newest results.
 
@@ -50,32 +50,42 @@ def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, do
         return newest_results(view, everything, links)
     own_machines = [machine for machine in all_machines if not machine.published] or all_machines
     listed, used_marks = own_machines[:MOST_MACHINES], UsedMarks()
-    slots = names_of(listed)
-    sections = [
-        _section(view, machine, slots, links, f"{anchor}-{index}", (used_marks, anchor), documents, is_first=index == 0)
-        for index, machine in enumerate(listed)
-    ]
-    sections[_OPEN:] = [_folded(view, machine, section) for machine, section in zip(listed[_OPEN:], sections[_OPEN:], strict=True)]
+    sections = [_section(view, machine, links, f"{anchor}-{index}", (used_marks, anchor)) for index, machine in enumerate(listed)]
+    for index, machine in enumerate(listed):
+        sections[index] = _folded(view, machine, sections[index]) if index >= _OPEN else join([_heading(view, machine, documents), sections[index]])
+    newest = _newest_line(view, own_machines, listed, anchor, documents)
     notes = tag("details", tag("summary", "What the marks mean"), mark_notes(used_marks, anchor), class_="tl-release") if used_marks else NOTHING
     published = _published(view, everything, {machine.host for machine in listed}, documents)
-    return join([*sections, _others(len(own_machines) - len(listed), documents), notes, published])
+    return join([newest, *sections, _others(len(own_machines) - len(listed), documents), notes, published])
 
 
-def _section(
-    view: View,
-    machine: HomeMachine,
-    slots: Mapping[str, int],
-    links: Links,
-    anchor: str,
-    marks: tuple[UsedMarks, str],
-    documents: Collection[str],
-    *,
-    is_first: bool,
-) -> Html:
-    runs = _runs(machine)
-    head = machine_heading(machine.host, view.hosts.get(machine.host), {machine.published}, documents, runs)
-    table = NOTHING if machine.published else _table(view, machine.host, choices(machine), links, marks, is_first=is_first)
-    return tag("section", head, panels(machine, slots, anchor), table, _remark(runs), class_="tl-at-home", id=anchor)
+def _section(view: View, machine: HomeMachine, links: Links, anchor: str, marks: tuple[UsedMarks, str]) -> Html:
+    """Return what a section of a machine holds below its name. What applies to all runs stands above the figures."""
+    table = NOTHING if machine.published else _table(view, machine.host, choices(machine), links, marks)
+    headings = [tag("h3", words, id=f"{anchor}-{name}") for words, name in ((_WHICH, "which"), (_ALL, "panels"))] if table else [NOTHING, NOTHING]
+    parts = [_remark(_runs(machine)), headings[0], table, headings[1], panels(machine, anchor)]
+    return tag("section", *parts, class_="tl-at-home", id=anchor)
+
+
+def _heading(view: View, machine: HomeMachine, documents: Collection[str]) -> Html:
+    return machine_heading(machine.host, view.hosts.get(machine.host), {machine.published}, documents, _runs(machine))
+
+
+def _newest_line(view: View, machines: Sequence[HomeMachine], listed: Sequence[HomeMachine], anchor: str, documents: Collection[str]) -> Html:
+    """Return a line that leads to the newest measurement, unless the page opens with it."""
+    newest = max(machines, key=lambda machine: machine.newest)
+    if newest is listed[0] or newest.published:
+        return NOTHING
+    runs = _runs(newest)
+    campaign = newest.series[0].series.runs[0].campaign
+    host = view.hosts.get(newest.host)
+    name = tag("span", f"{host.name} ({newest.host})" if host else newest.host, class_="stat-label")
+    address = f"#{anchor}-{listed.index(newest)}" if newest in listed else f"doc:{_HOSTS}" if _HOSTS in documents else None
+    day = last_day(run.start_time for run in runs) or "date not stated"
+    named = tag("span", f", campaign {campaign}", class_="stat-label") if campaign else NOTHING
+    repeated = f" run{'s' * (newest.repetitions > 1)} each, on "
+    where = tag("a", name, href=address) if address else name
+    return tag("p", "Newest measurement: ", day, named, ", ", count_of(newest.repetitions), repeated, where, ".", class_="tl-newest")
 
 
 def _folded(view: View, machine: HomeMachine, section: Html) -> Html:
@@ -95,19 +105,16 @@ def _runs(machine: HomeMachine) -> list[RunRow]:
 def _remark(runs: Sequence[RunRow]) -> Html:
     """Return the remarks that apply to all runs. The pages of single runs show the other remarks."""
     notes = [remark.note for remark in remarks_on(runs) if not remark.runs and not remark.is_folded]
-    return tag("p", " ".join(notes), class_="tl-note") if notes else NOTHING
+    return tag("div", *(tag("p", note) for note in notes), class_="tl-remarks", role="note") if notes else NOTHING
 
 
-def _table(view: View, machine: str, choices_found: Choices | None, links: Links, marks: tuple[UsedMarks, str], *, is_first: bool) -> Html:
-    """Return the table of choices: unfolded for the newest machine, folded for the others."""
+def _table(view: View, machine: str, choices_found: Choices | None, links: Links, marks: tuple[UsedMarks, str]) -> Html:
+    """Return the table of choices."""
     if choices_found is None:
         return NOTHING
     used_marks, anchor = marks
     network = [member for column in choices_found.columns if column.reach == "network" for member in column.members]
-    table = choices_table(choices_found, links, anchor, used_marks, machine, loopback=is_on_one_machine(view, network))
-    if is_first:
-        return join([tag("h3", _WHICH, id=f"{anchor}-which"), table])
-    return tag("details", tag("summary", _WHICH), table, class_="tl-release")
+    return choices_table(choices_found, links, anchor, used_marks, machine, loopback=is_on_one_machine(view, network))
 
 
 def _others(count: int, documents: Collection[str]) -> Html:

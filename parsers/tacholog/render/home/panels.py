@@ -1,5 +1,7 @@
 """A figure of small panels, one for each system: latency and rate over message size, on axes that all panels share. Each dot is a run.
 
+Letters at the ends of lines stand for the transports of a panel, which its head names. A pointer on a dot shows the number there.
+
 Grey lines are the other systems. The dark line is the floor: the result of the same tool without a library, with the same reach (process, host,
 network) and the same way of waiting. The figure is static SVG. Colours come from the style sheet, and each panel has a description in words.
 """
@@ -7,13 +9,12 @@ network) and the same way of waiting. The figure is static SVG. Colours come fro
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from string import ascii_lowercase
 
 import msgspec
 
-from tacholog.render.figures.svg import series_class
 from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.view.cost import SPINS
 from tacholog.view.home import GroupMembers, HomeMachine, floors, how, polls, reach_of, waits
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, size
@@ -22,16 +23,15 @@ from tacholog.view.series import Cell, labels_among
 
 WIDTH, HEIGHT = 312, 154
 _TOP, _BOTTOM = 18, 132
-_LATENCY, _RATE = (42, 130), (252, 294)  # from left to right
-_NAMES = 74  # width of the names beside the lines, if there is only one plot
+_LATENCY, _RATE = (44, 136), (200, 292)  # from left to right: equal halves, each with its ticks to the left and its letters to the right
 _FIRST = 6  # panels that a phone shows unfolded; on wider screens, these are whole rows of three or of two
-_LINE = 11.0  # height of a line of text, in units of the drawing
+_LINE = 10.0  # height of a letter, in units of the drawing
+_LETTERS = 12  # from the end of a plot to its letters
 _MOST_TICKS = 5
-_MOST_NAMES = 5  # if there are more names, all lines of a transport share one
-_MOST_LETTERS = 13  # letters of a name beside a line; a longer name would overlap the next plot
-_SHORT_WAYS = {SPINS: "spins"}
 _NEAR = 40.0  # labels of sizes that are closer to each other would overlap
+_HALF = WIDTH / 2
 _DASH = "4 2.5"
+_PAIR = 2
 _Cells = Mapping[int, Cell]
 
 
@@ -65,28 +65,28 @@ class Plot(msgspec.Struct, frozen=True):
 
 
 class Panel(msgspec.Struct, frozen=True):
-    """A panel: its name, the slot of its colour, and its series in all plots."""
+    """A panel: its name, its series in all plots, and what each of their lines is called, if it has several names."""
 
     name: str
-    slot: int
     series: tuple[SystemSeries, ...]
+    line_names: Mapping[int, str]
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """The letter of each name of a line; empty if all lines have the same name."""
+        names = dict.fromkeys(filter(None, self.line_names.values()))
+        return dict(zip(sorted(names, key=str.casefold), ascii_lowercase, strict=False)) if len(names) > 1 else {}
 
     def members_in(self, plot: Plot) -> list[SystemSeries]:
         """Return the series of the panel in a plot."""
         return [member for member in plot.members.members if member in self.series]
 
 
-def panels(machine: HomeMachine, slots: Mapping[str, int], anchor: str) -> Html:
-    """Return the panels of a machine.
-
-    Args:
-        machine: the machine with its series.
-        slots: the slot of the colour of each system, or of each transport if there is only one system.
-        anchor: the start of every id.
-    """
+def panels(machine: HomeMachine, anchor: str) -> Html:
+    """Return the panels of a machine. ``anchor`` is the start of every id."""
     plots = list(_plots(machine))
     bare = floors(machine.series)
-    ordered = sorted(_panels(machine.series, slots), key=lambda panel: _speed(panel, plots[0]))
+    ordered = sorted(_panels(machine.series), key=lambda panel: _speed(panel, plots[0]))
     ghosts = f"{anchor}-all"
     all_lines = "".join(_outline(plot, plot.cells(member)) for plot in plots for member in plot.members.members)
     hidden = tag("svg", tag("path", d=all_lines, id=ghosts), class_="tl-hidden", width=0, height=0, aria_hidden="true")
@@ -94,7 +94,7 @@ def panels(machine: HomeMachine, slots: Mapping[str, int], anchor: str) -> Html:
         tag("div", _head(panel, plots, bare), _drawing(panel, plots, _floors_of(panel, plots, bare), ghosts, f"{anchor}-{index}"), class_="tl-panel")
         for index, panel in enumerate(ordered)
     ]
-    return tag("figure", _legend(machine.series, bare), hidden, _rows(drawn), class_="tl-small-multiples")
+    return tag("figure", _legend(machine, bare), hidden, _rows(drawn), class_="tl-small-multiples")
 
 
 def _rows(drawn: Sequence[Html]) -> Html:
@@ -108,23 +108,18 @@ def _rows(drawn: Sequence[Html]) -> Html:
     return join([visible_panels, tag("details", words, hidden_panels, class_="tl-more-panels tl-folds-on-phone", open=True)])
 
 
-def names_of(machines: Iterable[HomeMachine]) -> dict[str, int]:
-    """Return the slot of the colour of each panel. A system has the same colour on all machines."""
-    names = {_name(member, machine.series) for machine in machines for member in machine.series}
-    return {name: slot for slot, name in enumerate(sorted(names, key=lambda name: (name.casefold(), name)))}
-
-
 def _name(member: SystemSeries, series: Sequence[SystemSeries]) -> str:
     """Return the name of the panel of a series: its system, or its transport if all series are of one system."""
     return member.system if len({each.system for each in series}) > 1 else member.transport
 
 
-def _panels(series: Sequence[SystemSeries], slots: Mapping[str, int]) -> Iterator[Panel]:
+def _panels(series: Sequence[SystemSeries]) -> Iterator[Panel]:
     by_name: dict[str, list[SystemSeries]] = {}
     for member in series:
         by_name.setdefault(_name(member, series), []).append(member)
     for name, members in by_name.items():
-        yield Panel(name, slots.get(name, 0), tuple(members))
+        names = line_names(members)
+        yield Panel(name, tuple(members), {id(member): line_name for member, line_name in zip(members, names, strict=True)})
 
 
 def _speed(panel: Panel, plot: Plot) -> tuple[float, str]:
@@ -136,7 +131,7 @@ def _speed(panel: Panel, plot: Plot) -> tuple[float, str]:
 
 def _plots(machine: HomeMachine) -> Iterator[Plot]:
     both = machine.latency is not None and machine.rate is not None
-    x_ranges = (_LATENCY, _RATE) if both else ((_LATENCY[0], _RATE[1] - _NAMES), (_LATENCY[0], _RATE[1]))
+    x_ranges = (_LATENCY, _RATE) if both else ((_LATENCY[0], _RATE[1]), (_LATENCY[0], _RATE[1]))
     for members, (left, right) in zip((machine.latency, machine.rate), x_ranges, strict=True):
         if members is None:
             continue
@@ -206,14 +201,20 @@ def _worth(plot: Plot, member: SystemSeries) -> float:
 
 
 def _head(panel: Panel, plots: Sequence[Plot], bare: Sequence[SystemSeries]) -> Html:
-    """Return the name of a panel, with links to the pages of its transports."""
+    """Return the name of a panel, with its letters, and with links to the pages of its transports."""
     pages = {member.transport: member.document for plot in plots for member in panel.members_in(plot)}
-    if list(pages) == [panel.name]:
+    if list(pages) == [panel.name] and not panel.letters:
         return tag("p", _linked(panel.name, pages[panel.name], strong=True), class_="tl-panel-name")
+    floor = " (no library)" if any(member in bare for member in panel.series) else ""
     short = _short_names(list(pages))
-    links = join([_linked(short[transport], document) for transport, document in sorted(pages.items())], ", ")
-    floor = " (the floor)" if any(member in bare for member in panel.series) else ""
-    return tag("p", tag("strong", panel.name), floor, " ", links, class_="tl-panel-name stat-label")
+    documents = {short[transport]: document for transport, document in sorted(pages.items())}
+    named = {name: documents.get(name) for name in panel.letters} or documents
+    links = [join([_letter(panel.letters.get(name, "")), _linked(name, document)]) for name, document in named.items()]
+    return tag("p", tag("strong", panel.name), floor, " ", join(links, ", "), class_="tl-panel-name stat-label")
+
+
+def _letter(letter: str) -> Html:
+    return join([tag("b", letter, class_="tl-letter"), "\u00a0"]) if letter else NOTHING
 
 
 def _linked(text: str, document: str | None, *, strong: bool = False) -> Html:
@@ -228,13 +229,15 @@ def _short_names(transports: Sequence[str]) -> dict[str, str]:
     return {transport: transport.partition("-")[2] if shared else transport for transport in transports}
 
 
-def _legend(series: Sequence[SystemSeries], bare: Sequence[SystemSeries]) -> Html:
+def _legend(machine: HomeMachine, bare: Sequence[SystemSeries]) -> Html:
+    series = machine.series
     waitings = {dict(member.series.key)["waiting"] for member in series}
-    items = [tag("li", "Each dot is a run, lines join medians.")]
+    of_two = " (of two runs, the worse)" if machine.repetitions == _PAIR else ""
+    items = [tag("li", f"Each dot is a run; lines join the medians{of_two}.")]
     if "busy-poll" in waitings and len(waitings) > 1:
         items += [_sample(NOTHING, "sleeps until a message comes"), _sample(_DASH, "polls: keeps one processor of each side busy, messages or not")]
     if bare:
-        items.append(_sample(NOTHING, "floor: the measuring tool alone, with the same way of waiting", "tl-floor"))
+        items.append(_sample(NOTHING, "without a library: the measuring tool alone, waiting in the same way", "tl-floor"))
     if len(series) > 1:
         items.append(_sample(NOTHING, "all others", "tl-ghost"))
     return tag("figcaption", tag("ul", *items, class_="tl-legend"))
@@ -257,8 +260,9 @@ def _drawing(panel: Panel, plots: Sequence[Plot], bare: Mapping[int, Sequence[Sy
         *(part for plot in plots for part in _axes(plot)),
         tag("use", href=f"#{ghosts}", class_="tl-ghost"),
         *(_path(_outline(plots[index], plots[index].cells(member)), member, "tl-floor") for index, floors in bare.items() for member in floors),
-        tag("g", *(part for plot in plots for member in panel.members_in(plot) for part in _line(plot, member)), class_=series_class(panel.slot)),
-        *_labels(panel, plots[0]),
+        tag("g", *(part for plot in plots for member in panel.members_in(plot) for part in _line(plot, member))),
+        *(letter for plot in plots for letter in _letters(panel, plot)),
+        *(value for plot in plots for member in panel.members_in(plot) for value in _values(panel, plot, member)),
         class_="tl-svg",
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         role="img",
@@ -294,47 +298,43 @@ def _outline(plot: Plot, cells: _Cells) -> str:
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in points) if len(points) > 1 else ""
 
 
-def _labels(panel: Panel, plot: Plot) -> Iterator[Html]:
-    """Yield the name of each line beside its end. Of several lines with one name, the one that ends at the largest size gets it, then the lowest."""
-    ends: dict[str, tuple[int, float]] = {}
-    for member, name in zip(panel.members_in(plot), line_names(panel.members_in(plot)), strict=True):
-        if name and (cells := plot.cells(member)):
-            last = max(cells)
-            ends[name] = max(ends.get(name, (0, 0.0)), (last, plot.y(cells[last].value or plot.y.high)))
-    for name, y in spread_labels({name: y for name, (_, y) in ends.items()}, _TOP, _BOTTOM).items():
-        yield tag("text", name, x=round(plot.x.end + 5, 1), y=round(y + 3.5, 1), class_="tl-name")
+def _letters(panel: Panel, plot: Plot) -> Iterator[Html]:
+    """Yield the letter of each line beside its end, joined to it by a thin line. Lines of one letter that end together share it."""
+    ends: dict[str, tuple[str, float, float]] = {}
+    for member in panel.members_in(plot):
+        letter, cells = panel.letters.get(panel.line_names[id(member)]), plot.cells(member)
+        if letter and cells:
+            x, y = plot.x(max(cells)), plot.y(cells[max(cells)].value or plot.y.high)
+            if all(letter != other or abs(y - other_y) >= _LINE for other, _, other_y in ends.values()):
+                ends[f"{letter}{len(ends)}"] = (letter, x, y)
+    column = plot.x.end + _LETTERS
+    for name, y in spread_labels({name: end[2] for name, end in ends.items()}, _TOP, _BOTTOM).items():
+        letter, x_end, y_end = ends[name]
+        yield tag("path", d=f"M{x_end + 2:g} {y_end:g}L{column - 2:g} {round(y, 1):g}", class_="tl-leader")
+        yield tag("text", letter, x=column, y=round(y + 3.5, 1), class_="tl-name")
+
+
+def _values(panel: Panel, plot: Plot, member: SystemSeries) -> Iterator[Html]:
+    """Yield the number of each size, which a pointer on its dot shows."""
+    name = " ".join(filter(None, (panel.line_names[id(member)], waits(member))))
+    unit = "ns" if plot.members.group.metric == "latency" else "bit_per_s"
+    for payload, cell in plot.cells(member).items():
+        if cell.value:
+            x, y = plot.x(payload), plot.y(cell.value)
+            words = f"{name}, {size(payload)}: {quantity(cell.value, unit)}"
+            text = tag("text", words, x=_HALF, y=max(y - 8, 10), text_anchor="middle")
+            yield tag("g", tag("path", d=f"M{x:g} {y:g}h0"), text, class_="tl-value")
 
 
 def line_names(members: Sequence[SystemSeries]) -> list[str]:
-    """Return the name of each line of a panel.
-
-    It contains the transport if the panel has several, and the way of waiting if the transport has several. If the names are too many or too long,
-    all lines of a transport share its name. In a document on one transport, lines are named after the conditions in which they differ, if there is
-    room.
-    """
+    """Return the name of each line of a panel: its transport if there are several; in a document on one, the conditions in which lines differ."""
     transports = list(dict.fromkeys(member.transport for member in members))
-    short = _short_names(transports) if len(transports) > 1 else dict.fromkeys(transports, "")
-    waiting_words: dict[str, set[object]] = {}
-    for member in members:
-        waiting_words.setdefault(member.transport, set()).add(_waiting_word(member))
-    names = [
-        " ".join(filter(None, (short[member.transport], _waiting_word(member) if len(waiting_words[member.transport]) > 1 else "")))
-        for member in members
-    ]
-    if not any(names) and len(names) > 1 and members[0].series.published:
-        labels = labels_among([(member.system, member.series) for member in members])
-        return labels if all(len(label) <= _MOST_LETTERS for label in labels) else names
-    have_room = len({*names}) <= _MOST_NAMES and all(len(name) <= _MOST_LETTERS for name in names)
-    return names if have_room else [_cut(short[member.transport]) for member in members]
-
-
-def _waiting_word(member: SystemSeries) -> str:
-    """Return the way of waiting of a series, in one word if possible. The table below the panels has the full words."""
-    return _SHORT_WAYS.get(waits(member), waits(member))
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS - 1]}\u2026"
+    if len(transports) > 1:
+        short = _short_names(transports)
+        return [short[member.transport] for member in members]
+    if len(members) > 1 and members[0].series.published:
+        return labels_among([(member.system, member.series) for member in members])
+    return [""] * len(members)
 
 
 def spread_labels(heights: Mapping[str, float], top: float, bottom: float) -> dict[str, float]:
