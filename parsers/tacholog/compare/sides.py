@@ -176,8 +176,9 @@ def _releases(labels: Sequence[str], roots: Sequence[Path], work: Work | None) -
     for label in labels:
         if label not in releases:
             folders = ", ".join(map(str, roots)) or "any folder"
-            known = f"no release with this name in {folders} ({_there(there)}); --data DIR names another folder"
-            raise UnreadableInput(f"{label}: no such file or folder, and {known}")
+            raise UnreadableInput(
+                f"{label}: no such file or folder, and no release with this name in {folders} ({_there(there)}); --data DIR names another folder"
+            )
     return releases
 
 

@@ -32,6 +32,7 @@ _FIRST_BEAT_S = 1.0  # processes that last longer than this are sampled at least
 _CONNECT_TIMEOUT_S = 10
 _OPEN_TIMEOUT_S = 40.0  # for the login, and for a login shell that does much before it starts a command
 _CLOSE_TIMEOUT_S = 6.0
+_STREAM_END_TIMEOUT_S = 3.0  # after the end of ssh
 _LONGEST_LINE = 2**20  # of an answer; a broken or hostile host must not fill the memory
 _READ_BYTES = 2**13
 _ANSWER_LIMIT_S = 60.0  # for the answer to a request, or for the next part of a chunk, while the host answers beats
@@ -211,11 +212,11 @@ class Connection:
         self._reader.join(_CLOSE_TIMEOUT_S)
         if self._ssh.poll() is None:
             self._ssh.kill()
-        self._reader.join()
         self._ssh.wait()
-        self._stdout.close()
-        if not self._error_reader.is_alive():  # else a program that ssh started, such as the master of a shared connection, has its error output too
-            self._stderr.close()
+        self._reader.join(_STREAM_END_TIMEOUT_S)
+        for thread, stream in ((self._reader, self._stdout), (self._error_reader, self._stderr)):
+            if not thread.is_alive():  # else a program that ssh started, such as the master of a shared connection, has the stream too
+                stream.close()
 
     def _close_stdin(self) -> None:
         with self._writing, contextlib.suppress(OSError):
