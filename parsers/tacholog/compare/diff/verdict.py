@@ -1,4 +1,4 @@
-"""One verdict for each row: the table of `docs/significance.md`, over all rows at once."""
+"""One verdict for each row, by the table in `docs/significance.md`."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ REASONS = (
 )
 REASON = {name: index for index, name in enumerate(REASONS)}
 REASONS_OUT_OF_TURN = ("order_confounded", "sessions_confounded", "order_unknown")
-SERIES = 3  # Identical values at so many sizes in a row are the same measurement, printed again.
+SERIES = 3  # Identical values for at least this number of sizes are the same measurement, printed again.
 
 
 class Thresholds(NamedTuple):
-    """The smallest shift that counts, as a logarithm, and where it comes from: an index into `SOURCES`.
+    """The smallest shift that counts, as a logarithm, and its source, an index into `SOURCES`.
 
-    ``close`` is the same without the part of rounding: two values that are a step of rounding apart are no change that could be shown, and are not
-    shown to be equal either. ``sides`` is for sides that did not take turns: also as wide as the band of the medians of two sessions.
+    ``close`` is the threshold without rounding: if two values differ by a rounding step, neither a change nor equality can be shown.
+    ``sides`` is the threshold for sides that did not take turns: at least the band of the medians of two sessions.
     """
 
     least: Floats
@@ -54,19 +54,19 @@ class RowArrays(NamedTuple):
 
     Attributes:
         cells: the numbers of both sides.
-        pairs: the cells that are compared.
+        pairs: the compared cells.
         judgements: the judgements of the conditions.
-        judgement: the index of each pair's judgement.
+        judgement: the index of the judgement of each pair.
         same_runs: whether both sides are the same runs.
         estimates: the estimates and tests.
         limits: the thresholds.
         verdict: the verdict, as an index into `VERDICTS`; -1: none yet.
         reason: the reason, as an index into `REASONS`.
         by_value: whether single values decided.
-        gates: for each gate the rows in it, which are tested apart from all others.
-        host_change: how much the controls moved, as a logarithm, if they did.
-        sides: the shift of rows whose sides did not take turns; ``None``: not looked at.
-        side_limits: the lowest and the highest shift of these rows that does not count.
+        gates: the rows of each gate, which are tested separately from all other rows.
+        host_change: how much the controls moved, as a logarithm; ``None``: they did not move.
+        sides: the shift of rows whose sides did not take turns; ``None``: not computed.
+        side_limits: the lowest and the highest shift that does not count, for the rows of ``sides``.
     """
 
     cells: CellTable
@@ -86,17 +86,17 @@ class RowArrays(NamedTuple):
 
     @property
     def out_of_turn(self) -> Flags:
-        """The rows that say whether the measurements differ, whatever the cause."""
+        """Whether the verdict of each row only states that the measurements differ, or do not, whatever the cause."""
         return np.isin(self.verdict, [CODE[verdict] for verdict in OUT_OF_TURN])
 
     @property
     def different(self) -> Flags:
-        """The rows of which a condition differs."""
+        """Whether a condition differs, for each row."""
         return np.array([bool(judgement.different) for judgement in self.judgements] or [False])[self.judgement]
 
     @property
     def gated(self) -> Flags:
-        """The rows of any gate."""
+        """Whether each row is in any gate."""
         any_gate = np.zeros(len(self.verdict), bool)
         for gate in self.gates:
             any_gate |= gate
@@ -104,23 +104,23 @@ class RowArrays(NamedTuple):
 
     @property
     def lower_is_better(self) -> Flags:
-        """The direction of each row."""
+        """Whether lower values are better, for each row."""
         return lower_is_better(self.cells, self.pairs)
 
     def give(self, where: Flags, verdict: Verdict, reason: str = "") -> None:
-        """Give the verdict to those of these rows that have none yet."""
+        """Set the verdict of these rows, except of rows that already have a verdict."""
         free = where & (self.verdict < 0)
         self.verdict[free] = CODE[verdict]
         self.reason[free] = REASON[reason]
 
 
 def lower_is_better(cells: CellTable, pairs: CellPairs) -> Flags:
-    """The direction of each pair of cells."""
+    """Whether lower values are better, for each pair of cells."""
     return by_word(cells.columns["metric"], lambda word: METRICS[word].better != "higher", unknown=True)[pairs.old]
 
 
 def thresholds(cells: CellTable, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None = None) -> Thresholds:
-    """The threshold of each pair: the largest of policy, rounding and the band of one build, which the policy states or which was measured."""
+    """Return the threshold of each pair: the largest of the policy, the rounding error and the band of one build (stated or measured)."""
     cell = pairs.either
     chosen, assumed = (_band(cells, cell, percent) for percent in (policy.thresholds_percent, policy.single_value_percent))
     source = np.zeros(len(cell), np.int64)
@@ -135,12 +135,12 @@ def thresholds(cells: CellTable, pairs: CellPairs, policy: Policy, measured: Sam
 
 
 def _band(cells: CellTable, cell: Integers, percent: Bands) -> Floats:
-    """How much the statistic of each of these cells may differ, as a logarithm."""
+    """Return how much the statistic of each cell may differ, as a logarithm."""
     return np.log1p(by_word(cells.columns["statistic"], lambda word: getattr(percent, band_of(word)), percent.centre)[cell] / 100)
 
 
 def matching_rows(cells: CellTable, cell: Integers, selection: RowFilter) -> Flags:
-    """Which of these cells are in rows that a filter selects."""
+    """Whether a filter selects the row of each of these cells."""
     fits = np.ones(len(cell), bool)
     for name, value in selection.wanted().items():
         fits &= (cells.columns[name] == value)[cell]
@@ -150,9 +150,9 @@ def matching_rows(cells: CellTable, cell: Integers, selection: RowFilter) -> Fla
 def _same_build(
     cells: CellTable, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None, assumed: Floats
 ) -> tuple[Floats, Floats, Integers, Floats]:
-    """The band of one build: for pairs, for single values, the source of the latter, and the band of the medians of two sessions (0: not known).
+    """Return the bands of one build: for pairs, for single values, the source of the band for single values, and between the medians of two sessions.
 
-    While too few sessions were measured to know how much sessions differ, the measured band of single values can only widen the assumed one.
+    The last band is 0 if it is unknown. If too few sessions were measured, the measured band of single values can only widen the assumed band.
     """
     for_pairs = np.full(len(assumed), np.log1p((policy.same_build_percent or 0.0) / 100))
     single = for_pairs.copy() if policy.same_build_percent else assumed.copy()
@@ -171,7 +171,7 @@ def _same_build(
 
 
 def _rounding(cells: CellTable, side: Integers) -> Floats:
-    """How much two true values that are printed the same may differ, as a logarithm."""
+    """Return how much two true values with the same printed value may differ, as a logarithm."""
     half = np.nan_to_num(cells.resolution[side] / 2)
     value = cells.median[side]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -181,7 +181,7 @@ def _rounding(cells: CellTable, side: Integers) -> Floats:
 
 
 def bounds(cells: CellTable, pairs: CellPairs) -> tuple[Floats, Floats]:
-    """The interval of new over old that rounding and bounds allow: the smallest and the largest logarithm."""
+    """Return the interval of the ratio new over old that rounding and bounds allow, as logarithms."""
     (old_low, old_high), (new_low, new_high) = (_ends(cells, side) for side in pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(new_low) - np.log(old_high), np.log(new_high) - np.log(old_low)
@@ -204,16 +204,16 @@ def decide(
     limits: Thresholds,
     policy: Policy,
 ) -> RowArrays:
-    """Give each pair its verdict.
+    """Return the results with the verdict of each pair.
 
     Args:
-        cells: both sides' numbers.
+        cells: the numbers of both sides.
         pairs: the pairs of cells.
-        judged: the judgements of the conditions, and the index of each pair's judgement.
-        same_runs: which pairs have the same runs on both sides.
+        judged: the judgements of the conditions, and the index of the judgement of each pair.
+        same_runs: whether each pair has the same runs on both sides.
         estimates: the estimates, whose adjusted p-values are filled in here.
         limits: the thresholds.
-        policy: the false discovery rate, and the rows that are tested apart.
+        policy: the false discovery rate, and the rows that are tested separately.
     """
     both, total = pairs.both, len(pairs.old)
     rows = RowArrays(
@@ -244,7 +244,7 @@ def decide(
     rows.give(same_runs, "unreplicated_same", "same_measurement")
     runs = np.minimum(cells.runs[old], cells.runs[new])
     needed = by_word(cells.columns["statistic"], lambda word: samples_needed(word) or 0, 0)[old]
-    is_short = np.fmin(cells.samples[old], cells.samples[new]) < needed  # Unknown is not short.
+    is_short = np.fmin(cells.samples[old], cells.samples[new]) < needed  # false if the number of samples is unknown (NaN)
     is_marked = (cells.marks[old] | cells.marks[new]) & MARK_BITS["undersampled"] > 0
     rows.give(is_marked | (is_short & (runs >= MIN_RUNS)), "insufficient", "undersampled")
     rows.give((runs > 1) & (runs < MIN_RUNS), "insufficient", "few_runs")
@@ -254,7 +254,7 @@ def decide(
 
 
 def _decide_by_value(rows: RowArrays) -> None:
-    """Verdicts from one value on each side: of a single run, or of runs that allow no test."""
+    """Set the verdicts from one value on each side: the value of a single run, or the median of runs that cannot be tested."""
     cells, (old, new) = rows.cells, rows.pairs
     reason = np.zeros(len(old), np.int64)
     for index, design in enumerate(rows.estimates.designs):
@@ -276,7 +276,7 @@ def _decide_by_value(rows: RowArrays) -> None:
 
 
 def _mark_reprints(rows: RowArrays, single: Flags, same: Flags) -> None:
-    """Mark the published series whose values are all identical: two measurements never agree in every value."""
+    """Mark the published series whose values are all identical, because two measurements never agree in all values."""
     series = (
         ("system", *SETTING, *rows.cells.labels, "metric", "statistic"),
         ("system", "test", "metric"),
@@ -293,7 +293,7 @@ def _mark_reprints(rows: RowArrays, single: Flags, same: Flags) -> None:
 
 
 def _decide_by_test(rows: RowArrays, rate: float) -> None:
-    """Verdicts from repeated runs. The rows of gates are tested apart from all others."""
+    """Set the verdicts of repeated runs. The rows of gates are tested separately from all other rows."""
     estimates, limits = rows.estimates, rows.limits
     members = np.flatnonzero(estimates.tested & (rows.verdict < 0))
     is_gated = rows.gated[members]
@@ -313,17 +313,17 @@ def _decide_by_test(rows: RowArrays, rate: float) -> None:
 def by_shift(
     shift: Shift, p_adjusted: Floats, limits: tuple[Floats, Floats], lower_is_better: Flags, rate: float, attainable: Floats | float = 0.0
 ) -> Integers:
-    """The verdicts of tested rows, as indices into `VERDICTS`: significant in the comparison and large enough, or shown to be small, or neither.
+    """Return the verdicts of tested rows, as indices into `VERDICTS`: a change is significant and large enough, or shown to be small, or neither.
 
-    Rows that are neither had too few pairs if no value could have made them significant alone.
+    In the last case, a row has too few pairs if it could not have been significant for any values.
 
     Args:
         shift: the estimates, shape (rows,) each.
         p_adjusted: the adjusted p-values.
-        limits: the smallest shift that counts, and the largest that counts as none, as logarithms.
-        lower_is_better: the rows' direction.
+        limits: the smallest shift that counts, and the largest shift that is no change, as logarithms.
+        lower_is_better: whether lower values are better, for each row.
         rate: the false discovery rate.
-        attainable: the smallest adjusted p-value that each row could have if it were the only one that changed.
+        attainable: the smallest adjusted p-value that each row could have if no other row changed.
     """
     least, close = limits
     beyond_rounding = (shift.low > 0) | (shift.high < 0)
@@ -335,16 +335,16 @@ def by_shift(
 
 
 def out_of_turn(rows: RowArrays) -> Flags:
-    """The rows with enough runs whose sides did not take turns, as far as is known."""
+    """Whether each row has enough runs, but its sides did not take turns, or do not state their order."""
     return rows.by_value & np.isin(rows.reason, [REASON[reason] for reason in REASONS_OUT_OF_TURN])
 
 
 def say_whether_sides_differ(rows: RowArrays, host: Interval | None, rate: float) -> RowArrays:
-    """Give the rows of `out_of_turn` the verdict that their measurements differ, or do not, where this can be shown. Other rows keep theirs.
+    """Set the verdicts of the rows of `out_of_turn`, if it can be shown that their measurements differ or do not differ. Other rows are unchanged.
 
-    Anything else that changed between the sides may be the cause, such as the machine or the day, so these rows never say that a release is better or
-    worse. The test is that of the rank sums, of the runs (or of the sessions, if each side has enough of them), moved by the threshold: it asks
-    whether the change is larger than what does not count. Its p-values are adjusted over the comparison.
+    Any other change between the sides may be the cause, such as the machine or the day, so these verdicts never state that a release is better or
+    worse. The test is the rank sum test of the runs (or of the sessions, if each side has enough sessions), with values shifted by the threshold: it
+    tests whether the change is larger than the threshold. Its p-values are adjusted for all rows of the comparison.
 
     Args:
         rows: the results.
@@ -367,7 +367,7 @@ def say_whether_sides_differ(rows: RowArrays, host: Interval | None, rate: float
 
 
 def _limits(rows: RowArrays, host: Interval | None) -> tuple[Floats, Floats]:
-    """The lowest and the highest shift of each row that does not count."""
+    """Return the lowest and the highest shift that does not count, for each row."""
     least = rows.limits.sides
     if host is None:
         return -least, least
@@ -377,14 +377,14 @@ def _limits(rows: RowArrays, host: Interval | None) -> tuple[Floats, Floats]:
 
 
 def side_verdicts(shift: Shift, significant: Flags, limits: tuple[Floats, Floats], close: Floats, lower_is_better: Flags) -> Integers:
-    """The verdicts as indices into `VERDICTS`; -1 where neither a difference nor its absence is shown.
+    """Return the verdicts as indices into `VERDICTS`; -1 if neither a difference nor its absence is shown.
 
     Args:
         shift: the estimates, shape (rows,) each.
-        significant: whether the shift lies outside the limits, adjusted over the comparison.
+        significant: whether the shift is significantly outside the limits, adjusted for all rows of the comparison.
         limits: the lowest and the highest shift that does not count.
-        close: the largest shift that counts as none.
-        lower_is_better: the rows' direction.
+        close: the largest shift that is no difference.
+        lower_is_better: whether lower values are better, for each row.
     """
     low, high = limits
     is_outside = significant & ((shift.low > high) | (shift.high < low))
