@@ -28,16 +28,16 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+\S*")
 def open_machines(
     names: Iterable[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path], checkout: Path | None = None
 ) -> Iterator[Mapping[str, Machine]]:
-    """Open machines, and close them at the end. Closing ends all processes that were started on them.
+    """Open machines, and close them at the end. Closing a machine ends all processes that were started on it.
 
     Args:
         names: names of hosts of the campaign, or `HERE`.
         hosts: the hosts of the campaign.
-        tools: files of programs on this machine, by the name that commands start with.
-        checkout: the repository whose revision is part of this machine's environment.
+        tools: the files of programs on this machine, by the first word of commands.
+        checkout: the repository whose revision is part of the environment of this machine.
 
     Raises:
-        TachologError: one of them cannot be reached.
+        TachologError: a machine cannot be reached.
     """
     machines: dict[str, Machine] = {}
     try:
@@ -51,7 +51,7 @@ def open_machines(
 
 
 def machine_name(process: Process) -> str:
-    """Return the name of the machine that a process runs on."""
+    """Return the name of the machine of a process."""
     return process.host or HERE
 
 
@@ -76,16 +76,16 @@ def find_campaign_programs(
     Args:
         runs: the runs of the plan.
         hosts: the hosts of the campaign.
-        tools: files of programs on this machine.
-        version_command: prints the version of the program that is its first word. If no process runs that program (a package manager, for example),
-            the version is that of the program of the main process, on each machine that has it.
+        tools: the files of programs on this machine.
+        version_command: the command that prints the version of the program that is its first word. If no process runs this program (for example, a
+            package manager), the version is assigned to the program of the main process, on each machine that runs it.
 
     Raises:
         TachologError: a program is missing, or a machine cannot be reached.
     """
     checksums: dict[str, str] = {}
     versions: dict[str, str] = {}
-    # For each host and program, one process is enough: the others differ in their arguments.
+    # For each host and program, one process is enough: the other processes differ only in their arguments.
     distinct = {(machine_name(process), process.command[0], measured_program(process.command)): process for run in runs for process in run.processes}
     with open_machines((name for name, _, _ in distinct), hosts, tools) as machines:
         for (name, first, measured), process in sorted(distinct.items(), key=lambda item: item[0]):
@@ -116,7 +116,7 @@ def describe_hosts(hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) ->
     """Describe the machines of a campaign.
 
     Returns:
-        The machines by their ids, this machine first, and the id of each name. Names with the same boot id are one machine.
+        The machines by their ids, this machine first; and the id of each host, by its name. Hosts with the same boot id are one machine.
 
     Raises:
         TachologError: a machine cannot be reached.
@@ -138,5 +138,5 @@ def describe_hosts(hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) ->
 
 
 def _unused_id(name: str, described: Mapping[str, Host]) -> str:
-    """Return the id. If another machine has the same properties, a number is added."""
+    """Return the id, with a number appended if another machine has the same properties, and so the same id."""
     return next(candidate for candidate in (name, *(f"{name}-{number}" for number in range(2, len(described) + 2))) if candidate not in described)

@@ -1,9 +1,10 @@
 """Run two builds in interleaved pairs within one session.
 
-The folder of such a comparison holds ``ab.toml`` and one campaign for each side, in ``old/`` and ``new/``. All runs of both have one common order.
+The folder of such a comparison contains ``ab.toml`` and one campaign for each side, in ``old/`` and ``new/``. All runs of both sides have one common
+order.
 
-For each variant of the campaign, the runs of the two sides follow each other directly. Which side is first is random, but of every two pairs each
-side is first once. Each round has the variants in a new random order. The number of pairs is fixed before the first run, and no result is looked at
+For each variant of the campaign, the runs of the two sides follow each other directly. The first side is random, but in each two successive pairs,
+each side is first once. Each round has the variants in a new random order. The number of pairs is fixed before the first run, and no result is used
 while the pairs run.
 """
 
@@ -45,7 +46,7 @@ _HALVES_FOLDER = "half-pairs"
 
 
 class Task(NamedTuple):
-    """A run that is still to be done, with its folder, plan and programs. ``label`` is its name in the progress output."""
+    """A pending run, with its folder, plan and programs. ``label`` is its name in the progress output."""
 
     folder: Path
     plan: Plan
@@ -55,7 +56,7 @@ class Task(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """A comparison that was started: its folder, its record, and for each side its plan and its build."""
+    """A started comparison: its folder, its record, and the plan and the build of each side."""
 
     folder: Path
     record: PairRecord
@@ -68,7 +69,7 @@ class Pairs(NamedTuple):
         return self.folder / SIDES[0], self.folder / SIDES[1]
 
     def tasks(self) -> list[Task]:
-        """Return the runs that are still to be done, in their order."""
+        """Return the pending runs, in their order."""
         tasks = [
             Task(folder, plan, run, build.tools, f"{folder.name} {run.folder}")
             for folder, plan, build in zip(self.sides, self.plans, self.builds, strict=True)
@@ -77,7 +78,7 @@ class Pairs(NamedTuple):
         return sorted(tasks, key=lambda task: task.run.order_index)
 
     def pairs_done(self) -> int:
-        """Return how many pairs are complete, of the variant with the fewest complete pairs."""
+        """Return the number of complete pairs of the variant with the fewest complete pairs."""
         missing = {task.run.folder for task in self.tasks()}
         done: dict[str, int] = {}
         for run in self.plans[0].runs:
@@ -91,8 +92,8 @@ def schedule_pairs(
     """Return the runs of both sides, in one common order. With the same seed, more repetitions only add runs at the end.
 
     Args:
-        campaigns: of the old and of the new side.
-        seed: of the random order.
+        campaigns: the campaigns of the old and the new side.
+        seed: the seed of the random order.
         listed: the names that the programs of both sides list (``only_if_listed``); ``None``: no variant is left out.
     """
     cpus = default_cpus()
@@ -107,7 +108,7 @@ def schedule_pairs(
     unordered[1] = tuple(run_of[run.folder] for run in unordered[0])
     ordered: tuple[list[PlannedRun], list[PlannedRun]] = ([], [])
     for index, pair in enumerate(zip(*unordered, strict=True)):
-        # Two pairs share one coin toss, and the second pair takes the opposite, so that each side is first equally often.
+        # Two successive pairs use one coin toss, and the second pair uses the opposite result, so that each side is first equally often.
         toss, is_second = divmod(pair[0].repetition - 1, 2)
         new_first = (random.Random(f"{seed} {pair[0].variant} {toss}").random() < 0.5) != bool(is_second)  # noqa: S311, PLR2004 - a coin, not a secret
         for side, run in enumerate(pair):
@@ -121,12 +122,12 @@ def start_pairs(
     """Plan a comparison and write its folder.
 
     Args:
-        path: the campaign file; not used if each build has a campaign of its own.
-        output: the folder of all campaigns; this comparison gets a new folder ``ab-<name>-<time>`` in it.
+        path: the campaign file; not used if each build has its own campaign.
+        output: the folder of all campaigns. The comparison gets a new subfolder ``ab-<name>-<time>``.
         builds: the two sides, old and new.
         pairs: the number of pairs of each variant.
         releases: the labels of the two sides, for publication.
-        asks: whether to run the commands of the campaign that print a version and a list. They are not run for a plan that is only printed.
+        asks: whether to run the commands of the campaign that print a version and a list; false for a plan that is only printed.
     """
     campaign, name = read_campaign(builds[0].campaign or path), _name(path, builds)
     if builds[0].campaign is None:
@@ -158,7 +159,7 @@ def start_pairs(
 
 
 def _name(path: Path, builds: tuple[Build, Build]) -> str:
-    """Return the name of a comparison: that of its campaign, or those of both."""
+    """Return the name of a comparison: the name of its campaign, or the names of both campaigns."""
     return "-to-".join(build.campaign.stem for build in builds if build.campaign) or path.stem
 
 
@@ -167,7 +168,7 @@ def _checksum(path: Path, builds: tuple[Build, Build]) -> str:
 
 
 def _check_reach(campaign: Campaign, builds: tuple[Build, Build]) -> None:
-    """Refuse a program of this machine for a process on another machine, because both sides would run the program that is installed there."""
+    """Refuse a program of this machine for a process on another machine, because both sides would run the program of the other machine."""
     remote = [process for block in campaign.runs for process in block.processes if _is_remote(campaign, process)]
     for build in builds:
         wrong = next((process for process in remote if not build.template and process.command[0] in build.tools), None)
@@ -207,13 +208,13 @@ def _listed_by_both(campaigns: tuple[Campaign, Campaign], builds: tuple[Build, B
 
 
 def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | None) -> Pairs:
-    """Continue the newest comparison of that campaign under ``output``. A larger number of ``pairs`` adds pairs at the end.
+    """Continue the newest comparison of this campaign under ``output``. A larger number of ``pairs`` adds pairs at the end.
 
-    If only one run of a pair was done, both runs are done again, because the interruption would lie between them. The old run is not deleted, but
-    moved into a folder of its own.
+    If only one run of a pair was done, both runs are done again, because otherwise the interruption would be between them. The old run is not
+    deleted, but moved into a separate folder.
 
     Raises:
-        TachologError: there is no such comparison, it was started with other builds or another campaign, or no run is left to do.
+        TachologError: there is no such comparison, it was started with other builds or another campaign, or no run is pending.
     """
     name = _name(path, builds)
     started = sorted(output.glob(f"ab-{name}-[0-9]*Z"), reverse=True)
@@ -258,7 +259,7 @@ def _extended(begun: Pairs, path: Path, pairs: int) -> Pairs:
 
 
 def _as_started(begun: Pairs) -> tuple[Build, Build]:
-    """Return the builds without the program of the floor, if the comparison was started without it: added pairs must measure the same."""
+    """Return the builds, without the program of the floor if the comparison was started without it: added pairs must measure the same variants."""
     old, new = begun.builds
     if FLOOR in begun.plans[0].programs:
         return old, new
@@ -266,12 +267,12 @@ def _as_started(begun: Pairs) -> tuple[Build, Build]:
 
 
 def with_event(begun: Pairs, what: Literal["interrupted", "resumed", "extended"], **planned: int) -> Pairs:
-    """Write into the record that the comparison was interrupted, resumed or extended, and return the comparison with that record.
+    """Add an event to the record of the comparison, and return the comparison with the new record.
 
     Args:
         begun: the comparison.
-        what: what happened.
-        planned: the numbers of pairs and of runs, if they are others from now on.
+        what: the kind of event.
+        planned: the new numbers of pairs and of runs, if they change.
     """
     record = msgspec.structs.replace(begun.record, **planned)
     event = PlanEvent(what=what, time=f"{utc_now():%Y-%m-%dT%H:%M:%SZ}", runs_done=begun.record.runs - len(begun.tasks()), pairs=record.pairs)
@@ -292,7 +293,7 @@ def _set_halves_aside(begun: Pairs) -> None:
 
 
 def _unused_name(path: Path) -> Path:
-    """Return the path. If it exists, ``-2``, ``-3`` and so on is added."""
+    """Return the path, with ``-2``, ``-3`` and so on appended if it exists."""
     candidates: Iterable[Path] = (path.with_name(f"{path.name}{suffix}") for suffix in ("", *(f"-{number}" for number in range(2, 1000))))
     return next(candidate for candidate in candidates if not candidate.exists())
 
@@ -301,7 +302,7 @@ def copy_pairs_to_data(done: Pairs, data: Path) -> Path:
     """Copy both sides and their record into the data folder, to ``<tool>/<old>-to-<new>/``, for publication.
 
     Raises:
-        TachologError: this folder exists already.
+        TachologError: the folder already exists.
     """
     target = pairs_folder(data, done.plans[0].tool, (str(done.plans[0].release), str(done.plans[1].release)))
     for side, folder, plan in zip(SIDES, done.sides, done.plans, strict=True):
@@ -315,7 +316,7 @@ def pairs_folder(data: Path, tool: str, releases: tuple[str, str]) -> Path:
     """Return the folder in the data folder for the runs of both sides.
 
     Raises:
-        TachologError: the folder exists already, or the labels cannot name one.
+        TachologError: the folder already exists, or the labels cannot be names of folders.
     """
     for release in releases:
         check_release_name(release)

@@ -18,7 +18,7 @@ class HostEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     """A host of a campaign: ``hosts.NAME = {...}``.
 
     Attributes:
-        ssh: the destination for ssh: ``user@host`` or a name from the user's ssh configuration. Without it, the host is this machine.
+        ssh: the destination for ssh: ``user@host`` or a name from the user's ssh configuration. Default: the host is this machine.
         prefix: words before each command, such as ``["ip", "netns", "exec", "b"]``.
         address: the value of the placeholder ``{NAME.address}``.
     """
@@ -32,10 +32,10 @@ class ReadyCondition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """The condition for the start of the next process. Exactly one of ``output``, ``port`` and ``seconds`` is stated.
 
     Attributes:
-        output: text that the process prints.
+        output: the process has printed this text.
         port: the process listens on this port, TCP or UDP.
-        seconds: the time after its start.
-        deadline_s: how long to wait for output or port; after that, the run has failed.
+        seconds: this time has passed since the start of the process.
+        deadline_s: the longest time to wait for the output or the port; after this time, the run has failed.
     """
 
     output: Annotated[str, msgspec.Meta(min_length=1)] | None = None
@@ -45,20 +45,20 @@ class ReadyCondition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class Program(msgspec.Struct, frozen=True):
-    """A program on a machine: its path there, and the SHA-256 of its file."""
+    """A program on a machine: its path, and the SHA-256 of its file."""
 
     path: str
     sha256: str | None = None
 
 
 class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The resources that a process and its children used, as the kernel counted them. ``None``: not known.
+    """The resources that a process and its children used, as the kernel counted them. ``None``: unknown.
 
     Attributes:
-        duration_ns: from its start to its end.
+        duration_ns: the time from the start to the end of the process.
         max_rss_is_bound: whether the true peak may be lower than ``max_rss_bytes``, because the kernel also counted the program that started it.
-        cpu_resolution_ns: the resolution of the processor time, if a shell counted it. Memory and switches were then read some time before the end:
-            the true values may be higher. ``None`` if the kernel reported all values at the end.
+        cpu_resolution_ns: the resolution of the processor time, if a shell measured it. In this case, memory and switches were read before the end,
+            so the true values may be higher. ``None`` if the kernel reported all values at the end.
     """
 
     duration_ns: int | None = None
@@ -75,11 +75,11 @@ class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a process ended.
 
     Attributes:
-        exit_status: 0 to 255, or the negative number of the signal that ended the process; ``None`` if it is not known.
-        by: ``itself``; ``harness``, if the harness asked it to end; ``lost``, if the connection to it broke or its launcher was killed.
-        resources: the resources that it used; ``None`` if they are not known.
-        left: the number of its child processes that could not be ended, such as those of another user.
-        why: the reason why a process was lost, in words.
+        exit_status: 0 to 255, or the negative number of the signal that ended the process; ``None`` if it is unknown.
+        by: ``itself``; ``harness`` if the harness stopped the process; ``lost`` if the connection to it broke or its launcher was killed.
+        resources: the resources that it used; ``None`` if they are unknown.
+        left: the number of its child processes that could not be ended, such as processes of another user.
+        why: the reason why a process was lost, as text.
     """
 
     exit_status: int | None
@@ -90,7 +90,7 @@ class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartError(TachologError):
-    """A process was not started; the message says why."""
+    """A process was not started; the message states the reason."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,8 +101,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         argv: its command, without the prefix of the machine.
         program: the path of ``argv[0]`` on the machine.
         folder: the folder of the run, on the machine that runs the harness.
-        log: the file in that folder for its standard output.
-        errors: the file in that folder for its standard error.
+        log: the file in this folder for the standard output.
+        errors: the file in this folder for the standard error.
     """
 
     name: str

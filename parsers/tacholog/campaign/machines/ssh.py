@@ -1,10 +1,10 @@
-"""A connection to a host by the program ``ssh``. A shell at its other end executes the requests of the harness.
+"""A connection to a host by the program ``ssh``. A shell on the host executes the requests of the harness.
 
-Nothing is installed there. ``ssh`` starts ``sh`` on the host, which reads the text of ``watchdog.sh`` from the connection. Ports, keys, jump hosts
-and host keys are those of the user's ssh configuration. ssh never asks questions, because nobody may be there to answer.
+Nothing is installed on the host. ``ssh`` starts ``sh`` on the host, which reads the text of ``watchdog.sh`` from the connection. Ports, keys, jump
+hosts and host keys are those of the user's ssh configuration. ssh never asks questions, because a campaign may run unattended.
 
 While processes run, the harness sends a short line (a beat) every `PERIOD_S` seconds, and the host answers it. If the host receives nothing for
-`_REMOTE_LIMIT_S` seconds, it ends all processes. If the harness receives nothing for `_LIMIT_S` seconds, the connection counts as lost.
+`_REMOTE_LIMIT_S` seconds, it ends all processes. If the harness receives nothing for `_LIMIT_S` seconds, it regards the connection as lost.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from tacholog.errors import TachologError, UnreadableInput
 from tacholog.visible import drawn_in_line
 
 PERIOD_S = 4
-_REMOTE_LIMIT_S = 16  # the host checks it every PERIOD_S seconds, and takes up to 3 seconds to end all processes: none is left after 23 seconds
+_REMOTE_LIMIT_S = 16  # the host checks this every PERIOD_S seconds, and needs up to 3 seconds to end all processes: all have ended after 23 seconds
 _LIMIT_S = 20.0
 _FIRST_BEAT_S = 1.0  # processes that last longer than this are sampled at least once
 _CONNECT_TIMEOUT_S = 10
-_OPEN_TIMEOUT_S = 40.0  # for the login, and for a login shell that does much before it starts a command
+_OPEN_TIMEOUT_S = 40.0  # for the login, and for a slow start of the login shell
 _CLOSE_TIMEOUT_S = 6.0
 _STREAM_END_TIMEOUT_S = 3.0  # after the end of ssh
 _LONGEST_LINE = 2**20  # of an answer; a broken or hostile host must not fill the memory
 _READ_BYTES = 2**13
 _ANSWER_LIMIT_S = 60.0  # for the answer to a request, or for the next part of a chunk, while the host answers beats
-_MOST_ANSWERS = 16  # in the queue; there is one request at a time, so a host that sends more is broken or hostile
+_MOST_ANSWERS = 16  # in the queue; only one request is pending at a time, so a host that sends more answers is broken or hostile
 _LAST_ERROR_BYTES = 4096
 _WATCHDOG = Path(__file__).with_name("watchdog.sh")
-# Destinations for ssh. The user's configuration may put them into a shell command (ProxyCommand), so no special characters of a shell are allowed.
+# Destinations for ssh. The user's configuration may insert them into a shell command (ProxyCommand), so special characters of a shell are forbidden.
 _DESTINATION = re.compile(r"(?:ssh://)?[A-Za-z0-9_][A-Za-z0-9_.@:%+/\[\]-]{0,252}", re.ASCII)
-_NUMBER = re.compile(r"[0-9]{1,15}")  # even a number of KiB then fits into 64 bits as bytes
+_NUMBER = re.compile(r"[0-9]{1,15}")  # so a number of KiB fits into 64 bits when it is converted to bytes
 _OPTIONS = (
     *("-T", "-x", "-a"),
     *("-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_TIMEOUT_S}"),
-    # ssh itself ends a dead connection too, in case the harness was killed. While answers come, this causes no traffic.
+    # ssh itself also ends a dead connection, in case the harness was killed. This causes no traffic while answers arrive.
     *("-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=2"),
-    # For the second connection, the forwarded ports of the user's configuration would be in use already.
+    # Forwarded ports of the user's configuration would already be in use at the second connection.
     *("-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"),
 )
 
@@ -60,7 +60,7 @@ def check_destination(name: str, destination: str) -> None:
     """Refuse an ``ssh = ...`` of a campaign that is not the name of a host.
 
     Args:
-        name: the host's name in the campaign.
+        name: the name of the host in the campaign.
         destination: the destination for ssh.
     """
     if not _DESTINATION.fullmatch(destination):
@@ -71,7 +71,7 @@ def check_destination(name: str, destination: str) -> None:
 
 
 def whole_number(word: str) -> int | None:
-    """Return the number in an answer; ``None`` if it is none. ``isdigit`` also accepts characters that ``int`` refuses, such as a superscript 2."""
+    """Return the number in an answer; ``None`` if it is not a number. ``isdigit`` would also accept characters such as a superscript 2."""
     return int(word) if _NUMBER.fullmatch(word) else None
 
 
@@ -81,15 +81,15 @@ def quoted(words: Sequence[str]) -> str:
 
 
 class Connection:
-    """A connection. One thread makes the requests, a second one reads the answers, and a third one sends the beats and watches the time."""
+    """A connection. One thread sends the requests, a second thread reads the answers, and a third thread sends the beats and checks the timeouts."""
 
     def __init__(self, name: str, destination: str, on_event: Callable[[list[str]], object]) -> None:
         """Connect, and start the watchdog.
 
         Args:
-            name: the host's name in the campaign, for messages.
+            name: the name of the host in the campaign, for messages.
             destination: the destination for ssh.
-            on_event: is called, by another thread, with the words of each line about a process or a check, and with ``lost`` at the end.
+            on_event: called in another thread with the words of each line about a process or a check, and with ``lost`` at the end.
 
         Raises:
             ConnectionLost: there is no connection, or the host has no temporary folder.
@@ -102,7 +102,7 @@ class Connection:
         self._writing = threading.Lock()
         self._expected_bytes = 0  # of the next chunk
         self._is_waiting = False  # for the answer to a request
-        self._progress = 0.0  # the time of that request, or of the last part of its answer
+        self._progress = 0.0  # the time of the request, or of the last part of its answer
         self._reason: str | None = None
         self._is_closing = False
         self._has_ended = threading.Event()
@@ -113,8 +113,9 @@ class Connection:
         except OSError as error:
             raise ConnectionLost(f"host {name}: ssh cannot be started: {error.strerror}") from error
         self._stdin, self._stdout, self._stderr = (cast("IO[bytes]", stream) for stream in (self._ssh.stdin, self._ssh.stdout, self._ssh.stderr))
-        os.set_blocking(self._stdin.fileno(), False)  # so that a beat is never waited for
-        self._reader, self._error_reader = self._thread(self._read_answers), self._thread(self._read_errors)
+        os.set_blocking(self._stdin.fileno(), False)  # so that sending a beat never blocks
+        self._error_reader = self._thread(self._read_errors)
+        self._reader = self._thread(self._read_answers)  # last, because at its end it waits for the other thread
         try:
             self._open()
         except BaseException:
@@ -127,7 +128,7 @@ class Connection:
         return thread
 
     def _start(self, destination: str) -> subprocess.Popen[bytes]:
-        # All login shells understand this, also csh and fish: no quotation mark, exclamation mark, backslash or line end within the quotation marks.
+        # All login shells understand this command, also csh and fish: the quoted text has no quotation mark, exclamation mark, backslash or newline.
         script = self._script()
         command = f"sh -c 'echo {self._mark} connected; eval \"$(dd bs=1 count={len(script)} 2>/dev/null)\"'"
         return subprocess.Popen(
@@ -135,7 +136,7 @@ class Connection:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C reaches only the harness, which then ends the processes in order; and ssh has no terminal for questions
+            start_new_session=True,  # so that Ctrl-C reaches only the harness, which then ends the processes in order; and ssh cannot ask questions
         )
 
     def _script(self) -> bytes:
@@ -143,13 +144,13 @@ class Connection:
 
     def _open(self) -> None:
         self._expect("connected")
-        self._write(self._script())  # only now, because files that the login shell reads at its start might read a part of it
+        self._write(self._script())  # not earlier, because a start file of the login shell might consume a part of the text
         self._expect("watching")
         self.beat_soon()
         self._thread(self._watch)
 
     def beat_soon(self) -> None:
-        """Send the next beat in about a second, because a process has just started: at each beat, the host samples the resources of its processes."""
+        """Send the next beat in about a second: a process has just started, and the host samples the resources of its processes at each beat."""
         self._beats_at = time.monotonic() + _FIRST_BEAT_S
 
     def send(self, *words: str) -> None:
@@ -160,7 +161,7 @@ class Connection:
         """Send a request, and return the words of its answer.
 
         Raises:
-            ConnectionLost: no answer came.
+            ConnectionLost: no answer arrived.
         """
         answer = self._answer_to(*words)
         return answer if isinstance(answer, list) else []
@@ -169,7 +170,7 @@ class Connection:
         """Return one block of a file in the folder on the host.
 
         Raises:
-            ConnectionLost: the block did not come.
+            ConnectionLost: the block did not arrive.
         """
         self._expected_bytes = expected_bytes
         content = self._answer_to("chunk", file, str(block), str(block_bytes))
@@ -181,11 +182,11 @@ class Connection:
         return self._next_answer(None)
 
     def _expect(self, word: str) -> None:
-        """Wait for an answer while the connection is opened. Later, beats show whether the host still answers."""
+        """Wait for an answer while the connection is being opened."""
         words = self._next_answer(_OPEN_TIMEOUT_S)
         if words == [word]:
             return
-        reason = " ".join(words[1:]) if isinstance(words, list) and words[:1] == ["refused"] else "it gave an answer that makes no sense"
+        reason = " ".join(words[1:]) if isinstance(words, list) and words[:1] == ["refused"] else "it sent an unexpected answer"
         raise ConnectionLost(f"host {self._name}: {drawn_in_line(reason)[:300]}")
 
     def _next_answer(self, timeout_s: float | None) -> list[str] | bytes:
@@ -223,7 +224,7 @@ class Connection:
             self._stdin.close()
 
     def _write(self, text: bytes) -> None:
-        """Write all of a text, unless the connection ends meanwhile."""
+        """Write the whole text, unless the connection ends in the meantime."""
         with self._writing, contextlib.suppress(BrokenPipeError):  # ssh has ended; its error output has the reason
             while text and not self._stdin.closed:
                 select.select([], [self._stdin], [])
@@ -232,7 +233,7 @@ class Connection:
     # The methods below run in the other threads.
 
     def _watch(self) -> None:
-        """Send the beats, and give up the connection if the host does not answer them, or no request, until the connection ends."""
+        """Send beats until the connection ends. Close the connection if the host does not answer beats or a request in time."""
         while not self._has_ended.wait(min(max(0.0, self._beats_at - time.monotonic()), 1.0)):
             now = time.monotonic()
             if now >= self._beats_at and not self._is_closing:
@@ -244,7 +245,7 @@ class Connection:
                 self._lose(f"it has not answered a request for {_ANSWER_LIMIT_S:g} s")
 
     def _beat(self) -> None:
-        """Send a beat. It is left out while a request is being written, or if the pipe is full, because this thread must never wait for the host."""
+        """Send a beat, unless a request is being written or the pipe is full: this thread must never wait for the host."""
         if self._writing.acquire(blocking=False):
             try:
                 if not self._stdin.closed:
@@ -255,12 +256,12 @@ class Connection:
                 self._writing.release()
 
     def _read_answers(self) -> None:
-        """Read answers until the connection ends. Lines without the mark are not ours, such as the banner of a login shell."""
+        """Read answers until the connection ends. Lines without the mark are ignored, such as the banner of a login shell."""
         while self._reason is None and (line := self._stdout.readline(_LONGEST_LINE)):
             if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
                 self._lose("it sent a line without an end")
             mark, _, text = line.decode("utf-8", "replace").rstrip("\n").partition(" ")
-            if mark == self._mark:  # other lines do not count as an answer: any program may print them
+            if mark == self._mark:  # other lines do not count as answers, because any program may print them
                 self._last_answer = time.monotonic()
                 self._dispatch(text.split())
             if self._answers.qsize() > _MOST_ANSWERS:
@@ -283,7 +284,7 @@ class Connection:
                 self._answers.put(words)
 
     def _read_chunk(self) -> None:
-        """Read the chunk that was requested, in small parts: over a slow network, each of them shows that the host still answers."""
+        """Read the requested chunk in small parts, because over a slow network, each part shows that the host still answers."""
         chunk = b""
         while len(chunk) < self._expected_bytes and (part := self._stdout.read(min(_READ_BYTES, self._expected_bytes - len(chunk)))):
             chunk += part
@@ -307,7 +308,7 @@ class Connection:
         return f"ssh ended with exit code {self._ssh.returncode} and without a message"
 
     def _lose(self, reason: str) -> None:
-        """Note the reason why the connection ended, if there is none yet; end ssh, and wake the thread that waits for an answer."""
+        """Store the reason why the connection ended (only the first reason), end ssh, and wake the thread that waits for an answer."""
         if self._reason is None:
             self._reason = reason
             self._has_ended.set()
