@@ -24,7 +24,7 @@ def test_program_that_fails_makes_the_run_fail_with_its_reason(tmp_path: Path, l
 
     code, said = bench(campaign(tmp_path, '["sh", "-c", "echo no such device >&2; exit 3"]'), tmp_path)
 
-    assert (code, manifest(tmp_path).reason) == (1, "client: exit code 3: no such device"), said
+    assert (code, manifest(tmp_path).reason) == (1, "client: exit code 3; it printed: no such device"), said
 
 
 def test_broken_link_makes_the_run_fail_with_one_line_and_leaves_no_process_on_either_side(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:

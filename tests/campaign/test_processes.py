@@ -127,8 +127,8 @@ def test_exit_status_of_a_stopped_process_is_not_a_failure(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("processes", "reason"),
     [
-        ([server(), process("client", 'sh -c "echo no route >&2; exit 3"')], "client: exit code 3: no route"),
-        ([server('sh -c "echo listening; kill -SEGV $$"'), process("client", "sleep 300")], "server: killed by SIGSEGV: listening"),
+        ([server(), process("client", 'sh -c "echo no route >&2; exit 3"')], "client: exit code 3; its last line: no route"),
+        ([server('sh -c "echo listening; kill -SEGV $$"'), process("client", "sleep 300")], "server: killed by SIGSEGV; its last line: listening"),
         (
             [process("server", 'sh -c "echo bye"', 'ready = { output = "to block" }'), process("client", CLIENT)],
             "server: ended before it was ready: it did not print 'to block'; its last line: bye",
@@ -140,7 +140,7 @@ def test_exit_status_of_a_stopped_process_is_not_a_failure(tmp_path: Path) -> No
         ([server(), process("client", "true")], "client: the program printed nothing"),
         (
             [server(), process("client", 'sh -c "echo no such option >&2"')],
-            "client: the program printed nothing to standard output; its last line: no such option",
+            "client: the program printed nothing to standard output; it printed: no such option",
         ),
     ],
     ids=["early death", "server crash", "ended unready", "server ends early", "silence", "silence but for an error"],
@@ -207,6 +207,23 @@ def test_last_line_of_a_program_without_a_result_is_quoted(tmp_path: Path) -> No
     assert "(client: client.log holds no results; its last line: usage: client ADDRESS)" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("printed", "quoted"),
+    [
+        ("bind: ERROR: Address already in use\\nbye", "it printed: bind: ERROR: Address already in use"),
+        ("tool: unrecognized option --x\\nUsage: tool\\n  -a  all of it", "it printed: tool: unrecognized option --x"),
+        ("Usage: tool\\n  -a  all of it", "it printed its help, as for an option that it does not have"),
+    ],
+    ids=["an error", "an error before the help", "its help alone"],
+)
+def test_line_that_names_the_error_is_quoted_and_not_the_last_line_of_a_help(tmp_path: Path, printed: str, quoted: str) -> None:
+    text = FORMATS / "sockperf/throughput-tcp.log"
+    client = process("client", f"sh -c 'head -n 3 {text}; printf \"{printed}\"'")
+    done = bench(campaign(tmp_path, server(), client, head='format = "sockperf"'))
+
+    assert f"(client: client.log holds no results; {quoted})" in done.stderr
+
+
 def test_deadline_of_the_run_ends_all_processes(tmp_path: Path) -> None:
     lasts = server('sh -c "echo $$ > pid; echo listening; exec sleep 300"')
 
@@ -219,7 +236,7 @@ def test_deadline_of_the_run_ends_all_processes(tmp_path: Path) -> None:
 def test_port_in_use_is_named_before_the_server_starts(tmp_path: Path, port: int) -> None:
     run = measured(tmp_path, process("server", SERVER, f"ready = {{ port = {port} }}", 'ends = "stopped"'), process("client", CLIENT))
 
-    assert run.reason == f"server: port {port} is in use already, by another program"
+    assert run.reason == f"server: port {port} is in use already, by another program (ss -tulpn names it)"
     assert run.logs == ()
 
 

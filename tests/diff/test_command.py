@@ -430,7 +430,7 @@ def test_message_on_problems_of_logs_without_a_manifest_names_the_command_parse(
     done = run_tacholog_text("diff", old, new)
     named = run_tacholog_text("parse", old)
 
-    assert "tacholog: 26 more problems with lines and files; 'tacholog parse' names those of each log\n" in done.stderr
+    assert "tacholog: 38 more problems with lines and files; 'tacholog parse' names those of each log\n" in done.stderr
     assert named.stderr.count("unknown: 'strange'") == 20  # Of 22 lines; then the number of further lines.
     assert "2 more" in named.stderr
 

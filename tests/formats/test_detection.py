@@ -54,7 +54,8 @@ def test_log_that_only_looks_similar_has_no_format(text: str) -> None:
     with pytest.raises(UnreadableInput) as refused:
         detect(text)
 
-    assert str(refused.value) == f"no format fits: none of the {len(formats())} is near it ('tacholog formats' lists them)"
+    hint = "('tacholog formats' lists them; 'tacholog scaffold NAME' begins a new one)"
+    assert str(refused.value) == f"no format fits: none of the {len(formats())} is near it {hint}"
 
 
 def test_prose_that_quotes_a_tool_is_not_a_log() -> None:

@@ -144,6 +144,9 @@ def test_number_that_no_log_contradicts_is_the_message_size(stated: dict[int, se
         (["udp-2.log", "udp-8.log"], False, "udp-{label.number1}.log"),
         (["udp-64k.log", "udp-128k.log"], False, "udp-{label.number1}k.log"),
         (["size-64/udp-64.log", "size-64/udp-128.log", "size-32/udp-64.log"], False, "size-{payload_bytes}/udp-{label.number1}.log"),
+        (["size1024_r1.log", "size1024_r2.log"], False, "size{payload_bytes}_r{repetition}.log"),
+        (["size1000_r1.log", "size1000_r2.log"], False, "size1000_r{repetition}.log"),
+        (["size64/len-32.log", "size64/len-48.log"], False, "size64/len-{payload_bytes}.log"),
     ],
 )
 def test_number_next_to_a_word_is_the_message_size_only_if_logs_state_it(paths: list[str], states: bool, pattern: str) -> None:
@@ -196,7 +199,7 @@ def test_names_with_special_characters_of_the_shell_are_quoted(tree: MakeTree) -
 def test_labels_of_a_suggestion_are_listed_with_their_values(cluster: Path) -> None:
     said = import_logs(cluster, status=2)
 
-    assert "8 logs of known formats, 0 other files\nNothing was imported: --map must say what the paths mean.\n" in said
+    assert "8 logs of known formats, 0 other files\nNothing was imported: --map must state what the paths mean.\n" in said
     assert "rename label.folder2: it is flannel-hostgw-dds-secure-tcp, hostnetwork-udp" in said
 
 

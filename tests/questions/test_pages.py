@@ -84,6 +84,7 @@ def test_owner_of_a_site_sets_the_question_and_readers_see_what_is_not_shown(tmp
     links = {words.replace("\u00a0", " "): target for target, words in re.findall(r'<a href="([^"]+)">([^<]+)</a>', html)}
     assert (page.parent / links["divided by network bandwidth"]).is_file()
     assert "2.5 ms" in text_of(page.parent / links["network bandwidth 300 Mbit/s"])  # Three times 833 µs: p99 of Cedar at 20 %.
+    assert "These runs differ in network loss. Shown: 0 % (36 runs)." in text_of(page.parent / links["over network bandwidth"])
 
 
 @pytest.mark.parametrize(

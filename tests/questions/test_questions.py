@@ -83,15 +83,18 @@ def test_question_for_a_single_run_is_its_measured_value(tmp_path: Path) -> None
         ("lossy", "At 0 % network loss, Birch has the lowest median latency; from 5 % network loss on, Cedar has it."),
         ("subscribers", "Multicast has the lowest median latency at every number of subscribers that was measured."),
         ("rates", "The median latency of Bus is 7.78 µs at offered rate 10 k msg/s, and 892 µs at offered rate 80 k msg/s. The largest step is from"),
-        ("depths", "depth 1 has the lowest median latency at every message size that was measured."),
-        ("kernels", "kernel 6.10.3 has the lowest median latency at every message size that was measured."),
-        ("builds", "1.0 has the lowest median latency. It is 12 µs against 13.2 µs of 1.1 (1.1 times). This is shown by tests (12 runs of each;"),
+        ("depths", "Depth 1 has the lowest median latency at every message size that was measured."),
+        ("kernels", "Kernel 6.10.3 has the lowest median latency at every message size that was measured."),
+        (
+            "builds",
+            "Release 1.0 has the lowest median latency. It is 12 µs against 13.2 µs of release 1.1 (1.1 times). This is shown by tests (12 runs",
+        ),
     ],
 )
 def test_answer_is_a_sentence(name: str, begins: str, tmp_path: Path) -> None:
     text = words(answered(made(name, tmp_path)))
 
-    assert text.replace("release 1.", "1.").startswith(begins)
+    assert text.startswith(begins)
 
 
 def test_best_is_shown_by_a_test_only_with_six_runs(tmp_path: Path) -> None:
@@ -198,10 +201,11 @@ def test_runs_that_differ_in_another_field_are_not_mixed_and_the_chosen_value_is
     )
 
 
-def test_reader_can_choose_a_value(tmp_path: Path) -> None:
+@pytest.mark.parametrize("typed", ["300 Mbit/s", "300mbit/s", "300000000"])
+def test_reader_can_choose_a_value(typed: str, tmp_path: Path) -> None:
     made("lossy", tmp_path)
 
-    found = answered(tmp_path, Question(subject="system", over="network_loss_percent", where={"network_bandwidth_bit_per_s": "300 Mbit/s"}))
+    found = answered(tmp_path, Question(subject="system", over="network_loss_percent", where={"network_bandwidth_bit_per_s": typed}))
 
     assert found.choices == ()
     assert found.cells[Case((), "Cedar", 20.0)].value == pytest.approx(833e3, rel=0.001)
@@ -214,13 +218,13 @@ def test_reader_can_choose_a_value(tmp_path: Path) -> None:
         (Question(subject="plugin"), "no field 'plugin' (is label.plugin meant?)"),
         (
             Question(subject="label.plugin", over="label.security"),
-            "label.security is no axis: its values are no numbers of one unit (ipsec, none, wireguard)",
+            "label.security cannot be the axis: its values are not numbers with one unit (ipsec, none, wireguard)",
         ),
         (Question(subject="label.plugin", metric="latncy:p50"), "no metric 'latncy:p50'"),
         (Question(subject="label.plugin", metric="latency:p98"), "no run states latency:p98; there are latency:"),
         (Question(subject="label.plugin", where={"label.security": "tls"}), "nothing has label.security = tls; there is ipsec, none, wireguard"),
         (Question(subject="network_loss_percent"), "no run states network_loss_percent"),
-        (Question(subject="label.plugin", by=("label.plugin",)), "a field stands twice in this question: label.plugin, label.plugin"),
+        (Question(subject="label.plugin", by=("label.plugin",)), "a field occurs twice in this question: label.plugin, label.plugin"),
     ],
 )
 def test_question_that_cannot_be_asked_is_refused_with_the_possible_values(question: Question, message: str, tmp_path: Path) -> None:
@@ -258,6 +262,27 @@ def test_answer_is_about_all_streams_together(tmp_path: Path) -> None:
     assert (choice.value, choice.field.short(choice.value)) == (None, "all together")
 
 
+def test_cases_in_which_the_best_two_are_close_have_no_winner_and_are_counted(tmp_path: Path) -> None:
+    for security, latencies_us in (("none", (10.0, 10.2)), ("tls", (20.0, 10.0)), ("ipsec", (10.1, 10.0)), ("ssh", (10.0, 20.0))):
+        for plugin, latency_us in zip("ab", latencies_us, strict=True):
+            run(tmp_path, f"{plugin}{security}", latency_us, labels={"plugin": plugin, "security": security})
+
+    answer_words = words(answered(tmp_path, Question(subject="label.plugin", by=("label.security",))))
+
+    assert answer_words.startswith("Of 4 cases, the lowest median latency is that of a in 1 and b in 1; in 2 the best two are at most 5 % apart.")
+    assert "With security ipsec, it is 10 µs of b against 10.1 µs of a." in answer_words
+
+
+def test_labels_of_an_axis_that_would_overlap_are_left_out(tmp_path: Path) -> None:
+    for mbit in (10, 100, 1000, 1100):
+        for system in ("A", "B"):
+            run(tmp_path, f"{system}{mbit}", 5.0, system=system, labels={"mbit": str(mbit)})
+
+    (figure,) = figures(answered(tmp_path))
+
+    assert figure.x.labels == ("10", "100", "1100")
+
+
 def test_equal_medians_have_no_winner_and_close_medians_without_a_test_have_no_clear_winner(tmp_path: Path) -> None:
     for plugin, latency_us in (("a", 10.0), ("b", 10.0)):
         run(tmp_path / "equal", plugin, latency_us, labels={"plugin": plugin})
@@ -274,14 +299,6 @@ def test_runs_without_the_number_are_counted(tmp_path: Path) -> None:
     run(tmp_path, "b", 20.0, labels={"plugin": "b"})
 
     assert partial_words(answered(tmp_path)) == "Runs without this number: a (1 of 3)."
-
-
-def test_values_are_found_in_the_form_that_people_type(tmp_path: Path) -> None:
-    made("depths", tmp_path)
-
-    found = answered(tmp_path, Question(subject="label.depth", where={"payload_bytes": "16kib"}))
-
-    assert found.cells[Case((), "1", None)].value == pytest.approx(22e3, rel=0.02)
 
 
 def test_labels_with_numbers_of_one_unit_are_an_axis(tmp_path: Path) -> None:
@@ -341,7 +358,7 @@ def test_notebook_gets_a_data_frame_with_the_answer(tmp_path: Path) -> None:
 
     assert frame.values.tolist() == [["1.0", 12005.0, 11549.0, 12788.0, 12, True], ["1.1", 13206.0, 12704.0, 14067.0, 12, False]]
     assert frame.attrs["unit"] == "ns"
-    assert frame.attrs["answer"].startswith("release 1.0 has the lowest median latency.")
+    assert frame.attrs["answer"].startswith("Release 1.0 has the lowest median latency.")
 
 
 @pytest.mark.parametrize("name", [name for name in DATASETS if name != "single"])

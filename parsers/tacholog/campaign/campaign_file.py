@@ -204,6 +204,18 @@ class NameList(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     name: str
 
 
+class SustainedRate(_Toml, frozen=True, kw_only=True, omit_defaults=True):
+    """A rate that depends on a search of the same campaign: ``sustained``. It replaces ``%rate%`` in the command, and is recorded as ``rate_per_s``.
+
+    Attributes:
+        run: the name of the variant that searches (``perftest --test sustain``), such as ``sustain-{transport}``.
+        share: which share of the rate that its first repetition found, rounded down to two digits. All repetitions have the same rate.
+    """
+
+    run: str
+    share: Annotated[float, msgspec.Meta(gt=0, le=1)]
+
+
 class RunBlock(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     """A block of runs: ``[[runs]]``. All runs of a block have the same command, or the same commands of several processes.
 
@@ -219,6 +231,8 @@ class RunBlock(_Toml, frozen=True, kw_only=True, omit_defaults=True):
         options: further values for placeholders. They are recorded, and runs with different options are in different rows.
         conditions: conditions that the log does not state, such as ``transport``; see conditions.md.
         shuffle: names of options that are lists. Each run gets the list in a new random order.
+        repetitions: the number of runs of each variant, if it is smaller than that of the campaign.
+        sustained: the rate, as a share of the rate that each variant sustained in a search.
         expected_s: the duration of a run, to estimate the remaining time. By default, it is computed from the options ``duration_s``, ``warmup_s``
             and ``sizes_bytes``.
         deadline_s: the time after which a run is stopped and has failed. Default: twice the longest duration by these options, plus 30 s.
@@ -234,6 +248,8 @@ class RunBlock(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     options: Values = {}
     conditions: dict[str, Value] = {}
     shuffle: tuple[str, ...] = ()
+    repetitions: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    sustained: SustainedRate | None = None
     expected_s: Seconds | None = None
     deadline_s: Seconds | None = None
 

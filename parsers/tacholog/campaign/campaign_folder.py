@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,7 @@ import msgspec
 import tomli_w
 
 from tacholog.campaign.campaign_file import RESOURCES_FILE, Campaign, errors_file, path_in_errors, read_campaign
-from tacholog.campaign.execution import last_line
+from tacholog.campaign.execution import quoted_line
 from tacholog.campaign.floor import with_floor
 from tacholog.campaign.hosts import describe_hosts, find_campaign_programs
 from tacholog.campaign.machines.machine import HostEntry
@@ -28,6 +28,7 @@ from tacholog.formats.registry import formats
 from tacholog.formats.source import open_log_in
 from tacholog.runs.conditions import contradictions, stated_conditions
 from tacholog.runs.disturbance import exceeded
+from tacholog.runs.host import ROOT, siblings_of
 from tacholog.runs.manifest import FLOOR, HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_release_name, read_manifest, write
 from tacholog.runs.questions import QUESTIONS_FILE, QuestionFile
 from tacholog.schema.records import Record
@@ -221,9 +222,8 @@ def _log_failure(folder: Path, entry: LogFile, manifest: Manifest, run: PlannedR
             return f"{name}its log cannot be read: {error}"
         return f"{name}its log cannot be read: {str(error).partition(':')[0]} (tacholog parse shows more){_hint(run, entry.file)}"
     if scan.account.status == "empty":
-        last = last_line(folder, [errors_file(entry.file), entry.file] if entry.process else [entry.file])
-        quoted = f"; its last line: {last}" if last else ""
-        return f"{name}{entry.file} holds no results{_hint(run, entry.file)}{quoted}"
+        quoted = quoted_line(folder, [errors_file(entry.file), entry.file] if entry.process else [entry.file])
+        return "; ".join(filter(None, (f"{name}{entry.file} holds no results{_hint(run, entry.file)}", quoted)))
     if scan.account.status not in ("ok", None):
         return f"{name}its log says {scan.account.status}: {scan.account.reason}"
     in_manifest, in_log = stated_conditions(manifest), scan.account.facts.conditions
@@ -273,10 +273,19 @@ def release_folder(data: Path, tool: str, release: str, campaign: str | None = N
     return target
 
 
-def default_cpus() -> tuple[str, str]:
-    """Return the CPUs for publisher and subscriber: the first two CPUs that this process may use, or the same CPU twice if there is only one."""
-    allowed = sorted(os.sched_getaffinity(0))
-    return str(allowed[0]), str(allowed[min(1, len(allowed) - 1)])
+def default_cpus(allowed: Collection[int] | None = None, root: Path = ROOT) -> tuple[str, str]:
+    """Return the CPUs for publisher and subscriber: the first CPU that this process may use, and the next CPU of another core.
+
+    If there is no other core, the second is the next CPU; if there is only one CPU, it is used for both.
+
+    Args:
+        allowed: the CPUs that may be used; by default, the CPUs of this process.
+        root: the folder that contains ``sys``.
+    """
+    first, *others = sorted(allowed or os.sched_getaffinity(0))
+    siblings = siblings_of(first, root)
+    other_cores = [cpu for cpu in others if cpu not in siblings]
+    return str(first), str([*other_cores, *others, first][0])
 
 
 def _checksums(runs: Sequence[PlannedRun], tools: Mapping[str, Path]) -> dict[str, str]:

@@ -6,6 +6,7 @@ All processes of the run are ended, also after a failure and after Ctrl-C. If th
 from __future__ import annotations
 
 import contextlib
+import re
 import select
 import signal
 import time
@@ -23,6 +24,10 @@ _SETTLE_S = 0.5  # the wait after a failure: if a server crashes, its client fai
 _EARLY_S = 5.0  # a server may end by itself at most this time before its clients
 _QUOTED_CHARACTERS = 1000
 _TAIL_BYTES = 64 * 1024
+_ERROR = re.compile(
+    r"\b(error|cannot|can['`]?t|unable|fail(ed|ure)?|invalid|unrecogni[sz]ed|unknown|refused|denied|illegal|no such|in use)\b",
+    re.IGNORECASE,
+)
 
 
 class ProcessStep(NamedTuple):
@@ -49,7 +54,7 @@ class _Failure(Exception):
     Attributes:
         name: the process that caused the failure.
         reason: the description of the failure.
-        quote: the words between the reason and the last line of the process in the message; empty: the message does not quote this line.
+        quote: the words before a quoted line of the process in the message; empty: the message quotes no line.
     """
 
     def __init__(self, name: str, reason: str, quote: str = "") -> None:
@@ -116,14 +121,14 @@ class _Execution:
             return Outcome("failed", self._message(failure, line or self._quoted(failure)), self._ended)
         for step in self._steps.values():
             if step.process.results and not (self._folder / step.log).stat().st_size:
-                failure = _Failure(step.process.name, "the program printed nothing", quote=" to standard output; its last line: ")
+                failure = _Failure(step.process.name, "the program printed nothing", quote=" to standard output; ")
                 return Outcome("empty", self._message(failure, self._quoted(failure)), self._ended)
         return Outcome("ok", None, self._ended)
 
     def _start(self, step: ProcessStep) -> None:
         name, ready = step.process.name, step.process.ready
         if ready and isinstance(ready.port, int) and step.machine.is_listening(ready.port):
-            raise _Failure(name, f"port {ready.port} is in use already, by another program")
+            raise _Failure(name, f"port {ready.port} is in use already, by another program (ss -tulpn names it)")
         job = Job(name=name, argv=step.process.command, program=step.program.path, folder=self._folder, log=step.log, errors=step.errors)
         try:
             self._running[name] = step.machine.start(job)
@@ -149,12 +154,12 @@ class _Execution:
                 return
             self._check_ends()
             if ready.seconds is None and self._ends[name] and not self._running[name].is_ready(ready):
-                raise _Failure(name, f"ended before it was ready: {_missing(ready)}", quote="; its last line: ")
+                raise _Failure(name, f"ended before it was ready: {_missing(ready)}", quote="; ")
             if time.monotonic() >= give_up:
                 break
             self._sleep(min(_POLL_S, max(0.0, give_up - time.monotonic())))
         if ready.seconds is None:
-            raise _Failure(name, f"not ready within {min(ready.deadline_s, self._deadline_s):g} s: {_missing(ready)}", quote="; its last line: ")
+            raise _Failure(name, f"not ready within {min(ready.deadline_s, self._deadline_s):g} s: {_missing(ready)}", quote="; ")
 
     def _unfinished(self) -> list[str]:
         """Return the processes that still run and should end by themselves."""
@@ -167,7 +172,7 @@ class _Execution:
             self._sleep_until_all_ended(_SETTLE_S)
         bad = self._first_bad()
         if bad is not None:
-            raise _Failure(bad, _end_words(self._ends[bad]), quote=": ")
+            raise _Failure(bad, _end_words(self._ends[bad]), quote="; ")
         now = time.monotonic()
         for name, (limit, reason) in self._limits().items():
             if now >= limit:
@@ -217,7 +222,7 @@ class _Execution:
             running.stop()
 
     def collect_all(self) -> _Failure | None:
-        """Stop and collect all processes, in the reverse order of starting. Of several failures, return that of the process that was started first."""
+        """Stop and collect all processes, in the reverse order of starting. Return the failure of the process that was started first."""
         failure = None
         for name, running in reversed(self._running.items()):
             running.stop()
@@ -231,16 +236,16 @@ class _Execution:
     def _late_end(self) -> _Failure | None:
         """Return the failure of a process that ended by itself with an error directly before it was stopped."""
         bad = next((name for name in self._running if self._ended[name].by == "itself" and self._ended[name].exit_status != 0), None)
-        return _Failure(bad, _end_words(self._ended[bad]), quote=": ") if bad is not None else None
+        return _Failure(bad, _end_words(self._ended[bad]), quote="; ") if bad is not None else None
 
     def _left_behind(self) -> _Failure | None:
         left = ((name, end.left) for name, end in self._ended.items() if end.left)
         return next((_Failure(name, f"{count} of the processes that it started could not be ended") for name, count in left), None)
 
     def _quoted(self, failure: _Failure) -> str:
-        """Return the last line of the process, if the message quotes it."""
+        """Return what the process printed, if the message quotes it."""
         step = self._steps[failure.name]
-        return last_line(self._folder, [step.errors, step.log] if failure.name else [step.errors]) if failure.quote else ""
+        return quoted_line(self._folder, [step.errors, step.log] if failure.name else [step.errors]) if failure.quote else ""
 
     def _message(self, failure: _Failure, line: str = "") -> str:
         return "".join((f"{failure.name}: " if failure.name else "", failure.reason, f"{failure.quote}{line}" if line else ""))
@@ -267,13 +272,21 @@ def _missing(ready: ReadyCondition) -> str:
     return f"nothing listens on port {ready.port}" if ready.port is not None else f"it did not print {ready.output!r}"
 
 
-def last_line(folder: Path, files: Sequence[str]) -> str:
-    """Return the last non-blank line of the first file that has such a line; empty if no file has one."""
+def quoted_line(folder: Path, files: Sequence[str]) -> str:
+    """Return the line that best explains a failure, with words before it, from the first of these files that has a line.
+
+    It is the first line that names an error, or else the last line. The last line of a help text only describes an option.
+    """
     for name in files:
         with contextlib.suppress(OSError):
             with (folder / name).open("rb") as file:
                 file.seek(max(0, (folder / name).stat().st_size - _TAIL_BYTES))
                 lines = file.read().decode(errors="replace").strip().splitlines()
-            if lines:
-                return lines[-1][:_QUOTED_CHARACTERS]
+            if not lines:
+                continue
+            if error := next((line.strip() for line in lines if _ERROR.search(line)), None):
+                return f"it printed: {error[:_QUOTED_CHARACTERS]}"
+            if any(line.lower().startswith("usage:") for line in lines[:-1]):
+                return "it printed its help, as for an option that it does not have"
+            return f"its last line: {lines[-1][:_QUOTED_CHARACTERS]}"
     return ""

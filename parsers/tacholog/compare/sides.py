@@ -170,9 +170,8 @@ def _releases(labels: Sequence[str], roots: Sequence[Path], work: Work | None) -
     for label in labels:
         if label not in releases:
             folders = ", ".join(map(str, roots)) or "any folder"
-            raise UnreadableInput(
-                f"{label}: no such file or folder, and no release with this name in {folders} ({_there(there)}); --data DIR names another folder"
-            )
+            reason = f"no release with this name in {folders} ({_there(there)}); --data DIR names another folder"
+            raise UnreadableInput(f"{label}: no such file or folder, and {reason}")
     return releases
 
 

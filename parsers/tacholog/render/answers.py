@@ -1,4 +1,4 @@
-"""An answer to a question as words, as a table and as figures: for pages, the command line and notebooks alike."""
+"""An answer to a question as words, as a table and as figures, for pages, the command line and notebooks."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ from tacholog.view.numerals import in_full, quantity, rounded
 from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue
 
 _STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest"}
-_MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that need no name, except for latencies
+_MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that are named only for latencies
 _CLEAR_RISE = 2.0  # the answer mentions a step of the axis at which a subject changes by at least this factor
-_LOG_FROM = 20  # an axis whose ends are this far apart has equal distances for equal ratios
-_NO_CLEAR_LEAD = 1.05  # without a test, medians that are this close are called alike
+_LOG_FROM = 20  # if the largest value of an axis is at least this many times the smallest, the axis is logarithmic
+_NO_CLEAR_LEAD = 1.05  # without a test, medians with a smaller ratio count as equal
 _CLOSE = 1.05  # smaller ratios are not mentioned
 _SEVERAL = 2
 _MOST_CASES = 8  # that a sentence lists
 _SPREAD = 0.5  # of the distance of two panels: how far apart their first and last subject stand
 _SMALL_P = 0.0001
+_LABEL_ROOM = 0.07  # of the length of an axis, between two labels
 _SHORT_REASONS = ("not measured", "nothing arrived")
 
 
 class Sentence(NamedTuple):
-    """A sentence of an answer. ``is_sure``: tests carry it. ``None``: it is about something else."""
+    """A sentence of an answer. ``is_sure``: whether tests prove it. ``None``: it is not a claim that a test could prove."""
 
     text: str
     is_sure: bool | None = None
@@ -51,7 +52,7 @@ def metric_words(metric: str, statistic: str) -> str:
 
 
 def question_title(question: Question, answer: Answer) -> str:
-    """Return the question in words: the title that its author wrote, or one made from its fields."""
+    """Return the question in words: the title by its author, or a title made from its fields."""
     if question.title:
         return question.title
     over = f" over {answer.over.title}" if answer.over else ""
@@ -63,7 +64,7 @@ def question_title(question: Question, answer: Answer) -> str:
 
 
 def sentences(answer: Answer) -> list[Sentence]:
-    """Return the answer in a few sentences: who is best and where, by how much, and how sure that is."""
+    """Return the answer in a few sentences: the best subject of each case, its lead, and the certainty."""
     if len(answer.subject.values) < _SEVERAL:
         return [*_of_one_subject(answer)]
     name = metric_words(answer.metric, answer.statistic)
@@ -78,11 +79,11 @@ def sentences(answer: Answer) -> list[Sentence]:
         return [Sentence(f"There is no clear difference: the best is at most {share} ahead of the next."), _how_sure(answer, wins)]
     if not wins:
         return [Sentence(f"No two values of {answer.subject.title} were measured in the same case, so nothing is ranked.")]
-    return [Sentence(_winners(answer, wins)), *_by_how_much(answer), _how_sure(answer, wins), *_turns(answer)]
+    return [Sentence(_winners(answer, wins)), *_by_how_much(answer, wins), _how_sure(answer, wins), *_turns(answer)]
 
 
 def _turns(answer: Answer) -> Iterator[Sentence]:
-    """Yield a warning if the runs of two subjects were not made in turns, because time may then explain a difference."""
+    """Yield a warning if the runs of two subjects did not alternate, because the time may then explain a difference."""
     in_a_row = [test for test in answer.tests if test.is_shown and test.took_turns is False]
     unknown = [test for test in answer.tests if test.is_shown and test.took_turns is None]
     if in_a_row:
@@ -92,7 +93,7 @@ def _turns(answer: Answer) -> Iterator[Sentence]:
 
 
 def _leads(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> list[float]:
-    """Return the ratio of the best two of each case, above 1."""
+    """Return the ratio of the best two subjects of each case, above 1."""
     pairs = [[answer.cells[Case(panel, subject, point)].value for subject in answer.ranked(panel, point)[:2]] for panel, point in wins]
     return [max(pair) / min(pair) if min(pair) > 0 else math.inf for pair in pairs]
 
@@ -105,14 +106,21 @@ def _winners(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value])
     best = f"the {'lowest' if answer.lower_is_better else 'highest'} {metric_words(answer.metric, answer.statistic)}"
     counts = Counter(wins.values())
     if len(counts) == 1:
-        return f"{answer.subject.named(next(iter(counts)))} has {best}{_everywhere(answer, len(wins))}."
+        return _sentence(f"{answer.subject.named(next(iter(counts)))} has {best}{_everywhere(answer, len(wins))}.", answer)
     stretches = _stretches(answer, wins)
     if stretches is not None:
         return f"{_joined_stretches(stretches, best)}."
-    parts = [f"{answer.subject.named(subject)} in {count}" for subject, count in counts.most_common()]
-    ties = sum(answer.is_tie(*case) for case in _cases(answer) if len(answer.ranked(*case)) >= _SEVERAL)
-    equal = f"; in {ties} the best two are equal" if ties else ""
-    return f"Of {len(wins) + ties} cases, {best} is that of {_listed(parts)}{equal}."
+    tested = {(test.panel, test.point) for test in answer.tests if test.is_shown}
+    clear = Counter(wins[case] for case, lead in zip(wins, _leads(answer, wins), strict=True) if lead > _NO_CLEAR_LEAD or case in tested)
+    parts = [f"{answer.subject.named(subject)} in {count}" for subject, count in clear.most_common()]
+    total = sum(len(answer.ranked(*case)) >= _SEVERAL for case in _cases(answer))
+    alike = f"; in {total - clear.total()} the best two are at most 5\N{NO-BREAK SPACE}% apart" if total > clear.total() else ""
+    return f"Of {total} cases, {best} is that of {_listed(parts)}{alike}."
+
+
+def _sentence(text: str, answer: Answer) -> str:
+    """Return text with a capital letter if it begins with a word of ours; a name such as ``cilium`` stays as it is."""
+    return f"{text[:1].upper()}{text[1:]}" if text.startswith(f"{answer.subject.title} ") else text
 
 
 def _everywhere(answer: Answer, cases: int) -> str:
@@ -124,7 +132,7 @@ def _everywhere(answer: Answer, cases: int) -> str:
 
 
 def _stretches(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> list[tuple[str, str]] | None:
-    """Return who is best on which stretch of the axis, if all panels agree and there are few stretches."""
+    """Return the stretches of the axis with the best subject of each, if all panels agree and there are few stretches."""
     if answer.over is None:
         return None
     by_point: list[tuple[Value, Value]] = []
@@ -157,8 +165,8 @@ def _joined_stretches(stretches: Sequence[tuple[str, str]], best: str) -> str:
     return "; ".join([first, *(f"{stretch}, {name} has it" for stretch, name in others)])
 
 
-def _by_how_much(answer: Answer) -> Iterator[Sentence]:
-    """Yield the lead of the best subject at the last point of the axis, in the first panel that has this point."""
+def _by_how_much(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> Iterator[Sentence]:
+    """Yield the lead of the best subject at the last point of the axis, in the first panel that has it."""
     for panel in answer.panels:
         for point in reversed(answer.points):
             ranked = answer.ranked(panel, point)
@@ -167,7 +175,10 @@ def _by_how_much(answer: Answer) -> Iterator[Sentence]:
                 where = _listed([*([answer.over.words(point)] if answer.over else []), *_panel_words(answer, panel)])
                 ratio = max(first, second) / min(first, second) if min(first, second) > 0 else math.inf
                 factor = f" ({rounded(ratio)} times)" if _CLOSE <= ratio < math.inf else ""
-                numbers = f"{quantity(first, answer.unit)} against {quantity(second, answer.unit)} of {answer.subject.named(ranked[1])}{factor}"
+                winner = f" of {answer.subject.named(ranked[0])}" if len({*wins.values()}) > 1 else ""
+                numbers = (
+                    f"{quantity(first, answer.unit)}{winner} against {quantity(second, answer.unit)} of {answer.subject.named(ranked[1])}{factor}"
+                )
                 yield Sentence(f"With {where}, it is {numbers}." if where else f"It is {numbers}.")
                 return
 
@@ -191,7 +202,7 @@ def _how_sure(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]
 
 
 def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
-    """Yield how the numbers of a single subject change over the axis."""
+    """Yield sentences on how the numbers of a single subject change over the axis."""
     (subject,) = answer.subject.values
     for panel in answer.panels:
         cells = [(point, cell) for point in answer.points if (cell := answer.cells.get(Case(panel, subject, point)))]
@@ -227,19 +238,19 @@ def _panel_words(answer: Answer, panel: tuple[Value, ...]) -> list[str]:
 
 
 def panel_title(answer: Answer, panel: tuple[Value, ...]) -> str:
-    """Return the conditions in which a panel differs from the others; nothing if there is only one panel."""
+    """Return, in words, the conditions in which a panel differs from the others; an empty text if there is only one panel."""
     return ", ".join(_panel_words(answer, panel))
 
 
 def choice_words(choice: ChosenValue) -> str:
-    """Return a field with more values in the data than in the answer, and the values that the answer shows."""
+    """Return, in words, a field that has more values in the data than in the answer, and the value that the answer uses."""
     others = [f"{choice.field.short(value)} ({_runs(runs)})" for value, runs in choice.runs.items() if value != choice.value]
     choice_text = f"{choice.field.short(choice.value)} ({_runs(choice.runs[choice.value])})"
     return f"These runs differ in {choice.field.title}. Shown: {choice_text}. Not shown: {_listed(others)}."
 
 
 def choice_sentences(answer: Answer) -> list[str]:
-    """Return a sentence for each field with more values in the data than in the answer, and how a reader can choose others."""
+    """Return a sentence for each field that has more values in the data than in the answer, and how a reader can choose other values."""
     axis = {"number": "put it on the axis, divide by it", "text": "divide by it"}
     return [f"{choice_words(choice)} To see them, {axis[choice.field.kind]}, or choose another value." for choice in answer.choices]
 
@@ -249,7 +260,7 @@ def _runs(count: int) -> str:
 
 
 def partial_words(answer: Answer) -> str:
-    """Return of which cases only some runs have the number; nothing if all have it."""
+    """Return, in words, the cases in which only some runs have the number; an empty text if there are none."""
     parts = []
     for partial in answer.partial:
         case = partial.case
@@ -260,20 +271,20 @@ def partial_words(answer: Answer) -> str:
 
 
 def off_axis_words(answer: Answer) -> str:
-    """Return how many runs are left out because they do not state the axis; nothing if there are none."""
+    """Return, in words, how many runs are left out because they do not state the field of the axis; an empty text if there are none."""
     if not answer.off_axis_count or answer.over is None:
         return ""
     return f"{_runs(answer.off_axis_count)} of the same metric {'does' if answer.off_axis_count == 1 else 'do'} not state the {answer.over.title}."
 
 
 def following_words(answer: Answer) -> str:
-    """Return which fields differ together with the subject, so that a reader knows what else may be the cause; nothing if none does."""
+    """Return, in words, the fields that differ together with the subject, because they may be the cause; an empty text if there are none."""
     names = [field.title for field in answer.follows]
-    return f"Together with it differ: {_listed(names)}." if names else ""
+    return f"Not asked, but different too from case to case: {_listed(names)}." if names else ""
 
 
 def missing_sentences(answer: Answer) -> list[str]:
-    """Return a sentence on missing numbers for each reason. A subject without any number is named once."""
+    """Return a sentence on missing numbers for each reason. A subject without any number is mentioned only once."""
     measured = {case.subject for case in answer.cells}
     reasons: dict[str, dict[str, None]] = {}
     for missing in answer.missing:
@@ -285,7 +296,7 @@ def missing_sentences(answer: Answer) -> list[str]:
 
 
 def _shortened(cases: Sequence[str]) -> str:
-    """Return cases as a list of which the end is counted if it is long: the table shows them all."""
+    """Return cases as a list. If it is long, its end is replaced by a count, because the table shows all cases."""
     more = f"; and {len(cases) - _MOST_CASES} more" if len(cases) > _MOST_CASES + 1 else ""
     return f"{'; '.join(cases[: _MOST_CASES if more else None])}{more}"
 
@@ -293,8 +304,8 @@ def _shortened(cases: Sequence[str]) -> str:
 def answer_table(answer: Answer, links: Links | None = None, *, ranges_in_text: bool = False) -> Table:
     """Return the numbers: a row for each subject, a column for each point of the axis; without an axis, a column for each panel.
 
-    A cell is the median over the runs, with the range of the runs. Its link leads to the line of the run that is the median. Terminals, Markdown and
-    notebooks have one text in a cell (``ranges_in_text``).
+    A cell contains the median over the runs, with the range of the runs. Its link leads to the log line of the median run. In terminals, Markdown and
+    notebooks, both are one text (``ranges_in_text``).
     """
     columns_are_panels = answer.over is None and len(answer.by) == 1
     divisions = () if columns_are_panels else answer.by
@@ -353,7 +364,7 @@ def _runs_words(cell: AnswerCell, unit: str) -> str:
 
 
 def figures(answer: Answer) -> list[Figure]:
-    """Return a figure for each panel: a line for each subject, a dot for each run. Without an axis, one figure with a place for each panel."""
+    """Return a figure for each panel: a line for each subject, a dot for each run. Without an axis, return one figure with all panels."""
     if answer.over is None:
         return [_without_axis(answer)]
     return [figure for panel in answer.panels if (figure := _over_axis(answer, panel, answer.over))]
@@ -373,31 +384,34 @@ def _over_axis(answer: Answer, panel: tuple[Value, ...], axis: Factor) -> Figure
 
 
 def _without_axis(answer: Answer) -> Figure:
-    """Return one figure of an answer without an axis: a place for each panel, or for each subject if there is one panel."""
+    """Return one figure of an answer without an axis: it has a position for each panel, or, with a single panel, for each subject."""
     traces: list[Trace] = []
     is_divided = len(answer.panels) > 1
     for slot, subject in enumerate(answer.subject.values):
-        positions = [(float(number if is_divided else slot) + 1, panel) for number, panel in enumerate(answer.panels)]
+        shift = _SPREAD * (slot / max(len(answer.subject.values) - 1, 1) - 0.5)
+        positions = [(number + 1 + shift if is_divided else slot + 1.0, panel) for number, panel in enumerate(answer.panels)]
         cells = [(position, panel_title(answer, panel), answer.cells.get(Case(panel, subject, None))) for position, panel in positions]
         traces += _traces(answer, subject, slot, [(position, words, cell) for position, words, cell in cells if cell], "points")
-    labels = (
-        [panel_title(answer, panel) for panel in answer.panels] if is_divided else [answer.subject.short(value) for value in answer.subject.values]
-    )
+    labels = [answer.subject.short(value) for value in answer.subject.values]
+    if is_divided:
+        labels = [answer.by[0].short(panel[0]) if len(panel) == 1 else panel_title(answer, panel) for panel in answer.panels]
     ticks = tuple(float(number) for number in range(1, len(labels) + 1))
     title = _listed([field.title for field in answer.by]) if is_divided else answer.subject.title
-    return _figure("", answer, traces, Axis(title, "linear", 0.5, len(labels) + 0.5, ticks, tuple(labels)))
+    return _figure("", answer, traces, Axis(title, "linear", 0.5, len(labels) + 0.5, ticks, tuple(labels), is_of_names=True))
 
 
 def _traces(answer: Answer, subject: Value, slot: int, cells: Sequence[tuple[float, str, AnswerCell]], shape: str) -> Iterator[Trace]:
     name, unit = answer.subject.short(subject), answer.unit
-    least = -1.0 if unit == "ratio" else 0.0  # a logarithmic axis has no zero
+    least = -1.0 if unit == "ratio" else 0.0  # a logarithmic axis cannot show zero
     points = tuple(
-        PlotPoint(x, cell.value, f"{words}: {quantity(cell.value, unit)}", more=(_runs_words(cell, unit),), result=cell.median)
+        PlotPoint(x, cell.value, _point_words(words, quantity(cell.value, unit)), more=(_runs_words(cell, unit),), result=cell.median)
         for x, words, cell in cells
         if cell.value > least
     )
     dots = tuple(
-        PlotPoint(x, result.value, f"{words}: {quantity(result.value, unit)}, one run", more=(f"{result.run.run}/{result.log}",), result=result)
+        PlotPoint(
+            x, result.value, _point_words(words, f"{quantity(result.value, unit)}, one run"), more=(f"{result.run.run}/{result.log}",), result=result
+        )
         for x, words, cell in cells
         if cell.run_count > 1
         for result in cell.results
@@ -407,6 +421,10 @@ def _traces(answer: Answer, subject: Value, slot: int, cells: Sequence[tuple[flo
         yield Trace(name, slot, answer.statistic, "solid", hollow=False, points=dots, shape="runs")
     if points:
         yield Trace(name, slot, answer.statistic, "solid", hollow=False, points=points, shape="line" if shape == "line" else "points")
+
+
+def _point_words(case: str, number: str) -> str:
+    return f"{case}: {number}" if case else number
 
 
 def _figure(title: str, answer: Answer, traces: Sequence[Trace], x: Axis) -> Figure:
@@ -420,8 +438,8 @@ def _figure(title: str, answer: Answer, traces: Sequence[Trace], x: Axis) -> Fig
 
 
 def _values_axis(answer: Answer, words: str) -> Axis:
-    """Return the axis of the values. All panels have the same, so that they can be compared by eye."""
-    least = -1.0 if answer.unit == "ratio" else 0.0  # a logarithmic axis has no zero
+    """Return the axis of the values. All panels have the same axis, so that readers can compare them."""
+    least = -1.0 if answer.unit == "ratio" else 0.0  # a logarithmic axis cannot show zero
     values = [result.value for cell in answer.cells.values() for result in cell.results if result.value is not None and result.value > least]
     bases = {cell.median.conditions.basis for cell in answer.cells.values()}
     basis = BASIS_WORDS.get(str(next(iter(bases)))) if len(bases) == 1 and answer.metric == "latency" else None
@@ -430,12 +448,19 @@ def _values_axis(answer: Answer, words: str) -> Axis:
 
 
 def _measured_axis(measured: Sequence[tuple[float, str]], axis: Factor) -> Axis:
-    """Return an axis with a tick at each measured value."""
+    """Return an axis with a tick at each measured value that has room for its label."""
     values = [value for value, _ in measured]
     low, high = min(values), max(values)
     title = axis.title[:1].upper() + axis.title[1:]
-    ticks, labels = tuple(values), tuple(label for _, label in measured)
-    if low > 0 and high / low >= _LOG_FROM:
+    is_log = low > 0 and high / low >= _LOG_FROM
+    width = math.log(high / low) if is_log else high - low
+    positions = [(math.log(value / low) if is_log else value - low) / (width or 1.0) for value in values]
+    ticked = [len(values) - 1]  # from the end, labels that have room beside the one before
+    for index in reversed(range(len(values) - 1)):
+        if positions[ticked[-1]] - positions[index] >= _LABEL_ROOM:
+            ticked.append(index)
+    ticks, labels = tuple(values[index] for index in ticked[::-1]), tuple(measured[index][1] for index in ticked[::-1])
+    if is_log:
         room = (high / low) ** 0.04
         return Axis(title, "log", low / room, high * room, ticks, labels, axis.unit)
     room = (high - low) * 0.04 or 1.0
@@ -474,7 +499,7 @@ def as_json(answer: Answer) -> str:
 
 
 def tests_table(answer: Answer) -> Table:
-    """Return the tests: in each case the best subject, the next one, their ratio with its interval, and the adjusted p-value."""
+    """Return the significance tests: for each case, the best subject, the second best, their ratio with its interval, and the adjusted p-value."""
     rows = []
     for test in answer.tests:
         case = [*_panel_words(answer, test.panel), *([answer.over.words(test.point)] if answer.over else [])]
@@ -487,5 +512,5 @@ def tests_table(answer: Answer) -> Table:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence: ``a, b and c``."""
+    """Return words as an enumeration: ``a, b and c``."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -1,7 +1,7 @@
 """The conditions: how something was measured.
 
 One line of `Conditions` declares a condition: its name, its values, its unit, its meaning and whether it may be published. Everything else is derived
-from that line: the column of the results and its dtype, the checks, the heads of the CSV files, the JSON Schema, the tables of the docs and of the
+from that line: the column of the results and its dtype, the checks, the headers of the CSV files, the JSON Schema, the tables of the docs and of the
 site, and the privacy class.
 """
 
@@ -21,6 +21,7 @@ Reliability = Literal["reliable", "best-effort"]
 LoadMode = Literal["closed", "open", "max-rate", "paced"]
 Basis = Literal["one-way", "rtt", "rtt/2"]
 Reach = Literal["process", "host", "network"]
+Placement = Literal["one-cpu", "siblings", "shared-cache", "one-node", "two-nodes", "two-hosts", "mixed", "unpinned"]
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -99,6 +100,14 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
             "What the tool asked of the kernel for its processes: a real-time priority, locked memory, memory of one NUMA node. none: nothing of it.",
         ),
     ] = None
+    placement: Annotated[
+        Placement | None,
+        _about(
+            "public",
+            "What the processors of the two sides share: everything (one-cpu), a core (siblings: its two hardware threads), a cache, a NUMA node, "
+            "a machine (two-nodes), or nothing (two-hosts). mixed: not the same for all subscribers. unpinned: a side had several processors.",
+        ),
+    ] = None
     warmup: Annotated[str | None, _about("public", "What was done before the measurement began.")] = None
     basis: Annotated[Basis | None, _about("public", "What a latency covers: one way, a round trip, or a round trip divided by two.")] = None
     definition: Annotated[
@@ -126,13 +135,13 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     ] = None
 
     def over(self, other: Conditions) -> Conditions:
-        """Return these conditions, completed by ``other`` where they are unknown."""
+        """Return these conditions; each unknown one is taken from ``other``."""
         stated_values = {name: value for name, value in zip(self.__struct_fields__, msgspec.structs.astuple(self), strict=True) if value is not None}
         return msgspec.structs.replace(other, **stated_values) if stated_values else other
 
 
 class StatedConditions(Conditions, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The conditions that a manifest states of its run, and the size of the messages, which most logs print themselves."""
+    """The conditions that a manifest states for its run, and the message size, which most logs print themselves."""
 
     payload_bytes: Annotated[Count | None, _about("public", "The payload of a message, as requested from the tool.", unit="bytes")] = None
 
@@ -142,7 +151,7 @@ def _declared(struct: type[Conditions]) -> Mapping[str, SchemaColumn]:
 
 
 def _column(hint: Any) -> SchemaColumn:  # noqa: ANN401 - an annotation
-    """Return the column that a condition's annotation describes."""
+    """Return the column that the annotation of a condition describes."""
     (about,) = hint.__metadata__
     limits = [meta for inner in plain_types(hint) for meta in getattr(inner, "__metadata__", ()) if meta is not about]
     return SchemaColumn(

@@ -1,126 +1,34 @@
-"""Rankings: which transport is the fastest at which size, for each machine. Numbers of two machines are never ranked against each other.
+"""Which series are ranked: those of the newest release, of one build, in the campaign that measured most.
 
-What is ranked nowhere is listed with the reason: a table that left series out silently would mislead.
+Series without a ranking are listed with the reason, because a table that silently omits series would mislead.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from tacholog.compare.comparable import is_ranked_nowhere, judge, unknown
+from tacholog.compare.comparable import LABELS, is_ranked_nowhere, judge, unknown
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.runs.moments import latest_instant
 from tacholog.view.history import in_order_of_time
 from tacholog.view.names import with_system
-from tacholog.view.numerals import NOT_STATED, size
-from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import RANKED_BY, Group, SystemSeries, conditions_of, groups, ordered, sizes_of, sizes_of_few, system_series
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.ranking_groups import RANKED_BY, Group, SystemSeries, conditions_of, group_of, groups
 from tacholog.view.refusals import not_stated, refusals
 from tacholog.view.results import RunRow
-from tacholog.view.series import labels_among
-from tacholog.view.side_by_side import SIZES
-from tacholog.view.views import View
 
-MOST_ROWS = 6  # keeps the page below 5000 elements with the tables of all machines
-_MOST_TAIL_ROWS = 5  # of the table of 99 % latencies at the usual sizes
-_TAIL = "p99"
-_MOST_SIZES = 7
 _OF_A_CAMPAIGN = ("planned_duration_s", "warmup", "settings", "campaign", "build")
 _SHARED_BY_CAMPAIGN = ("host", "release", "system_version", "campaign", "definition", "basis", "load_mode")
 _OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMPAIGN)
 
 
-class RankedGroup(msgspec.Struct, frozen=True):
-    """One group of comparable series: the shown ones, the best first, the shown sizes, and the number of all series.
-
-    ``left_out`` names, in words, the sizes that only some of the series have.
-    """
-
-    group: Group
-    members: tuple[SystemSeries, ...]
-    sizes: tuple[int, ...]
-    count: int
-    left_out: str = ""
-
-
-class HostRankings(msgspec.Struct, frozen=True):
-    """The rankings of one machine. ``published`` holds True for published figures and False for own ones; it may hold both."""
-
-    host: str
-    published: frozenset[bool]
-    tables: tuple[RankedGroup, ...]
-
-    def runs(self) -> list[RunRow]:
-        """Return the runs of all series that are shown."""
-        return [run for table in self.tables for member in table.members for run in member.series.runs]
-
-
-class Rankings(msgspec.Struct, frozen=True):
-    """The rankings of all machines, and the series without a ranking.
-
-    If there is only one transport, ``alone`` holds its numbers in tables of the same form, and ``hosts`` is empty.
-    """
-
-    hosts: tuple[HostRankings, ...]
-    unranked: tuple[Unranked, ...]
-    alone: tuple[HostRankings, ...] = ()
-
-
-def rankings_of(view: View, pages: PageIndex) -> Rankings:
-    """Return the rankings of a view. Controls are left out, because they are not transports to choose from."""
-    series = system_series(view, pages)
-    everything = [member for member in series if not member.is_control]
-    # The newest release is chosen among all series, because the newest one may have no series that can be ranked.
-    last = of_last_releases(everything)
-    ranked = _ranked(last)
-    alone = {} if ranked or len({(member.system, member.transport) for member in last}) > 1 else _ranked(last, least=1)
-    not_shown = unranked(everything, last, [member for members in (ranked or alone).values() for member in members])
-    return Rankings(_of_hosts(ranked), (*not_shown, *unranked_controls(series)), _of_hosts(alone))
-
-
-def _of_hosts(ranked: Mapping[Group, Sequence[SystemSeries]]) -> tuple[HostRankings, ...]:
-    hosts = []
-    for host, of_host in _by_host(ranked).items():
-        published = frozenset(member.series.published for group in of_host for member in ranked[group])
-        hosts.append(HostRankings(host, published, tuple(table for group in of_host for table in _tables(group, ranked[group]))))
-    return tuple(hosts)
-
-
-def _tables(group: Group, members: Sequence[SystemSeries]) -> Iterator[RankedGroup]:
-    """Yield the table of a group. For latencies ranked by their median, yield a second table of the 99 % at the usual sizes."""
-    yield _ranked_group(group, members)
-    if (group.metric, group.statistic) != ("latency", "p50"):
-        return
-    tail = msgspec.structs.replace(group, statistic=_TAIL)
-    able = [member for member in members if tail.cells(member)]
-    sizes = [size_bytes for size_bytes in SIZES if any(size_bytes in tail.cells(member) for member in able)]
-    if len(able) > 1 and sizes:
-        yield RankedGroup(tail, tuple(ordered(tail, able, sizes)[:_MOST_TAIL_ROWS]), tuple(sizes), len(able))
-
-
-def _ranked_group(group: Group, members: Sequence[SystemSeries]) -> RankedGroup:
-    sizes = sizes_of(group, members, _MOST_SIZES)
-    return RankedGroup(group, tuple(ordered(group, members, sizes)[:MOST_ROWS]), tuple(sizes), len(members), _sizes_left_out(group, members))
-
-
-def _sizes_left_out(group: Group, members: Sequence[SystemSeries]) -> str:
-    """Return the sizes that the table leaves out because fewer series have them, with these series: ``64 KiB (only X, TCP)``."""
-    labels = labels_among([(member.system, member.series) for member in members])
-
-    def owners(indices: Sequence[int]) -> str:
-        first = members[indices[0]]
-        name = ", ".join(filter(None, (first.system, first.transport, labels[indices[0]])))
-        return f"only {name}" if len(indices) == 1 else f"only {len(indices)} of {len(members)} series"
-
-    return "; ".join(f"{', '.join(map(size, sizes))} ({owners(indices)})" for indices, sizes in sizes_of_few(group, members).items())
-
-
-def _ranked(last: Sequence[SystemSeries], *, least: int = 2) -> dict[Group, list[SystemSeries]]:
-    """Return the groups to rank. Among campaigns that measured the same, choose the one with the most series, then the most sizes."""
-    measured = {group: members for group, candidates in groups(last, least=least).items() if len(members := best_measured(candidates)) >= least}
+def ranked_groups(last: Sequence[SystemSeries], *, least: int = 2, across: Collection[str] = ()) -> dict[Group, list[SystemSeries]]:
+    """Return the groups to rank, across some conditions. Of campaigns that measured the same, choose the one with most series, then most sizes."""
+    measured = {group: best_measured(candidates) for group, candidates in groups(last, least=least, across=across).items()}
+    measured = {group: members for group, members in measured.items() if len(members) >= least}
     main: dict[object, Group] = {}
     for group, members in measured.items():
         conditions = group.of_any_campaign()
@@ -131,19 +39,6 @@ def _ranked(last: Sequence[SystemSeries], *, least: int = 2) -> dict[Group, list
 
 def _breadth(group: Group, members: Sequence[SystemSeries]) -> tuple[int, int]:
     return len(members), sum(len(group.cells(member)) for member in members)
-
-
-def _by_host(ranked: Mapping[Group, Sequence[SystemSeries]]) -> dict[str, list[Group]]:
-    """Return the groups of each machine: machines with own runs first, then by the number of series."""
-    hosts: dict[str, list[Group]] = {}
-    for group in ranked:
-        hosts.setdefault(group.host, []).append(group)
-
-    def rank(host: str) -> tuple[bool, int, str]:
-        members = [member for group in hosts[host] for member in ranked[group]]
-        return all(member.series.published for member in members), -len(members), host
-
-    return {host: sorted(hosts[host], key=lambda group: (group.metric != "latency", -len(ranked[group]))) for host in sorted(hosts, key=rank)}
 
 
 def of_last_releases(members: Sequence[SystemSeries]) -> list[SystemSeries]:
@@ -161,8 +56,8 @@ def newest_release(members: Sequence[SystemSeries]) -> list[SystemSeries]:
 def main_campaigns(members: Sequence[SystemSeries]) -> set[str]:
     """Return the ids of the series that represent their release, if several campaigns measured the same.
 
-    The campaign with the most series is chosen, because series of two campaigns do not compare transports; then one with enough runs for a verdict;
-    then the one with the most sizes; then the latest.
+    The campaign with the most series is chosen, because series of different campaigns would not be a comparison of transports only. Further criteria,
+    in this order: enough runs for a verdict, the most sizes, the latest time.
     """
     breadth = Counter(_campaign_of(member) for member in members)
 
@@ -183,7 +78,7 @@ def _campaign_of(member: SystemSeries) -> tuple[object, ...]:
 
 
 def best_measured(members: Sequence[SystemSeries]) -> list[SystemSeries]:
-    """Return the last release of each series, with one build for each system: the build with the most series, or the latest of these."""
+    """Return the last release of each series, with one build for each system: the build with the most series; of several such builds, the latest."""
     last_ids = {id(member) for member in of_last_releases(members)}
     last = [member for member in members if id(member) in last_ids]
     builds: dict[tuple[str, bool], dict[object, list[SystemSeries]]] = {}
@@ -203,7 +98,7 @@ def _latest(members: Iterable[SystemSeries]) -> float:
 
 
 def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
-    """Return the series of the last release, grouped by the way of measuring, and sorted by their number of sizes and then their time."""
+    """Return the series of the last release, grouped by the way of measuring, and sorted by their number of sizes, then by their time."""
     order = _order_of(members)
     alike: dict[object, list[SystemSeries]] = {}
     for member in members:
@@ -220,8 +115,8 @@ def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
 def _age(member: SystemSeries, order: Sequence[str]) -> tuple[int, int, float]:
     """Return the sort key of a series: its release, its number of sizes, its time.
 
-    Time is not first, because a comparison of two builds measures the old one again after the new one. Such a comparison has fewer sizes, and must
-    not hide the campaign that measured all sizes.
+    Time is not the first criterion, because a comparison of two builds also measures the older build again. Such a comparison has fewer sizes, and
+    must not hide the campaign that measured all sizes.
     """
     return _release_index(member, order), len(member.series.sizes()), latest_instant(run.start_time for run in member.series.runs)
 
@@ -235,11 +130,12 @@ def _release_index(member: SystemSeries, order: Sequence[str]) -> int:
 
 
 def _label(run: RunRow) -> str | None:
-    """The release of a run, or else the version of its system."""
+    """Return the release of a run, or else the version of its system."""
     return run.release or run.system_version
 
 
 _OLDER = "of an older release"
+_NARROWER = "another campaign measured more transports on the same machine, in the same way"
 _ALONE = "no other transport was measured on the same machine, in the same way and in the same campaign"
 _NO_NUMBER = "no median latency, mean latency or goodput is stated"
 
@@ -275,13 +171,13 @@ def unranked(everything: Sequence[SystemSeries], newest: Sequence[SystemSeries],
 
 
 def unranked_controls(everything: Sequence[SystemSeries]) -> list[Unranked]:
-    """Return the controls among all series. They have no ranking."""
+    """Return the controls in these series. Controls have no ranking."""
     names = dict.fromkeys(_name(member) for member in everything if member.is_control)
     return [Unranked(_names(names), _CONTROL)] if names else []
 
 
 def _says_least(reason: str) -> int:
-    """Return the sort key of reasons. A reason that concerns one side only (a sender states no goodput) comes after one that says more."""
+    """Return the sort key of reasons. A reason that concerns one side only (a sender states no goodput) comes last, because it explains less."""
     return (reason == _OLDER) + 2 * (reason == _NO_NUMBER)
 
 
@@ -308,12 +204,16 @@ def _why(member: SystemSeries, newest: Sequence[SystemSeries]) -> str:
         return not_stated(missing)
     if all(is_ranked_nowhere(conditions_of(member.series, metric)) for metric, _ in numbers):
         return "the rate counts bytes that never moved"
+    rivals = [other for other in newest if other is not member and other.label_words != member.label_words]
+    mine = group_of(member, (LABELS, "campaign"))
+    if mine is not None and any(group_of(other, (LABELS, "campaign")) == mine for other in rivals):
+        return _NARROWER
     closest = _closest(member, newest, *numbers[0])
     return f"{_ALONE}. {closest}" if closest else _ALONE
 
 
 def _closest(member: SystemSeries, newest: Sequence[SystemSeries], metric: str, statistic: str) -> str:
-    """Return a sentence (without its dot) on the series that differs in the fewest conditions; an empty text if no other has this number."""
+    """Return a sentence, without its full stop, on the series that differs in the fewest conditions; an empty text if no other has this number."""
     conditions = conditions_of(member.series, metric)
     others = [other for other in newest if other is not member and other.series.cells(metric, statistic)]
     judged = [(other, refusals(judge(conditions_of(other.series, metric), conditions, comparison="ranking"))) for other in others]

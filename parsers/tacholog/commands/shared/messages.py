@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -21,17 +23,19 @@ if TYPE_CHECKING:
 ENDED_BADLY = {"failed": "failed", "truncated": "was cut off", "empty": "has no result"}
 UNREADABLE_EXIT = 2
 _SHOWN = 20
+_SHOWN_OF_A_LOG = 3
+_LOG_LINE = re.compile(r"(.*?):[0-9]+: ")
 _STEP_S = 0.2
 _MINUTES_AN_HOUR = 60
 
 
 def counted(count: int, noun: str) -> str:
-    """Return the number with its noun, such as ``2 runs``."""
+    """Return a number with its noun, such as ``2 runs``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def print_complaints(per_source: Iterable[Complaints], *, bare: bool = False) -> int:
-    """Print the problems, each message once. Return the exit code: 2 if a run, a log or a folder could not be read, else 0.
+    """Print each problem once. Return the exit code: 2 if a run, a log or a folder could not be read, otherwise 0.
 
     Args:
         per_source: the problems of each side or dataset.
@@ -40,16 +44,23 @@ def print_complaints(per_source: Iterable[Complaints], *, bare: bool = False) ->
     complaints = list(per_source)
     unread = list(dict.fromkeys(line for complaint in complaints for line in complaint.unread))
     others = list(dict.fromkeys(line for complaint in complaints for line in complaint.others))
-    for line in (*unread, *others[:_SHOWN]):
+    of_log: Counter[str] = Counter()
+    printed: list[str] = []
+    for line in others:
+        match = _LOG_LINE.match(line)
+        of_log[match[1] if match else line] += 1
+        if len(printed) < _SHOWN and of_log[match[1] if match else line] <= _SHOWN_OF_A_LOG:
+            printed.append(line)
+    for line in (*unread, *printed):
         terminal.line(f"tacholog: {line}", err=True)
-    if len(others) > _SHOWN:
+    if more := len(others) - len(printed):
         lists = "'tacholog parse' names those of each log" if bare else "'tacholog check' lists them all"
-        click.echo(f"tacholog: {len(others) - _SHOWN} more problems with lines and files; {lists}", err=True)
+        click.echo(f"tacholog: {more} more problem{'s' if more > 1 else ''} with lines and files; {lists}", err=True)
     return UNREADABLE_EXIT if unread else 0
 
 
 def mention_order(runs: pd.DataFrame) -> None:
-    """Print the newest release of each system whose own releases are ordered by their names: this order may be wrong."""
+    """Print the newest release of each system whose own releases are ordered by their names, because this order may be wrong."""
     from tacholog.view.history import newest_by_name
 
     own_runs = runs.loc[~runs["published"].astype(bool), ["system", "release", "start_time"]].astype(object)
@@ -59,24 +70,24 @@ def mention_order(runs: pd.DataFrame) -> None:
 
 
 def tally_words(work: Work) -> str:
-    """Return how many logs were read, and for how many the results came from the cache. The text of such a log may be read nevertheless."""
+    """Return how many logs were read, and how many results came from the cache. A log with a cached result may still be opened for its text."""
     cached, read = work.tally.cached, work.tally.read
     return f"results of {counted(cached + read, 'log')}: {read} read, {cached} from the cache"
 
 
 class Progress:
-    """Shows on a terminal how far the reading of logs is. With ``--verbose``, each log that is read is named, on a terminal or not."""
+    """Shows the progress of reading logs on a terminal. With ``--verbose``, it prints the name of each log that is read, even without a terminal."""
 
     def __init__(self) -> None:
-        """Start at zero."""
+        """Start with a progress of zero."""
         self._read_bytes, self._runs, self._log = 0, "", ""
-        self._lock = threading.Lock()  # several processes may read, and a thread waits for each of them
+        self._lock = threading.Lock()  # needed because a thread waits for each reading process
         self._began: tuple[float, int] | None = None  # the time when the first runs were done, and their number
         self._shown_s = 0.0
         terminal.status("looking for runs")
 
     def runs(self, done: int, total: int) -> None:
-        """Show how many runs are done."""
+        """Show how many runs are finished."""
         self._began = self._began or (time.monotonic(), done)
         began_s, first = self._began
         left = (time.monotonic() - began_s) / (done - first) * (total - done) if done > first else 0.0
@@ -99,7 +110,7 @@ class Progress:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in words: seconds up to one minute, else whole minutes."""
+    """Return a duration in words: in seconds up to one minute, otherwise in whole minutes."""
     minutes = math.ceil(seconds / 60)
     if minutes <= 1:
         return f"{seconds:.0f} s"

@@ -11,7 +11,7 @@ from tacholog.compare.comparable import Judgement
 from tacholog.compare.diff.cells import NONE, SETTING, CellPairs, CellTable, Flags, Floats, Integers, by_word, keys_of, reduced_values
 from tacholog.compare.diff.estimate import Estimates, adjust, side_shifts
 from tacholog.compare.policy import MIN_RUNS, Bands, Policy, RowFilter, band_of, samples_needed
-from tacholog.compare.result import OUT_OF_TURN, VERDICTS, Interval, Verdict
+from tacholog.compare.result import OUT_OF_TURN, REASONS_OUT_OF_TURN, VERDICTS, Interval, Verdict
 from tacholog.compare.statistics import Shift, adjusted, adjusted_each
 from tacholog.schema.marks import MARK_BITS
 from tacholog.schema.metrics import METRICS
@@ -27,7 +27,6 @@ REASONS = (
     *("pairs_unnamed", "few_pairs", "sessions_confounded", "same_first", "host_changed"),
 )
 REASON = {name: index for index, name in enumerate(REASONS)}
-REASONS_OUT_OF_TURN = ("order_confounded", "sessions_confounded", "order_unknown")
 SERIES = 3  # Identical values for at least this number of sizes are the same measurement, printed again.
 
 

@@ -38,7 +38,7 @@ _PAIR = 2  # of two runs, the median is the worse one
 
 
 def choices_table(choices: Choices, links: Links, anchor: str, used_marks: UsedMarks, machine: str, *, loopback: bool) -> Html:
-    """Return the table, with a sentence above it on how sure all its numbers are, and with notes below it.
+    """Return the table, with a sentence above it on the certainty of its numbers, and with notes below it.
 
     Args:
         choices: the leading transports for each use.
@@ -60,18 +60,22 @@ def choices_table(choices: Choices, links: Links, anchor: str, used_marks: UsedM
 
 
 def _size_switch(sizes: Sequence[int], machine: str) -> Html:
-    """Return a switch between the sizes, which only phones show: there, the table of all sizes would be eight screens high."""
+    """Return a switch between the sizes. Only phones show it, because the table of all sizes would be eight screens high there."""
     if len(sizes) == 1:
         return NOTHING
     buttons = (
-        tag("label", tag("input", type="radio", name=f"size-{machine}", value=index, checked=index == 0), size(payload))
+        tag(
+            "label",
+            tag("input", type="radio", name=f"size-{machine}", value=index, checked=index == 0),
+            tag("span", size(payload), class_="stat-size"),
+        )
         for index, payload in enumerate(sizes)
     )
     return tag("fieldset", tag("legend", "Message size"), *buttons, class_="tl-boxes tl-size-switch")
 
 
 class _Writer:
-    """Writes the cells and notes of a table. Marks of most numbers are said once."""
+    """Writes the cells and notes of a table. Marks that most numbers have are stated only once."""
 
     def __init__(self, choices: Choices, links: Links, anchor: str, used_marks: UsedMarks, *, loopback: bool) -> None:
         self._choices, self._links, self._anchor, self._used_marks, self._loopback = choices, links, anchor, used_marks, loopback
@@ -113,7 +117,7 @@ class _Writer:
                 yield TableRow([head(join([name, tag("span", more, class_="tl-how")])), *cells])
 
     def _cell(self, index: int, payload: int, criterion: Criterion | None) -> TableCell:
-        """Return a cell: the name of the transport, its number, and how sure it is that it leads."""
+        """Return a cell: the name of the transport, its number, and the certainty that it leads."""
         column = self._choices.columns[index]
         column_words = f"{self._reach(column)}, {_waiting_words(column)}"
         choice = self._chosen.get((index, payload, criterion))
@@ -129,12 +133,12 @@ class _Writer:
         manner = how(member, self._labels if criterion else (), _waiting_words(column))
         more = tag("span", manner, class_="stat-label") if manner else NOTHING
         number = join([number, tag("sup", *marks) if marks else NOTHING])
-        about = join(filter(None, [more, self._sureness(choice, criterion) if criterion else NOTHING]), "; ")
+        about = join(filter(None, [more, self._sureness(choice, criterion, is_beside_bare=bool(column.bare)) if criterion else NOTHING]), "; ")
         parts = [tag("div", linked, tag("span", number), class_="tl-leading"), tag("div", about, class_="tl-wraps tl-sure") if about else NOTHING]
         return TableCell(join(parts), class_="tl-text", head=column_words)
 
-    def _sureness(self, choice: Choice, criterion: Criterion) -> Html | str:
-        """Return how sure it is that a number leads. What holds for all numbers is said above the table."""
+    def _sureness(self, choice: Choice, criterion: Criterion, *, is_beside_bare: bool) -> Html | str:
+        """Return the certainty that a number leads. What applies to all numbers is stated above the table."""
         if choice.doubts:
             return f"no winner: {' or '.join(words for doubt, words in _DOUBTS.items() if doubt in choice.doubts)}"
         runs = "" if len(self._runs) == 1 or choice.is_firm else f"no winner: {choice.cell.run_count} run{'s' if choice.cell.run_count > 1 else ''}"
@@ -142,13 +146,13 @@ class _Writer:
             return "the only one measured" if choice.measured == 1 else _ONLY[criterion]
         names = [name for name in dict.fromkeys(member.transport for member in choice.overlapping) if name != choice.member.transport]
         if not names:
-            return runs or ("ahead of all others" if choice.is_firm else "")
+            return runs or (f"ahead of all other{' libraries' if is_beside_bare else 's'}" if choice.is_firm else "")
         more = join([" and ", count_of(len(names) - _MOST_LEVEL), " more"]) if len(names) > _MOST_LEVEL else NOTHING
         level = join(["about the same: ", tag("span", ", ".join(names[:_MOST_LEVEL]), class_="stat-label"), more])
         return join(filter(None, [runs, level]), "; ")
 
     def lead(self) -> Iterator[Html | str]:
-        """Yield the sentences above the table: what holds for all its numbers."""
+        """Yield the sentences above the table, which apply to all its numbers."""
         if not self._runs:
             return
         few, many = self._runs[0], self._runs[-1]
@@ -166,7 +170,7 @@ class _Writer:
             yield load_words(group["load_mode"] for group in groups)
 
     def notes(self) -> Iterator[Html | str]:
-        """Yield the sentences below the table: what was measured, and the meaning of words."""
+        """Yield the sentences below the table: what was measured, and the meaning of terms."""
         columns, chosen = self._choices.columns, self._chosen.values()
         bases = {numbers.group["basis"] for column in columns for name, numbers in column.ranked.items() if name == "fastest"}
         if len(bases) == 1 and (basis := BASIS_WORDS.get(str(bases.pop()))):
@@ -201,7 +205,7 @@ class _Writer:
 
 
 def _waiting_words(column: ChoiceColumn) -> str:
-    """Return how the transports of a column wait. A cell says it again only where a transport differs."""
+    """Return how the transports of a column wait. A cell states it only if its transport differs."""
     return _POLLS if column.is_polling else ", ".join(dict.fromkeys(filter(None, map(waits, column.members)))) or "waiting not stated"
 
 

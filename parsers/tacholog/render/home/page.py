@@ -1,6 +1,6 @@
-"""The home page: for each machine, the fullest first, a figure of its main campaign and a table of choices.
+"""The home page: a figure of the main campaign and a table of choices for each machine, beginning with the machine with the most measurements.
 
-Where no machine has comparable transports, the page shows the newest results of each system instead.
+If no machine has comparable transports, the page shows the newest results of each system instead.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.rankings import best_number, machine_heading
 from tacholog.runs.moments import last_day
 from tacholog.view.home import Choices, HomeMachine, choices, is_on_one_machine, machines
-from tacholog.view.numerals import NOT_STATED
+from tacholog.view.numerals import NOT_STATED, alphabetical
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import SystemSeries, system_series
 from tacholog.view.rankings import newest_release
@@ -26,23 +26,23 @@ from tacholog.view.results import RunRow
 from tacholog.view.views import View
 
 MOST_MACHINES = 4
-_OPEN = 1  # the machine with most systems and repetitions; the others are folded
+_OPEN = 1  # the machine with the most systems and repetitions is open; the others are folded
 _MOST_DOCUMENTS = 12
 _HOSTS = "hosts"
 _WHICH, _ALL = "Which transport for which message?", "All of them, from the smallest message to the largest"
 
 
 def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
-    """Return a section for each machine, the fullest first, a line that leads to the newest, and a list of the machines of published documents.
+    """Return a section for each machine, the largest first, a link to the newest measurement, and a list of the machines of published documents.
 
-    Without own runs, the machines of documents have the sections. If nothing can be ranked at all, the page shows the newest results.
+    If there are no own runs, the sections are those of machines of documents. If nothing can be ranked, the page shows the newest results.
 
     Args:
         view: the data to show.
         pages: the index of the pages.
         links: the addresses of the logs.
         anchor: the start of every id.
-        documents: the pages that exist, of those that may be linked.
+        documents: the existing pages.
     """
     everything = system_series(view, pages)
     all_machines = machines(everything)
@@ -60,7 +60,7 @@ def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, do
 
 
 def _section(view: View, machine: HomeMachine, links: Links, anchor: str, marks: tuple[UsedMarks, str]) -> Html:
-    """Return what a section of a machine holds below its name. What applies to all runs stands above the figures."""
+    """Return the content of a machine's section, below its name. What applies to all runs is stated above the figures."""
     table = NOTHING if machine.published else _table(view, machine.host, choices(machine), links, marks)
     headings = [tag("h3", words, id=f"{anchor}-{name}") for words, name in ((_WHICH, "which"), (_ALL, "panels"))] if table else [NOTHING, NOTHING]
     parts = [_remark(_runs(machine)), headings[0], table, headings[1], panels(machine, anchor)]
@@ -72,7 +72,7 @@ def _heading(view: View, machine: HomeMachine, documents: Collection[str]) -> Ht
 
 
 def _newest_line(view: View, machines: Sequence[HomeMachine], listed: Sequence[HomeMachine], anchor: str, documents: Collection[str]) -> Html:
-    """Return a line that leads to the newest measurement, unless the page opens with it."""
+    """Return a line with a link to the newest measurement, unless the page begins with it."""
     newest = max(machines, key=lambda machine: machine.newest)
     if newest is listed[0] or newest.published:
         return NOTHING
@@ -103,7 +103,7 @@ def _runs(machine: HomeMachine) -> list[RunRow]:
 
 
 def _remark(runs: Sequence[RunRow]) -> Html:
-    """Return the remarks that apply to all runs. The pages of single runs show the other remarks."""
+    """Return the remarks that apply to all runs. Other remarks are on the pages of single runs."""
     notes = [remark.note for remark in remarks_on(runs) if not remark.runs and not remark.is_folded]
     return tag("div", *(tag("p", note) for note in notes), class_="tl-remarks", role="note") if notes else NOTHING
 
@@ -147,13 +147,20 @@ def _document_item(view: View, host: str | None, systems: Mapping[str, Mapping[s
     name = host_file.name if host_file else host or "machine not stated"
     label = tag("span", name, class_="stat-label")
     words = tag("a", label, href=f"doc:{_HOSTS}#{host_anchor(host)}") if host and host_file and _HOSTS in documents else label
-    figures = [join([esc(system), ": ", join(_transports(transports), ", ")]) for system, transports in sorted(systems.items())]
+    figures = [join([esc(system), ": ", join(_transports(transports), ", ")]) for system, transports in sorted(systems.items(), key=_by_name)]
     return tag("li", words, tag("span", " (", join(figures, "; "), ")", class_="stat-label"))
 
 
 def _transports(documents: Mapping[str, str | None]) -> list[Html]:
     named = {transport: f"transport {NOT_STATED}" if transport == NOT_STATED else transport for transport in documents}
-    return [tag("a", named[transport], href=f"doc:{page}") if page else esc(named[transport]) for transport, page in sorted(documents.items())]
+    return [
+        tag("a", named[transport], href=f"doc:{page}") if page else esc(named[transport])
+        for transport, page in sorted(documents.items(), key=_by_name)
+    ]
+
+
+def _by_name(item: tuple[str, object]) -> list[tuple[str, str]]:
+    return alphabetical(item[0])
 
 
 def _page_of_machines(documents: Collection[str]) -> Html:
@@ -172,7 +179,7 @@ _NOT_COMPARABLE = " Do not compare one row with another: they were measured in d
 def newest_results(view: View, everything: Sequence[SystemSeries], links: Links) -> Html:
     """Return a table of systems, the most recently measured first. Each row shows the transport with the most numbers.
 
-    Rows are in the order of time and not of numbers, because they are not comparable with each other.
+    Rows are sorted by time and not by their numbers, because they are not comparable with each other.
     """
     by_system: dict[str, list[SystemSeries]] = {}
     for member in everything:
@@ -212,10 +219,10 @@ def _system_row(view: View, system: str, members: Sequence[SystemSeries], links:
 
 
 def _other_transports(documents: dict[str, str | None]) -> Html | str:
-    """Return links to the other transports of a system, and the number of those that are left out."""
+    """Return links to the other transports of a system, and the number of transports that are left out."""
     if not documents:
         return ""
-    by_name = sorted(documents.items())
+    by_name = sorted(documents.items(), key=_by_name)
     left = len(by_name) - _MOST_LINKS
     named = [_linked(name, document) for name, document in by_name[:_MOST_LINKS]]
     return tag("span", " other transports: ", join(named, ", "), f" and {left} more" if left > 0 else "", class_="tl-muted stat-label")
