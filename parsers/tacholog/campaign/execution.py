@@ -21,7 +21,7 @@ from tacholog.errors import TachologError
 
 _POLL_S = 0.05  # between two checks whether a process is ready; during the measurement, the harness sleeps
 _SETTLE_S = 0.5  # the wait after a failure: if a server crashes, its client fails too, and the message must name the server
-_EARLY_S = 5.0  # a server may end by itself at most this time before its clients
+_EARLY_S = 5.0  # a server that ends by itself more than this time before its clients has failed
 _QUOTED_CHARACTERS = 1000
 _TAIL_BYTES = 64 * 1024
 _ERROR = re.compile(

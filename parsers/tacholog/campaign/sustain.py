@@ -30,7 +30,7 @@ _LARGEST_STEP = 1e6
 RATE, SECONDS = "%rate%", "%seconds%"
 _LEAST_SENT_SHARE, _COUNT_ERROR = 0.999, 2  # a tool must send this share of the rate; its count may be wrong by this number of messages
 _OVERHEAD_S = 60.0  # for the start and the end of a tool
-_QUOTED_LINES, _QUOTED_CHARACTERS = 2, 200  # of the start and of the end of the output of a tool that failed
+_QUOTED_LINES, _QUOTED_CHARACTERS = 2, 200  # a message quotes this number of lines from the start and from the end of the output of a failed tool
 _BARE = re.compile(r"[A-Za-z0-9_.:/+,%@-]+", re.ASCII)
 _ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\t"}
 

@@ -109,7 +109,7 @@ def unpaired_shift(old: Floats, new: Floats, hidden: RoundingRange | None = None
 
 
 def pair_averages(differences: Floats) -> Floats:
-    """Return the averages of all two differences, also of a difference and itself, shape (rows, pairs * (pairs + 1) / 2)."""
+    """Return the average of each two differences, and each single difference, shape (rows, pairs * (pairs + 1) / 2)."""
     first, second = np.triu_indices(differences.shape[1])
     averages: Floats = (differences[:, first] + differences[:, second]) / 2
     return averages
@@ -163,13 +163,13 @@ def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
 
 
 def inside_pairs(pairs: int, tail: float) -> int:
-    """Return how many of the sorted averages lie at or beyond an end of the interval with probability ``tail`` outside on each side."""
+    """Return how many sorted averages lie at or beyond each end of the interval. ``tail`` is the probability outside of each end."""
     null = _signed_rank_null(tuple(2 * np.arange(1, pairs + 1))) if pairs <= EXACT_RUNS else None
     return _inside(null, pairs * (pairs + 1) // 2, math.sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24), tail)
 
 
 def inside_sides(olds: int, news: int, tail: float) -> int:
-    """Return how many of the sorted differences lie at or beyond an end of the interval with probability ``tail`` outside on each side."""
+    """Return how many sorted differences lie at or beyond each end of the interval. ``tail`` is the probability outside of each end."""
     null = _rank_sum_null(tuple(2 * np.arange(1, olds + news + 1)), news) if max(olds, news) <= EXACT_RUNS else None
     return _inside(null, olds * news, math.sqrt(olds * news * (olds + news + 1) / 12), tail)
 
@@ -469,7 +469,7 @@ def _statistics(
 
 
 def _of_flips(differences: Floats, flips: Floats) -> Floats:
-    """Return a statistic of each row under each flip that increases with Student's t.
+    """Return a statistic of each row for each flip. It increases with Student's t.
 
     The sum of squares is the same under all flips. So t depends only on the ratio of the squared sum to it, which is between 0 and 1.
     """
@@ -479,7 +479,7 @@ def _of_flips(differences: Floats, flips: Floats) -> Floats:
 
 
 def _of_splits(values: Floats, is_new: Floats) -> Floats:
-    """Return a statistic of each row under each split that increases with Student's t: it depends on the share of the squares between the sides."""
+    """Return a statistic of each row for each split. It increases with Student's t: it depends on the share of the squares between the sides."""
     runs = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
     news = is_new.sum(axis=0)  # A split assigns also the runs that a row lacks, so the number of its new runs differs between splits.

@@ -163,7 +163,7 @@ def _curve(key: RowKey, shift: Floats, flat: tuple[float | None, float | None]) 
 
 
 def natural(cells: CellTable, cell: Integers) -> Iterator[Any]:
-    """Yield the sort keys, least significant first: settings are sorted first, then metrics, statistics and sizes."""
+    """Yield the sort keys, the least significant key first. Rows are sorted by setting, then by metric, statistic and size."""
     for name in ("demand", "payload_bytes_high", "payload_bytes", "statistic", "metric", *reversed(cells.labels), *reversed(SETTING), "system"):
         yield cells.columns[name].codes[cell]  # the categories of a column are sorted; the code of a missing value is -1
 
