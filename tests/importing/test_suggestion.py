@@ -58,6 +58,9 @@ MakeTree = Callable[..., Path]
              for bandwidth in (54, 300) for loss in (0, 20) for n in (1, 2)],
             "rmw_{system}_cpp_{label.folder1}_{label.folder1_8}@30_5_{label.bw}bw_{network_loss_percent}loss_0delay/run{repetition}/{role}_log_1.log",
         ),
+        ([f"pub_01-sub_{subs:02}-rate_{rate}-hist_{hist}/rmw_{rmw}_cpp/a.log"
+          for subs in (1, 5) for rate in (10, 500) for hist in ("all", "last") for rmw in ("fastrtps", "ecal_dynamic")],
+         "pub_01-sub_{subscribers}-rate_{label.rate}-hist_{label.hist}/rmw_{system}_cpp/a.log"),
         ([f"{plugin}_{security}_r{n}/a.json" for plugin in ("flannel", "calico") for security in ("none", "ipsec") for n in (1, 2)],
          "{label.folder1}_{label.folder1_2}_r{repetition}/a.json"),
         (
