@@ -37,7 +37,7 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
     "definition": ({"definition": "something-else"}, "definition of the metric: perftest-latency -> something-else"),
     "basis": ({"basis": "rtt"}, "basis: half round trip -> round trip"),
     "load_mode": ({"load_mode": "open"}, "load mode: closed -> open"),
-    "labels": ({"labels": '{"plugin": "calico"}'}, "label plugin: not stated -> calico"),
+    "labels": ({"labels": '{"plugin": "calico"}'}, "plugin: not stated -> calico"),
     "reliability": ({"reliability": "best-effort"}, "reliability: reliable -> best-effort"),
     "network_loss_percent": ({"network_loss_percent": 10.0}, "network loss: not stated -> 10"),
     "network_delay_ns": ({"network_delay_ns": 5_000_000}, "network delay: not stated -> 5000000"),

@@ -156,12 +156,12 @@ def words(name: str, value: object) -> str:
 
 def unstated(name: str) -> str:
     """Return words for an unknown condition, for a name without other words. Runs without the label of controls are "no control run"."""
-    return "no control run" if name == CONTROL else f"{label_name(name) if is_label(name) else title(name)} {NOT_STATED}"
+    return "no control run" if name == CONTROL else f"{condition_name(name)} {NOT_STATED}"
 
 
 def condition_name(name: str) -> str:
-    """Return the name of a condition in running text: ``data path``, or ``label plugin``."""
-    return f"label {label_name(name)}" if is_label(name) else title(name)
+    """Return the name of a condition in running text: ``data path``, or ``plugin`` for a label."""
+    return label_name(name) if is_label(name) else title(name)
 
 
 def participant_title(name: object) -> str:
@@ -240,8 +240,10 @@ _WORDS: dict[str, Callable[[object], str]] = {
 def load_words(modes: Iterable[object], *, has_latency: bool = True) -> str:
     """Return whether the system was loaded while it was measured, for the load modes of all latencies (without any: of all rates)."""
     all_modes = set(modes)
-    if not has_latency:
-        return "These are rates: the system was loaded." if all_modes - {None} else ""
+    if not all_modes:
+        return ""
+    if not has_latency and all_modes - {None}:
+        return "These are rates: the system was loaded."
     loaded, is_unloaded = all_modes - {None, "closed"}, "closed" in all_modes
     if loaded and is_unloaded:
         return "Some latencies are those of one message at a time (not loaded), others those of a loaded system: each series says which."
