@@ -44,7 +44,7 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
-    "footer_start": ["copyright"] if copyright else [],  # nobody but its owner can say whose a site is
+    "footer_start": [*(["copyright"] if copyright else []), "versions"],  # nobody but its owner can say whose a site is
     "footer_end": ["sphinx-version"],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
@@ -58,6 +58,7 @@ html_favicon = "_static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_use_index = False
+html_baseurl = _site["url"] or ""  # older versions of a page name the newest one as canonical
 html_domain_indices = False
 html_permalinks_icon = "#"
 copybutton_exclude = ".linenos, .gp"

@@ -299,10 +299,12 @@
       place.title = all ? `median of ${cell[RUNS]} runs, ${all}` : "one run";
       place.append(linked(cell[VALUE], cell[PLACE]));
     }
-    const signs = cell[MARKS].map((name) => make("span", { className: "tl-mark", textContent: marks[name][0], title: marks[name][1] }));
+    // That there are two groups is visible.
+    const signs = cell[MARKS].filter((name) => !common.includes(name) && name !== "two_groups").map((name) => make("span", { className: "tl-mark", textContent: marks[name][0], title: marks[name][1] }));
     if (signs.length) (place.querySelector(".tl-group") ?? place).append(make("sup", {}, ...signs));
     const runs = `${cell[RUNS]}\u00a0run${cell[RUNS] === 1 ? "" : "s"}`;
     const each = one.each !== null && one.page !== null && cell[RUNS] > 1;
+    if (all && cell[LOW] !== cell[HIGH]) place.append(make("span", { className: "tl-range", textContent: range(cell) }));
     if (!one.published) place.append(make("span", { className: "tl-runs" }, each ? make("a", { href: `${targets[one.page]}#${one.each}`, title: "Each run's numbers", textContent: runs }) : runs));
     const by = ranked && one !== base ? ratio(one, base, bytes) : null;
     if (by !== null) {
@@ -313,14 +315,23 @@
     return place;
   }
 
+  // The lowest and the highest run. A unit that both share is written once.
+  function range(cell) {
+    const [low, high] = [inWords(cell[LOW]), inWords(cell[HIGH])];
+    const unit = (text) => text.replace(/^[^\u00a0]*/, "");
+    return `${unit(low) === unit(high) ? low.replace(unit(low), "") : low}\u2013${high}`;
+  }
+
   function row(one, base, why, refused) {
     const name = make("th", { scope: "row", className: "tl-text" });
-    name.append(one.page === null ? nameOf(one) : make("a", { href: targets[one.page], textContent: nameOf(one) }), " ",
-      make("span", { className: `tl-badge ${one.published ? "tl-published" : "tl-own"}`, textContent: one.published ? "published" : "own run" }));
+    name.append(one.page === null ? nameOf(one) : make("a", { href: targets[one.page], textContent: nameOf(one) }));
+    if (new Set(shown().map((other) => other.published)).size > 1) { // what all rows are need not stand at each
+      name.append(" ", make("span", { className: `tl-badge ${one.published ? "tl-published" : "tl-own"}`, textContent: one.published ? "published" : "own run" }));
+    }
     const mean = why.length || one === base ? null : meanRatio(one, base);
     const others = Object.entries(one.conditions).filter(([title, value]) => base.conditions[title] !== value).map(([title, value]) => `${title}: ${value}`);
     if (one !== base && others.length && !why.length) name.append(make("span", { className: "tl-differs", textContent: `Differs in ${others.join(", ")}` }));
-    const total = make("td", one === base ? { textContent: "baseline" } : mean ? { className: "stat-mean-ratio", textContent: times(mean.mean), title: `geometric mean over ${mean.count} sizes that both have` } : { className: "tl-null", title: refused.text, textContent: `no ratio (${refused.number})` });
+    const total = make("td", one === base ? { textContent: "baseline" } : mean ? { className: "stat-mean-ratio", textContent: times(mean.mean), title: `geometric mean over ${mean.count} sizes that both have` } : { className: "tl-null", title: refused.text }, ...(mean || one === base ? [] : [make("a", { href: `#tl-why-${refused.number}`, textContent: `no ratio (${refused.number})` })]));
     if (mean) total.dataset.v = mean.mean;
     if (mean && mean.count < sizes().length) total.append(make("span", { className: "tl-ratio", textContent: `${mean.count} of ${sizes().length} sizes` }));
     return make("tr", one === base ? { className: "tl-base" } : {}, name, total, ...sizes().map((bytes) => numberCell(one, base, bytes, !why.length)));
@@ -341,13 +352,14 @@
   function listOfRefusals(found, count) {
     if (!found.length) return [];
     const without = found.reduce((sum, reason) => sum + reason.series.length, 0);
-    const items = found.map((reason) => make("li", { className: "tl-why" }, make("strong", { textContent: `${reason.series.length} series` }), `: ${reason.text}`));
+    const items = found.map((reason) => make("li", { className: "tl-why", id: `tl-why-${reason.number}` }, make("strong", { textContent: `${reason.series.length} series` }), `: ${reason.text}`));
     return [make("p", { className: "tl-note", textContent: `${without} of ${count} series have no ratio to the baseline. The reason says: baseline -> series.` }), make("ol", { className: "tl-refusals" }, ...items)];
   }
 
   function table() {
     const base = baseline();
     if (!base || !sizes().length) return [...missing(), make("p", { className: "tl-null", textContent: "Nothing is chosen: tick a system, a transport and a size." })];
+    common = commonMarks();
     const all = shown().map((one) => [one, reasons(one, base)]);
     const worth = ([one]) => { const mean = meanRatio(one, base)?.mean ?? Infinity; return metric().better === "lower" ? mean : -mean; };
     const ranked = all.filter(([, why]) => !why.length).sort((a, b) => worth(a) - worth(b));
@@ -370,8 +382,9 @@
     const summary = `${metricWords(metric())}: ${better}. ${all.length - refused.reduce((sum, reason) => sum + reason.series.length, 0)} of ${all.length} series can be compared with the baseline.`;
     const how = "Mean ratio: the geometric mean over the selected sizes, without lossy or undersampled ones. "
       + `A coloured ratio: both sides have ${TINTED_FROM} runs or more, and their ranges do not overlap${tintless() ? " (none here)" : ""}.`;
-    return [...missing(), make("p", { className: "tl-note", textContent: summary }), ...stronger(), make("div", { className: "tl-tools" }), scroller, ...note,
-      make("p", { className: "tl-note", textContent: how }), ...listOfRefusals(refused, all.length), ...legend()];
+    const said = common.map((name) => make("p", { className: "tl-note", textContent: `${marks[name][1]}: all, or nearly all, numbers in this table.` }));
+    return [...missing(), make("p", { className: "tl-note", textContent: summary }), make("p", { className: "tl-note", textContent: how }), ...said, ...stronger(),
+      make("div", { className: "tl-tools" }), scroller, ...note, ...listOfRefusals(refused, all.length), ...legend()];
   }
 
   // A page of thousands of cells is slow to lay out: at first it has those of the best series.
@@ -395,8 +408,17 @@
   }
   const isOfVersionAtAll = (one) => (chosen.version === null ? newestVersions().includes(`${one.system}\n${one.transport}\n${one.version}`) : chosen.version.includes(one.version));
 
+  const cellsShown = () => shown().flatMap((one) => sizes().map((bytes) => cellAt(one, bytes))).filter(Boolean);
+
+  // The marks that nine of ten numbers have, or more: they are said once for all.
+  let common = [];
+  function commonMarks() {
+    const cells = cellsShown();
+    return unique(cells.flatMap((cell) => cell[MARKS])).filter((name) => cells.filter((cell) => cell[MARKS].includes(name)).length >= 0.9 * cells.length);
+  }
+
   function legend() {
-    const cells = shown().flatMap((one) => sizes().map((bytes) => cellAt(one, bytes))).filter(Boolean);
+    const cells = cellsShown();
     const items = unique(cells.flatMap((cell) => cell[MARKS])).map((name) => make("li", {}, make("span", { className: "tl-sign", textContent: marks[name][0] }), make("strong", { textContent: marks[name][1] })));
     return items.length ? [make("ul", { className: "tl-notes", ariaLabel: "What the marks mean" }, ...items)] : [];
   }

@@ -104,8 +104,7 @@
       this.key = key;
       this.scroller = scroller;
       this.table = scroller.querySelector("table");
-      this.body = this.table.tBodies[0];
-      this.given = [...this.body.rows]; // in this order
+      this.bodies = [...this.table.tBodies].map((body) => ({ body, rows: [...body.rows].filter((row) => !row.matches(".tl-heading")) })); // in this order
       this.heads = [...this.table.tHead.rows[0].cells];
       this.heads.forEach((head, column) => this.makeSortable(head, column));
       this.makeTools(tools);
@@ -115,13 +114,15 @@
       new ResizeObserver(() => this.hint()).observe(scroller);
     }
 
+    get given() { return this.bodies.flatMap(({ rows }) => rows); }
+
     // A long table may begin with its first rows only, and then has the others at hand. Who sorts, filters or copies means all of them.
     complete() {
       const make = this.table.allRows;
       if (!make) return;
       delete this.table.allRows;
-      this.given = make();
-      this.body.replaceChildren(...this.given);
+      this.bodies[0].rows = make();
+      this.bodies[0].body.replaceChildren(...this.given);
       window.tachologKeys?.refresh(this.table);
     }
 
@@ -143,16 +144,18 @@
       if (column >= this.heads.length) return;
       if (by) this.complete();
       this.heads.forEach((head, index) => { head.ariaSort = index !== column ? "none" : by < 0 ? "descending" : "ascending"; });
-      const rows = [...this.given];
-      if (by) {
-        const values = new Map(rows.map((row) => [row, valueOf(row, column)]));
-        rows.sort((a, b) => {
-          const [x, y] = [values.get(a), values.get(b)];
-          if (x === null || y === null) return (x === null) - (y === null); // "not stated" is last in both directions
-          return Math.sign(by) * order(x, y);
-        });
+      for (const { body, rows: given } of this.bodies) { // rows below one heading stay there
+        const rows = [...given];
+        if (by) {
+          const values = new Map(rows.map((row) => [row, valueOf(row, column)]));
+          rows.sort((a, b) => {
+            const [x, y] = [values.get(a), values.get(b)];
+            if (x === null || y === null) return (x === null) - (y === null); // "not stated" is last in both directions
+            return Math.sign(by) * order(x, y);
+          });
+        }
+        body.append(...rows);
       }
-      this.body.append(...rows);
     }
 
     makeTools(tools) {
@@ -177,7 +180,7 @@
 
     csv() {
       this.complete();
-      const rows = [...this.body.rows].filter((row) => !row.hidden);
+      const rows = [...this.table.tBodies].flatMap((body) => [...body.rows]).filter((row) => !row.matches("[hidden], .tl-off, .tl-heading"));
       return [line(this.heads, heading), ...rows.map((row) => line(row.cells, words))].join("\n") + "\n";
     }
 
@@ -218,6 +221,48 @@
     }, "Filter the rows below", "listed rows");
   }
 
+  // Adds a choice for each column of words that says how a row was measured, such as how it waits. It holds for all tables of the page, and for
+  // the pages of other sizes and statistics, to which the links above the tables lead.
+  function addChoices(links) {
+    const heads = [...document.querySelectorAll("th.tl-choice")];
+    const choices = document.createElement("form");
+    choices.className = "tl-tools";
+    const columns = new Map(); // heading -> [cell of each row]
+    for (const head of heads) {
+      const cells = [...head.closest("table").tBodies].flatMap((body) => [...body.rows]).map((row) => row.cells[head.cellIndex]).filter(Boolean);
+      columns.set(words(head), [...(columns.get(words(head)) ?? []), ...cells]);
+    }
+    const choose = () => {
+      const chosen = [...choices.querySelectorAll("select")].filter((select) => select.value);
+      for (const [heading, cells] of columns) {
+        for (const cell of cells) cell.parentElement.classList.remove("tl-off");
+        remember(heading, chosen.find((select) => select.name === heading)?.value ?? "");
+      }
+      for (const select of chosen) {
+        for (const row of document.querySelectorAll("table:has(th.tl-choice) tbody tr:not(.tl-heading)")) {
+          const cell = columns.get(select.name).find((each) => each.parentElement === row);
+          if (words(cell ?? row) !== select.value) row.classList.add("tl-off");
+        }
+      }
+      for (const link of links.querySelectorAll("a")) link.search = new URLSearchParams(chosen.map((select) => [select.name, select.value]));
+      document.querySelectorAll("table:has(th.tl-choice)").forEach((table) => window.tachologKeys?.refresh(table));
+    };
+    for (const [heading, cells] of columns) {
+      const values = [...new Set(cells.map(words))].filter(Boolean).sort(order);
+      if (values.length < 2) continue;
+      const select = document.createElement("select");
+      select.name = heading;
+      select.append(...["", ...values].map((value) => new Option(value || "all", value)));
+      select.value = values.includes(remembered(heading)) ? remembered(heading) : "";
+      const label = document.createElement("label");
+      label.append(`${heading} `, select);
+      choices.append(label);
+    }
+    choices.addEventListener("change", choose);
+    links.after(choices);
+    choose();
+  }
+
   function start(root) {
     root.querySelectorAll(".tl-diff:has(> .tl-of-report)").forEach(filterReport);
     const count = new Map();
@@ -232,6 +277,7 @@
     }
   }
 
+  document.querySelectorAll(".tl-switches").forEach(addChoices); // before headings become buttons
   window.tachologTables = { start, isOurs };
   start(document); // the script is deferred, so the document is complete
 })();

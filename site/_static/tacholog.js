@@ -1,4 +1,4 @@
-// Draws each figure with Plotly when it comes into view. Without this script, a figure is a static drawing with the same content.
+// Draws a figure with Plotly as soon as somebody points at it or asks for exact values. Until then, and without this script, it is a static drawing with the same content.
 "use strict";
 
 (() => {
@@ -100,7 +100,8 @@
   // The numbers of a figure as CSV, in the units of the schema.
   function csv(spec) {
     const plain = (html) => new DOMParser().parseFromString(html, "text/html").documentElement.textContent;
-    const rows = spec.data.filter((trace) => !trace.meta.shade).flatMap((trace) => trace.x.map((x, index) => [field(plain(trace.name)), x, trace.y[index]]));
+    const first = (x) => spec.names ? field(spec.names[Math.round(x) - 1]) : x;
+    const rows = spec.data.filter((trace) => !trace.meta.shade).flatMap((trace) => trace.x.map((x, index) => [field(plain(trace.name)), first(x), trace.y[index]]));
     return [["series", ...spec.columns.map(field)], ...rows].map((row) => `${row.join(",")}\n`).join("");
   }
 
@@ -149,18 +150,24 @@
       return;
     }
     live.set(stage, state);
+    const hadFocus = figure.querySelector(".tl-points")?.contains(document.activeElement);
     offerCsv(figure, state.spec);
     leadToLines(figure, target);
     legend(figure, state);
+    if (hadFocus) figure.querySelector(".tl-points a").focus();
   }
 
-  const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      seen.unobserve(entry.target);
-      start(entry.target);
-    }
-  }, { rootMargin: "200px" });
+  // The library has a megabyte, and drawing keeps a slow machine busy for seconds, so a page begins without it. A finger only scrolls over a figure.
+  function offer(figure) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Show exact values, zoom, save";
+    figure.querySelector(".tl-points")?.replaceChildren(button);
+    const once = new AbortController();
+    const begin = () => { once.abort(); start(figure); };
+    button.addEventListener("click", begin, { signal: once.signal });
+    figure.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse") begin(); }, { signal: once.signal });
+  }
 
   const redraw = () => live.forEach((state) => draw(state));
 
@@ -203,7 +210,7 @@
       if (details.matches(".tl-each")) details.lastElementChild.replaceWith(box); else details.append(box);
       window.tachologTables?.start(box);
       window.tachologKeys?.start(box);
-      box.querySelectorAll(".tl-figure").forEach((figure) => seen.observe(figure));
+      box.querySelectorAll(".tl-figure").forEach(offer);
     } catch (problem) {
       details.dataset.part = file;
     } finally {
@@ -234,8 +241,32 @@
   // What a phone folds is open in the page, so that it is there without this script.
   if (matchMedia("(max-width: 600px)").matches) document.querySelectorAll("details.tl-folds-on-phone").forEach((fold) => { fold.open = false; });
 
+  // A published version stays as it was, so only a script can say that it is old. An address that the newest version does not have ends in #kept.
+  async function nameVersion() {
+    const top = new URL(document.documentElement.dataset.content_root, location.href);
+    const label = decodeURIComponent(/\/versions\/([^/]+)\/$/.exec(top.pathname)?.[1] ?? "");
+    if (!label) return;
+    const isInNewest = location.hash !== "#kept";
+    const page = isInNewest ? location.pathname.slice(top.pathname.length) : "index.html";
+    const newest = new URL(`../../${page}`, top);
+    if (isInNewest && !document.querySelector("link[rel=canonical]")) document.head.append(Object.assign(document.createElement("link"), { rel: "canonical", href: newest }));
+    const link = (href, textContent) => Object.assign(document.createElement("a"), { href, textContent });
+    const note = Object.assign(document.createElement("p"), { className: "tl-version" });
+    const where = isInNewest ? "This page in the newest version" : "The newest version, which has no such page";
+    const age = document.createTextNode("as it was published. ");
+    note.append(`This is version ${label}, `, age, link(newest, where), ". ", link(new URL("../index.html", top), "All versions"), ".");
+    document.querySelector(".bd-article")?.prepend(note);
+    if (!location.protocol.startsWith("http")) return; // a local file must not read others
+    const dates = await (await fetch(new URL("../versions.json", top))).json();
+    if (!dates[label]) return;
+    const dated = (name) => `${dates[name]} ${name}`;
+    const newer = Object.keys(dates).filter((name) => dated(name).localeCompare(dated(label), "en", { numeric: true }) > 0).length;
+    age.data = `published on ${dates[label]}. ${newer ? `It is old: there ${newer > 1 ? `are ${newer} newer versions` : "is a newer version"}. ` : ""}`;
+  }
+
   addEventListener("DOMContentLoaded", () => {
-    document.querySelectorAll(".tl-figure").forEach((figure) => seen.observe(figure));
+    nameVersion();
+    document.querySelectorAll(".tl-figure").forEach(offer);
     new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     addEventListener("hashchange", unfold);

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
-from tests.browser.patience import patient
+from tests.browser.patience import draw, patient
 
 SCREEN: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 375, "height": 800}
@@ -144,8 +144,7 @@ _HEIGHT = "document.documentElement.scrollHeight"
 def _draw_all(page: Page) -> None:
     figures = page.locator(".tl-figure:visible:has(script)")
     for index in range(figures.count()):
-        figures.nth(index).scroll_into_view_if_needed()
-        figures.nth(index).locator(".tl-is-live").wait_for()
+        draw(figures.nth(index))
 
 
 def _path_of(address: str) -> Path | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, Locator, expect
 
 PATIENCE_S = 300
 PATIENCE_MS = 1000 * PATIENCE_S
@@ -36,3 +36,9 @@ def patient(context: BrowserContext) -> BrowserContext:
     if os.environ.get("TACHOLOG_LATE_MS"):
         context.add_init_script(_LATE.replace("LATE_MS", str(int(os.environ["TACHOLOG_LATE_MS"]))))
     return context
+
+
+def draw(figure: Locator) -> None:
+    """Ask for the exact values of a figure, and wait until it is drawn."""
+    figure.get_by_role("button", name="Show exact values").click()
+    figure.locator(".tl-is-live").wait_for()

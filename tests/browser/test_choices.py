@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, quote_plus, urlsplit
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page
 from tests.browser.conftest import unfold
-from tests.browser.patience import patient
+from tests.browser.patience import draw, patient
 
 Opener = Callable[..., AbstractContextManager[Page]]
 
@@ -335,7 +335,7 @@ def test_log_pages_come_after_other_pages_in_search_results(opened: Opener) -> N
 def test_click_on_a_point_opens_its_log_line(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
         figure = page.locator(".tl-figure").first
-        figure.locator(".tl-is-live").wait_for()
+        draw(figure)
         assert "Click a point to see its log line" in figure.inner_text()
         figure.scroll_into_view_if_needed()
         figure.locator(".scatterlayer .trace .point").first.click(force=True)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from tests.browser.conftest import open_folds
 from tests.browser.pages import every_page, pages_for
-from tests.browser.patience import patient
+from tests.browser.patience import draw, patient
 from tests.depth import NIGHTLY
 
 from tacholog.site.build import build_site
@@ -38,8 +38,7 @@ def test_pages_with_hostile_texts_execute_and_request_nothing(
         page.goto((site / name).as_uri() + ("?q=PWNED" if name == "search.html" else ""))
         open_folds(page)
         for figure in page.locator(".tl-figure:visible").all():
-            figure.scroll_into_view_if_needed()
-            figure.locator(".tl-is-live").wait_for()
+            draw(figure)
         if page.evaluate("document.title === 'PWNED'"):
             found.append(f"{name}: a script was run")
         if screenshots and not name.startswith("logs/"):

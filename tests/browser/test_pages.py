@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 from tests.browser.conftest import SCREENS, TOO_WIDE, open_everything, open_folds
 from tests.browser.measures import STOPS
 from tests.browser.pages import pages_for
-from tests.browser.patience import patient
+from tests.browser.patience import draw, patient
 from tests.browser.shifts import DRAWN, MOST_SHIFT, SHIFTS
 
 from tacholog.slugs import path_slug
@@ -70,8 +70,7 @@ def scroll_through(page: Page) -> None:
     """Scroll each visible plot into view, and wait until all are drawn."""
     figures = page.locator(".tl-figure:visible:has(script)")
     for index in range(figures.count()):
-        figures.nth(index).scroll_into_view_if_needed()
-        figures.nth(index).locator(".tl-is-live").wait_for()
+        draw(figures.nth(index))
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
 
 
@@ -306,8 +305,8 @@ def test_legend_hides_a_series_by_keyboard(opened: Opener) -> None:
 def test_point_under_the_pointer_shows_all_its_conditions(opened: Opener) -> None:
     with opened("rti-connext-dds/udpv4_wan.html") as page:
         figure = page.locator(".tl-figure").first
-        figure.locator(".tl-is-live").wait_for()
-        page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")  # A click misses an element that still moves.
+        draw(figure)
+        page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")  # a place that still moves is missed
         point = figure.locator(".tl-live path.point").last
         point.scroll_into_view_if_needed()
         box = point.bounding_box()
@@ -327,7 +326,7 @@ def test_point_under_the_pointer_shows_all_its_conditions(opened: Opener) -> Non
 def test_area_of_percentiles_is_shaded_when_only_two_series_remain(opened: Opener) -> None:
     with opened("rti-connext-dds/udpv4_wan.html") as page:
         figure = page.locator(".tl-figure").first
-        figure.locator(".tl-is-live").wait_for()
+        draw(figure)
         assert figure.locator(".tl-legend button").count() == 4
         shaded = figure.locator(".tl-live .js-fill")
         assert shaded.count() == 0

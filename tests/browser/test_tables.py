@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from tests.browser.conftest import ROOT, open_everything, open_folds, unfold
-from tests.browser.patience import patient
+from tests.browser.patience import draw, patient
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
@@ -110,7 +110,7 @@ def test_filter_finds_rows_of_a_comparison_by_transport_size_metric_and_verdict(
         assert sum(of_heads) == len(several)
         assert "Better (7)" in heads.all_inner_texts()
         assert folds.evaluate_all("(all) => all.map((fold) => fold.open)") == before
-        assert sum(before) == 2  # The better rows, and the rows with higher loss.
+        assert sum(before) == 3  # The better rows, the rows that were measured better, and the rows with higher loss.
 
 
 def test_number_is_found_only_at_its_beginning(opened: Opener) -> None:
@@ -166,7 +166,7 @@ def test_copied_table_has_plain_numbers_with_units_in_the_header(opened: Opener)
 
 def test_points_of_a_plot_can_be_downloaded_in_the_units_of_the_data(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
-        page.locator(".tl-figure .tl-is-live").first.wait_for()
+        draw(page.locator(".tl-figure").first)
         with page.expect_download() as download:
             page.locator(".tl-figure").first.get_by_role("link", name="CSV").click()
 
@@ -188,7 +188,7 @@ def test_plot_can_be_downloaded_as_a_picture_with_a_readable_background(opened: 
     }"""
     with opened("rti-connext-dds/shmem.html", "dark") as page:
         figure = page.locator(".tl-figure").first
-        figure.locator(".tl-is-live").wait_for()
+        draw(figure)
         figure.hover()
         with page.expect_download() as download:
             figure.locator(".modebar-btn").first.click()
@@ -406,25 +406,48 @@ def test_older_release_has_a_separate_page_without_scripts(site: Path, browser: 
     context.close()
 
 
-def test_folded_size_of_systems_side_by_side_is_loaded_when_it_is_opened(opened: Opener) -> None:
+def test_choice_among_rows_side_by_side_hides_rows_and_is_kept_in_links_and_address(opened: Opener) -> None:
+    visible = "[...document.querySelectorAll('.tl-bars tbody tr:not(.tl-heading)')].filter((row) => row.checkVisibility())"
+    waiting = f"{visible}.map((row) => row.cells[1].innerText)"
     with opened("side-by-side.html") as page:
-        fold = page.locator("details.tl-fold").first
-        assert fold.locator("table").count() == 0
+        assert len(set(page.evaluate(waiting))) > 2
+        page.get_by_label("waiting").select_option("polls")
+        assert set(page.evaluate(waiting)) == {"polls"}
+        assert page.locator(".tl-bars .tl-heading", has_text="Sleeps").first.is_hidden()
 
-        fold.locator("summary").first.click()
-        fold.locator("table").wait_for()
+        page.get_by_role("link", name="latency, median").click()
+        page.wait_for_url("**/rankings.html?waiting=polls")
+        assert set(page.evaluate(waiting)) == {"polls"}
 
-        assert fold.locator("tbody tr").count() > 20
-        assert page.evaluate("document.getElementsByTagName('*').length") < 3500
-        assert page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id).filter((id, at, all) => all.indexOf(id) !== at)") == []
+        page.reload()
+        assert page.get_by_label("waiting").input_value() == "polls"
+        page.get_by_label("waiting").select_option("all")
+        assert "waiting" not in page.url
+        assert len(set(page.evaluate(waiting))) > 2
+
+
+def test_rows_side_by_side_are_sorted_below_their_headings(opened: Opener) -> None:
+    values = "[...document.querySelectorAll('.tl-bars')][0].tBodies"
+    script = (
+        f"[...{values}].map((body) => [...body.rows].map((row) => row.matches('.tl-heading') ? null : Number(row.cells[4]?.dataset.v ?? Infinity)))"
+    )
+    with opened("side-by-side.html") as page:
+        page.locator(".tl-bars").first.get_by_role("button", name="latency, median").click()
+        found = page.evaluate(script)
+
+        assert len(found) > 1
+        for body in found:
+            assert body[0] is None
+            assert body[1:] == sorted(body[1:])
 
 
 def test_page_of_an_older_release_draws_its_plots_from_its_script(opened: Opener) -> None:
     with opened(OLDER.replace(".html", "--release-0.1.0.html")) as page:
         assert page.locator("script.tl-spec").count() == 0
 
-        page.locator("figure.tl-figure").first.scroll_into_view_if_needed()
-        page.locator("figure.tl-figure .tl-is-live .js-plotly-plot").first.wait_for()
+        draw(page.locator("figure.tl-figure").first)
+
+        assert page.locator("figure.tl-figure .tl-is-live .js-plotly-plot").first.is_visible()
 
 
 def test_no_page_has_too_many_elements(site: Path, browser: Browser) -> None:

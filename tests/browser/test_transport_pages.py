@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
-from tests.browser.patience import patient
+from tests.browser.patience import draw, patient
 
 Opener = Callable[..., AbstractContextManager[Page]]
 MOST_STOPS, MOST_PIXELS, MOST_SHEETS, MOST_ELEMENTS = 60, 6000, 6, 5000
@@ -68,7 +68,7 @@ def test_page_of_results_is_short_on_screen_and_on_paper(wide: Callable[[str], P
 @pytest.mark.parametrize("name", PAGES)
 def test_page_of_results_has_few_tab_stops(wide: Callable[[str], Page], name: str) -> None:
     page = wide(name)
-    page.locator(".tl-figure .tl-is-live").first.wait_for()
+    draw(page.locator(".tl-figure").first)
 
     assert stops(page) <= MOST_STOPS
 

@@ -155,7 +155,7 @@ def test_log_that_changes_after_reading_is_not_imported(cluster: Path, tmp_path:
     with staging(data) as stage:
         problems = [write_run(cluster, data, stage, run, link=False) for run in plan.decisions.new]
 
-    assert [str(problem) for problem in problems if problem] == [f"{NAME.format(1)}: it was changed while it was read; import again"]
+    assert [str(problem) for problem in problems if problem] == [f"{NAME.format(1)}: the log was changed while it was read; import again"]
     assert len(manifests(data)) == 3
 
 

@@ -298,7 +298,7 @@ def test_repeated_field_with_two_values_is_named(tree: MakeTree, tmp_path: Path)
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{label.x}-{repetition}.log", status=2)
 
-    assert "not imported: a/b-1.log: {label.x} stands twice in the pattern, and is 'a' and 'b' in this path" in said
+    assert "not imported: a/b-1.log: {label.x} occurs twice in the pattern, but is 'a' and 'b' in this path" in said
 
 
 def test_logs_that_contradict_their_path_are_imported_and_named(tree: MakeTree, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from tacholog.site.settings import SiteSettings, read_settings
 from tacholog.store.load import load
 from tacholog.view.page_index import PageIndex, page_index
 from tacholog.view.ranking_groups import group_of, system_series
-from tacholog.view.rankings import rankings_of
+from tacholog.view.side_by_side import side_by_side_of
 from tacholog.view.views import Selection, View, view_of
 from tacholog.visible import drawn
 
@@ -115,21 +115,16 @@ def test_name_of_a_series_contains_a_label_that_differs_only_in_another_transpor
     }
 
 
-def test_home_page_does_not_rank_different_labels_together_and_titles_state_the_labels(view: View) -> None:
-    tables = [table for host in rankings_of(view, PageIndex()).hosts for table in host.tables]
+def test_rows_with_different_labels_are_in_one_table_and_state_their_labels(view: View) -> None:
+    (table,) = side_by_side_of(view, PageIndex()).tables
 
-    assert {table.group.words_of(table.members).partition(", round trip, ")[2] for table in tables} == {
-        "kernel 6.1, plugin calico",
-        "kernel 6.1, plugin flannel",
+    assert table.labels == ("label.kernel", "label.plugin")
+    assert {(row.name, *row.labels) for row in table.rows} == {
+        *(("S, udp", "6.1", plugin) for plugin in ("calico", "flannel", "not stated")),
+        *(("S, tcp", "6.1", plugin) for plugin in ("calico", "flannel")),
+        ("S, udp", "6.10", "flannel"),
     }
-    assert [sorted(member.transport for member in table.members) for table in tables] == [["tcp", "udp"]] * len(tables)
     assert len({group_of(one) for one in system_series(view, PageIndex())}) == 4
-
-
-def test_results_that_no_ranking_contains_because_of_labels_are_listed_with_the_labels(view: View) -> None:
-    names = [one.names for one in rankings_of(view, PageIndex()).unranked]
-
-    assert sorted(names) == ["S 0.1.0 (udp with kernel 6.1)", "S 0.1.0 (udp with kernel 6.10, plugin flannel)"]
 
 
 def test_default_pages_are_for_each_system_and_transport(view: View) -> None:
@@ -278,7 +273,7 @@ def dead_links(site: Path, pages: dict[str, Page]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.site
-def test_each_page_offers_its_own_numbers_and_ranking_links_lead_to_the_numbers_of_each_run(tmp_path: Path) -> None:
+def test_each_page_offers_its_own_numbers_and_rows_side_by_side_lead_to_it(tmp_path: Path) -> None:
     for plugin in ("flannel", "calico"):
         for transport in ("udp", "tcp"):
             for repetition in range(2 if transport == "udp" else 3):
@@ -293,8 +288,7 @@ def test_each_page_offers_its_own_numbers_and_ranking_links_lead_to_the_numbers_
     assert set(numbers["transport"]) == {"udp", "tcp"}
     assert sorted(path.name for path in (site / "data").glob("s-*.csv.gz")) == ["s-calico.csv.gz", "s-flannel.csv.gz"]
     pages = {path.relative_to(site).as_posix(): Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
-    each = [link for link in pages["rankings.html"].links if link.endswith("-each")]
-    assert {link.partition("#")[0] for link in each} == {"s/flannel.html", "s/calico.html"}
+    assert {link for link in pages["rankings.html"].links if link.startswith("s/")} == {"s/flannel.html", "s/calico.html"}
     assert dead_links(site, pages) == []
 
 

@@ -10,18 +10,22 @@ from tests.report.test_rows_of_runs import LATENCY, NATS, UDP, add, series_in, t
 
 from tacholog.render.links import Links
 from tacholog.render.tables.results import loss_line
-from tacholog.render.tables.sizes import systems_side_by_side
+from tacholog.render.tables.side_by_side import side_by_side
 from tacholog.render.tables.summary import throughput_summary
 from tacholog.site.build import build_site
 from tacholog.site.verification.site import verify_site
 from tacholog.store.load import load
 from tacholog.view.page_index import page_index
+from tacholog.view.side_by_side import side_by_side_of
 from tacholog.view.views import view_of
 
 
-def beside_in(root: Path) -> str:
-    """All tables of the page with systems side by side."""
-    return str(systems_side_by_side(view_of(load([root])), page_index([]), Links("logs"), "b", lambda _, content: content))
+def beside_in(root: Path, size: int = 65536) -> str:
+    """The tables of the page that sets systems side by side at a size."""
+    view = view_of(load([root]))
+    compared = side_by_side_of(view, page_index([]))
+    page = next(each for each in compared.slices if each.size == size)
+    return str(side_by_side(compared, page, {}, Links("logs"), "b"))
 
 
 def test_rate_is_shown_with_its_loss(tmp_path: Path) -> None:
@@ -30,8 +34,8 @@ def test_rate_is_shown_with_its_loss(tmp_path: Path) -> None:
 
     shown = beside_in(tmp_path)
 
-    rows = table_in(shown, "Messages of 64\u00a0KiB")[1:]
-    assert [re.sub(r"\s+", " ", row[3].replace("\u202f", "")) for row in rows] == ["31513 80.9 % lost"] * 2
+    rows = table_in(shown, "Side by side")[1:]
+    assert [re.sub(r"\s+", " ", row[-1].replace("\u202f", "")) for row in rows] == ["0.0315 80.9 % lost"] * 2
     line = next(number for number, text in enumerate(UDP.splitlines(), 1) if text.startswith("throughput payload_bytes=65536"))
     assert re.search(rf'<a href="doc:logs/A/sub.log#L{line}:loss.total"[^>]*>80.9\u00a0%</a> lost', shown)
 
@@ -84,18 +88,19 @@ def test_percentile_with_too_few_samples_differs_from_a_value_that_was_not_measu
     for system in ("A", "B"):
         add(tmp_path, system, LATENCY.replace(" p99_ns=270591", ""), system)
 
-    rows = table_in(beside_in(tmp_path), "Messages of 1\u00a0KiB")[1:]
+    rows = table_in(beside_in(tmp_path, 1024), "Side by side")[1:]
 
-    assert [row[2:] for row in rows] == [["too few samples", "not measured", "not measured"]] * 2
+    assert [row[-1] for row in rows] == ["too few samples"] * 2
 
 
 def test_stream_without_a_stated_processor_time_differs_from_a_value_that_was_not_measured(tmp_path: Path) -> None:
-    for system in ("A", "B"):
-        add(tmp_path, system, UDP, system)
+    add(tmp_path, "A", UDP, "A")
+    cost = "cost payload_bytes=65536 test=throughput messages=9386 sides_ns=41084000\n"
+    add(tmp_path, "B", re.sub(r"(throughput payload_bytes=65536 .*\n)", rf"\1{cost}", UDP), "B")
 
-    rows = table_in(beside_in(tmp_path), "Messages of 64\u00a0KiB")[1:]
+    rows = table_in(beside_in(tmp_path), "Side by side")[1:]
 
-    assert [[row[1], row[2], row[4]] for row in rows] == [["not measured", "not measured", "not stated"]] * 2
+    assert [row[-1] for row in rows if row[0].startswith("A")] == ["not stated"]
 
 
 @pytest.mark.site

@@ -164,7 +164,7 @@ def test_names_and_dates_in_the_list_of_versions_are_escaped(tmp_path: Path) -> 
     index, moved = (target / "versions/index.html").read_text(), (target / "a.html").read_text()
     assert '<a href="%3Cb%3Ex/index.html">&lt;b&gt;x</a></li>' in index
     assert ", published &lt;script&gt;alert(1)&lt;/script&gt;" in index
-    assert 'content="0; url=versions/%3Cb%3Ex/a.html"' in moved
+    assert 'content="0; url=versions/%3Cb%3Ex/a.html#kept"' in moved
     assert not re.search("<script|<b>", index + moved)
 
 
@@ -304,7 +304,7 @@ def test_hidden_files_are_not_published_and_do_not_stop_publishing(tmp_path: Pat
 
     version = publish(site, tmp_path / "public", "1")
 
-    assert sorted(path.name for path in version.iterdir()) == ["index.html"]
+    assert sorted(path.name for path in version.iterdir()) == ["index.html", "versions"]
     assert not (tmp_path / "public/.git").exists()
 
 
@@ -469,3 +469,25 @@ def test_publish_states_the_changes_of_each_system(tmp_path: Path) -> None:
 
     said = [line.rpartition(" (")[0] for line in done.output.splitlines() if line.startswith("what changed: ")]
     assert said == ["what changed: A: 1 → 2: 3 worse", "what changed: B: 1 → 2: 1 better"]
+
+
+def test_list_of_versions_replaces_the_page_of_the_build_and_older_versions_link_to_it(tmp_path: Path) -> None:
+    target = tmp_path / "public"
+    site = built(tmp_path / "one", udp='<a href="versions/index.html">', versions__index="not published yet")
+
+    publish(site, target, "1")
+
+    assert "not published yet" not in (target / "versions/index.html").read_text()
+    assert 'href="1/index.html"' in (target / "versions/index.html").read_text()
+    assert 'href="../../index.html"' in (target / "versions/1/versions/index.html").read_text()
+    publish(site, target, "2")  # the list of the first version is no page that the second one lacks
+    assert 'href="2/index.html"' in (target / "versions/index.html").read_text()
+
+
+def test_redirect_of_a_removed_page_tells_the_older_page_that_the_newest_version_lacks_it(tmp_path: Path) -> None:
+    target = tmp_path / "public"
+    publish(built(tmp_path / "one", udp="old"), target, "1")
+
+    publish(built(tmp_path / "two"), target, "2")
+
+    assert 'content="0; url=versions/1/udp.html#kept"' in (target / "udp.html").read_text()

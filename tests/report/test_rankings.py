@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,21 @@ import pytest
 from tests.report.conftest import LOSSY, add_run, rti
 from tests.samples import FORMATS
 
+from tacholog.render.html import Html
 from tacholog.render.links import Links
-from tacholog.render.tables.rankings import overview, rankings
+from tacholog.render.tables.rankings import overview
+from tacholog.render.tables.side_by_side import side_by_side
 from tacholog.render.tables.summary import latency_summary, throughput_summary
 from tacholog.schema.conditions import Conditions
 from tacholog.store.load import load
 from tacholog.view.comparison import comparison
 from tacholog.view.history import news
 from tacholog.view.page_index import PageIndex, page_index
-from tacholog.view.ranking_groups import Group, SystemSeries, best_of, group_of, groups, leaders, no_best_words, ordered, system_series
+from tacholog.view.ranking_groups import Group, SystemSeries, best_of, group_of, groups, leaders, ordered, system_series
 from tacholog.view.rankings import main_campaigns, newest_release, of_last_releases, unranked
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import series_of
+from tacholog.view.side_by_side import side_by_side_of
 from tacholog.view.views import View, view_of
 
 WHOLE = "    Length:    32  Packets:   951260  Packets/s(ave):   31708  Mbps(ave):     8.1  Lost:           0 (0.00%)\n"
@@ -100,35 +103,60 @@ def test_transport_under_a_smaller_load_is_not_ranked_as_the_fastest(load: dict[
     assert best(under(heavy, **load), under(light, **{"publishers": 1, "subscribers": 1, **load})) == ["b"]
 
 
-def test_table_states_why_it_highlights_nothing() -> None:
-    group = the_group(one("a", 900.0))
-
-    assert no_best_words(group, [one("a", *SIX), one("b", 900.0)], [64]) == ""
-    assert no_best_words(group, [one("a", 700.0), one("b", 900.0)], [64]).startswith("No best is highlighted: the leader")
-    assert "fewer than 6 runs" in no_best_words(group, [one("a", 700.0), one("b", 900.0)], [64])
-    assert "single published figures" in no_best_words(group, [released("1", None, 700.0), released("2", None, 800.0)], [64])
-
-
-def test_percentile_with_too_few_samples_is_not_highlighted_and_the_table_states_this_if_all_have_too_few() -> None:
+def test_percentile_with_too_few_samples_is_not_highlighted() -> None:
     few, enough = one("few", *(value / 2 for value in SIX), marks=("undersampled",)), one("enough", *SIX)
     others = one("others", *(value / 2 for value in SIX), marks=("undersampled",))
 
     assert set_off(few, enough) == ["enough"]
     assert set_off(few, others) == []
-    assert no_best_words(the_group(few), [few, enough], [64]) == ""
-    assert no_best_words(the_group(few), [few, others], [64]) == "No best is highlighted: no transport has enough samples."
 
 
-def test_latency_has_a_table_of_the_median_and_a_table_of_the_99th_percentile() -> None:
+def test_each_statistic_has_a_page_with_its_own_order() -> None:
     def with_tail(member: SystemSeries, *values: float) -> SystemSeries:
         tails = [msgspec.structs.replace(result, statistic="p99", value=value) for result, value in zip(member.series.results, values, strict=True)]
         (series,) = series_of([*member.series.results, *tails])
         return SystemSeries("X", member.transport, series)
 
-    html = shown(with_tail(one("fast", 700.0), 9000.0), with_tail(one("steady", 800.0), 900.0))
+    series = with_tail(one("fast", 700.0), 9000.0), with_tail(one("steady", 800.0), 900.0)
 
-    assert re.findall(r"<strong>(Latency[^<]*)</strong>", html) == ["Latency, median, round trip", "Latency, 99\u00a0%, round trip"]
-    assert rows(html) == [["fast", "steady"], ["steady", "fast"]]
+    assert rows(shown(*series)) == [["fast", "steady"]]
+    assert rows(shown(*series, document="rankings--latency-p99")) == [["steady", "fast"]]
+
+
+def test_worse_group_of_runs_decides_the_order_on_every_page() -> None:
+    split, steady = one("split", 100.0, 101.0, 102.0, 103.0, 900.0, 901.0), one("steady", *SIX)
+
+    assert rows(shown(split, steady)) == [["steady", "split"]]
+    assert rows(shown(split, steady, document="side-by-side")) == [["steady", "split"]]
+    assert re.findall(r'<td[^>]*class="tl-bar[^>]*data-v="(\d+)"', shown(split, steady)) == ["703", "901"]
+
+
+def test_transports_that_poll_and_transports_that_sleep_have_separate_leaders() -> None:
+    def waiting(member: SystemSeries, how: str) -> SystemSeries:
+        stated = msgspec.structs.replace(member.series.results[0].conditions, waiting=how)
+        (series,) = series_of([msgspec.structs.replace(result, conditions=stated) for result in member.series.results])
+        return msgspec.structs.replace(member, series=series)
+
+    html = shown(*(waiting(one(name, *(value * slow for value in SIX)), how) for how, slow in (("busy-poll", 1), ("block", 60)) for name in "ab"))
+
+    assert re.findall('scope="rowgroup"[^>]*>([A-Z][a-z]+)', html) == ["Polls", "Sleeps"]
+    assert html.count('class="tl-best"') == 4
+
+
+def test_rows_beyond_the_limit_of_a_page_move_to_another_page_and_the_best_stays_the_best_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacholog.render.tables.side_by_side._MOST_CELLS", 2)
+    folded: list[tuple[str, str]] = []
+
+    def overflow(words: str, content: Html) -> Html:
+        folded.append((words, str(content)))
+        return Html()
+
+    members = [one(name, *(value * factor for value in SIX)) for name, factor in (("a", 1), ("b", 2), ("c", 3))]
+    html = shown(*members, overflow=overflow)
+
+    assert rows(html) == [["a", "b"]]
+    assert [(words, rows(content)) for words, content in folded] == [("1 more rows", [["c"]])]
+    assert 'class="tl-best"' not in folded[0][1]
 
 
 def the_group(member: SystemSeries) -> Group:
@@ -150,16 +178,19 @@ def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", b
     return SystemSeries("X", transport, series)
 
 
-def shown(*members: SystemSeries) -> str:
-    """The tables of the home page for ``members``."""
+def shown(*members: SystemSeries, document: str = "rankings", overflow: Callable[[str, Html], Html] | None = None) -> str:
+    """The page of medians by size that these make, or another one."""
     results = [result for each in members for result in each.series.results]
     runs = {result.run.run: result.run for result in results}
-    return rankings(View({run: [result for result in results if result.run.run == run] for run in runs}, runs, [], [], {}), PageIndex(), Links(), "x")
+    view = View({run: [result for result in results if result.run.run == run] for run in runs}, runs, [], [], {})
+    compared = side_by_side_of(view, PageIndex())
+    page = next(each for each in compared.slices if each.document == document)
+    return str(side_by_side(compared, page, {}, Links(), "x", overflow=overflow))
 
 
 def rows(html: str) -> list[list[str]]:
-    """The transports of each table."""
-    return [re.findall(r'<th scope="row"[^>]*><strong>([^<]+)', table) for table in html.split('class="tl-ranked"')[1:]]
+    """The transports of each machine."""
+    return [re.findall(r'<th scope="row"[^>]*><strong>X, ([^<]+)', table) for table in html.split("<thead>")[1:]]
 
 
 def test_winner_is_named_only_among_runs_of_one_campaign() -> None:
@@ -168,10 +199,10 @@ def test_winner_is_named_only_among_runs_of_one_campaign() -> None:
 
     html = shown(*quick, *pairs)
 
-    assert rows(html) == [["shm", "threads", "tcp"]]  # The other campaign measured fewer transports.
-    assert "Campaign quick, X built from abc." in html
+    assert rows(html) == [["shm", "threads", "tcp"]]  # the other campaign measured fewer of them
+    assert "Campaign quick. A number is the median of 2 runs. X: built from abc." in html
+    assert "No best is highlighted: fewer than 6 runs." in html
     assert 'class="tl-best"' not in html
-    assert "Each number is the median of 2\u00a0runs." in html
 
 
 def control(member: SystemSeries) -> SystemSeries:
@@ -239,16 +270,6 @@ def test_reason_for_each_transport_is_listed_if_nothing_can_be_ranked() -> None:
     assert "in the same campaign" in html[html.index("Not ranked") :]
 
 
-def test_size_that_only_one_series_has_is_named_below_the_table() -> None:
-    shm, tcp = campaign("quick", "shm", 700.0), campaign("quick", "tcp", 800.0)
-    more = SystemSeries("X", "shm", series_of([*shm.series.results, msgspec.structs.replace(shm.series.results[0], payload_bytes=65536)])[0])
-
-    html = shown(more, tcp)
-
-    assert "Sizes that are not in the table, because fewer series have them: 64\u202fKiB (only X, shm)." in html.replace("\u00a0", "\u202f")
-    assert "Sizes that are not in the table" not in shown(shm, tcp)
-
-
 def test_series_without_a_rate_gets_no_sentence_about_rates() -> None:
     (latency_result,) = one("tcp", 7.0).series.results
 
@@ -301,7 +322,7 @@ def test_two_builds_of_one_release_are_not_ranked_together() -> None:
     html = shown(*old, *new)
 
     assert rows(html) == [["shm", "tcp", "udp"]]
-    assert "X built from 768d353 with uncommitted changes." in html
+    assert "X: built from 768d353 with uncommitted changes." in html
 
 
 def test_references_are_not_ranked_with_copies() -> None:
@@ -335,14 +356,16 @@ def test_transport_that_is_best_over_all_sizes_comes_first_and_unmeasured_transp
     assert [each.transport for each in ordered(group, members, [128])] == ["a", "b"]
 
 
-def test_rankings_page_ranks_within_a_machine_and_links_to_the_comparison_page(site: Path) -> None:
+def test_former_rankings_page_shows_one_statistic_by_size_and_links_to_the_other_pages(site: Path) -> None:
     html = (site / "rankings.html").read_text()
     glance = html[html.index('class="tl-glance"') : html.index("</section>", html.index('class="tl-glance"'))]
 
+    assert 'id="fastest-by-size-one-machine-after-the-other"' in html
+    assert re.search(r'<a href="side-by-side\.html"[^>]*>', html[html.index('class="tl-switches"') :])
+    assert re.search(r'aria-current="page">[^<]+</a>', html)
     assert 'class="tl-best"' not in glance
-    assert "rests on fewer than 6 runs" in glance
-    assert re.search(r'<span class="tl-runs"><a href="rti-connext-dds/udpv4\.html#tl-throughput-[^"]*-each"', glance)
-    assert re.search(r'href="compare\.html\?metric=goodput\.mean&amp;host=host-[0-9a-f]{6}"', glance)
+    assert "No best is highlighted: fewer than 6 runs." in glance
+    assert re.search(r'class="tl-range" href="rti-connext-dds/udpv4\.html#tl-throughput-[^"]*-each"', glance)
     assert "RTI Connext DDS" in glance
 
 
@@ -519,7 +542,7 @@ def test_superseded_release_is_not_shown_even_if_the_next_release_is_of_another_
     results = [*copied, *handed_over, *copies.series.results]
     view = View({result.run.run: [result] for result in results}, {result.run.run: result.run for result in results}, [], [], {})
 
-    html = rankings(view, PageIndex(), Links(), "x")
+    html = shown(*system_series(view, PageIndex()))
 
     assert "Nothing can be ranked" in html  # The 9 \u00b5s of release 5.11 must not appear next to the copies.
 

@@ -388,7 +388,8 @@ def _without_axis(answer: Answer) -> Figure:
     traces: list[Trace] = []
     is_divided = len(answer.panels) > 1
     for slot, subject in enumerate(answer.subject.values):
-        positions = [(float(number if is_divided else slot) + 1, panel) for number, panel in enumerate(answer.panels)]
+        beside = _SPREAD * (slot / max(len(answer.subject.values) - 1, 1) - 0.5)
+        positions = [(number + 1 + beside if is_divided else slot + 1.0, panel) for number, panel in enumerate(answer.panels)]
         cells = [(position, panel_title(answer, panel), answer.cells.get(Case(panel, subject, None))) for position, panel in positions]
         traces += _traces(answer, subject, slot, [(position, words, cell) for position, words, cell in cells if cell], "points")
     labels = [answer.subject.short(value) for value in answer.subject.values]
@@ -396,19 +397,21 @@ def _without_axis(answer: Answer) -> Figure:
         labels = [answer.by[0].short(panel[0]) if len(panel) == 1 else panel_title(answer, panel) for panel in answer.panels]
     ticks = tuple(float(number) for number in range(1, len(labels) + 1))
     title = _listed([field.title for field in answer.by]) if is_divided else answer.subject.title
-    return _figure("", answer, traces, Axis(title, "linear", 0.5, len(labels) + 0.5, ticks, tuple(labels)))
+    return _figure("", answer, traces, Axis(title, "linear", 0.5, len(labels) + 0.5, ticks, tuple(labels), is_of_names=True))
 
 
 def _traces(answer: Answer, subject: Value, slot: int, cells: Sequence[tuple[float, str, AnswerCell]], shape: str) -> Iterator[Trace]:
     name, unit = answer.subject.short(subject), answer.unit
     least = -1.0 if unit == "ratio" else 0.0  # a logarithmic axis has no zero
     points = tuple(
-        PlotPoint(x, cell.value, f"{words}: {quantity(cell.value, unit)}", more=(_runs_words(cell, unit),), result=cell.median)
+        PlotPoint(x, cell.value, _point_words(words, quantity(cell.value, unit)), more=(_runs_words(cell, unit),), result=cell.median)
         for x, words, cell in cells
         if cell.value > least
     )
     dots = tuple(
-        PlotPoint(x, result.value, f"{words}: {quantity(result.value, unit)}, one run", more=(f"{result.run.run}/{result.log}",), result=result)
+        PlotPoint(
+            x, result.value, _point_words(words, f"{quantity(result.value, unit)}, one run"), more=(f"{result.run.run}/{result.log}",), result=result
+        )
         for x, words, cell in cells
         if cell.run_count > 1
         for result in cell.results
@@ -418,6 +421,10 @@ def _traces(answer: Answer, subject: Value, slot: int, cells: Sequence[tuple[flo
         yield Trace(name, slot, answer.statistic, "solid", hollow=False, points=dots, shape="runs")
     if points:
         yield Trace(name, slot, answer.statistic, "solid", hollow=False, points=points, shape="line" if shape == "line" else "points")
+
+
+def _point_words(case: str, number: str) -> str:
+    return f"{case}: {number}" if case else number
 
 
 def _figure(title: str, answer: Answer, traces: Sequence[Trace], x: Axis) -> Figure:

@@ -30,8 +30,8 @@ def mark_link(name: str, anchor: str) -> Html:
 
 
 def shared_mark(name: str, anchor: str) -> Html:
-    """Return the words above a table for a mark of all its numbers."""
-    return join([mark_link(name, anchor), f" {mark_of(name).title}: applies to every number in this table."])
+    """Return the words above a table for a mark of nearly all its numbers."""
+    return join([tag("a", mark_of(name).title, href=f"#{anchor}-mark-{name}"), ": all, or nearly all, numbers in this table."])
 
 
 def shared_marks_note(names: Iterable[str], anchor: str) -> Html:

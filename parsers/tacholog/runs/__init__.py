@@ -1,1 +1,1 @@
-"""Folders of runs: their manifests and hosts, the conditions that a manifest states, and the problems of a folder."""
+"""Folders of runs: their manifests, their hosts, the conditions that a manifest states, and the problems of a folder."""

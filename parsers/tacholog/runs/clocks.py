@@ -1,6 +1,6 @@
-"""``clock.log``: the reports of the clocks of a run's hosts, before and after the run.
+"""``clock.log``: the reports on the clocks of a run's hosts, before and after the run.
 
-Without such reports, a one-way latency between two machines says as much about their clocks as about the messages. ``tacholog bench`` writes the
+Without such reports, a one-way latency between two machines depends as much on their clocks as on the messages. ``tacholog bench`` writes the
 log for runs on several machines. Each line begins with the name of the host and the time; the rest is the unchanged output of the tool::
 
     clock reports log=clock/1
@@ -9,8 +9,8 @@ log for runs on several machines. Each line begins with the name of the host and
     b before chronyc 0A000001,10.0.0.1,9,1795393171.186408233,0.000000758,...
     end
 
-Each line ``address`` holds one address of the host, to recognise a host that another one follows. The tools are ``chronyc`` (chronyc -c
-tracking) and ``pmc`` (pmc -u -b 0 'GET CURRENT_DATA_SET' 'GET PARENT_DATA_SET' 'GET PORT_PROPERTIES_NP').
+Each line ``address`` holds one address of the host. It shows whether the clock of one host follows the clock of another. The tools are ``chronyc``
+(chronyc -c tracking) and ``pmc`` (pmc -u -b 0 'GET CURRENT_DATA_SET' 'GET PARENT_DATA_SET' 'GET PORT_PROPERTIES_NP').
 
 Source: the bound of a clock's error that the manual of chronyc gives for ``tracking``: |system time| + root dispersion + root delay / 2. For PTP it
 is computed from the report of ptp4l: |offset from master| + mean path delay, which is half of the round trip.
@@ -28,7 +28,7 @@ CLOCK_FORMAT = "clock"
 HEAD = "clock reports log=clock/1"
 END = "end"
 TIMES = ("before", "after")
-_LOCAL_REFERENCE = "7F7F0101"  # chronyc's name for a clock that follows none
+_LOCAL_REFERENCE = "7F7F0101"  # chronyc's name for the reference of a clock that follows no other clock
 _CHRONY_FIELDS = 14
 _LINE = re.compile(r"(?P<host>[A-Za-z][\w-]{0,63}) (?P<when>before|after) (?P<tool>address|chronyc|pmc) (?P<text>.*)", re.ASCII)
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}(?:\.[0-9]{1,12})?(?:[eE][+-]?[0-9]{1,3})?")
@@ -39,12 +39,12 @@ class NoWitness(Exception):
 
 
 class _Report(NamedTuple):
-    """The report on the clock of a host at one time.
+    """The report on the clock of a host, before or after the run.
 
     Attributes:
-        error_ns: how far the clock may be from its reference.
+        error_ns: how far the clock may differ from its reference.
         kind: ``ntp`` or ``ptp``.
-        reference: the reference: an address, or the identity of a grandmaster.
+        reference: the address of the reference, or the identity of its grandmaster.
         is_reference: whether the clock follows no other clock.
     """
 
@@ -55,11 +55,11 @@ class _Report(NamedTuple):
 
 
 def clock_error_ns(text: str, hosts: Iterable[str] = ()) -> float:
-    """Return how far the clocks of the hosts may be apart, in nanoseconds: the largest error before and after the run.
+    """Return how far the clocks of the hosts may differ, in nanoseconds: the largest error before and after the run.
 
     Args:
         text: the text of a ``clock.log``.
-        hosts: hosts that it must cover.
+        hosts: the hosts that the log must cover.
 
     Raises:
         NoWitness: the error cannot be computed; the message says why.
@@ -88,7 +88,7 @@ def _error_at(tools: Mapping[str, Mapping[str, Sequence[str]]], when: str) -> fl
 
 
 def _have_one_reference(first: _Report, first_addresses: Sequence[str], second: _Report, second_addresses: Sequence[str]) -> bool:
-    """Whether the errors of two clocks are errors against the same time."""
+    """Whether the errors of two clocks are relative to the same reference."""
     if first.kind != second.kind:
         return False
     if first.kind == "ptp":
@@ -99,7 +99,7 @@ def _have_one_reference(first: _Report, first_addresses: Sequence[str], second: 
         return second.reference in first_addresses
     if second.is_reference:
         return first.reference in second_addresses
-    return True  # Both follow other servers; chrony's bound is against true time.
+    return True  # Each clock follows another server, and chrony's bound is relative to true time.
 
 
 def _report(host: str, tools: Mapping[str, Sequence[str]], when: str) -> _Report:
@@ -130,6 +130,6 @@ def _ptp(host: str, lines: Sequence[str], when: str) -> _Report:
     if fields.get("portState") != "SLAVE" and not is_reference:
         raise NoWitness(f"the clock of {host} is not synchronised ({when} the run), says ptp4l: {fields.get('portState')}")
     if fields.get("timestamping") != "SOFTWARE":
-        # Then ptp4l steers the clock of the network card, and its report does not cover the system clock.
+        # In this state, ptp4l steers the clock of the network card, so its report does not cover the system clock.
         raise NoWitness(f"ptp4l steers the network card of {host}, not its system clock; let chrony follow the card, and report")
     return _Report(abs(float(offset)) + float(delay), "ptp", grandmaster, is_reference)

@@ -1,8 +1,8 @@
 """The conditions that a manifest states, compared with those that the run's logs state.
 
-The log has priority. A condition that it does not state is taken from the manifest: from its ``[conditions]``, then from those of its ``[options]``
-that mean a condition. If log and manifest disagree, nobody can know which is right: the log's value is used, and the contradiction is reported.
-Options that mean no condition change what is measured too, so they distinguish runs.
+The log has priority. A condition that the log does not state is taken from the manifest: from its ``[conditions]``, then from its ``[options]``, if
+one of them stands for the condition. If log and manifest disagree, nobody can know which is right: the log's value is used, and the contradiction is
+reported. Options that stand for no condition also change the measurement, so they distinguish runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tacholog.schema.records import Record
 
 SIZE = "payload_bytes"
 FIELDS = StatedConditions.__struct_fields__
-#: The condition that an option of another name means. An option with the name of a condition means that condition.
+#: The condition that an option with another name stands for. An option with the name of a condition stands for that condition.
 CONDITION_OF_OPTION = {
     "touch": "payload_touched",
     "duration_s": "planned_duration_s",
@@ -30,12 +30,12 @@ CONDITION_OF_OPTION = {
     "sizes_bytes": SIZE,
     "size_bytes": SIZE,
 }
-#: Conditions that may differ between runs that are compared, such as the duration and the warm-up of a campaign. A comparison names the differences.
+#: Conditions that may differ between compared runs, such as the duration and the warm-up of a campaign. A comparison names the differences.
 SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
 # Options that do not change what is measured: they identify the run, or name its files and endpoints.
 _ASIDE = {"seed", "port", "ports", "path", "paths", "file", "files", "folder", "dir", "directory", "output", "log", "logs"}
 _ASIDE |= {"repetition", "repetitions", "order", "index", "session", "label", "release"}
-_ON = " on"  # follows the name of a process that ran on another machine than the run's host
+_ON = " on"  # follows the name of a process that ran on a machine other than the run's host
 _NEVER_COMPARED = ("definition",)  # The format defines it; a manifest cannot know it better.
 
 
@@ -47,12 +47,12 @@ class Contradiction(msgspec.Struct, frozen=True):
     log: object
 
     def __str__(self) -> str:
-        """Return a sentence that names both values."""
+        """Return a sentence with both values."""
         return f"run.toml says {self.field} = {self.manifest}, the log says {self.log}"
 
 
 def stated_conditions(manifest: Manifest) -> StatedConditions:
-    """Return the conditions that a manifest states: its ``[conditions]``, completed by the options that mean a condition."""
+    """Return the conditions that a manifest states: its ``[conditions]``, completed by the options that stand for a condition."""
     from_options: dict[str, Any] = {}
     for name, value in manifest.options.items():
         field = CONDITION_OF_OPTION.get(name, name)
@@ -61,13 +61,13 @@ def stated_conditions(manifest: Manifest) -> StatedConditions:
         try:
             from_options[field] = getattr(msgspec.convert({field: value}, StatedConditions), field)
         except msgspec.ValidationError:
-            continue  # The option means something else, or has other words for it. It still distinguishes its run.
+            continue  # The value is not one of this condition, so the option means something else. It still distinguishes its run.
     in_conditions = {name: value for name in FIELDS if (value := getattr(manifest.conditions, name)) is not None}
     return StatedConditions(**{**from_options, **in_conditions})
 
 
 def with_stated_size(record: Record, conditions: StatedConditions) -> Record:
-    """Return the record with the size from the manifest, if the log states none. Its numbers get a mark then."""
+    """Return the record with the message size from the manifest, if the log states none. The numbers then get a mark."""
     if record.payload_bytes is not None or conditions.payload_bytes is None or record.scope == "resources":
         return record
     numbers = tuple(msgspec.structs.replace(number, marks=(*number.marks, "size_from_manifest")) for number in record.numbers)
@@ -119,19 +119,19 @@ def distinguishing_options(manifest: Manifest, measured: Iterable[tuple[int | No
         wanted = value if isinstance(value, list) else [value]
         # Most values are equal without conversion, so the cheap test comes first.
         if in_results and all(result is not None and (result in wanted or any(_same(result, option) for option in wanted)) for result in in_results):
-            continue  # The conditions say it already.
+            continue  # The conditions already contain this value.
         differing[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order does not change what is measured.
     hosts = {f"{command.name or command.role}{_ON}": command.host for command in manifest.commands if command.host is not None}
     return json.dumps(differing | hosts, ensure_ascii=False) if manifest.options or hosts else None
 
 
 def is_of_machine(option: str) -> bool:
-    """Return whether an entry of `distinguishing_options` names the host of a process, and not an option."""
+    """Whether an entry of `distinguishing_options` names the host of a process; otherwise it is an option."""
     return option.endswith(_ON)
 
 
 def options_words(text: str, title: Callable[[str], tuple[str, str]] = lambda name: (name, "")) -> str:
-    """Return the result of `distinguishing_options` in words, for a label. ``title`` gives the words of an option and the unit of its value."""
+    """Return the result of `distinguishing_options` as words for a label. ``title`` returns the words for an option and the unit of its value."""
     named = ((*title(name), value) for name, value in json.loads(text).items())
     return ", ".join(f"{words} {', '.join(map(str, value)) if isinstance(value, list) else value}{unit}" for words, unit, value in named)
 
@@ -141,10 +141,11 @@ def split_options(text: str | None, soft: Iterable[str] = SOFT_CONDITIONS) -> tu
 
     Args:
         text: the options, as JSON.
-        soft: conditions in which compared sides may differ.
+        soft: conditions that may differ between the compared sides.
 
     Returns:
-        The options in which sides must not differ, as JSON, and the values of the options that mean a soft condition, by the option's name.
+        The options that must not differ between the sides, as JSON, and the values of the options that stand for a soft condition, by the option's
+        name.
     """
     options: dict[str, Any] = json.loads(text) if text else {}
     may_differ = {name: value for name, value in options.items() if CONDITION_OF_OPTION.get(name, name) in soft}
@@ -157,13 +158,13 @@ def _changes_what_is_measured(name: str, value: object) -> bool:
     return not is_path and not _is_aside(name)
 
 
-@functools.lru_cache(maxsize=1000)  # the runs of a campaign have the same options
+@functools.lru_cache(maxsize=1000)  # cached, because the runs of a campaign have the same options
 def _is_aside(option: str) -> bool:
     return not _ASIDE.isdisjoint(re.split(r"[^a-z0-9]+", option.lower()))
 
 
 def _same(first: object, second: object) -> bool:
-    """Return whether two values mean the same. Texts may differ in upper and lower case, numbers by rounding errors of floats."""
+    """Whether two values are equivalent. Texts may differ in upper and lower case, numbers by rounding errors of floats."""
     if isinstance(first, str) and isinstance(second, str):
         return first.casefold() == second.casefold()
     if isinstance(first, int | float) and isinstance(second, int | float) and not isinstance(first, bool) and not isinstance(second, bool):

@@ -1,10 +1,11 @@
-"""How much processor time other programs and the host took from a run, and whether a campaign allows that much.
+"""The processor time that other programs and the host took from a run, and whether the campaign allows that much.
 
 The kernel counts the time of all processors in ``/proc/stat``. Time that is neither idle nor used by the run's own processes was used by other
-programs. Unlike a load average, this figure covers exactly the run and excludes the run itself. Interrupts are attributed to nobody, because most of
-them are the run's own network traffic. Steal is the time that the host of a virtual machine gave to others.
+programs. Unlike a load average, this figure covers exactly the run and excludes the run itself. Interrupts count as nobody's time, because most of
+them are caused by the run's own network traffic. Steal is the time that the host of a virtual machine gave to other virtual machines.
 
-Steal and load of others are recorded before the run (while no process of the campaign runs), during the run, and after the last run of a campaign.
+Steal and the load of other programs are recorded before the run (while no process of the campaign runs), during the run, and after the last run of a
+campaign.
 
 Source: proc_stat(5): user, nice, system, idle, iowait, irq, softirq and steal, in ticks; user holds the time of guests too.
 """
@@ -17,7 +18,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-TICKS_PER_S = 100  # USER_HZ, which is 100 on every machine that this project knows
+TICKS_PER_S = 100  # USER_HZ is 100 on every machine that this project knows
 MOMENTS = ("before", "during", "after")
 STEAL, OTHERS = "steal_percent", "other_load"
 _ALL = re.compile(r"^cpu +(\d+(?: \d+){7,})$", re.MULTILINE)
@@ -56,14 +57,14 @@ class ProcessorTime(NamedTuple):
 
 
 class Disturbance(NamedTuple):
-    """The processor time that others took between two readings. ``other_load`` is ``None`` if the run's own time is not known."""
+    """The processor time that others took between two readings. ``other_load`` is ``None`` if the processor time of the run itself is not known."""
 
     steal_percent: float
     other_load: float | None
 
 
 def processor_time(text: str) -> ProcessorTime | None:
-    """Return the times in the text of ``/proc/stat``; ``None`` if they are missing."""
+    """Return the times in the text of ``/proc/stat``; ``None`` if it has none."""
     total, processors = _ALL.search(text), len(_EACH.findall(text))
     if total is None or not processors:
         return None
@@ -84,7 +85,7 @@ def disturbance(before: ProcessorTime, after: ProcessorTime, own_s: float | None
     if total <= 0 or before.processors != after.processors:
         return None
     seconds = total / TICKS_PER_S / before.processors
-    # The kernel attributes whole ticks by sampling, so the sum can be slightly below the run's own time. That is not a negative load.
+    # The kernel counts whole ticks by sampling, so the sum can be slightly below the run's own time. The load of others is then 0, not negative.
     others = None if own_s is None else max(0.0, programs / TICKS_PER_S - own_s) / seconds
     return Disturbance(100 * max(0, steal) / total, others)
 
@@ -98,7 +99,7 @@ def as_environment(disturbed: Disturbance | None, moment: str) -> dict[str, str]
 
 
 def exceeded(environment: Mapping[str, str], limits: Limits | None) -> Iterator[str]:
-    """Yield, in words, each limit that a run exceeded on any of its machines. Unknown values exceed no limit."""
+    """Yield, in words, each limit that a run exceeded on any of its machines. An unknown value exceeds no limit."""
     if limits is None:
         return
     for name, text in environment.items():
@@ -117,7 +118,7 @@ def _kinds(limits: Limits | None) -> tuple[tuple[str, float | None, str], ...]:
 
 
 def limit_words(limits: Limits) -> str:
-    """Return limits in words: ``steal 2 %, load of others 0.5``."""
+    """Return the limits in words: ``steal 2 %, load of others 0.5``."""
     return ", ".join(words.format(limit) for _, limit, words in _kinds(limits) if limit is not None)
 
 

@@ -1,8 +1,8 @@
 """The properties of a machine, read from the machine itself.
 
-A property that cannot be read is left out; no zero and no dash stands for "unknown". No property identifies a person, a network or the machine to
-outsiders: no host name, no address, no serial number, no kernel command line.
-All files are read below ``root``, so that a copy of another machine's ``/proc`` and ``/sys`` can be read too.
+A property that cannot be read is left out; it is never replaced by a zero or a dash. No property lets outsiders identify a person, a network or the
+machine: no host name, no address, no serial number, no kernel command line. All files are read below ``root``, so a copy of another machine's
+``/proc`` and ``/sys`` can also be read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from tacholog.runs.manifest import Host
 ROOT = Path("/")
 Properties = dict[str, str]
 _CPU = "sys/devices/system/cpu"
-# Two machines with equal values here are "the same host" for comparisons. The governor is left out, because it may change between two runs.
+# Comparisons treat two machines with equal values of these properties as the same host. The governor is not among them, because it may change
+# between two runs.
 _IDENTITY = (("cpu", "model"), ("cpu", "threads"), ("memory", "size"), ("system", "kernel"), ("system", "distribution"), ("system", "virtualisation"))
 
 
@@ -33,7 +34,7 @@ def this_host(root: Path = ROOT, printed: Mapping[str, str] | None = None) -> Ho
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.
-        printed: for another machine, the output of programs there (`tacholog.campaign.machines.remote_facts`); ``None`` for this machine.
+        printed: for another machine, the output of programs on it (`tacholog.campaign.machines.remote_facts`); ``None`` for this machine.
     """
     programs = printed if printed is not None else _printed_here(root)
     cpu = _cpu(root)
@@ -43,7 +44,7 @@ def this_host(root: Path = ROOT, printed: Mapping[str, str] | None = None) -> Ho
 
 
 def _printed_here(root: Path) -> Properties:
-    """Return the properties that only programs and system calls of this machine know; nothing for a copy of another machine's files."""
+    """Return the properties that only programs and system calls of this machine provide; nothing if the files are a copy from another machine."""
     if root != ROOT:
         return {}
     file_system = os.statvfs("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - the size of shared memory
@@ -57,10 +58,10 @@ def _printed_here(root: Path) -> Properties:
 
 
 def stated_host(environment: Properties) -> dict[str, Host]:
-    """Return the machine that a log describes, by an id made from the whole description; an empty result if there is no description.
+    """Return the machine that a log describes, with an id made from the whole description; an empty result if the log describes none.
 
-    The number of processors is only in the name. The log does not state the sockets and cores, and a part of the processor's properties would not
-    equal the full set in a host file.
+    The number of processors becomes a part of the name only. The log does not state the sockets and cores, and an incomplete property would not be
+    equal to the complete one in a host file.
 
     Args:
         environment: the environment that the log states, with the keys of `tacholog.schema.records.ENVIRONMENT`.
@@ -94,7 +95,7 @@ def environment(root: Path = ROOT, checkout: Path | None = None, affinity: str |
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.
-        checkout: the repository whose revision is recorded with them.
+        checkout: the repository whose revision is recorded with these properties.
         affinity: for another machine, the processors on which its programs may run.
     """
     properties = {
@@ -151,7 +152,7 @@ def _cpu(root: Path) -> Properties:
 
 
 def _topology(root: Path) -> tuple[int, int, int]:
-    """Return how many sockets, cores and threads are online; 0 where the kernel does not say."""
+    """Return how many sockets, cores and threads are online; 0 if the kernel does not state the number."""
     packages, cores = set(), set()
     folders = _cpu_folders(root)
     for folder in folders:
@@ -185,7 +186,7 @@ def _idle_states(root: Path) -> str | None:
 
 
 def _isolated(root: Path) -> str | None:
-    """Return the processors that the scheduler does not use, ``none`` if it uses all; ``None`` if the kernel does not say."""
+    """Return the processors that the scheduler does not use, ``none`` if it uses all; ``None`` if the kernel does not state them."""
     return _text(root, f"{_CPU}/isolated") or ("none" if (root / _CPU / "isolated").is_file() else None)
 
 
@@ -223,7 +224,7 @@ def _network(root: Path) -> Properties:
 
 
 def _interface(folder: Path) -> str | None:
-    """Return a network card in words, ``ixgbe, 10000 Mbit/s, full duplex, MTU 9000``; never its addresses."""
+    """Return a network card in words, ``ixgbe, 10000 Mbit/s, full duplex, MTU 9000``, without its addresses."""
     driver = folder / "device" / "driver"
     speed, duplex, mtu = (_text(folder, name) for name in ("speed", "duplex", "mtu"))
     words = [
@@ -252,7 +253,7 @@ def _system(root: Path, printed: Mapping[str, str]) -> Properties:
 
 
 def _virtualisation(root: Path) -> str | None:
-    """Return the kinds of virtualisation around the machine, such as ``container in a virtual machine (QEMU)``; ``None`` if they are not known."""
+    """Return the layers of virtualisation around the machine, such as ``container in a virtual machine (QEMU)``; ``None`` if they are not known."""
     flags = next(iter(_cpuinfo(root, "flags")), None)
     if flags is None:
         return None
@@ -266,12 +267,12 @@ def _virtualisation(root: Path) -> str | None:
 
 
 def _mitigations(root: Path) -> str | None:
-    """Return how many CPU vulnerabilities are mitigated or open, and ``mitigations=``, the only word read from the kernel's command line."""
+    """Return how many CPU vulnerabilities are mitigated and unmitigated, and ``mitigations=``, the only word read from the kernel's command line."""
     files = sorted(root.glob(f"{_CPU}/vulnerabilities/*"))
     if not files:
         return None
     texts = [_text(file.parent, file.name) or "" for file in files]
-    vulnerable = sum("Vulnerable" in text for text in texts)  # also the partly mitigated: "Mitigation: ...; BHI: Vulnerable"
+    vulnerable = sum("Vulnerable" in text for text in texts)  # also partly mitigated vulnerabilities: "Mitigation: ...; BHI: Vulnerable"
     mitigated = sum(text.startswith("Mitigation") and "Vulnerable" not in text for text in texts)
     asked = re.search(r"\bmitigations=(\S+)", _text(root, "proc/cmdline") or "")
     return f"{mitigated} mitigated, {vulnerable} vulnerable" + (f" (mitigations={asked[1]})" if asked else "")
@@ -288,7 +289,7 @@ def _cgroup_cpus(root: Path) -> str | None:
 
 
 def _revision(checkout: Path) -> Properties:
-    """Return the commit of the checkout, and whether its files differ from it."""
+    """Return the commit of the checkout, and whether its files differ from this commit."""
     commit = _first_line("git", "-C", str(checkout), "rev-parse", "HEAD")
     if commit is None:
         return {}
@@ -337,7 +338,7 @@ def _bytes(count: int) -> str:
 
 
 def _text(folder: Path, file: str) -> str | None:
-    """Return the file's text without blanks around it; ``None`` if it is missing or empty, or if the driver returns an error."""
+    """Return the file's text without blanks around it; ``None`` if the file is missing or empty, or if its driver returns an error."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return (folder / file).read_text().strip() or None
     return None

@@ -27,15 +27,15 @@ from tacholog.visible import is_blank, one_form
 RUN_FILE = "run.toml"
 PLAN_FILE = "plan.toml"
 HOSTS_FOLDER = "hosts"
-RENAMES_FILE = "renames.toml"  # This file and the next one lie beside the folders of runs.
+RENAMES_FILE = "renames.toml"  # This file and the next one are in the folder that contains the folders of runs.
 REQUIREMENTS_FILE = "requirements.toml"
-#: The name of perftest for control runs (`tacholog.campaign.floor`) in commands. The measured program may be another build of perftest.
+#: The system name of perftest as control (`tacholog.campaign.floor`), as used in commands. The measured program may be another build of perftest.
 FLOOR = "perftest-floor"
 
 _SHA256 = r"^[0-9a-f]{64}\Z"
 Sha256 = Annotated[str, msgspec.Meta(pattern=_SHA256)]
 Content = TypeVar("Content")
-# A log lies beside its manifest: its name must not lead out of the folder, nor hold characters that change how it is displayed.
+# A log is next to its manifest, so its name must not lead to another folder, nor contain characters that change how it is displayed.
 _FILE_NAME = r"^(?!\.{1,2}\Z)[^/\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+\Z"
 FileName = Annotated[str, msgspec.Meta(pattern=_FILE_NAME, max_length=255)]
 _NAME = r"\S"
@@ -49,13 +49,13 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     """A log of a run.
 
     Attributes:
-        file: its name beside the manifest.
+        file: its file name in the folder of the manifest.
         sha256: the SHA-256 of its bytes.
         format: its format, if the content does not show it.
-        side: which side wrote it, if the content does not show it.
-        participant: which of several publishers or subscribers wrote it, if the content does not show it.
+        side: the side that wrote it, if the content does not show it.
+        participant: the publisher or subscriber that wrote it, if there are several and the content does not show it.
         process: the name of the process that wrote it, as in ``commands``.
-        results: false for a log without results, such as the output of a server that only says that it listens.
+        results: false for a log without results, such as the output of a server that only reports that it listens.
         path: its path at the time of the import, relative to the imported folder.
     """
 
@@ -70,12 +70,12 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """When a process counted as ready, so that the next one was started. Exactly one attribute is set.
+    """The condition on which a process counted as ready, so that the next process was started. Exactly one attribute is set.
 
     Attributes:
-        output: when it had printed this text.
-        port: when a process listened on this port, TCP or UDP.
-        seconds: this long after its start.
+        output: the process had printed this text.
+        port: a process listened on this port, TCP or UDP.
+        seconds: this time had passed since its start.
     """
 
     output: str | None = None
@@ -89,19 +89,19 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     Attributes:
         role: what the process does, such as ``publisher``.
         argv: the program and its arguments; no shell is involved. ``{payload_bytes}`` stands for each size in turn.
-        result: the number of the result that the command belongs to, if the document numbers its results.
-        machine: the machine that it ran on, if the document names several.
-        each: the values of placeholders: one table for each run of the command.
+        result: the number of the result that the command measured, if the document numbers its results.
+        machine: the machine on which the command ran, if the document names several.
+        each: the values of the placeholders, one table for each execution of the command.
         name: the name of the process in its campaign.
-        host: the id of the host that it ran on, if it is not the host of the run.
-        program: the word of ``argv`` that names the measured program, if it follows words such as ``env`` or ``taskset``.
+        host: the id of the host on which the process ran, if it is not the host of the run.
+        program: the measured program in ``argv``, if other programs such as ``env`` or ``taskset`` stand before it.
         program_sha256: the SHA-256 of the measured program.
-        program_version: its version.
+        program_version: the version of the measured program.
         exit_status: 0 to 255; a negative number is the signal that ended it.
-        log: the log that holds its output.
-        prefix: words before the command that start it in another place, such as a container.
-        ready: when the next process was started; ``None``: at once.
-        ends: ``stopped`` if the harness ended it after all other processes had ended.
+        log: the log with the output of the process.
+        prefix: words before the command that start it elsewhere, for example in a container.
+        ready: the condition on which the next process was started; ``None``: immediately.
+        ends: ``stopped`` if the harness stopped the process after all other processes had ended.
     """
 
     role: str
@@ -122,7 +122,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The published document that a log was taken from, and its lines there."""
+    """The published document from which a log was taken, and the lines of the log in it."""
 
     document: str
     title: str
@@ -137,7 +137,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     """``run.toml``: one measurement. Only the system and the logs are required.
 
     Attributes:
-        limits: how much others may disturb the run, by its campaign; ``environment`` states how much they did.
+        limits: how much other programs may disturb the run, as stated by its campaign; ``environment`` states how much they did.
         clocks: ``several`` if the processes ran on machines with separate clocks; ``None`` if they shared a clock, or if nobody states it.
     """
 
@@ -170,7 +170,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """``hosts/<id>.toml``: a machine. Each property is a text in the words of the person or program that states it. Any of them may be missing."""
+    """``hosts/<id>.toml``: a machine. Each property is a text, as a person or a program wrote it. Any property may be missing."""
 
     name: str
     kind: str | None = None
@@ -188,7 +188,7 @@ def read_manifest(path: Path) -> Manifest:
     """Read a ``run.toml``.
 
     Raises:
-        UnreadableInput: it is missing, no TOML, or not of this schema; the message names file and key.
+        UnreadableInput: the file is missing, is not TOML, or does not follow this schema; the message names file and key.
     """
     return manifest_of(path, evidence_bytes(path.parent, path.name))
 
@@ -197,7 +197,7 @@ def manifest_of(path: Path, content: bytes) -> Manifest:
     """Decode the bytes of a ``run.toml``.
 
     Raises:
-        UnreadableInput: they are not TOML, or not of this schema; the message names file and key.
+        UnreadableInput: the bytes are not TOML, or do not follow this schema; the message names file and key.
     """
     manifest = _decoded(path, content, Manifest)
     manifest = msgspec.structs.replace(
@@ -209,18 +209,18 @@ def manifest_of(path: Path, content: bytes) -> Manifest:
     if manifest.schema != 1:
         raise UnreadableInput(f"{path}: schema {manifest.schema} is not known; this version reads schema 1")
     if unseen := next((field for field, text in _names_in(manifest) if text and is_blank(text)), None):
-        raise UnreadableInput(f"{path}: {unseen} is blank: it has no character that can be seen")
+        raise UnreadableInput(f"{path}: {unseen} is blank: it has no visible character")
     names = [log.file for log in manifest.logs]
     if again := [name for name in names if names.count(name) > 1]:
         raise UnreadableInput(f"{path}: the log {again[0]} is listed twice; its numbers would count twice")
     return manifest
 
 
-_NAMES = ("system", "release", "tool", "session", "campaign")  # Not the host: its file has the same name, in any Unicode form.
+_NAMES = ("system", "release", "tool", "session", "campaign")  # This does not concern the host: its file has the same name, in any Unicode form.
 
 
 def _names_in(manifest: Manifest) -> Iterator[tuple[str, str | None]]:
-    """Yield the names by which pages and comparisons call a run, each with its field."""
+    """Yield the names that pages and comparisons use for a run, each with its field."""
     yield from ((field, getattr(manifest, field)) for field in (*_NAMES, "host"))
     yield from ((f"labels.{name}", value) for name, value in manifest.labels.items())
     yield from ((f"logs[{index}].{field}", getattr(log, field)) for index, log in enumerate(manifest.logs) for field in ("file", "participant"))
@@ -240,19 +240,19 @@ def read_host(path: Path) -> Host:
     """Read a host file.
 
     Raises:
-        UnreadableInput: it is missing, no TOML, or not of this schema; the message names file and key.
+        UnreadableInput: the file is missing, is not TOML, or does not follow this schema; the message names file and key.
     """
     return read_evidence_toml(path, Host)
 
 
 def check_release_name(release: str) -> None:
-    """Refuse the name of a release that cannot be the name of a folder and a part of an address."""
+    """Refuse the name of a release that cannot be the name of a folder and a part of a URL."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", release):
         raise UnreadableInput(f"--release {release!r}: letters, digits and . _ + - only, because it becomes a part of addresses")
 
 
 def write(path: Path, content: Manifest | Host) -> None:
-    """Write a manifest or a host file, whole or not at all. A process that reads it meanwhile sees the old file or the new one."""
+    """Write a manifest or a host file, completely or not at all. A process that reads it at the same time sees the old file or the new one."""
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_text(as_toml(content), encoding="utf-8")
@@ -262,12 +262,12 @@ def write(path: Path, content: Manifest | Host) -> None:
 
 
 def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: None, *, regular: bool = True) -> Iterator[tuple[Path, list[str]]]:
-    """Yield every folder below ``root`` (itself included) with the names of its files, sorted. Hidden entries are left out, links are not followed.
+    """Yield every folder below ``root``, and ``root`` itself, with the sorted names of its files. Omit hidden entries, and follow no links.
 
     Args:
-        root: where to begin.
-        trouble: is called for each folder that cannot be listed.
-        regular: whether to leave out named pipes, sockets and devices. If not, the caller must be prepared for them.
+        root: the folder to begin with.
+        trouble: a function that is called for each folder that cannot be listed.
+        regular: whether to leave out named pipes, sockets and devices. If false, the caller must be prepared for them.
     """
     for listed in listed_below(root, trouble):
         names = listed.files if regular or not listed.others else listed.names()
@@ -275,7 +275,7 @@ def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: N
 
 
 class ListedFolder(NamedTuple):
-    """A folder, the names of its files, and those of its named pipes, sockets and devices, each sorted. Hidden entries are left out."""
+    """A folder, with the sorted names of its files, and of its named pipes, sockets and devices. Hidden entries are left out."""
 
     folder: str
     files: list[str]
@@ -290,8 +290,8 @@ def listed_below(root: Path, trouble: Callable[[OSError], object]) -> Iterator[L
     """Yield every folder below ``root`` as `folders_below` does, with regular files and other entries in separate lists.
 
     Args:
-        root: where to begin.
-        trouble: is called for each folder that cannot be listed.
+        root: the folder to begin with.
+        trouble: a function that is called for each folder that cannot be listed.
     """
     waiting = [os.fspath(root)]
     while waiting:
@@ -328,9 +328,9 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _may_be_read(entry: os.DirEntry[str]) -> bool:
-    """Return whether a file can be opened without waiting. A broken link counts, so that opening it reports the error."""
+    """Whether a file can be opened without blocking. True for a broken link, so that opening it reports the error."""
     try:
-        if entry.is_file():  # Known from the listing of the folder, without a further system call.
+        if entry.is_file():  # The listing of the folder has the answer, so no further system call is needed.
             return True
         entry.stat()
     except OSError:
@@ -342,15 +342,15 @@ def as_toml(content: Manifest | Host) -> str:
     """Return a manifest or a host file as the text of its file."""
     fields: dict[str, Any] = msgspec.to_builtins(content)
     if isinstance(content, Manifest):
-        fields = {"schema": content.schema, **fields}  # Written although it is the default: a later version must know the schema of the file.
+        fields = {"schema": content.schema, **fields}  # even if it has its default value: a later version must know it
     return tomli_w.dumps(fields, multiline_strings=True)
 
 
 def read_toml(path: Path, kind: type[Content]) -> Content:
-    """Read a TOML file that the user names. Use `read_evidence_toml` for files in a folder of runs.
+    """Read a TOML file at a path that the user states. Use `read_evidence_toml` for files in a folder of runs.
 
     Raises:
-        UnreadableInput: it is missing, no file, no TOML, or not of that kind; the message names file and key.
+        UnreadableInput: the file is missing, is no regular file or no TOML, or does not have this structure; the message names file and key.
     """
     if str(path) != os.devnull and (wrong := would_wait(path)):
         raise UnreadableInput(f"{path}: {wrong}")
@@ -364,7 +364,7 @@ def read_evidence_toml(path: Path, kind: type[Content]) -> Content:
     """Read a TOML file in a folder of runs. It must be a regular file and no link.
 
     Raises:
-        UnreadableInput: it is missing, no regular file, no TOML, or not of that kind; the message names file and key.
+        UnreadableInput: the file is missing, is no regular file or no TOML, or does not have this structure; the message names file and key.
     """
     return _decoded(path, evidence_bytes(path.parent, path.name), kind)
 
@@ -373,7 +373,7 @@ def evidence_bytes(folder: Path, name: str) -> bytes:
     """Return the bytes of a TOML file in a folder of runs. It must be a regular file and no link.
 
     Raises:
-        UnreadableInput: it is missing, no regular file, or far too large.
+        UnreadableInput: the file is missing, is no regular file, or is far too large.
     """
     try:
         return read_small_evidence(folder, name)
@@ -385,7 +385,7 @@ def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
     if encoding := utf16_of(content):
         raise UnreadableInput(f"{path}: {UTF16_REFUSED.format(encoding)}")
     content = content.removeprefix(UTF8_MARK)
-    # Counting dots is much cheaper than the expression, and a folder has thousands of manifests.
+    # Counting dots is much faster than the regular expression, and a folder may have thousands of manifests.
     crowded = content.count(b".") >= _DEEPEST and any(line.count(b".") >= _DEEPEST for line in content.split(b"\n"))
     if crowded and (long := _LONG_KEY.search(content)):
         line = content.count(b"\n", 0, long.end()) + 1
@@ -402,14 +402,14 @@ def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
 
 
 def _unfit(value: object, depth: int = 0) -> str | None:
-    """Return why a value of a TOML file cannot be used: it is nested too deeply, or needs more than 64 bits; ``None`` if it can be used."""
+    """Return why a value of a TOML file cannot be used (it is nested too deeply, or needs more than 64 bits); ``None`` if it can be used."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return f"the whole number {str(value)[:_DIGITS_SHOWN]}... {_TOO_LARGE}" if value.bit_length() < _MOST_BITS else f"a whole number {_TOO_LARGE}"
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if inner and depth >= _DEEPEST:
         return _TOO_DEEP
     for item in inner:
-        # Most values are texts, which need no check.
+        # Most values are texts, which need no check. They are skipped first.
         if not isinstance(item, str) and (trouble := _unfit(item, depth + 1)):
             return trouble
     return None
@@ -417,11 +417,11 @@ def _unfit(value: object, depth: int = 0) -> str | None:
 
 _DEEPEST = 32
 _TOO_DEEP = f"tables and lists are nested more than {_DEEPEST} deep"
-# A key with too many parts (``a.b.c``) where a key may stand. The decoder stores every prefix of a key: a key of 60 kB would take 4 GB of memory.
+# A key with too many parts (``a.b.c``). The decoder stores every prefix of a key: a key of 60 kB would take 4 GB of memory.
 _KEY_PART = rb"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*"""
 _LONG_KEY = re.compile(rb"(?:^|[\[{,])[ \t]*" + _KEY_PART + rb"(?:\.[ \t]*" + _KEY_PART + rb"){%d}" % _DEEPEST, re.MULTILINE)
 _DIGITS_SHOWN = 24
-_MOST_BITS = 10_000  # Python refuses to convert longer numbers to or from digits.
+_MOST_BITS = 10_000  # Python refuses to convert longer integers to or from decimal digits.
 _TOO_LARGE = "does not fit into 64 bits"
 _TOO_MANY_DIGITS = "Exceeds the limit"
 _LOCATION = re.compile(r" - at `\$\.?(?P<keys>[^`]*)`$")
@@ -440,10 +440,10 @@ _TYPES = {
 
 
 def in_words(error: Exception, kind: type) -> str:
-    """Return the message of a TOML decoder in the words of the author of the file.
+    """Return the error message of a TOML decoder in terms that the author of the file understands.
 
     Args:
-        error: what the decoder raised.
+        error: the exception of the decoder.
         kind: the struct that the file should hold.
     """
     message = str(error)
@@ -469,7 +469,7 @@ def _type_words(types: str) -> str:
 
 
 def _nearest(kind: Any, keys: str, word: str) -> str:  # noqa: ANN401 - any annotation
-    """Return the field that was probably meant instead of an unknown one, or all fields."""
+    """Return the field that was probably meant instead of an unknown field, or all fields."""
     struct = _struct(_annotation_at(kind, keys))
     fields = list(msgspec.structs.fields(struct)) if struct else []
     near = difflib.get_close_matches(word, [field.encode_name for field in fields], 1)
@@ -496,7 +496,7 @@ def _struct(kind: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401 - any ann
 
 
 def _parts(kind: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
-    """Yield the types that an annotation consists of, and the words of a Literal."""
+    """Yield the types in an annotation, and the words of a ``Literal``."""
     if get_origin(kind) is Literal or not get_args(kind):
         yield from get_args(kind) or (kind,)
         return

@@ -1,4 +1,4 @@
-"""Times in manifests and logs: which texts are times, and how they are ordered."""
+"""Times in manifests and logs: which texts are valid times, and how times are ordered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 
-# Python accepts more forms, such as 20260901 and 2026-W36-2. Pages show and sort by the first ten characters, so they must be a day.
+# Python accepts more forms, such as 20260901 and 2026-W36-2. Pages show and sort the first ten characters, so these must be a day.
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})?)?", re.ASCII)
 _ZONE = re.compile(r"(?:Z|[+-]\d{2}:\d{2})\Z", re.ASCII)
 _DIRECTIVES = {
@@ -24,17 +24,17 @@ _DIRECTIVES = {
 
 
 def is_moment(text: str) -> bool:
-    """Return whether a text is a day, or a day and a time, in the form of ISO 8601 that pages can sort and show."""
+    """Whether a text is a day, or a day and a time, in a form of ISO 8601 that pages can sort and show."""
     return _MOMENT.fullmatch(text) is not None and in_utc(text) is not None
 
 
 def has_zone(text: str) -> bool:
-    """Return whether a time states its zone. A day without a time needs none."""
+    """Whether a time states its time zone. A day without a time needs no zone."""
     return "T" not in text.replace(" ", "T") or _ZONE.search(text) is not None
 
 
 def form_pattern(form: str) -> re.Pattern[str]:
-    """Return the pattern of a time in this form. Each directive stands for a fixed number of digits.
+    """Return the regular expression for a time in this form. Each directive stands for a fixed number of digits.
 
     Args:
         form: as for ``strptime``, such as ``%d-%m-%Y_%H-%M-%S``, or ``%s`` for seconds since 1970.
@@ -51,7 +51,7 @@ def form_pattern(form: str) -> re.Pattern[str]:
 
 
 def in_form(text: str, form: str) -> str | None:
-    """Convert a time from another form to ISO 8601; ``None`` if the text does not have that form. Without a zone if the form states none."""
+    """Convert a time in another form to ISO 8601; ``None`` if the text does not have this form. The result has no zone if the form has none."""
     match = form_pattern(form).fullmatch(text)
     if match is None:
         return None
@@ -66,7 +66,7 @@ def in_form(text: str, form: str) -> str | None:
 
 
 def in_utc(text: str) -> datetime | None:
-    """Parse a time as UTC; a time without a zone is taken as UTC. ``None``: it is not a time, or out of range (``0001-01-01T00:00+14:00``)."""
+    """Parse a time as UTC; a time without a zone is taken as UTC. ``None`` if it is no time, or is out of range (``0001-01-01T00:00+14:00``)."""
     try:
         when = datetime.fromisoformat(text)
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC)
@@ -76,17 +76,17 @@ def in_utc(text: str) -> datetime | None:
 
 @lru_cache(maxsize=1 << 15)
 def instant(text: str | None) -> float | None:
-    """Return a time in seconds since 1970, so that times of several zones can be compared; ``None`` if there is no time."""
+    """Return a time in seconds since 1970, so that times in different zones can be compared; ``None`` if there is no time."""
     when = None if text is None else in_utc(text)
     return None if when is None else when.timestamp()
 
 
 def latest_instant(texts: Iterable[str | None]) -> float:
-    """Return the instant of the latest of these times; minus infinity if there is none."""
+    """Return the latest of these times, in seconds since 1970; minus infinity if there is none."""
     return max((-math.inf if when is None else when for when in map(instant, texts)), default=-math.inf)
 
 
 def last_day(texts: Iterable[str | None]) -> str:
-    """Return the day of the latest of these times, as it is written; an empty text if there is no time."""
+    """Return the day of the latest of these times, as the text states it; an empty text if there is no time."""
     dated = [(when, text) for text in texts if text is not None and (when := instant(text)) is not None]
     return max(dated, default=(0.0, ""))[1][:10]

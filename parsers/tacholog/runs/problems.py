@@ -27,7 +27,7 @@ _NAMES_SHOWN = 5
 
 
 def problem(run: str, log: str, line: int, kind: str, text: str, reason: str) -> dict[str, Any]:
-    """Return a row of the table ``problems``."""
+    """Return one row of the table ``problems``."""
     return {"run": utf8(run), "log": utf8(log), "line": line, "kind": kind, "text": text_shown(text), "reason": utf8(reason)}
 
 
@@ -37,34 +37,34 @@ def altered_reason(sha256: str, in_manifest: str) -> str:
 
 
 def is_altered_reason(text: str) -> bool:
-    """Whether `altered_reason` returned this text. It holds only two checksums, so it names nobody."""
+    """Whether `altered_reason` returned this text. Such a text contains only two checksums, so it names nobody."""
     return _ALTERED_REASON.fullmatch(text) is not None
 
 
 def text_shown(text: str) -> str:
-    """Return the part of a line that a table holds."""
+    """Return the part of a line that is stored in a table."""
     return text[:_TEXT_SHOWN]
 
 
 def utf8(name: str) -> str:
-    """Return a file's name for tables and pages: bytes that are not valid UTF-8 become escape sequences."""
+    """Return the name of a file for tables and pages: bytes that are not valid UTF-8 become escape sequences."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def add_unlisted_folder(root: Path, problems: list[dict[str, Any]], error: OSError) -> None:
-    """Add the problem that a folder cannot be listed."""
+    """Add a problem: the folder cannot be listed."""
     folder = Path(error.filename)
     reason = f"{folder}: the folder cannot be listed: {error.strerror}; what is in it was not read"
     problems.append(problem(folder.relative_to(root).as_posix(), "", 0, UNREADABLE, "", reason))
 
 
 def unlisted_files(run: str, folder: Path, names: Iterable[str], manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """Yield a problem for each file in the folder of a run that its manifest does not list.
+    """Yield a problem for each file in the folder of a run that the manifest of the run does not list.
 
     Args:
         run: the id of the run.
         folder: its folder.
-        names: the names of everything in the folder except folders, sorted, without hidden entries.
+        names: the sorted names of all entries except folders and hidden entries.
         manifest: the manifest of the run.
     """
     listed = {RUN_FILE, *(entry.file for entry in manifest.logs)}
@@ -77,7 +77,7 @@ def unlisted_files(run: str, folder: Path, names: Iterable[str], manifest: Manif
 
 
 def special_files(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield a problem for each named pipe, socket and device in a folder of logs. Opening one could wait forever."""
+    """Yield a problem for each named pipe, socket and device in a folder of logs. Opening one of them could block forever."""
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries if not entry.name.startswith(".") and not _is_plain(entry))
     for name in names:
@@ -86,14 +86,14 @@ def special_files(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _is_plain(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a file or a folder, and not a link. The listing of the folder says so without a further system call."""
+    """Whether an entry is a file or a folder, and not a link. The listing of the folder has the answer, so no further system call is needed."""
     return entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
 
 
 def folder_without_manifest(root: Path, folder: Path, files: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield a problem for a folder that holds logs and no manifest. Without it, the logs would be skipped without a message.
+    """Yield a problem for a folder that contains logs but no manifest. Without it, the logs would be skipped without a message.
 
-    A folder below a ``plan.toml`` belongs to a run that is still planned. It is not a problem.
+    A folder below a ``plan.toml`` belongs to a planned run. It is not a problem.
     """
     if RUN_FILE in files or folder.name == HOSTS_FOLDER:
         return

@@ -1,7 +1,7 @@
 """The conditions: how something was measured.
 
 One line of `Conditions` declares a condition: its name, its values, its unit, its meaning and whether it may be published. Everything else is derived
-from that line: the column of the results and its dtype, the checks, the heads of the CSV files, the JSON Schema, the tables of the docs and of the
+from that line: the column of the results and its dtype, the checks, the headers of the CSV files, the JSON Schema, the tables of the docs and of the
 site, and the privacy class.
 """
 
@@ -126,13 +126,13 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     ] = None
 
     def over(self, other: Conditions) -> Conditions:
-        """Return these conditions, completed by ``other`` where they are unknown."""
+        """Return these conditions; each unknown one is taken from ``other``."""
         stated_values = {name: value for name, value in zip(self.__struct_fields__, msgspec.structs.astuple(self), strict=True) if value is not None}
         return msgspec.structs.replace(other, **stated_values) if stated_values else other
 
 
 class StatedConditions(Conditions, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The conditions that a manifest states of its run, and the size of the messages, which most logs print themselves."""
+    """The conditions that a manifest states for its run, and the message size, which most logs print themselves."""
 
     payload_bytes: Annotated[Count | None, _about("public", "The payload of a message, as requested from the tool.", unit="bytes")] = None
 
@@ -142,7 +142,7 @@ def _declared(struct: type[Conditions]) -> Mapping[str, SchemaColumn]:
 
 
 def _column(hint: Any) -> SchemaColumn:  # noqa: ANN401 - an annotation
-    """Return the column that a condition's annotation describes."""
+    """Return the column that the annotation of a condition describes."""
     (about,) = hint.__metadata__
     limits = [meta for inner in plain_types(hint) for meta in getattr(inner, "__metadata__", ()) if meta is not about]
     return SchemaColumn(

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import msgspec
 
-SAMPLES_BEYOND = 10  # With fewer samples beyond it, a percentile is mostly too good.
+SAMPLES_BEYOND = 10  # If fewer samples lie beyond a percentile, its printed value is usually too good.
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "word, or another program used the network meanwhile. The log has both figures.",
         ),
         "clock_coarse": Mark(
-            "c",
+            "\u25f7",
             "Near the clock's own cost",
             "Reading the clock, which the log states, is more than 5 % of the median of its run.",
         ),
@@ -217,7 +217,7 @@ MARK_BITS: Mapping[str, int] = MappingProxyType({name: 1 << position for positio
 
 
 def mark_bits(marks: Iterable[str]) -> int:
-    """Return marks as bits."""
+    """Return the marks as the bits of one integer."""
     bits = 0
     for mark in marks:
         bits |= MARK_BITS[mark]
@@ -225,5 +225,5 @@ def mark_bits(marks: Iterable[str]) -> int:
 
 
 def marks_of(bits: int) -> tuple[str, ...]:
-    """Return the names of marks, sorted."""
+    """Return the names of the marks whose bits are set, sorted."""
     return tuple(name for name, bit in MARK_BITS.items() if bits & bit)

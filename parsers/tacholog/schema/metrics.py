@@ -1,7 +1,7 @@
 """The metrics and the statistics.
 
-A metric is what can be measured, with its unit and the direction that is better. A statistic is what a number is of the measured values, such as
-their mean or a percentile. Both lists are closed: a number with another name is refused (`tacholog.schema.records.Number`).
+A metric is a quantity that can be measured, with its unit and the direction that is better. A statistic is computed from measured values, such as
+their mean or a percentile. Both lists are closed: a number with any other name is refused (`tacholog.schema.records.Number`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class Metric(msgspec.Struct, frozen=True):
 
     Attributes:
         unit: the unit of all its numbers.
-        better: which direction is better; ``None``: neither.
-        words: what it is called on pages.
+        better: the direction that is better; ``None``: neither direction is.
+        words: the name of the metric on pages.
     """
 
     unit: str
@@ -76,14 +76,14 @@ METRICS: dict[str, Metric] = {
 
 
 def median_place(values: Sequence[float], metric: str) -> int:
-    """Return the index of the median in ``values``. If two values are in the middle, the worse one counts, by the metric's direction.
+    """Return the index of the median in ``values``. Of two values in the middle, the worse one is used, by the metric's direction.
 
     Args:
         values: one value for each run, shape (n,), n >= 1, in the metric's unit, in any order.
         metric: a name of `tacholog.schema.metrics.METRICS`.
 
     Returns:
-        An index into ``values``. Among equal values the first counts, so that the same input gives the same run.
+        An index into ``values``. Of equal values, the index of the first is returned, so that the same input always gives the same run.
     """
     ordered = sorted(values)
     lower_of_two, upper_of_two = (len(ordered) - 1) // 2, len(ordered) // 2
@@ -91,7 +91,7 @@ def median_place(values: Sequence[float], metric: str) -> int:
 
 
 def upper_of_two_counts(metric: str) -> bool:
-    """Return whether the upper of two middle values counts as the median. For code that computes many medians as arrays."""
+    """Return whether the upper of two middle values is used as the median. For code that computes many medians as arrays."""
     better, unit = METRICS[metric].better, METRICS[metric].unit
     return better == "lower" or (better is None and unit == "ns")
 
@@ -105,7 +105,7 @@ _PARTS_OF_TIME = {"": "in all", "user": "in user mode", "system": "in system mod
 _PARTS_OF_TIME |= {"interrupts": "in interrupts", "iowait": "waiting for a disk"}
 _SIDES = {"local": "the side that the log is of", "remote": "the other side", "publisher": "the publisher", "subscriber": "the subscriber"}
 
-#: The statistics and what each of them is. Percentiles such as ``p99.9`` are statistics too: see `is_statistic`.
+#: The statistics, each with its meaning. Percentiles such as ``p99.9`` are statistics too: see `is_statistic`.
 STATISTICS: dict[str, str] = {
     "total": "a count, a sum or a share of all that was measured",
     "mean": "the arithmetic mean",
@@ -133,7 +133,9 @@ STATISTICS: dict[str, str] = {
         for part, words in _PARTS_OF_TIME.items()
     },
 }
-_PERCENTILE = re.compile(r"p(?!0\d|0\Z)\d{1,2}(?:\.\d{0,8}[1-9])?")  # As people write them: not p05, not p99.90. p0 and p100 are called min and max.
+_PERCENTILE = re.compile(
+    r"p(?!0\d|0\Z)\d{1,2}(?:\.\d{0,8}[1-9])?"
+)  # Only the usual spelling: not p05, not p99.90. p0 and p100 are called min and max.
 
 
 def is_statistic(name: object) -> bool:

@@ -1,4 +1,4 @@
-"""The records: what one result of a log holds, and what a log says about its whole run.
+"""The records: one result of a log each, and the facts that a log states about its whole run.
 
 A record has the conditions that the log states for it, and its numbers. The table ``results`` holds the same, one row for each number. Every metric
 has one unit (`tacholog.schema.metrics.METRICS`). ``None`` means unknown everywhere; it is never replaced by zero or by a guess.
@@ -23,11 +23,11 @@ Bound = Literal["=", "~", "<", ">", "range-low", "range-high"]
 Scope = Literal["summary", "interval", "resources"]
 Status = Literal["ok", "failed", "truncated", "empty"]
 
-#: How bad each ending of a run is; the largest is the worst.
+#: The severity of each ending of a run; the largest number is the worst ending.
 SEVERITY: dict[Status | None, int] = {"ok": 0, None: 1, "empty": 2, "truncated": 3, "failed": 4}
 
 
-#: All bounds, in the order of their codes.
+#: All bounds, in the order of their integer codes.
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
 _KNOWN: set[tuple[str, str, str]] = set()  # Valid names of numbers: metric, statistic and bound. Checking each number anew would be slow.
 _MOST_KNOWN = 4096  # Real logs have a few hundred. A hostile one could name its percentiles with nine digits each.
@@ -36,20 +36,20 @@ _MOST_KNOWN = 4096  # Real logs have a few hundred. A hostile one could name its
 class Number(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One number of a record.
 
-    Two numbers with the same content are equal, wherever they stand on their lines.
+    Two numbers with the same content are equal, even if their positions in their lines differ.
 
     Attributes:
         metric: one of `METRICS`.
         statistic: one of `STATISTICS`, or a percentile such as ``p99.9``.
-        value: in the metric's unit. ``None`` if the log prints something impossible, or if it cannot be known: ``marks`` say which.
-        resolution: the unit of the last printed place, in the metric's unit. ``None`` if the number is exact, or if this is unknown.
-        bound: what the value is: ``=`` the number itself; ``<`` an upper bound, as of a printed 0 that was rounded to ``value``; ``>`` a lower bound;
-            ``~`` about this; ``range-low`` and ``range-high`` the ends of a range.
+        value: in the metric's unit. ``None`` if the log prints something impossible, or if the value cannot be known: ``marks`` state the reason.
+        resolution: the unit of the last printed digit, in the metric's unit. ``None`` if the number is exact, or if the resolution is unknown.
+        bound: how the value limits the true one: ``=`` the number itself; ``<`` an upper bound, such as that of a printed 0; ``>`` a lower bound;
+            ``~`` about this value; ``range-low`` and ``range-high`` the ends of a range.
         marks: names of `tacholog.schema.marks.MARKS`.
-        line: the line that the number stands on, if its record spans several lines.
-        value_start: where the printed value begins on its line: the number of characters before it, without control sequences of terminals.
-            ``None`` if that is not known, or if the value was computed.
-        value_end: where the printed value ends.
+        line: the line that contains the number, if its record spans several lines.
+        value_start: the number of characters before the printed value on its line, without control sequences of terminals. ``None`` if it is not
+            known, or if the value was computed.
+        value_end: the number of characters before the end of the printed value.
 
     Raises:
         ValueError: there is no such metric, statistic or bound.
@@ -77,7 +77,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return self.metric, self.statistic, self.value, self.resolution, self.bound, self.marks, self.line
 
     def __post_init__(self) -> None:
-        """Refuse a name that is not in the schema. Otherwise code that sorts or explains numbers would fail on it later, far from the cause."""
+        """Refuse a name that is not in the schema. Otherwise code that sorts or explains numbers would fail later, far from the cause."""
         name = (self.metric, self.statistic, self.bound)
         if name in _KNOWN:
             return
@@ -92,25 +92,25 @@ class Number(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def key(self) -> str:
-        """The name of the number in flat output: metric, statistic and unit, as in ``latency_p99_ns``."""
+        """The name of the number in flat files: metric, statistic and unit, as in ``latency_p99_ns``."""
         unit = METRICS[self.metric].unit
         statistic = "" if self.statistic == "total" else self.statistic
         return "_".join(word for word in (self.metric, statistic, "" if unit in ("messages", "instances", "ratio") else unit) if word)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """One result of a log: what was measured, and its numbers.
+    """One result of a log: the conditions of a measurement, and its numbers.
 
     Attributes:
-        test: what kind of test it was.
+        test: the kind of test.
         payload_bytes: the size of a message, as it was requested from the tool; for a range of sizes its lower end.
         payload_bytes_high: the upper end of the range of sizes, if there is one.
         numbers: the numbers.
-        samples: how many messages are behind the statistics.
-        scope: ``summary`` for a whole measurement, ``interval`` for a part of one, ``resources`` for what it cost.
-        side: who measured.
-        participant: which of several publishers or subscribers it was.
-        conditions: those that the log states for this result.
+        samples: the number of messages from which the statistics were computed.
+        scope: ``summary`` for a whole measurement, ``interval`` for a part of one, ``resources`` for processor time, memory and context switches.
+        side: the side that measured.
+        participant: the publisher or subscriber that measured, if there are several.
+        conditions: the conditions that the log states for this result.
     """
 
     test: Test
@@ -129,10 +129,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bins(Sequence[tuple[int, int, int]]):
-    """The bins of a histogram, in far less memory than a tuple of tuples. NumPy makes an array of shape (n, 3) of them without a copy."""
+    """The bins of a histogram, in far less memory than a tuple of tuples. NumPy can use them as an array of shape (n, 3) without a copy."""
 
     def __init__(self, numbers: Iterable[int]) -> None:
-        """Take the lower end, the upper end and the count of each bin, one after another.
+        """Store the lower end, the upper end and the count of each bin, one after another.
 
         Raises:
             OverflowError: a number is not below 2^63.
@@ -143,7 +143,7 @@ class Bins(Sequence[tuple[int, int, int]]):
             raise ValueError("the last bin lacks a number")
 
     def __len__(self) -> int:
-        """How many bins there are."""
+        """The number of bins."""
         return len(self._numbers) // 3
 
     @overload
@@ -151,7 +151,7 @@ class Bins(Sequence[tuple[int, int, int]]):
     @overload
     def __getitem__(self, index: slice) -> tuple[tuple[int, int, int], ...]: ...
     def __getitem__(self, index: int | slice) -> tuple[int, int, int] | tuple[tuple[int, int, int], ...]:
-        """Return one bin, or some."""
+        """Return one bin, or a slice of the bins."""
         if isinstance(index, slice):
             return tuple(self)[index]
         start = 3 * range(len(self))[index]
@@ -164,11 +164,11 @@ class Bins(Sequence[tuple[int, int, int]]):
         return zip(numbers, numbers, numbers, strict=True)
 
     def __eq__(self, other: object) -> bool:
-        """Whether these are the same bins, as `Bins` or as a tuple."""
+        """Whether ``other``, as `Bins` or as a tuple, holds the same bins."""
         return tuple(self) == tuple(other) if isinstance(other, Bins | tuple) else NotImplemented
 
     def __hash__(self) -> int:
-        """The hash of the same bins as a tuple."""
+        """The hash of the same bins as a tuple, because both are equal."""
         return hash(tuple(self))
 
     def __repr__(self) -> str:
@@ -177,7 +177,7 @@ class Bins(Sequence[tuple[int, int, int]]):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: ANN401 - NumPy's types, which the schema does without
         """Return the bins as an array."""
-        import numpy as np  # Not at the top: `tacholog parse` needs no NumPy.
+        import numpy as np  # Not at the top of the file: `tacholog parse` needs no NumPy.
 
         return np.array(np.frombuffer(self._numbers, dtype=np.int64).reshape(-1, 3), dtype=dtype, copy=copy)
 
@@ -189,8 +189,8 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         payload_bytes: the size of a message, as in the record; ``None`` if the log does not state it.
-        basis: what the latencies span.
-        bins: ascending bins, each with its lower and upper end in nanoseconds and its count: a tuple, or `Bins` of many.
+        basis: what the latencies cover, such as ``rtt``.
+        bins: ascending bins, each with its lower and upper end in nanoseconds and its count: a tuple, or `Bins` if there are many.
     """
 
     payload_bytes: Count | None
@@ -224,18 +224,18 @@ def number_in(texts: Mapping[str, str], key: str) -> float | None:
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a log says about its whole run, apart from results.
+    """The facts that a log states about its whole run, apart from results.
 
     Attributes:
-        conditions: those that hold for every record of the run, unless a record states others.
+        conditions: the conditions of every record of the run, unless a record states others.
         tool_version: the version of the tool that measured.
-        system: the measured system, if the log names it; otherwise it is the one that the tool always measures.
-        system_version: the version of what was measured.
+        system: the measured system, if the log names it; otherwise the system that the tool always measures.
+        system_version: the version of the measured system.
         build: the commit that the measured program was built from.
-        start_time: when the run began, in ISO 8601, whatever form the log uses. Without a time zone if the log states none.
-        environment: what else is known about the machine and the run; `ENVIRONMENT` lists the keys that Tacholog uses.
-        status: how the run ended; ``None`` if the log does not say.
-        reason: why it ended so.
+        start_time: the time at which the run began, in ISO 8601 even if the log uses another form. Without a time zone if the log states none.
+        environment: further facts about the machine and the run; `ENVIRONMENT` lists the keys that Tacholog uses.
+        status: how the run ended; ``None`` if the log does not state it.
+        reason: why it ended in this way.
     """
 
     conditions: Conditions = Conditions()

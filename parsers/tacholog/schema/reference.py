@@ -1,7 +1,7 @@
-"""The schema for readers: as tables of Markdown for the pages in ``docs/``, and as a JSON Schema of the results.
+"""The schema as documentation: Markdown tables for the pages in ``docs/``, and a JSON Schema of the results.
 
-A page marks where a table belongs by ``<!-- table: NAME -->`` and ``<!-- end of table -->``. ``python docs/make_tables.py`` writes what stands
-between them, and a test compares.
+A page marks the position of a table by ``<!-- table: NAME -->`` and ``<!-- end of table -->``. ``python docs/make_tables.py`` writes the table
+between these marks, and a test checks that the table is up to date.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from tacholog.schema.metrics import METRICS, STATISTICS
 from tacholog.schema.records import ENVIRONMENT
 from tacholog.schema.tables import HISTOGRAMS, LOGS, OFFERED, PROBLEMS, RESULTS, RUNS
 
-_WORDS_SHOWN = 10  # More words than that have a table of their own.
+_WORDS_SHOWN = 10  # If a column allows more words than this, the words have a table of their own.
 _PLACE = re.compile(r"<!-- table: (?P<name>[a-z]+) -->\n.*?<!-- end of table -->", re.DOTALL)
 _BETTER = {"lower": "lower", "higher": "higher", None: "neither"}
 
 
 def with_tables(page: str) -> str:
-    """Return a page with each of its tables written anew.
+    """Return a page in which each table is generated again.
 
     Raises:
-        KeyError: there is no table of that name.
+        KeyError: there is no table with this name.
     """
     return _PLACE.sub(lambda marker: f"<!-- table: {marker['name']} -->\n\n{TABLES_OF_DOCS[marker['name']]()}\n<!-- end of table -->", page)
 
@@ -37,7 +37,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _columns(columns: Mapping[str, SchemaColumn]) -> str:
-    """Return columns with their kind, unit, words and meaning."""
+    """Return the table rows of columns: name, kind, unit, allowed words and meaning."""
     return _table(
         ("name", "kind", "unit", "meaning"),
         ([f"`{name}`", column.kind, f"`{column.unit}`" if column.unit else "", _meaning(column)] for name, column in columns.items()),
@@ -45,7 +45,7 @@ def _columns(columns: Mapping[str, SchemaColumn]) -> str:
 
 
 def _conditions() -> str:
-    """Return the conditions as `_columns` does, and the limits of their values."""
+    """Return the table rows of the conditions: those of `_columns`, and the limits of the values."""
     return _table(
         ("name", "kind", "unit", "limits", "meaning"),
         (
@@ -56,13 +56,13 @@ def _conditions() -> str:
 
 
 def _limits(column: SchemaColumn) -> str:
-    """Return the limits of a column's values; an empty text if it has none."""
+    """Return the limits of a column's values; an empty text if there are none."""
     limits = ((">=", column.at_least), (">", column.above))
     return ", ".join(f"`{sign} {limit:g}`" for sign, limit in limits if limit is not None)
 
 
 def _meaning(column: SchemaColumn) -> str:
-    """Return the meaning of a column and its allowed words, unless the meaning names them already."""
+    """Return the meaning of a column and its allowed words, unless the meaning already names them."""
     words = [] if len(column.allowed) > _WORDS_SHOWN or all(f"`{word}`" in column.meaning for word in column.allowed) else column.allowed
     return column.meaning + (f" One of {', '.join(f'`{word}`' for word in words)}." if words else "")
 
@@ -82,7 +82,7 @@ def _marks() -> str:
     return _table(("sign", "name", "set by", "what it means"), rows)
 
 
-#: The tables that a page can hold, by name.
+#: The tables that a page can contain, by name.
 TABLES_OF_DOCS: Mapping[str, Callable[[], str]] = {
     "conditions": _conditions,
     "metrics": _metrics,

@@ -1,7 +1,7 @@
 """The tables of a dataset, column by column.
 
-This is the only list of columns. Frames, checks, the files for other tools and their heads, the JSON Schema, the pages that explain columns, and the
-privacy classes are derived from it. The conditions are columns of ``results`` too, and are declared in `tacholog.schema.conditions`.
+This is the only list of columns. Frames, checks, the files for other tools and their headers, the JSON Schema, the pages that explain columns, and
+the privacy classes are derived from it. The conditions are columns of ``results`` too, and are declared in `tacholog.schema.conditions`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _list(meaning: str) -> SchemaColumn:
 
 
 def _with_required(columns: Mapping[str, SchemaColumn], *required: str) -> Mapping[str, SchemaColumn]:
-    """Return the columns, with the named ones required (without ``<NA>``)."""
+    """Return the columns; the named columns become required (without ``<NA>``)."""
     return MappingProxyType(
         {name: msgspec.structs.replace(column, required=True) if name in required else column for name, column in columns.items()}
     )
@@ -202,6 +202,6 @@ OFFERED = _with_required(
 
 
 def title(name: str) -> str:
-    """Return the name of a column of the results or of the runs in running text."""
+    """Return the name of a column of the results or the runs, as in running text."""
     column = RESULTS.get(name) or RUNS.get(name)
     return (column.title if column else None) or name.replace("_", " ")

@@ -35,11 +35,10 @@ from tacholog.render.tables.history import link_finder, tables_of
 from tacholog.render.tables.hosts import host_card, machines_side_by_side
 from tacholog.render.tables.logs import MoveRowsOut
 from tacholog.render.tables.rankings import overview as overview_table
-from tacholog.render.tables.rankings import rankings as rankings_tables
 from tacholog.render.tables.releases import releases_table
 from tacholog.render.tables.results import loss_line, numbers_tables
-from tacholog.render.tables.sizes import SizeTable, side_by_side, sizes_table
-from tacholog.render.tables.sizes import systems_side_by_side as systems_tables
+from tacholog.render.tables.side_by_side import side_by_side as side_by_side_page
+from tacholog.render.tables.sizes import side_by_side, sizes_table
 from tacholog.render.tables.trials import trials_tables
 from tacholog.site.data import Labels
 from tacholog.site.downloads import all_downloads, download_links
@@ -54,6 +53,8 @@ from tacholog.view.page_index import PageIndex
 from tacholog.view.portions import Portion, at_once, portions
 from tacholog.view.portions import evidence as evidence_of
 from tacholog.view.series import Series
+from tacholog.view.side_by_side import DOCUMENT as SIDE_BY_SIDE
+from tacholog.view.side_by_side import side_by_side_of
 from tacholog.view.views import TESTS, Selection, View, manifest_of
 from tacholog.visible import drawn
 
@@ -291,11 +292,6 @@ def doubts(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHI
     return _or_none(page, wanted, lambda part: definitions.doubts_table(part, pages))
 
 
-def rankings(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
-    """Return the fastest by size, one machine after the other."""
-    return _or_none(page, wanted, lambda part: rankings_tables(part, pages, page.links, page.anchor("", wanted), page.documents))
-
-
 def machines(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
     """Return for each machine a figure of all systems, and which transport suits which message."""
     return _or_none(page, wanted, lambda part: machines_at_home(part, pages, page.links, f"{page.anchor('', wanted)}-machines", page.documents))
@@ -306,20 +302,22 @@ def compare(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTH
     return _or_none(page, wanted, lambda part: comparison.compare(part, pages, page.links, page.anchor("", wanted)))
 
 
-def systems_side_by_side(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
-    """Return a table for each message size of several systems that one campaign measured with one tool.
+def systems_side_by_side(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING, document: str = SIDE_BY_SIDE) -> Html:
+    """Return the tables of all machines with what the page called ``document`` shows of them. Where no other page has the rest, it is folded."""
 
-    The first table is open, and the others are parts of the page.
-    """
+    def make(part: View) -> Html:
+        compared, anchor = side_by_side_of(part, pages), page.anchor("", wanted) or "beside"
+        alike = [each for each in compared.slices if (each.size is None) == (document != SIDE_BY_SIDE)] or compared.slices
+        has_pages = {each.document for each in compared.slices} <= {*page.documents}
+        slices = [each for each in compared.slices if each.document == page.document] if has_pages else alike
+        overflow, documents = page.overflow("more-rows"), page.documents if has_pages else ()
+        first, *others = [
+            side_by_side_page(compared, each, part.hosts, page.links, f"{anchor}-{number}" if number else anchor, documents, overflow)
+            for number, each in enumerate(slices)
+        ]
+        return join([first, *(folded(tag("span", each.words), html) for each, html in zip(slices[1:], others, strict=True))])
 
-    def fold(part_slice: SizeTable, content: Html) -> Html:
-        heading = tag("h2", part_slice.title)
-        if not page.keeps_parts:
-            return folded(heading, content)
-        page_part = LoadedPart(page.part_name(part_slice.name), {"": str(content)}, f"{page.title}: {part_slice.title}")
-        return page.folded(page_part, heading, *places_of(content), class_="tl-fold")
-
-    return _or_none(page, wanted, lambda part: systems_tables(part, pages, page.links, page.anchor("", wanted) or "beside", fold))
+    return _or_none(page, wanted, make)
 
 
 def _or_none(page: Page, wanted: Selection, make: Callable[[View], Html]) -> Html:

@@ -14,6 +14,7 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from docutils import nodes
 from docutils.nodes import make_id
@@ -35,7 +36,7 @@ from tacholog.site.page import Heading, LoadedPart, Page, page_of_part, plain_ti
 from tacholog.site.pages import MENU, SitePage
 from tacholog.site.settings import SiteSettings
 from tacholog.site.stamp import FormerSite
-from tacholog.view.page_index import LOGS
+from tacholog.view.page_index import LOGS, VERSIONS
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -53,6 +54,8 @@ _USED_WITHOUT_MENUS: Mapping[str, tuple[str, ...]] = {
     "script_files": ("documentation_options.js", "tacholog.js", "tacholog-keys.js"),
     "css_files": ("tacholog.css",),
 }
+# `tacholog publish` puts the list of all versions in its place.
+_UNPUBLISHED = tag("p", "This site was not published yet. ", tag("a", "Its first page", href="../index.html"), ".")
 _TAG = re.compile(r"<[^>]*>")  # `<` and `>` of the content are escaped too
 _PARAGRAPH = re.compile(r"<p\b[^>]*>(.*?)</p>", re.DOTALL)
 _PREVIEW = 200  # characters of a description: search engines and chats show about as many
@@ -69,7 +72,6 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "downloads": blocks.downloads,
     "overview": blocks.overview,
     "doubts": blocks.doubts,
-    "rankings": blocks.rankings,
     "machines": blocks.machines,
     "compare": blocks.compare,
     "beside": blocks.systems_side_by_side,
@@ -95,6 +97,7 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
 _BODY = '<article class="bd-article">'
 _END = "</article>"
 FRAME_TITLE = "Page without content"
+_FRAME = f"{LOGS}/frame"
 _ADDRESS = re.compile(r'((?:href|src|action|data-content_root)=")\.\./')
 _SCRIPT = re.compile(r"(<script\b.*?</script>)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -210,6 +213,7 @@ class GeneratedPages:
         for number, (log, content) in enumerate(bodies, 1):
             terminal.status(f"log {number} of {len(self._logs)}, {log.title}")
             self._write_framed(app, frame, log.document, log.title, self._addressed(log.document, content))
+        self._write_framed(app, frame, f"{VERSIONS}/index", "Versions", _UNPUBLISHED)
 
     def _body(self, planned: SitePage, page: Page) -> tuple[str, list[str]]:
         """Return the body of a page, and its words for the search."""
@@ -260,7 +264,7 @@ class GeneratedPages:
         """Return a page without content, as the theme makes it in a folder of the site."""
         path = Path(app.doctreedir, "frame.html")
         context = {"title": FRAME_TITLE, "body": "", "meta": {**_NO_CONTENTS, **meta}}
-        app.builder.handle_page(f"{LOGS}/frame", context, _PAGE, outfilename=path)  # type: ignore[attr-defined]  # as above
+        app.builder.handle_page(_FRAME, context, _PAGE, outfilename=path)  # type: ignore[attr-defined]  # as above
         return PageFrame(path)
 
     def _write_part(self, app: Sphinx, frame: PageFrame, document: str, part: LoadedPart) -> None:
@@ -341,7 +345,7 @@ class PageFrame:
     def page(self, document: str, title: str, content: str) -> str:
         """Return a whole page: its heading and its content. Addresses in it are those of the page; ``document`` says how deep the page lies."""
         up = "../" * document.count("/") or "./"
-        head = _readdressed(self._before, up).replace(FRAME_TITLE, esc(title))
+        head = _readdressed(self._before, up).replace(FRAME_TITLE, esc(title)).replace(f"{_FRAME}.html", f"{quote(document)}.html")
         return f"{head}{_BODY}{heading(title)}{content}{_END}{_readdressed(self._after, up)}"
 
 

@@ -34,16 +34,15 @@ from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.portions import Portion, portions
 from tacholog.view.results import conditions_among
 from tacholog.view.series import LOSS
-from tacholog.view.side_by_side import session_of_several
+from tacholog.view.side_by_side import BY_SIZE, side_by_side_of
+from tacholog.view.side_by_side import DOCUMENT as SIDE_BY_SIDE
 from tacholog.view.views import TESTS, Selection, View, marked_of
 from tacholog.visible import drawn
 
-_BESIDE, _RANKED = "side-by-side", "fastest-by-size-one-machine-after-the-other"
+_FORMER_ANCHOR = "fastest-by-size-one-machine-after-the-other"  # of the page that shows medians by size, before version 0.5
 # The pages that every site has, or may have: their titles, and whether a list of headings stands beside them.
 _TITLES = {
     "systems": ("Systems and transports", False),
-    _BESIDE: ("Side by side", False),
-    "rankings": ("Fastest by size", False),
     "compare": ("Compare", False),
     "releases": ("Releases", False),
     "quality": ("Data quality", True),
@@ -52,7 +51,7 @@ _TITLES = {
 }
 #: The pages of the menu, in order; those that a site does not have are left out.
 MENU = (
-    *(QUESTIONS, "systems", _BESIDE, "rankings", "compare", "releases", "hosts", "quality"),
+    *(QUESTIONS, "systems", SIDE_BY_SIDE, "compare", "releases", "hosts", "quality"),
     *("methodology", "fairness", "definitions", "downloads", "about"),
 )
 _OWN_FORMAT = "native"
@@ -100,14 +99,23 @@ def plan(view: View, settings: SiteSettings, *, has_requirements: bool = False) 
     pages += _group_pages(view, groups, shared["diffs"])
     pages += [_result_page(view, page, group) for group in groups for page in group.pages]
     for name, (title, has_contents) in _TITLES.items():
-        if (name != _BESIDE or shared["has_beside"]) and (name != REQUIREMENTS or has_requirements):
-            of_search = f"{keywords}, {_COMPARED_WORDS}, {_names(groups)}" if name in ("compare", _BESIDE) else ""
+        if name != REQUIREMENTS or has_requirements:
+            of_search = f"{keywords}, {_COMPARED_WORDS}, {_names(groups)}" if name == "compare" else ""
             parents = ("releases",) if name == REQUIREMENTS else ()
-            anchor = _RANKED if name == "rankings" else ""
-            template = f"{name}.html.jinja"
-            pages.append(SitePage(name, template, title, shared, parents, anchor, keywords=of_search, has_contents=has_contents))
+            pages.append(SitePage(name, f"{name}.html.jinja", title, shared, parents, keywords=of_search, has_contents=has_contents))
+    pages += _side_by_side_pages(view, shared, f"{keywords}, {_COMPARED_WORDS}, {_names(groups)}")
     pages += [_hosts_page(view), _about(view), *_with_transports(_diff_pages(view), groups)]
     return pages
+
+
+def _side_by_side_pages(view: View, shared: dict[str, Any], of_search: str) -> Iterator[SitePage]:
+    """Yield a page for each size, and one for each statistic. The first of each kind has an address of its own; people search for the first one."""
+    for each in side_by_side_of(view, shared["pages"]).slices:
+        is_first = each.document == SIDE_BY_SIDE
+        title = "Side by side" if is_first else f"Side by side: {each.words}{'' if each.statistic is None else ', by size'}"
+        anchor = _FORMER_ANCHOR if each.document == BY_SIZE else ""
+        parents = () if is_first else (SIDE_BY_SIDE,)
+        yield SitePage(each.document, "side-by-side.html.jinja", title, shared, parents, anchor, keywords=of_search if is_first else "")
 
 
 def _is_by_size(view: View) -> bool:
@@ -293,7 +301,6 @@ def _of_site(view: View, groups: Sequence[PageGroup]) -> dict[str, Any]:
         "groups": [{"name": group.title, "document": group.document, "pages": _links(group)} for group in groups],
         "news": news(view),
         "min_runs": MIN_RUNS,
-        "has_beside": session_of_several(view) is not None,
         "has_fairness": _has_library(view),
         **_again(view),
         **_compared(view),

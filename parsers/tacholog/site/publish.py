@@ -103,7 +103,8 @@ def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
     stamp = finished(site)
     if (stamp.problems or stamp.altered) and not incomplete:
         raise UnreadableInput(f"{site}: {_incomplete(stamp)}")
-    return stamp
+    # The list of versions is made here. That of a site which was not published has none.
+    return msgspec.structs.replace(stamp, files={name: digest for name, digest in stamp.files.items() if name != f"{VERSIONS}/{_INDEX}"})
 
 
 def _incomplete(stamp: Stamp) -> str:
@@ -158,6 +159,7 @@ def _keep_version(root: Path, names: Sequence[str], version: Path) -> None:
             _write(version / name, relinked)
         else:
             _linked(root / name, version / name)
+    _write(version / VERSIONS / _INDEX, _page("Versions", tag("p", tag("a", "All versions", href=f"../../{_INDEX}")), f"../../{_INDEX}"))
 
 
 def _refuse_links(target: Path) -> None:
@@ -231,7 +233,7 @@ def _pages(version: Path) -> Iterator[Path]:
 
 def _redirect(address: str, label: str) -> str:
     link = tag("a", f"It is kept as it was in {label}.", href=quote(address))
-    return _page("Moved", tag("p", "This is no longer part of the newest version. ", link), quote(address))
+    return _page("Moved", tag("p", "This is no longer part of the newest version. ", link), f"{quote(address)}#kept")  # tacholog.js reads it
 
 
 def _index(labels: Mapping[str, str]) -> str:

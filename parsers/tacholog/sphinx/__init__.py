@@ -1,7 +1,7 @@
 """A Sphinx extension: tables, plots, scripts and machines from a Tacholog dataset, in the pages of any project.
 
-`directives` holds the directives and the node of their HTML, `assets` the style sheets, the scripts and the content security policy, `search` how
-words are found. The HTML itself is made by `tacholog.site.blocks`.
+`directives` holds the directives and the node of their HTML, `assets` the style sheets, the scripts and the content security policy, `search` the
+splitting of text into search words. `tacholog.site.blocks` makes the HTML itself.
 
 In ``conf.py``::
 
@@ -11,7 +11,7 @@ In ``conf.py``::
 
 or, for a saved dataset::
 
-    tacholog_dataset = "../build/dataset"    # what Dataset.save wrote; relative to conf.py
+    tacholog_dataset = "../build/dataset"    # a folder that Dataset.save wrote; relative to conf.py
 
 In a page (MyST)::
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the directives, their node and what the pages need."""
+    """Register the directives, their node and the files that the pages need."""
     from importlib.metadata import version
 
     from tacholog.sphinx import assets, directives, search

@@ -1,4 +1,4 @@
-"""The files that the pages need: style sheets, scripts, Plotly once per site; and the content security policy of each page."""
+"""The files that the pages need (style sheets, scripts, one copy of Plotly for each site), and the content security policy of each page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLOTLY = "plotly.min.js"
 
 
 def setup(app: Sphinx) -> None:
-    """Add our files to every page, Plotly to the built site and, if ``tacholog_csp`` is set, the policy to every page."""
+    """Add our files to every page, Plotly to the built site and, if ``tacholog_csp`` is set, the content security policy to every page."""
     app.connect("config-inited", _add_static)
     for style in ("tacholog.css", "tacholog-diff.css"):
         app.add_css_file(style)
@@ -80,7 +80,7 @@ def _copy_plotly(static: Path) -> None:
 
 
 def _protect(page: Path, name: str, theme_scripts: Iterable[str]) -> None:
-    """Add the policy to a page, unless it has one."""
+    """Add the content security policy to a page, unless the page has one."""
     text = page.read_text(encoding="utf-8")
     position = head_of(text)
     if position is not None:
@@ -92,7 +92,7 @@ _SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script\b", re.DOTALL | re.IGNOREC
 _NOT_INLINE = re.compile(r"\ssrc\s*=|\stype\s*=\s*[\"']?(?:application/(?!javascript)|text/(?!javascript))", re.IGNORECASE)
 _HEAD = re.compile(r'<meta charset="[^"]*"\s*/?>|<head>', re.IGNORECASE)
 _MARK = '<meta http-equiv="Content-Security-Policy"'
-_SHOWN = 60  # characters of a script that a warning quotes
+_SHOWN = 60  # how many characters of a script a warning quotes
 
 
 def _empty_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
@@ -123,20 +123,20 @@ def inline_scripts(page: str) -> list[str]:
 
 
 def head_of(page: str) -> int | None:
-    """Return the position for the policy in a page; ``None`` if the page has one already, or has no head."""
+    """Return the position in a page where the policy is inserted; ``None`` if the page has a policy already, or has no head."""
     match = _HEAD.search(page)
     return None if match is None or has_policy(page) else match.end()
 
 
 def has_policy(page: str) -> bool:
-    """Whether a page, or the start of one, has a policy already."""
+    """Whether a page, or the beginning of a page, already has a content security policy."""
     match = _HEAD.search(page)
     return match is not None and page[match.end() :].lstrip().startswith(_MARK)
 
 
 def policy_of(page: str, name: str, theme_scripts: Iterable[str]) -> str:
-    """Return the element with the policy of the page ``name``, and warn about each script that it blocks."""
-    names = (name, name.removesuffix("/index"))  # the second if each page is the index of its own folder
+    """Return the HTML element with the policy of the page ``name``. Warn about each script that the policy blocks."""
+    names = (name, name.removesuffix("/index"))  # the second name is that of a page that is the index of its own folder
     allowed = {script.replace(_EMPTY_PAGE, page_name) for script in theme_scripts for page_name in names}
     there = dict.fromkeys(inline_scripts(page))
     for script in there:
@@ -151,7 +151,7 @@ def _policy(scripts: Iterable[str]) -> str:
         (
             "default-src 'none'",
             " ".join(["script-src 'self'", *map(_sha256, scripts)]),
-            "style-src 'self' 'unsafe-inline'",  # Plotly sets styles on what it draws
+            "style-src 'self' 'unsafe-inline'",  # Plotly sets inline styles on the elements of a plot
             "img-src 'self' data: blob:",
             "font-src 'self'",
             "connect-src 'self'",

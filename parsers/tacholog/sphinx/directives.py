@@ -1,4 +1,4 @@
-"""The directives: each reads its argument, options and body, and shows the block of `tacholog.site.blocks` of that name."""
+"""The directives. Each reads its argument, options and body, and shows the block of `tacholog.site.blocks` with its name."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from tacholog.site.data import data_in, documents_of_site, files_of
 from tacholog.site.page import Page
 from tacholog.slugs import slug
 from tacholog.view.page_index import Entry, PageIndex, page_index
+from tacholog.view.side_by_side import BY_SIZE
 from tacholog.view.views import Selection
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ _OPTIONS: dict[str, Callable[[str], object]] | None = {
 
 
 class _Addresses(msgspec.Struct, frozen=True):
-    """What the body of ``{perf-sources}`` may hold."""
+    """Fields that an item of the body of ``{perf-sources}`` may have."""
 
     sources: tuple[SourceDocument, ...] = ()
     digests: bool = False
@@ -61,16 +62,16 @@ class _Addresses(msgspec.Struct, frozen=True):
 
 
 class Perf(SphinxDirective):
-    """What all directives share: the options of a selection, and warnings with file and line instead of errors."""
+    """The common part of all directives: the options of a selection, and warnings with file and line instead of errors."""
 
-    optional_arguments = 9  # words; a block says which it needs
+    optional_arguments = 9  # several words; each block checks whether it needs them
     final_argument_whitespace = False
     has_content = True
     option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = _OPTIONS
     make: ClassVar[Callable[[Any], Html]]
 
     def run(self) -> list[nodes.Node]:
-        """Return the block as a node. If it cannot be made, warn and show nothing: ``suppress_warnings`` silences it by its type."""
+        """Return the block as a node. If it cannot be made, warn (``suppress_warnings`` silences the warning by its type) and show nothing."""
         try:
             html = type(self).make(self)
         except TachologError as error:
@@ -86,7 +87,7 @@ class Perf(SphinxDirective):
 
     @property
     def page(self) -> Page:
-        """The page that the directive stands on. It is made again when anything in the dataset changes."""
+        """The page that contains the directive. Sphinx builds it again if anything in the dataset changes."""
         if _PAGE not in self.env.temp_data:
             configured, data = self.config.tacholog_dataset, None
             if configured:
@@ -102,21 +103,21 @@ class Perf(SphinxDirective):
 
     @property
     def wanted(self) -> Selection:
-        """What the options select."""
+        """The selection that the options describe."""
         fields = {key: str(value) for key, value in self.options.items() if key in _SELECTION}
         labels = _labels(fields.pop("label", ""))
         return msgspec.structs.replace(msgspec.convert(fields, Selection), labels=labels)
 
     @property
     def best(self) -> bool:
-        """Whether only the best evidence is shown (``:show: best``).
+        """Whether only the runs with the best evidence are shown (``:show: best``).
 
         Raises:
             TachologError: the option has another value.
         """
         choice = self.options.get("show")
         if choice not in (None, "best", "rest"):
-            raise TachologError(f":show: {choice}: there is only best")
+            raise TachologError(f":show: {choice}: the only value is best")
         return choice == "best"
 
     @property
@@ -136,9 +137,9 @@ class Perf(SphinxDirective):
 
     @property
     def pages(self) -> PageIndex:
-        """Which page shows which numbers, as the body says: a JSON list of [system, transport, document].
+        """Return which page shows which numbers. The body states it as a JSON list of [system, transport, document].
 
-        If a page shows only a part of these numbers, a fourth item says which, such as {"label.plugin": "flannel"}.
+        If a page shows only a part of these numbers, a fourth item selects this part, such as {"label.plugin": "flannel"}.
 
         Raises:
             TachologError: the body is not such a list.
@@ -149,10 +150,10 @@ class Perf(SphinxDirective):
             raise TachologError(f"the body is not a list of [system, transport, document]: {error}") from error
 
     def body(self, kind: type[_Body], default: str, words: str) -> _Body:
-        """Return the body, which is JSON.
+        """Return the body, decoded from JSON.
 
         Raises:
-            TachologError: it is not.
+            TachologError: the body is not valid JSON.
         """
         try:
             return msgspec.json.decode("\n".join(self.content) or default, type=kind)
@@ -160,10 +161,10 @@ class Perf(SphinxDirective):
             raise TachologError(f"the body is not {words}: {error}") from error
 
     def two_words(self, what: str) -> tuple[str, str]:
-        """Return both words of the argument.
+        """Return the two words of the argument.
 
         Raises:
-            TachologError: there are others.
+            TachologError: the argument has fewer or more words.
         """
         if len(self.words) != _PAIR:
             raise TachologError(f"{' '.join(self.arguments)!r}: name {what}")
@@ -180,7 +181,7 @@ class PerfFold(SphinxDirective):
     option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = {"level": directives.positive_int}
 
     def run(self) -> list[nodes.Node]:
-        """Return the content between the ends of a folded element."""
+        """Return the content between the start and the end of a folded element."""
         inside = nodes.container()
         self.state.nested_parse(self.content, self.content_offset, inside)
         if not [node for node in inside.children if not isinstance(node, nodes.comment)]:
@@ -197,7 +198,7 @@ class PerfFold(SphinxDirective):
 
 
 def _words_of(line: str) -> list[str]:
-    r"""Return the words of the line of a directive, split as in a shell; ``\u00e9`` within double quotes means the letter.
+    r"""Return the words of a directive's line, split as in a shell. ``\u00e9`` within double quotes stands for the letter.
 
     Raises:
         TachologError: a quote is not closed.
@@ -217,12 +218,12 @@ def _unescaped(word: str) -> str:
 
 
 def _labels(option: str) -> tuple[tuple[str, str], ...]:
-    """Return the labels that an option asks for: ``plugin=flannel kernel=6.1 rt "other=a=b c=d"``.
+    """Return the labels that an option selects: ``plugin=flannel kernel=6.1 rt "other=a=b c=d"``.
 
     A word without ``=`` belongs to the value before it: the parser of options has removed the quotes around a single value with blanks.
 
     Raises:
-        TachologError: it is not of this form.
+        TachologError: the option does not have this form.
     """
     words: list[str] = []
     for word in _words_of(option):
@@ -234,7 +235,7 @@ def _labels(option: str) -> tuple[tuple[str, str], ...]:
 
 
 def _verdicts(option: str) -> list[Verdict]:
-    """Return the verdicts that an option asks for: one in the words of a report, or several words, those with blanks in double quotes.
+    """Return the verdicts that an option selects: one verdict in the words of a report, or several, with double quotes around those with blanks.
 
     Raises:
         TachologError: there is no such verdict.
@@ -285,7 +286,7 @@ _DIRECTIVES: dict[str, Callable[[Perf], Html]] = {
     "beside": lambda directive: blocks.systems_side_by_side(directive.page, directive.pages, directive.wanted),
     "compare": lambda directive: blocks.compare(directive.page, directive.pages, directive.wanted),
     "doubts": lambda directive: blocks.doubts(directive.page, directive.pages, directive.wanted),
-    "glance": lambda directive: blocks.rankings(directive.page, directive.pages, directive.wanted),
+    "glance": lambda directive: blocks.systems_side_by_side(directive.page, directive.pages, directive.wanted, BY_SIZE),
     "machines": lambda directive: blocks.machines(directive.page, directive.pages, directive.wanted),
     "diff": _diff,
     "changes": lambda directive: blocks.changes(directive.page, directive.wanted),
@@ -295,7 +296,7 @@ _DIRECTIVES: dict[str, Callable[[Perf], Html]] = {
 
 
 def setup(app: Sphinx) -> None:
-    """Register every directive, its node, and what reads the data before the first page."""
+    """Register every directive, its node, and the function that reads the data before the first page."""
     app.connect("config-inited", prepare_data)
     leave_out = (_skip, None)
     app.add_node(PerfHtml, html=(_visit, None), latex=leave_out, text=leave_out, man=leave_out, texinfo=leave_out, gettext=leave_out)
@@ -305,10 +306,10 @@ def setup(app: Sphinx) -> None:
 
 
 def prepare_data(app: Sphinx, config: Config) -> None:
-    """Read the runs that ``tacholog_data`` names into a dataset beside Sphinx's cache.
+    """Read the runs in the folder ``tacholog_data`` into a dataset in Sphinx's cache folder.
 
     Raises:
-        ExtensionError: there are no runs, or the file that ``tacholog_site`` names cannot be used.
+        ExtensionError: there are no runs, or the file ``tacholog_site`` cannot be used.
     """
     if not config.tacholog_data:
         return
@@ -328,7 +329,7 @@ def prepare_data(app: Sphinx, config: Config) -> None:
 
 
 class PerfHtml(nodes.General, nodes.Element):
-    """HTML made by `tacholog.render`, in the attribute ``html``. Links ``doc:NAME?QUERY#ANCHOR`` and ``root:PATH`` are resolved on writing."""
+    """HTML made by `tacholog.render`, in the attribute ``html``. The writer resolves the links ``doc:NAME?QUERY#ANCHOR`` and ``root:PATH``."""
 
 
 def _visit(translator: HTML5Translator, node: nodes.Element) -> None:

@@ -1,7 +1,7 @@
-"""How words are found: the stem of a word is looked for once, and what has a dot in it is one word where people search for it as one.
+"""Split text into the words that the search of a site finds.
 
-A percentile is one word, however it is written: `p999` is found by p99.9, 99.9 %, 99.9th and 99.9. So is the version of a release: `v0_4_0` is
-found by 0.4.0, v0.4.0 and 0.4. Sphinx itself splits words at the dot, and leaves out numbers.
+A percentile is one word, however it is written: p99.9, 99.9 %, 99.9th and 99.9 all find `p999`. The version of a release is one word too: 0.4.0,
+v0.4.0 and 0.4 find `v0_4_0`. Sphinx itself splits words at the dot, and omits numbers. The stem of each word is computed only once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PERCENTILE = re.compile(r"(?<![\w.])(?:p(\d\d(?:\.\d{1,4})?)|(\d\d(?:\.\d{1,4})?)(?:\s?%|th))(?!\w)")  # the search page has the same pattern
 
-# Of two parts only behind a name (ecal-5.12): other numbers with one dot are measurements.
+# A version of two parts is recognised only after a name (ecal-5.12), because other numbers with one dot are measured values.
 _VERSION = re.compile(r"(?<![\w.])v?(\d{1,9}(?:\.\d{1,9}){2,3}|(?<=[A-Za-z]-)\d{1,9}\.\d{1,9})(?!\.?\w)")
 
 
@@ -30,7 +30,7 @@ class English(SearchEnglish):
         return super().stem(word)
 
     def split(self, input: str) -> list[str]:  # noqa: A002  # the name is Sphinx's
-        """Return the words of a text, and those for the percentiles and versions in it."""
+        """Return the words of a text, and additional words for the percentiles and versions in it."""
         percentiles = (f"p{(of_p or of_sign).replace('.', '')}" for of_p, of_sign in _PERCENTILE.findall(input))
         versions = (f"v{version.replace('.', '_')}" for version in _VERSION.findall(input))
         return [*super().split(input), *percentiles, *versions]

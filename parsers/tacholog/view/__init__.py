@@ -1,1 +1,1 @@
-"""The shown part of a dataset, as plain data: selections, series, rankings."""
+"""The part of a dataset that a page shows, as plain data: selections, series, rankings."""

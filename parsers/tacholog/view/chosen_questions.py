@@ -1,10 +1,12 @@
-"""The rule that chooses questions where the owner of a site states none (docs/questions.md explains it to users).
+"""The rule that chooses questions if the owner of a site states none (docs/questions.md explains it to users).
 
-1. A subject is a field of words with at least two values; an axis is a field of numbers. `SUBJECTS` says which one is preferred.
-2. Of each subject and axis, the largest group of runs that differ in nothing else is looked at. The better filled its crossing is, the better.
-3. Fields that are left divide the answer into panels, if each of their values has a crossing too; at most two do.
-4. If no field of words varies, one of numbers is the subject, over the axis with most values; a single axis is asked of the system. If nothing
-   varies, the question is what was measured.
+The *crossing* of a subject and an axis has one cell for each value of the subject and each point of the axis.
+
+1. A subject is a field with at least two text values; an axis is a field of numbers. `SUBJECTS` and `AXES` state which fields are preferred.
+2. For each subject and axis, only runs that differ in no other field are compared. The group with the highest score counts (`Crossing.score`).
+3. Up to two other fields divide the answer into panels, if at least two of their values have a crossing of their own.
+4. If no text field varies, a field of numbers is the subject, and the axis is the field with the most values. If only one field varies, it is the
+axis, and the subject is the system. If no field varies, the question is what was measured.
 """
 
 from __future__ import annotations
@@ -22,9 +24,9 @@ from tacholog.runs.questions import Question
 from tacholog.view.factors import Factor, Observation, varying
 from tacholog.view.questions import NEVER_CHOSEN, default_metric
 
-#: Fields that may be a subject, the preferred one first. The labels of the user stand where ``label.`` stands.
+#: Fields that may be a subject, in order of preference. ``label.`` stands for all labels of the user.
 SUBJECTS = ("system", "transport", "label.", "type", "data_path", "reliability", "keyed", "waiting", "tuning", "payload_touched", "release")
-#: Fields of numbers that may be an axis, the preferred one first.
+#: Fields of numbers that may be an axis, in order of preference.
 AXES = (
     *("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s", "link_bit_per_s", "label."),
     *("offered_rate_per_s", "subscribers", "publishers", "payload_bytes", "instances", "batch_bytes", "demand", "recovery_time_ns"),
@@ -32,14 +34,14 @@ AXES = (
 _LATENCY, _RATES = ("latency",), ("goodput", "message_rate", "sustained_rate", "transfer_rate")
 _SIZE = "payload_bytes"
 _MOST_SUBJECTS = 40
-_MOST_PANELS = 8  # values of a field that divides an answer
+_MOST_PANELS = 8  # the largest number of values of a field that divides an answer into panels
 _MOST_DIVISIONS = 2
 _LEAST = 2
 Rows = NDArray[np.intp]
 
 
 class Crossing(NamedTuple):
-    """How well a subject and an axis cross: the cases that have numbers, of how many, and the fewest runs of a case."""
+    """The crossing of a subject and an axis: the number of cells with numbers, the number of all cells, and the fewest runs of a cell."""
 
     filled: int
     cases: int
@@ -47,7 +49,7 @@ class Crossing(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Filled cases, times the share of the crossing that is filled. Repetitions count a little."""
+        """The number of filled cells, multiplied by the share of filled cells. Repetitions add 20 %."""
         return self.filled * (self.filled / self.cases) * (1.2 if self.least_runs >= _LEAST else 1.0)
 
 
@@ -56,15 +58,15 @@ def questions_for(numbers: Iterable[Observation]) -> list[Question]:
     numbers = [each for each in numbers if CONTROL not in each.fields and each.result.value is not None]
     scored = [_question([each for each in numbers if each.result.metric in metrics]) for metrics in (_LATENCY, _RATES)]
     latency, rate = scored
-    is_latency_first = latency is None or rate is None or latency[0] * _LEAST >= rate[0]  # of two questions that are about as good
+    is_latency_first = latency is None or rate is None or latency[0] * _LEAST >= rate[0]  # latency also comes first if the scores are similar
     return [each[1] for each in (scored if is_latency_first else reversed(scored)) if each]
 
 
 class _MeasuredWays:
-    """The different ways in which numbers were measured: the values of each field as integer codes, shape (rows,)."""
+    """The different combinations of field values in some numbers, as integer codes, shape (rows,) for each field."""
 
     def __init__(self, numbers: Sequence[Observation], fields: Sequence[Factor]) -> None:
-        """Leave out fields that do not set results apart."""
+        """Encode the values of all fields except those that do not distinguish results."""
         self.fields = [field for field in fields if field.name not in NEVER_CHOSEN]
         codes = [{value: code for code, value in enumerate(field.values)} for field in self.fields]
         runs: dict[tuple[int, ...], set[str]] = defaultdict(set)
@@ -74,9 +76,9 @@ class _MeasuredWays:
         self.runs = np.array([len(of_row) for of_row in runs.values()])
 
     def follows(self, name: str, subject: Factor, axis: Factor | None) -> bool:
-        """Whether a field has one value for each subject and point: the version of a system follows the system.
+        """Whether a field has only one value for each subject and point, as the version of a system has.
 
-        The size of messages may follow the subject alone, or each point is of another size. For one size, a rate in messages follows one in bits.
+        The message size must depend on the subject alone: otherwise each point could have another size. Other fields may also depend on the size.
         """
         leaders = {subject.name, *([axis.name] if axis and name != _SIZE else []), *({_SIZE} & self.codes.keys() - {name})}
         return self._count(*leaders, name) == self._count(*leaders)
@@ -85,7 +87,7 @@ class _MeasuredWays:
         return len(np.unique(np.stack([self.codes[name] for name in names]), axis=1).T)
 
     def groups(self, names: Sequence[str]) -> Iterator[Rows]:
-        """Yield the rows that are alike in these fields, as their indices."""
+        """Yield the rows that have equal values in these fields, as arrays of indices."""
         if not names:
             yield np.arange(len(self.runs))
             return
@@ -94,7 +96,7 @@ class _MeasuredWays:
         yield from np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
 
     def crossing(self, rows: Rows, subject: Factor, axis: Factor | None) -> Crossing | None:
-        """Return how well a subject and an axis cross in some rows: at points that two subjects have; ``None`` if there are too few of either."""
+        """Return the crossing of a subject and an axis in some rows, of points that two subjects have; ``None`` if less than 2 by 2 remain."""
         first = self.codes[subject.name][rows]
         second = self.codes[axis.name][rows] if axis else np.zeros_like(first)
         is_stated = np.array([value is not None for value in subject.values])[first]
@@ -112,7 +114,7 @@ class _MeasuredWays:
 
 
 def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
-    """Return the best question about some numbers, with the score of its crossing; ``None`` if there are no numbers."""
+    """Return the best question about some numbers, with its score; ``None`` if there are no numbers."""
     if not numbers:
         return None
     rows = _MeasuredWays(numbers, varying(numbers))
@@ -140,9 +142,9 @@ def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
 
 
 def _of_numbers(numbers: Sequence[Observation], axes: Sequence[Factor]) -> tuple[float, Question]:
-    """Return a question where no field of words varies: the most preferred numbers are the subject, over the axis with most values.
+    """Return a question if no text field varies: a preferred field of numbers is the subject, and the field with the most values is the axis.
 
-    One axis alone is asked of the system: how do its numbers change over it? Where nothing varies at all, the question is what was measured.
+    If only one field varies, it is the axis, and the subject is the system. If no field varies, the question is what was measured.
     """
     if not axes:
         metric, statistic = default_metric(numbers, ("system",))
@@ -155,13 +157,13 @@ def _of_numbers(numbers: Sequence[Observation], axes: Sequence[Factor]) -> tuple
 
 
 def _preference(field: Factor, order: Sequence[str]) -> int | None:
-    """Return how preferred a field is, from 0; ``None`` if it takes no part."""
+    """Return the rank of a field in the order of preference, from 0; ``None`` if the field is not in it."""
     name = "label." if is_label(field.name) else field.name
     return order.index(name) if name in order else None
 
 
 def _divisions(rows: _MeasuredWays, subject: Factor, axis: Factor | None) -> Iterator[str]:
-    """Yield the fields that divide the answer: conditions and labels of which at least two values have a crossing."""
+    """Yield the fields that divide the answer: conditions and labels of which at least two values have a crossing of their own."""
     names = [subject.name, *([axis.name] if axis else [])]
     divisions = (field for field in rows.fields if field.name not in names and _may_divide(field) and not rows.follows(field.name, subject, axis))
     crossed = (field for field in divisions if _crossed_parts(rows, field, subject, axis) >= _LEAST)
@@ -175,5 +177,5 @@ def _may_divide(field: Factor) -> bool:
 
 
 def _crossed_parts(rows: _MeasuredWays, field: Factor, subject: Factor, axis: Factor | None) -> int:
-    """Return of how many values of a field the numbers have a crossing of their own."""
+    """Return the number of values of a field whose rows have a crossing of their own."""
     return sum(rows.crossing(part, subject, axis) is not None for part in rows.groups([field.name]))

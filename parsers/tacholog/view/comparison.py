@@ -1,4 +1,4 @@
-"""The content of the comparison page: series with their numbers, and the verdicts on which of them may be compared.
+"""The content of the comparison page: the series with their numbers, and the verdicts on which series may be compared.
 
 The page's script decides nothing. It looks up verdicts (`ConditionVerdicts`), filters, sorts, and computes ratios and means.
 """
@@ -22,7 +22,7 @@ from tacholog.view.refusals import refusals
 from tacholog.view.series import Cell
 from tacholog.view.views import View
 
-# The offered numbers, in the order of the page.
+# The numbers that the page offers, in its order.
 METRICS_SHOWN = (
     *(
         ("latency", name, label)
@@ -33,14 +33,14 @@ METRICS_SHOWN = (
     ("message_rate", "mean", ""),
     ("loss", "total", ""),
 )
-_ELSEWHERE = ("host", "basis", "definition", "load_mode", "published", "run", "transport")  # shown in another place of the page
+_ELSEWHERE = ("host", "basis", "definition", "load_mode", "published", "run", "transport")  # shown elsewhere on the page
 _SAYS_VERSION = ("release", "tool_version")
 _PUBLISHED = "published figures"
-_REPUBLISHED = "republished"  # the mark of figures that a document took over from an older one
+_REPUBLISHED = "republished"  # the mark of figures that a document copied from an older document
 LEFT_OUT = frozenset(
     {"loss", "undersampled", "run_failed", "altered", "out_of_order", "impossible"}
 )  # marks under which a diff gives no verdict either
-# How a number may be used, with the reason for a restriction: in a ratio that counts in the mean, in a ratio, in none.
+# The uses of a number: in a ratio that enters the mean, in a ratio that does not, in no ratio. `USES` has the reasons for the restrictions.
 COUNTED, UNCOUNTED, ZERO, BOUND = range(4)
 USES = (
     "",
@@ -51,7 +51,7 @@ USES = (
 
 
 class ConditionVerdicts(msgspec.Struct, frozen=True):
-    """The effect of one condition on the ratio of two series: ``reasons[baseline][other]``, by the indices of their values; null: it is allowed.
+    """Reasons against the ratio of two series, from one condition: ``reasons[baseline][other]``, by the indices of the values; null: no reason.
 
     ``value_indices`` holds the index of each series' value among all values of the condition; null for a series without the metric.
     """
@@ -62,7 +62,7 @@ class ConditionVerdicts(msgspec.Struct, frozen=True):
 
 
 class OfferedSeries(msgspec.Struct, frozen=True):
-    """A series on the page: its numbers by metric (``latency.p50``), and whether it is of the newest release and of its main campaign."""
+    """A series on the page: its numbers by metric (``latency.p50``), and whether it belongs to the newest release and its main campaign."""
 
     system_series: SystemSeries
     cells: dict[str, list[tuple[int, Cell]]]
@@ -77,9 +77,9 @@ class OfferedSeries(msgspec.Struct, frozen=True):
 
 
 class SeriesComparison(msgspec.Struct, frozen=True):
-    """All series that are offered. ``verdicts`` and ``repeats`` are by metric.
+    """All series on the page. ``verdicts`` and ``repeats`` are by metric.
 
-    ``repeats`` holds for each series the places of those whose figures it prints again.
+    ``repeats`` holds, for each series, the indices of the series with the same republished figures.
     """
 
     series: tuple[OfferedSeries, ...]
@@ -88,7 +88,7 @@ class SeriesComparison(msgspec.Struct, frozen=True):
 
 
 def comparison(view: View, pages: PageIndex) -> SeriesComparison:
-    """Return the series of a view that can be compared. Controls are left out: the comparisons of releases show them."""
+    """Return the series of a view that can be compared. Controls are left out, because the comparisons of releases show them."""
     everything = [member for member in system_series(view, pages) if not member.is_control]
     last, main = {member.id for member in of_last_releases(everything)}, main_campaigns(everything)
     offered = tuple(OfferedSeries(member, cells, member.id in last, member.id in main) for member in everything if (cells := _cells(member)))
@@ -113,7 +113,7 @@ def _sized(cells: Mapping[int | None, Cell]) -> Iterator[tuple[int, Cell]]:
 
 
 def verdicts_on(offered: Sequence[OfferedSeries], name: str, metric: str) -> Iterator[ConditionVerdicts]:
-    """Yield the verdicts of each condition on the ratios of a metric, except conditions that allow every ratio."""
+    """Yield, for each condition, its verdicts on the ratios of a metric. Conditions that allow every ratio are left out."""
     conditions = [conditions_of(series.system_series.series, metric) if name in series.cells else None for series in offered]
     for condition in asked("ratio", metric):
         values = list(dict.fromkeys(series[condition] for series in conditions if series is not None))
@@ -128,7 +128,7 @@ def _reason(condition: str, base: object, other: object, metric: str) -> str | N
 
 
 def _repeats(offered: Sequence[OfferedSeries], name: str) -> tuple[tuple[int, ...], ...]:
-    """Return, for each series, the others with the same figures: a document may print figures of an older one without measuring again."""
+    """Return, for each series, the indices of the series with the same republished figures."""
     cells_of = [series.cells.get(name, ()) for series in offered]
     again = [(index, dict(cells)) for index, cells in enumerate(cells_of) if _has_republished(cells)]
     repeats: dict[int, tuple[int, ...]] = {}
@@ -147,7 +147,7 @@ def _is_repeat(mine: Mapping[int, Cell], theirs: Mapping[int, Cell]) -> bool:
 
 
 def use_of(cell: Cell, metric: str) -> int:
-    """Return how a number may be used: an index into `USES`. In a comparison of losses, loss is no restriction."""
+    """Return how a number may be used, as an index into `USES`. In a comparison of losses, loss is not a restriction."""
     if not cell.value or cell.value < 0:
         return ZERO
     if cell.result.bound != "=":
@@ -156,7 +156,7 @@ def use_of(cell: Cell, metric: str) -> int:
 
 
 def campaign_words(member: SystemSeries) -> str:
-    """Return how long each size was measured, and how often. Two campaigns of one release may differ only in this."""
+    """Return in words how long and how often each size was measured. Two campaigns of one release may differ only in this."""
     if member.series.published:
         return _PUBLISHED
     duration = words("planned_duration_s", dict(member.series.key)["planned_duration_s"])
@@ -171,7 +171,7 @@ def version_of(member: SystemSeries) -> str:
 
 
 def other_conditions(key: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the value of each condition. Release and tool version are left out if they are equal to the version."""
+    """Yield the name and the value of each condition. Release and tool version are omitted if they are equal to the version."""
     versions = {key["system_version"]}
     key = with_each_label([key])[0]
     for name in (name for name in key if name not in _ELSEWHERE and key[name] is not None):

@@ -1,9 +1,9 @@
-"""The cost of messages: processor time, context switches and memory, from the kernel's counts for each side of a run.
+"""The cost of messages (processor time, context switches and memory), from the kernel's counts for each side of a run.
 
-The kernel counts for a whole size, including its warm-up and the idle time before and after it. If a log states the number of messages for these
-counts, as perftest does, processor time and context switches are divided by it; if the log states the processor time of a message itself, that number
-is used. Otherwise the share of processors in use, or the switches in a unit of time, is multiplied by the time for a message during the measurement.
-That is too little if a side slept through much of the counted time.
+The kernel's counts cover the whole measurement of a size, including its warm-up and the idle time before and after it. If a log states the number of
+messages in this time, as perftest does, processor time and context switches are divided by it; if the log states the processor time for each message,
+that number is used. Otherwise the average number of processors in use, or of switches per second, is divided by the message rate of the measurement.
+The result is too low if a side slept during much of the counted time.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tacholog.view.series import Series
 _SIDES = {"publisher", "subscriber"}
 _MESSAGES = {"latency": ("samples", 2), "throughput": ("messages_received", 1)}  # A round trip is two messages.
 _ALIKE = ("labels", "transport", "reliability", "waiting", "settings", "host", "system_version", "campaign", "tool_version", "build")
-_SPINS_PROCESSORS, _SPINS_SWITCHES = 0.9, 0.1  # It spins with more processors in use, and fewer context switches for each message.
+_SPINS_PROCESSORS, _SPINS_SWITCHES = 0.9, 0.1  # A side spins if it uses more processors than this, with fewer context switches for each message.
 SPINS = "spins by default"
 _Place = tuple[str, str, int | None]  # run, test, payload
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """A value over runs: the median (the higher one of two middle values), the lowest and the highest value, and the number of runs."""
+    """The values of several runs: the median (the higher one of two middle values), the lowest value, the highest value, and the number of runs."""
 
     value: float
     low: float
@@ -37,7 +37,7 @@ class Cost(msgspec.Struct, frozen=True):
     """The cost of a series at one size; ``None`` for values that no run states.
 
     Attributes:
-        processors: processors in use, of both sides together: 2 where both wait by polling.
+        processors: the processors in use, of both sides together: 2 if both wait by polling.
         cpu_ns: processor time for each message.
         switches: context switches for each message.
         memory_bytes: the largest resident set of a side.
@@ -50,7 +50,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 def costs(series: Series, resources: Mapping[_Place, Sequence[ResultRow]]) -> dict[int | None, Cost]:
-    """Return the cost at each size for which the kernel's counts of both sides are known."""
+    """Return the cost at each size for which the kernel's counts for both sides are known."""
     test = series.results[0].test
     by_size = {}
     for payload in series.sizes():
@@ -64,7 +64,7 @@ def costs(series: Series, resources: Mapping[_Place, Sequence[ResultRow]]) -> di
 
 
 def resources_of(results: Iterable[ResultRow]) -> dict[_Place, list[ResultRow]]:
-    """Return the kernel's counts by run, test and size."""
+    """Return the kernel's counts, by run, test and size."""
     counts: dict[_Place, list[ResultRow]] = {}
     for result in results:
         if result.scope == "resources":
@@ -73,16 +73,16 @@ def resources_of(results: Iterable[ResultRow]) -> dict[_Place, list[ResultRow]]:
 
 
 def spinning_among(series: Iterable[Series], by_run: Mapping[str, Sequence[ResultRow]]) -> set[tuple[object, ...]]:
-    """Return the result of `spinning`. ``by_run`` holds all numbers of a view; only runs that may spin are examined."""
+    """Return the result of `spinning`. ``by_run`` holds all numbers of a view; runs that cannot spin are skipped."""
     sleeping = [member for member in series if _is_told_to_sleep(member)]
     runs = dict.fromkeys(run.run for member in sleeping for run in member.runs)
     return spinning(sleeping, resources_of(result for run in runs for result in by_run[run]))
 
 
 def spinning(series: Iterable[Series], resources: Mapping[_Place, Sequence[ResultRow]]) -> set[tuple[object, ...]]:
-    """Return the `way_of_measuring` of series that should sleep (block), but spin: they keep a processor busy, and hardly ever sleep.
+    """Return the `way_of_measuring` of the series that are configured to sleep (block), but spin: they keep a processor busy, and rarely sleep.
 
-    Only a round trip shows it, because each side waits for each message. The smallest messages show it best, because there is little to copy.
+    Only a round trip shows spinning, because each side waits for each message. The smallest messages show it best, because there is little to copy.
     """
     measured_ways = set()
     for member in series:
@@ -100,7 +100,7 @@ def _is_told_to_sleep(series: Series) -> bool:
 
 
 def way_of_measuring(series: Series) -> tuple[object, ...]:
-    """Return the conditions that a stream shares with the round trips that were measured in the same way."""
+    """Return the conditions that are equal for a stream and for the round trips that were measured in the same way."""
     key = dict(series.key)
     return tuple(key[name] for name in _ALIKE)
 
@@ -111,7 +111,7 @@ def _spread(name: str, each: Sequence[Mapping[str, float]]) -> Spread | None:
 
 
 def _of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: str) -> dict[str, float]:
-    """Return the cost of one run at one size, by the names of `Cost`; an empty result if a side is missing or is there twice."""
+    """Return the cost of one run at one size, with the names of `Cost`; an empty result if a side is missing or occurs twice."""
     names = [(result.side, result.participant, result.metric, result.statistic) for result in counted]
     if test not in _MESSAGES or {result.side for result in counted} != _SIDES or len({*names}) < len(names):
         return {}
@@ -127,14 +127,14 @@ def _of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: st
     if switches is not None and (messages or rate):
         cost["switches"] = sum(_values(counted, "context_switches")) / messages if messages else switches / (rate or 1)
     peaks = [result for result in counted if result.metric == "peak_memory"]
-    if peaks and all(peak.bound == "=" for peak in peaks):  # else one is only known not to be above that of the program that started it
+    if peaks and all(peak.bound == "=" for peak in peaks):  # else a peak is only an upper bound: the program that started it may have had more
         cost["memory_bytes"] = max(_values(peaks, "peak_memory"))
     in_log = _values(numbers, "cpu_per_message")
     return cost | ({"cpu_ns": in_log[0]} if in_log else {})
 
 
 def _messages(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: str) -> int | None:
-    """Return the number of messages behind the kernel's counts, including warm-up, if the log states it. For a stream, its `cost` line does."""
+    """Return the number of messages in the kernel's counts, including warm-up, if the log states it. A stream states it in its `cost` line."""
     if test == "latency":
         trips = _first(counted, lambda result: result.samples)
         return int(trips) * _MESSAGES[test][1] if trips else None
@@ -143,10 +143,10 @@ def _messages(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: 
 
 
 def _for_each_ns(counted: Sequence[ResultRow], metric: str) -> float | None:
-    """Return the count of all participants together for each nanosecond; ``None`` if any count or time is unknown."""
+    """Return the count of all participants together per nanosecond; ``None`` if any count or time is unknown."""
     counts = {(result.side, result.participant, result.metric, result.statistic): result.value for result in counted}
     times = {(result.side, result.participant): result.value for result in counted if result.metric == "duration"}
-    kinds = dict.fromkeys(result.statistic for result in counted if result.metric == metric)  # such as voluntary switches, and others
+    kinds = dict.fromkeys(result.statistic for result in counted if result.metric == metric)  # such as voluntary and involuntary switches
     total = 0.0
     for side, participant in dict.fromkeys((result.side, result.participant) for result in counted):
         time = times.get((side, participant))
@@ -159,7 +159,7 @@ def _for_each_ns(counted: Sequence[ResultRow], metric: str) -> float | None:
 
 
 def _rate_per_ns(numbers: Sequence[ResultRow], test: str) -> float | None:
-    """Return the number of messages in a nanosecond of the measurement."""
+    """Return the number of messages per nanosecond of the measurement."""
     name, each = _MESSAGES[test]
     duration = _first(numbers, lambda result: result.value if result.metric == "duration" else None)
     count = _first(numbers, lambda result: result.samples if name == "samples" else result.value if result.metric == name else None)

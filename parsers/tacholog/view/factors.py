@@ -1,6 +1,6 @@
-"""Factors: what varies in a dataset. A factor is a field with its values: a condition, a label, the system, the release, the machine, the size.
+"""Factors: the fields that vary in a dataset (conditions, labels, the system, the release, the machine, the size), with their values.
 
-A question (`tacholog.view.questions`) names factors. They may be its subject, its axis, or what its pages are divided by.
+A question (`tacholog.view.questions`) names factors: its subject, its axis, and the factors that divide its answer.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tacholog.view.results import ResultRow, RunRow
 if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
 
-#: A value of a field: text, a number or a truth value as the schema has it; a label as it was written; ``None``: not stated.
+#: A value of a field: text, a number or a truth value, as in the schema; a label as text; ``None``: not stated.
 Value = str | int | float | bool | None
 
 _RUN_FIELDS = ("system", "system_version", "tool", "tool_version", "release", "host", "campaign", "build", "options", "published")
 _RESULT_FIELDS = ("test", "payload_bytes", "side", "participant")
 FIELDS = (*_RUN_FIELDS, *_RESULT_FIELDS, *CONDITIONS)
 _NUMBER = re.compile(r"([-+]?[0-9]{1,15}(?:\.[0-9]{1,15})?(?:[eE][-+]?[0-9]{1,2})?)\s*([^\W\d_][^\s\d]{0,15}|%|)")
-_STEPPED = ("ns", "bit_per_s", "messages_per_s", "bytes")  # units that are written in the step that reads best
+_STEPPED = ("ns", "bit_per_s", "messages_per_s", "bytes")  # units that are shown with the most readable prefix
 _NAMED_BY_HEADING = ("release", "system_version", "tool_version", "campaign")
 _TITLES = {
     "payload_bytes": "message size",
@@ -47,10 +47,10 @@ class Factor(msgspec.Struct, frozen=True):
 
     Attributes:
         name: the field: ``system``, ``payload_bytes``, ``label.plugin``.
-        title: what it is called in running text.
+        title: the name of the field in running text.
         kind: whether its values are numbers, which may be an axis.
-        unit: the unit of its numbers: that of the schema, or the word behind the numbers of a label.
-        values: the values in order, those that are not stated last. Numbers ascend; releases and texts are in their natural order.
+        unit: the unit of its numbers: from the schema, or the word after the numbers of a label.
+        values: the sorted values; "not stated" comes last. Numbers ascend; releases and texts are in their natural order.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Factor(msgspec.Struct, frozen=True):
         return None if value is None or self.kind == "text" else _number_of(value)[0]
 
     def words(self, value: Value) -> str:
-        """Return a value in words that can stand alone: ``network loss 10 %``."""
+        """Return a value in words that are clear without a heading: ``network loss 10 %``."""
         if value is None:
             return f"{self.title} {NOT_STATED}"
         if self.kind == "number" or is_label(self.name):
@@ -72,7 +72,7 @@ class Factor(msgspec.Struct, frozen=True):
         return words(self.name, value)
 
     def short(self, value: Value) -> str:
-        """Return a value as it stands below a heading with the name of the factor."""
+        """Return a value in the form for places below a heading with the name of the factor."""
         if value is None:
             return "all together" if self.name == "participant" else NOT_STATED
         if self.name == "payload_bytes":
@@ -83,20 +83,20 @@ class Factor(msgspec.Struct, frozen=True):
         return str(value) if is_label(self.name) or self.name in _NAMED_BY_HEADING else words(self.name, value) or NOT_STATED
 
     def named(self, value: Value) -> str:
-        """Return a value as the subject of a sentence: what begins with a digit has the name of its field before it."""
+        """Return a value as the subject of a sentence. If the value begins with a digit, the name of its field stands before it."""
         short = self.short(value)
         return f"{self.title} {short}" if value is None or short[:1].isdigit() else short
 
 
 class Observation(NamedTuple):
-    """A number, and the values of all fields that it was measured with."""
+    """A number, and the values of all fields with which it was measured."""
 
     result: ResultRow
     fields: Mapping[str, Value]
 
 
 def fields_of_run(run: RunRow) -> Mapping[str, Value]:
-    """Return the values of the fields that are known of a run without a number: those of its manifest."""
+    """Return the values of the fields of a run without a number, as far as its manifest states them."""
     return {name: getattr(run, name) for name in _RUN_FIELDS} | _manifest_of(run).conditions | _labels_of(run)
 
 
@@ -113,20 +113,20 @@ def _manifest_of(run: RunRow) -> _Manifest:
 
 
 def _labels_of(run: RunRow) -> dict[str, Value]:
-    """Return the labels of a run in the order of its manifest: what sets most runs apart stands first in paths and campaigns."""
+    """Return the labels of a run in the order of its manifest. Paths and campaigns state the most general label first."""
     labels = labels_of(run.labels)
     in_order = (f"{PREFIX}{name}" for name in _manifest_of(run).labels)
     return {name: labels[name] for name in dict.fromkeys((*in_order, *labels)) if name in labels}
 
 
 def observations(results: Iterable[ResultRow]) -> list[Observation]:
-    """Return numbers with the values of their fields. Numbers that were measured alike share a mapping."""
+    """Return the numbers with the values of their fields. Numbers with equal fields share one mapping."""
     made: dict[tuple[object, ...], Mapping[str, Value]] = {}
     return [Observation(result, _fields_of(result, made)) for result in results]
 
 
 def measured(data: Dataset) -> tuple[list[Observation], list[RunRow]]:
-    """Return the numbers of whole measurements of a dataset with their fields, and its runs."""
+    """Return the numbers of whole measurements of a dataset, with their fields, and the runs of the dataset."""
     runs = results_of.runs(data)
     summaries = msgspec.structs.replace(data, results=data.results[data.results["scope"] == "summary"])
     return observations(results_of.results(summaries, runs)), list(runs.values())
@@ -143,10 +143,10 @@ def _fields_of(result: ResultRow, made: dict[tuple[object, ...], Mapping[str, Va
 
 
 def factor(name: str, numbers: Sequence[Observation]) -> Factor:
-    """Return a field with the values that it has among these numbers.
+    """Return a field with the values that it has in these numbers.
 
     Raises:
-        TachologError: there is no such field.
+        TachologError: no number has this field.
     """
     check_field(name, numbers)
     return _factor(name, _different(numbers))
@@ -167,27 +167,27 @@ def _factor(name: str, different: Iterable[Mapping[str, Value]]) -> Factor:
 
 
 def varying(numbers: Sequence[Observation]) -> list[Factor]:
-    """Return the fields of which at least two values occur among these numbers; "not stated" is one of them. Controls are no factor."""
+    """Return the fields that have at least two values in these numbers; "not stated" counts as a value. The label of controls is left out."""
     different = _different(numbers)
     names = [name for name in (*FIELDS, *_labels_in(different)) if len({fields.get(name) for fields in different}) > 1]
     return [_factor(name, different) for name in names]
 
 
 def _different(numbers: Iterable[Observation]) -> list[Mapping[str, Value]]:
-    """Return each mapping of fields once. Numbers that were measured alike share theirs."""
+    """Return each distinct mapping of fields once. Numbers with equal fields share one mapping."""
     return list({id(observation.fields): observation.fields for observation in numbers}.values())
 
 
 def _labels_in(different: Iterable[Mapping[str, Value]]) -> list[str]:
-    """Return the labels that any of these has, in the order in which they are stated."""
+    """Return the labels in any of these mappings, in the order in which they are stated."""
     return [name for name in dict.fromkeys(name for fields in different for name in fields) if is_label(name) and name != CONTROL]
 
 
 def check_field(name: str, numbers: Sequence[Observation]) -> None:
-    """Check that numbers can be asked for a field.
+    """Check that a field exists in these numbers.
 
     Raises:
-        TachologError: there is no such field; the message names those that there are.
+        TachologError: no number has this field; the message names the existing fields.
     """
     labels = _labels_in(_different(numbers))
     if name in FIELDS or name in labels:
@@ -204,7 +204,7 @@ def _unit(name: str, values: Sequence[Value]) -> str | None:
         numbers = bool(values) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
         return ("bytes" if name == "payload_bytes" else CONDITIONS[name].unit or "") if numbers else None
     units = {_number_of(value)[1] for value in values}
-    return units.pop() if len(units) == 1 else None  # numbers with different units, or text among them, are no axis
+    return units.pop() if len(units) == 1 else None  # numbers with different units, or texts among the numbers, cannot form an axis
 
 
 @lru_cache(maxsize=1 << 12)
@@ -214,7 +214,7 @@ def _parsed(text: str) -> tuple[float, str | None] | None:
 
 
 def _number_of(value: Value) -> tuple[float, str | None]:
-    """Return a number and the unit behind it; the unit of text that is no number is ``None``."""
+    """Return a number and the unit after it. For text that is not a number, the unit is ``None``."""
     if isinstance(value, int | float):
         return float(value), ""
     return _parsed(str(value)) or (0.0, None)
@@ -229,6 +229,6 @@ def _by_text(name: str, value: Value) -> list[tuple[int, int, str]]:
 
 
 def _sign(unit: str) -> str:
-    """Return what stands behind a number. Counts, such as 4 subscribers, have the unit in the heading."""
+    """Return the text after a number. It is empty for counts, such as 4 subscribers, because their unit is in the heading."""
     sign = "%" if unit == "percent" else "" if unit in _COUNTED else unit
     return f"\N{NO-BREAK SPACE}{sign}" if sign else ""

@@ -1,9 +1,9 @@
-"""The history of a metric: for each row a line over all releases of a system, with the verdict between neighbouring releases.
+"""The history of a metric: one line for each row, over all releases of a system, with the verdict between neighbouring releases.
 
-A value is the median of the runs that the comparison uses (in pairs: of the paired runs). A release that was measured in two campaigns has a line for
-each of them. A median over both would merge two builds or two days into one value.
+A value is the median of the runs that the comparison uses (in pairs, only of the paired runs). A release that was measured in two campaigns has a
+line for each campaign, because a median over both would merge two builds or two days into one value.
 
-The order of releases and the list of the newest releases are made here, too.
+This module also determines the order of the releases and the list of the newest releases.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from tacholog.runs.moments import last_day
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.views import View
 
-Compare = Callable[[str, str, str], Comparison]  # of a system, an older and a newer release
+Compare = Callable[[str, str, str], Comparison]  # a system, its older release and its newer release
 METRICS_SHOWN = tuple((metric, statistic) for metric, statistics in (*TESTED.items(), ("latency", ("mean", "typical"))) for statistic in statistics)
 
 
 class HistoryPoint(msgspec.Struct, frozen=True):
-    """The value of a release in a line, and the row that compares it with the previous release. ``runs`` are the values behind the median."""
+    """The value of a release in a line, and the row that compares it with the previous release. ``runs`` are the values of the median's runs."""
 
     release: int
     value: float
@@ -50,7 +50,7 @@ class HistoryPoint(msgspec.Struct, frozen=True):
 class HistoryLine(msgspec.Struct):
     """A row over all releases in which it was measured in the same way on one machine.
 
-    ``begun_by`` is the row that differs from the previous release, so that a new line begins. ``other_runs_of`` names the release for which the next
+    ``begun_by`` is the comparison with the previous release that made a new line necessary. ``other_runs_of`` names the release for which the next
     comparison uses other runs. Both are null for a line that begins with the row's first release.
     """
 
@@ -80,14 +80,14 @@ def newest_by_name(runs: Iterable[tuple[str | None, str | None, str | None]]) ->
 
 
 def in_order_of_time(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, list[str]]:
-    """Return the releases of each system in order, as `releases_of` does, from triples of system, release (or version) and start time."""
+    """Return the releases of each system in the order of `releases_of`. ``runs`` are tuples of system, release (or version) and start time."""
     return {system: _ordered(times) for system, times in sorted(_first_starts(runs).items(), key=lambda item: alphabetical(item[0]))}
 
 
 def _first_starts(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, dict[str, float | None]]:
-    """Return the first start of each release of each system; ``None`` for a release without times."""
+    """Return the first start time of each release of each system; ``None`` for a release without start times."""
     first: dict[tuple[str, str], float | None] = {}
-    for system, release, time in runs:  # A build calls this many times for all runs.
+    for system, release, time in runs:  # Called many times for all runs in the build of a site.
         if system and release:
             earliest = first.get((system, release))
             when = instant(time)
@@ -106,29 +106,29 @@ def _ordered(times: Mapping[str, float | None]) -> list[str]:
 
 
 def neighbours(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
-    """Return each system with each pair of neighbouring releases."""
+    """Return the pairs of neighbouring releases, each with its system."""
     return [(system, old, new) for system, names in releases_of(runs).items() for old, new in pairwise(names)]
 
 
 def since(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
-    """Return each system with its newest release and each older one that is not its neighbour, for users who skip releases."""
+    """Return the pairs of the newest release and an older one that is not its neighbour, each with its system, for users who skip releases."""
     return [(system, old, names[-1]) for system, names in releases_of(runs).items() for old in reversed(names[:-2])]
 
 
 def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
-    """Return the newest comparisons of two releases, one for each system.
+    """Return the system and the two releases of each of the newest comparisons.
 
     The first comparison is of the own release whose first measurement is the latest, with its previous release. The others are of all systems whose
     newest release has the same name, in the order of the systems' names.
 
-    The latest runs may belong to an older release, because a later campaign can measure it again. So the first run of each release counts.
+    The first run of each release decides, because a later campaign can measure an older release again.
     """
     own_runs = [run for run in runs if not run.published]
     began: dict[tuple[str | None, str | None], float] = {}
     for run in own_runs:
         if (when := instant(run.start_time)) is not None:
             began[run.system, run.release] = min(began.get((run.system, run.release), when), when)
-    newest = {system: (system, old, new) for system, old, new in neighbours(own_runs)}  # the last pair of each
+    newest = {system: (system, old, new) for system, old, new in neighbours(own_runs)}  # the last pair of each system
     dated = [(began[system, new], (system, old, new)) for system, old, new in neighbours(own_runs) if (system, new) in began]
     if not dated:
         return []
@@ -137,7 +137,7 @@ def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
 
 
 def _stands_in(number: tuple[str, str], numbers: set[tuple[str, str]]) -> bool:
-    """Whether a number is only tested if a better one is missing, and the better one exists."""
+    """Whether a number is tested only in place of a better one, and the better one exists."""
     metric, statistic = number
     if metric == "latency" and statistic not in TESTED["latency"]:
         return any((metric, better) in numbers for better in TESTED["latency"])
@@ -145,7 +145,7 @@ def _stands_in(number: tuple[str, str], numbers: set[tuple[str, str]]) -> bool:
 
 
 def diff_documents(runs: Collection[RunRow]) -> dict[tuple[str, str, str], str]:
-    """Return the names of the pages that compare two releases. Systems `X` and `x`, or releases `1-rc` and `1-RC`, get different names."""
+    """Return the names of the pages that compare two releases. They differ for systems `X` and `x`, and for releases `1-rc` and `1-RC`."""
     documents: dict[tuple[str, str, str], str] = {}
     used = set[str]()
     for pair in sorted({*neighbours(runs), *since(runs)}):
@@ -163,12 +163,12 @@ def history_document(metric: str, statistic: str) -> str:
 
 
 def metrics_in(view: View) -> Sequence[tuple[str, str]]:
-    """Return the metrics, each with a statistic, that have a history page: those that comparisons of neighbouring releases test."""
+    """Return the metrics, each with a statistic, that have a history page: the ones that comparisons of neighbouring releases test."""
     return view.once("metrics with history", lambda: _metrics_in(view))
 
 
 def _metrics_in(view: View) -> list[tuple[str, str]]:
-    """Find the metrics by the series, which is faster than by all numbers.
+    """Return the metrics by the statistics of the series, which is faster than examining all numbers.
 
     Means are tested if a system has no percentiles, and message rates if no bytes were moved.
     """
@@ -189,7 +189,7 @@ def lines(reports: Sequence[Comparison], metric: str, statistic: str) -> list[Hi
     joined = _Lines([], {})
     for index, report in enumerate(reports):
         chosen = [row for row in report.rows if (row.key.metric, row.key.statistic) == (metric, statistic)]
-        for row in sorted(chosen, key=lambda row: not _goes_on(row)):  # Rows that compare nothing come last, and add no line where one ends already.
+        for row in sorted(chosen, key=lambda row: not _goes_on(row)):  # Rows without a comparison come last, to add no second line.
             _add(joined, index, row, report.old.name)
     return sorted(joined.all, key=lambda line: (_name(line.key), line.points[0].release))
 
@@ -197,10 +197,11 @@ def lines(reports: Sequence[Comparison], metric: str, statistic: str) -> list[Hi
 class HistoryChange(msgspec.Struct, frozen=True):
     """A step or a drift in a line, with its size and its significance.
 
-    ``ratio`` is after over before, between ``low`` and ``high`` with 95 % confidence. ``before`` is the last release before the change, ``release``
-    the first one after a step, or the last one of a drift. ``p`` is the largest probability that a page without any change shows one as clear as
-    this. ``reason`` follows from the controls of the comparison at a step: ``host`` if the host changed and may explain the step, ``release`` if it
-    did not change and the step is larger than a change that the controls could miss; otherwise it is open.
+    ``ratio`` is the value after the change divided by the value before it, with the 95 % confidence interval from ``low`` to ``high``. ``before`` is
+    the last release before the change, ``release`` the first one after a step, or the last one of a drift. ``p`` is an upper bound of the probability
+    that a page without any real change shows a change as clear as this one. ``reason`` follows from the controls of the comparison at a step:
+    ``host`` if the host changed and may explain the step, ``release`` if it did not change and the step is larger than a change that the controls
+    could miss; otherwise the reason is open.
     """
 
     line: HistoryLine
@@ -215,7 +216,7 @@ class HistoryChange(msgspec.Struct, frozen=True):
 
 
 def changes_of(lines: Sequence[tuple[HistoryLine, Sequence[Comparison]]]) -> list[HistoryChange]:
-    """Return the steps and drifts in all lines of a page, the clearest first.
+    """Return the steps and drifts in all lines of a page, beginning with the clearest.
 
     Args:
         lines: the lines of all systems, each with its comparisons. They are judged together, because each further line makes a change less
@@ -227,7 +228,7 @@ def changes_of(lines: Sequence[tuple[HistoryLine, Sequence[Comparison]]]) -> lis
 
 
 def _hidden(line: HistoryLine) -> float:
-    """Return the largest rounding error of a value in the line (half of the last printed digit), as a logarithm of the ratio."""
+    """Return the largest rounding error of a value in the line (half of the last printed digit), as a logarithm of a ratio."""
     sides = [side for point in line.points if point.row for side in (point.row.old, point.row.new)]
     half = max((side.resolution or 0.0 for side in sides if side), default=0.0) / 2
     least = min(value for point in line.points for value in (point.value, *point.runs))
@@ -252,7 +253,7 @@ def _change(line: HistoryLine, reports: Sequence[Comparison], change: Change) ->
 
 
 def _reason(controls: Controls | None, worse: float) -> Literal["release", "host", "release or host"]:
-    """Return the reason of a step by the controls. ``worse`` is the logarithm of the step, positive if the new value is worse."""
+    """Return the reason for a step, judged by the controls. ``worse`` is the logarithm of the step, positive if the new value is worse."""
     if controls is None or controls.moved is None or controls.alone is None:
         return "release or host"
     low, high = controls.alone
@@ -261,7 +262,7 @@ def _reason(controls: Controls | None, worse: float) -> Literal["release", "host
 
 
 class SystemHistory(msgspec.Struct, frozen=True):
-    """The history of a metric for one system: its releases in order, its lines, and their steps and drifts, the clearest first."""
+    """The history of a metric for one system: its sorted releases, its lines, and their steps and drifts, the clearest first."""
 
     releases: tuple[str, ...]
     lines: tuple[HistoryLine, ...]
@@ -269,7 +270,7 @@ class SystemHistory(msgspec.Struct, frozen=True):
 
 
 def histories(runs: Iterable[RunRow], metric: str, statistic: str, compare: Compare) -> dict[str, SystemHistory]:
-    """Return the history of a metric for each system that has lines. The changes are judged over all systems together."""
+    """Return the history of a metric for each system that has lines. The changes of all systems are judged together."""
     releases = releases_of(runs)
     reports = {system: [compare(system, old, new) for old, new in pairwise(names)] for system, names in releases.items()}
     by_system = {system: lines(members, metric, statistic) for system, members in reports.items()}
@@ -292,21 +293,21 @@ def histories_in(view: View, metric: str, statistic: str, compare: Compare, want
 
 
 def _goes_on(row: ComparisonRow) -> bool:
-    """Whether a row joins two releases: they are comparable, and were measured on one machine.
+    """Whether a row may join two releases: they are comparable, and were measured on one machine.
 
-    A comparison of two releases accepts two machines with the same stated hardware, and says so. A line would hide that: its trend would be the
-    difference between two machines.
+    A comparison of two releases accepts two machines with the same stated hardware, with a note. A line has no place for such a note, so its trend
+    could be the difference between two machines.
     """
     return row.old is not None and row.new is not None and row.verdict != "not_comparable" and other_machine(row) is None
 
 
 def other_machine(row: ComparisonRow) -> Difference | None:
-    """Return the machines of both sides if they differ. Their stated hardware may be the same."""
+    """Return the machines of both sides if they differ. Their stated hardware may still be equal."""
     return next((difference for difference in row.differences if difference.field == "host"), None)
 
 
 class _Lines(NamedTuple):
-    """All lines so far, and an index of them by their row, so that finding a line does not take longer with each line."""
+    """All lines so far, with an index by row, so that the time to find a line does not grow with the number of lines."""
 
     all: list[HistoryLine]
     alike: dict[RowKey, list[HistoryLine]]
@@ -334,7 +335,7 @@ def _add(lines: _Lines, index: int, row: ComparisonRow, release: str) -> None:
 
 
 def _line_of(lines: _Lines, index: int, row: ComparisonRow, release: str) -> HistoryLine | None:
-    """Return the line that a row continues. It is a new one if the row uses other runs of the release than all existing lines."""
+    """Return the line that a row continues. It is a new line if the row uses other runs of the release than all existing lines."""
     if row.old is None or row.old.median is None:
         return None
     old = HistoryPoint(index, row.old.median, None, row.old.values)
@@ -350,18 +351,18 @@ def _without_apart(key: RowKey) -> RowKey:
 
 
 def _is_alike(first: RowKey, second: RowKey) -> bool:
-    """Whether two keys that differ only in ``apart`` name the same row. One comparison may need more distinctions than the other."""
+    """Whether two keys that differ only in ``apart`` name the same row. One comparison may need more distinctions than another."""
     values = dict(second.apart)
     return all(values.get(name, value) == value for name, value in first.apart)
 
 
 def _from_runs(lines: Sequence[HistoryLine], start: HistoryPoint) -> HistoryLine | None:
-    """Return the line that ends with the same value of the same runs. Runs of two campaigns can have the same median by chance."""
+    """Return the line that ends with the same value of the same runs, because runs of two campaigns can have the same median by chance."""
     return next((line for line in lines if _same_runs(line.points[-1], start)), None)
 
 
 def _same_runs(end: HistoryPoint, start: HistoryPoint) -> bool:
-    """Whether two points are of the same runs, by their values. Points of pairs or sessions have fewer values than points of all runs."""
+    """Whether two points have the same runs, judged by their values. Points of pairs or sessions have fewer values than points of all runs."""
     alike = end.release == start.release and math.isclose(end.value, start.value)
     return alike and (len(end.runs) != len(start.runs) or sorted(end.runs) == sorted(start.runs))
 

@@ -1,12 +1,12 @@
-"""The machines of the home page, each with the campaign that measured most transports there, and which transport suits which message there.
+"""The machines of the home page with their main campaigns, and the transports that lead for each kind of message on each machine.
 
-Series are grouped by the rule for all rankings (`tacholog.compare.comparable`), across the labels of the campaign: a reader who chooses a transport
-chooses its variant too. The name of each series says which variant it is.
+Series are grouped by the rule for all rankings (`tacholog.compare.comparable`). A group may contain different labels of a campaign, because a reader
+who chooses a transport also chooses its variant. The name of each series states its variant.
 
-The choices are the fastest, the steadiest and the cheapest of those that poll, and of those that sleep: a user who must not spend a processor on
-waiting needs another answer. What leads, and which other ranges of runs overlap with the leader's, is decided by the rule of all rankings
-(`tacholog.view.ranking_groups.leaders`). In addition, a number of two groups of runs is never the steadiest. Where nothing may lead, the best number
-is shown with the reason, and not as a winner.
+The choices are the fastest, the steadiest and the cheapest transport of those that poll, and of those that sleep, because a user who must not spend a
+processor on waiting needs another answer. The leader, and the transports whose ranges of runs overlap with the leader's, are determined by the rule
+of all rankings (`tacholog.view.ranking_groups.leaders`). In addition, a number of two groups of runs is never the steadiest. If no number may lead,
+the best number is shown with the reason, but not as a winner.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from tacholog.view.views import View, manifest_of
 ACROSS = (LABELS,)
 SLEEPS = "sleeps"  # until the kernel reports a message
 _WAITING = {"busy-poll": "polls", "block": SLEEPS, "spin-then-block": "polls, then sleeps"}
-_LEAST = 2  # transports of an own machine, for a choice; sizes of a published document, for a line
+_LEAST = 2  # own measurements need this many transports for a choice; published figures need this many sizes for a line
 _ALIKE = "one by one"  # Rates of batches are not comparable with rates of single messages.
 
 
 class GroupMembers(msgspec.Struct, frozen=True):
-    """A group of a ranking with its series."""
+    """A group of a ranking, and its series."""
 
     group: Group
     members: tuple[SystemSeries, ...]
@@ -48,11 +48,11 @@ class HomeMachine(msgspec.Struct, frozen=True):
 
     Attributes:
         host: the id of the machine.
-        published: whether all figures are a vendor's.
-        newest: when the newest run of the campaign began, in seconds since 1970; minus infinity if no run says.
-        latency: its series of latencies, if there are two or more.
-        rate: its series of rates.
-        everything: all series of the machine that may be ranked at all, of all campaigns.
+        published: whether all figures were published by a vendor.
+        newest: the start time of the campaign's newest run, in seconds since 1970; minus infinity if no run states it.
+        latency: the series of latencies, if there are at least two.
+        rate: the series of rates.
+        everything: all series of the machine, of all campaigns, that may be ranked.
     """
 
     host: str
@@ -69,14 +69,14 @@ class HomeMachine(msgspec.Struct, frozen=True):
 
     @property
     def repetitions(self) -> int:
-        """How often most of these series were measured."""
+        """The number of runs that most of these series have."""
         return median_low(len(member.series.runs) for member in self.series)
 
 
 def machines(everything: Sequence[SystemSeries]) -> list[HomeMachine]:
-    """Return the machines of all series: those with own runs and a choice of transports before those of documents, in each kind the fullest first.
+    """Return the machines of all series. Own machines with a choice of transports come first; within each kind, those with the most systems.
 
-    The fullest has the most systems, times their repetitions; more repetitions than a verdict needs do not count.
+    The number of systems is multiplied by the number of repetitions. Repetitions beyond those that a verdict needs do not count.
     """
     last = of_last_releases([member for member in everything if not member.is_control])
     by_group = {group: measured for group, members in groups(last, least=1, across=ACROSS).items() if (measured := best_measured(members))}
@@ -114,7 +114,7 @@ def _machine(host: str, by_group: Mapping[Group, Sequence[SystemSeries]]) -> Hom
 
 
 def widest(by_group: Mapping[Group, Sequence[SystemSeries]], metric: str) -> GroupMembers | None:
-    """Return the group of a metric with the most transports, then the most series, then the newest runs; ``None`` if there is none."""
+    """Return the group of a metric with the most transports, then with the most series, then with the newest runs; ``None`` if there is none."""
     of_metric = {group: members for group, members in by_group.items() if group.metric == metric and group["batched"] in (None, _ALIKE)}
     if not of_metric:
         return None
@@ -132,14 +132,14 @@ def _newest(members: Iterable[SystemSeries]) -> float:
 
 
 def reach_of(member: SystemSeries) -> str | None:
-    """Return how far the transport of a series carries a message: ``process``, ``host`` or ``network``; ``None`` if that is not stated."""
+    """Return how far the transport of a series carries a message: ``process``, ``host`` or ``network``; ``None`` if it is not stated."""
     return member.series.results[0].conditions.reach
 
 
 def how(member: SystemSeries, differing: Collection[str] = (), but: str = "") -> str:
     """Return, in words, how a series was measured: how its sides wait, whether messages may be lost, and its ``differing`` labels.
 
-    The way of waiting ``but`` is not said again.
+    The way of waiting ``but`` is left out.
     """
     key = dict(member.series.key)
     labels = labels_of(member.series.runs[0].labels)
@@ -149,7 +149,7 @@ def how(member: SystemSeries, differing: Collection[str] = (), but: str = "") ->
 
 
 def waits(member: SystemSeries) -> str:
-    """Return, in words, how the sides of a series wait: as configured, or as the measurement shows."""
+    """Return, in words, how the sides of a series wait: as configured, or as the measurement shows if the two differ."""
     waiting = str(dict(member.series.key)["waiting"] or "")
     return SPINS if member.spins else _WAITING.get(waiting, waiting)
 
@@ -166,13 +166,13 @@ def differing_labels_of(members: Iterable[SystemSeries]) -> list[str]:
 
 
 def floors(members: Sequence[SystemSeries]) -> list[SystemSeries]:
-    """Return the series without a library: transports of the tool itself, in a campaign that measures libraries with it."""
+    """Return the series without a library: the tool's own transports, in a campaign that also measures libraries."""
     of_tool = [member for member in members if _is_of_tool(member)]
     return of_tool if len(of_tool) < len(members) else []
 
 
 def _is_of_tool(member: SystemSeries) -> bool:
-    """Whether the log and the campaign name the same system, which is then the tool's own."""
+    """Whether the log and the campaign name the same system, which is then the tool itself."""
     run = member.series.results[0].run
     manifest = manifest_of(run)
     return manifest is not None and not run.published and run.system == manifest.system
@@ -197,7 +197,7 @@ Doubt = Literal["two_groups", "undersampled"]
 CRITERIA: tuple[Criterion, ...] = ("fastest", "steadiest", "cheapest")
 REACHES = ("process", "host", "network")
 USES = ((64, "Control messages"), (1024, "State"), (1 << 16, "Tiles"), (1 << 20, "Frames"), (4 << 20, "Images"))
-_NEAR = 1.0  # in powers of two: how far a size may be from that of a use
+_NEAR = 1.0  # how far a size may be from the size of a typical use, in powers of two
 _CPU = "cpu_per_message"
 
 
@@ -208,10 +208,10 @@ class Choice(msgspec.Struct, frozen=True):
         member: the leading series.
         cell: its number.
         overlapping: the series whose range of runs overlaps with that of the leader, the best first.
-        candidates: how many series have such a number.
-        measured: how many series were measured, with or without such a number.
+        candidates: the number of series that have a number for this criterion.
+        measured: the number of series with this size, with or without a number for the criterion.
         is_firm: whether the leader and all overlapping series have enough runs.
-        doubts: the marks that keep all candidates from leading, if there is no leader.
+        doubts: the marks that prevent all candidates from leading, if there is no leader.
     """
 
     member: SystemSeries
@@ -253,12 +253,13 @@ class ChoiceColumn(msgspec.Struct, frozen=True):
         return len({(member.system, member.transport) for member in self.members if id(member) not in self.bare}) > 1
 
     def choice(self, criterion: Criterion, size: int, *, is_bare: bool = False) -> Choice | None:
-        """Return the leader at a size; ``None`` if there is no such number.
+        """Return the leader at a size; ``None`` if no series has a number for it.
 
         Args:
-            criterion: what the leader is best at.
+            criterion: the criterion by which the leader is the best.
             size: the size in bytes.
-            is_bare: choose among transports without a library. Otherwise, in a campaign that measures libraries, choose among these alone.
+            is_bare: whether to choose among transports without a library. If false, the choice in a campaign that measures libraries is among
+                libraries only.
         """
         ranked = self.ranked.get(criterion)
         if ranked is None:
@@ -278,7 +279,7 @@ class Choices(msgspec.Struct, frozen=True):
 def choices(machine: HomeMachine) -> Choices | None:
     """Return which transport leads at which size on a machine; ``None`` if no series states its reach.
 
-    A column of a single transport is left out if there are others, because it has nothing to choose from.
+    A column with a single transport offers no choice. It is left out if there are other columns.
     """
     by_reach = [_columns(reach, [member for member in machine.everything if reach_of(member) == reach]) for reach in REACHES]
     all_columns = tuple(column for of_reach in by_reach for column in of_reach)
@@ -289,13 +290,13 @@ def choices(machine: HomeMachine) -> Choices | None:
 
 
 def _nearest(wanted: int, sizes: set[int]) -> int | None:
-    """Return the measured size that is nearest to that of a use, or the size of the use if none is near."""
+    """Return the measured size that is nearest to the size of a typical use, or that size itself if no measured size is near."""
     near = min(sizes, key=lambda size: (abs(log2(size / wanted)), size), default=None)
     return near if near is not None and abs(log2(near / wanted)) <= _NEAR else wanted if sizes else None
 
 
 def _columns(reach: str, members: Sequence[SystemSeries]) -> Iterator[ChoiceColumn]:
-    """Yield the columns of a reach: one for transports that poll, one for the others. A column needs a library if the campaign measures libraries."""
+    """Yield the columns of a reach, polling and sleeping. If the campaign measures libraries, a column without a library is left out."""
     by_group = {group: best_measured(of_group) for group, of_group in groups(members, least=1, across=ACROSS).items()}
     latency = widest(by_group, "latency")
     rates = {group: of_group for group, of_group in by_group.items() if latency is None or group["campaign"] == latency.group["campaign"]}
@@ -325,7 +326,7 @@ def _ranked(members: GroupMembers, group: Group) -> CriterionNumbers:
 
 
 def _without_loss(rate: GroupMembers, costs: CriterionNumbers) -> CriterionNumbers:
-    """Return processor times without transports that lost many messages at full rate, as for the fastest."""
+    """Return processor times without the transports that lost many messages at full rate. The fastest transports are chosen likewise."""
     rates = {id(member): rate.group.cells(member) for member in rate.members}
     numbers = [
         (member, {size: cell for size, cell in cells.items() if size in rates[id(member)] and LOSS not in rates[id(member)][size].marks})
@@ -351,6 +352,6 @@ def _chosen(criterion: Criterion, candidates: Sequence[tuple[SystemSeries, Cell]
 
 
 def _doubts(criterion: Criterion, cell: Cell) -> set[Doubt]:
-    """Return which marks keep a number from leading."""
+    """Return the marks that prevent a number from leading."""
     doubts: set[Doubt] = {"undersampled"} if UNDERSAMPLED in cell.marks else set()
     return doubts | {"two_groups"} if criterion == "steadiest" and cell.groups else doubts

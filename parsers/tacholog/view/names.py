@@ -1,6 +1,6 @@
 """Names of rows, series, tables and rows of a diff: the conditions that distinguish them from their neighbours, in words.
 
-Pages, legends, comparisons and the command line all take their names from here, so that two different things never have the same name.
+Pages, legends, comparisons and the command line all use these names, so that two different things never have the same name.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tacholog.schema.tables import title
 from tacholog.view.numerals import NOT_STATED, grouped, quantity, size
 
 _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "options", "settings", "build")
-_REPEATS_VERSION = ("release", "tool", "tool_version")  # often equal to the system's version
+_REPEATS_VERSION = ("release", "tool", "tool_version")  # usually equal to the system's version
 _COMMIT_SHOWN = 7
-# A name is repeated for each number of a table: a name of a megabyte, from a manifest with many options, would take gigabytes.
+# A name is repeated for each number of a table. Without this limit, names of a megabyte, from manifests with many options, would take gigabytes.
 _MOST_CHARACTERS = 2000
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
 
-BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way"}  # Half of a round trip is never called one way: methodology.
+BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way"}  # Half of a round trip is never called one way.
 
 _SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", re.IGNORECASE)
 
@@ -34,22 +34,22 @@ _SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", 
 SHOWN_CONDITIONS = frozenset(CONDITIONS) - {"reach", "settings"}
 
 _LABELS = "labels"
-_YES = " yes"  # The name of a label with this value says everything.
+_YES = " yes"  # For a label with this value, its name alone is enough.
 Parts = Sequence[tuple[str, object]]
 
 
 def row_names(rows: Sequence[Mapping[str, object]], but: str = "") -> list[str]:
-    """Return the name of each of several rows: the fewest conditions that distinguish it; an empty text for a single row.
+    """Return the name of each row: the fewest conditions that distinguish it from the others; an empty text for a single row.
 
     Args:
-        rows: the known values of each row, by the names of conditions. All rows have the same names.
-        but: a condition that is shown in another place.
+        rows: the known values of each row, by the names of conditions. All rows have the same keys.
+        but: a condition to leave out, because it is shown elsewhere.
     """
     return made_different([joined_or_unstated(parts) for parts in told_apart(rows, but)], rows)
 
 
 def made_different(names: Sequence[str], rows: Sequence[Mapping[str, object]]) -> list[str]:
-    """Make equal names different: by the run or the definition of each row, by conditions that only one of them states, or by numbers."""
+    """Make equal names different: by the run or the definition of each row, by conditions that only one of the rows states, or by numbers."""
     different = list(names)
     for alike in _alike(different):
         origins = [_origin(rows[index]) for index in alike]
@@ -68,7 +68,7 @@ def made_different(names: Sequence[str], rows: Sequence[Mapping[str, object]]) -
 
 
 def _alike(names: Sequence[str]) -> list[list[int]]:
-    """Return the indices of equal names, for each name that occurs more than once."""
+    """Return the indices of the equal names, for each name that occurs more than once."""
     indices: dict[str, list[int]] = {}
     for index, name in enumerate(names):
         indices.setdefault(name, []).append(index)
@@ -76,7 +76,7 @@ def _alike(names: Sequence[str]) -> list[list[int]]:
 
 
 def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list[tuple[str, object]]]:
-    """Return, for each row, the fewest conditions that distinguish it, without ``but``, which is shown in another place."""
+    """Return, for each row, the fewest conditions that distinguish it. The condition ``but`` is left out, because it is shown elsewhere."""
     rows = with_each_label(rows)
     different = sorted(differing(rows), key=lambda name: name in _SHOWN_LAST)
     full = [[(name, row[name]) for name in different] for row in rows]
@@ -85,13 +85,13 @@ def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list
 
 
 def differing(rows: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return the conditions in which rows differ, with each label by itself (``label.plugin``)."""
+    """Return the conditions that differ between rows. Each label is a condition of its own (``label.plugin``)."""
     rows = with_each_label(rows)
     return [name for name in rows[0] if name != "run" and len({row[name] for row in rows}) > 1] if rows else []
 
 
 def with_each_label(rows: Sequence[Mapping[str, object]]) -> Sequence[Mapping[str, object]]:
-    """Return rows with one entry for each label that any of them has (``label.plugin``), instead of one entry for all labels."""
+    """Return the rows with one entry for each label in any of them (``label.plugin``), instead of one entry for all labels."""
     texts = [_text_of(row) for row in rows]
     fields = label_fields(texts)
     if not fields:
@@ -105,27 +105,27 @@ def _text_of(row: Mapping[str, object]) -> str | None:
 
 
 def _spread(row: Mapping[str, object], labels: Mapping[str, object]) -> dict[str, object]:
-    """Return a row with its labels as entries, at the position of the entry for all labels."""
+    """Return a row with its labels as separate entries, at the position of the entry for all labels."""
     return {name: value for key in row for name, value in (labels.items() if key == _LABELS else ((key, row[key]),))}
 
 
 def joined(parts: Parts) -> str:
-    """Return conditions in words, without unknown ones."""
+    """Return conditions in words, without the unknown conditions."""
     return ", ".join(filter(None, (words(name, value) for name, value in parts)))
 
 
 def joined_or_unstated(parts: Parts) -> str:
-    """Return conditions in words as a complete name: if all are unknown, the labels that are not stated."""
+    """Return conditions in words as a complete name. If all are unknown, name the labels that are not stated."""
     return joined(parts) or ", ".join(unstated(name) for name, _ in parts if is_label(name))
 
 
 def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
-    """Return the conditions that are needed to distinguish all series, so that labels are short."""
+    """Return the fewest conditions that are needed to distinguish all series, so that their names are short."""
     names = [name for name, _ in full[0]] if full else []
     used = set(names)
     for name in (name for name in reversed(names) if name in (*_SHOWN_LAST, *_REPEATS_VERSION)):
         fewer = used - {name}
-        # An unknown value has no words, so it distinguishes nothing. A missing label does, because other series have its words.
+        # An unknown value has no words, so it distinguishes nothing. A missing label distinguishes its series, because other series have the label.
         distinct = {tuple((n, v) for n, v in parts if n in fewer and (v is not None or is_label(n))) for parts in full}
         if len(distinct) == len(full):
             used = fewer
@@ -137,7 +137,7 @@ def _origin(row: Mapping[str, object]) -> str:
 
 
 def _cut(text: str) -> str:
-    """Cut a long text, and add a digest that distinguishes it from other texts with the same beginning."""
+    """Cut a long text, and append a digest that distinguishes it from other texts with the same beginning."""
     if len(text) <= _MOST_CHARACTERS:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -145,7 +145,7 @@ def _cut(text: str) -> str:
 
 
 def words(name: str, value: object) -> str:
-    """Return a condition in the form that it has in a name; an empty text for an unknown value."""
+    """Return a condition in the words of a name; an empty text for an unknown value."""
     if value is None:
         return ""
     if is_label(name):
@@ -155,7 +155,7 @@ def words(name: str, value: object) -> str:
 
 
 def unstated(name: str) -> str:
-    """Return words for an unknown condition, for a name without other words. Runs without the label of controls are "no control run"."""
+    """Return words for an unknown condition, for a name that has no other words. A run without the label of controls is "no control run"."""
     return "no control run" if name == CONTROL else f"{condition_name(name)} {NOT_STATED}"
 
 
@@ -165,7 +165,7 @@ def condition_name(name: str) -> str:
 
 
 def participant_title(name: object) -> str:
-    """Return the title of a participant: "operating system" if it is named like one."""
+    """Return the title of a participant: "operating system" for the participant with this name."""
     return "operating system" if _SYSTEM.match(str(name or "")) else "participant"
 
 
@@ -175,7 +175,7 @@ def with_system(system: str, transport: str) -> str:
 
 
 def build_words(build: str) -> str:
-    """Return a commit in short form, and whether its sources had been changed."""
+    """Return a commit in short form, with a note if its sources had been changed."""
     commit, dirty, _ = build.partition("-dirty")
     return f"{commit[:_COMMIT_SHOWN]} with uncommitted changes" if dirty else commit[:_COMMIT_SHOWN]
 
@@ -203,8 +203,8 @@ def _count(singular: str) -> Callable[[object], str]:
     return lambda value: f"{grouped(_number(value))} {singular}" + ("" if value == 1 else "s")
 
 
-_OPTION_UNITS = ("s", "ms", "us", "ns")  # at the end of an option's name
-_SETTINGS_IN_WORDS = {"library": "library default"}  # adapters call it "library" if a setting is left to the library
+_OPTION_UNITS = ("s", "ms", "us", "ns")  # the endings of option names that state a unit
+_SETTINGS_IN_WORDS = {"library": "library default"}  # the value that adapters print if a setting is left to the library
 _WORDS: dict[str, Callable[[object], str]] = {
     "keyed": lambda value: "keyed" if value else "unkeyed",
     "instances": _count("instance"),
@@ -238,7 +238,7 @@ _WORDS: dict[str, Callable[[object], str]] = {
 
 
 def load_words(modes: Iterable[object], *, has_latency: bool = True) -> str:
-    """Return whether the system was loaded while it was measured, for the load modes of all latencies (without any: of all rates)."""
+    """Return, in words, whether the system was loaded, from the load modes of all latencies or, if there are none, of all rates."""
     all_modes = set(modes)
     if not all_modes:
         return ""
@@ -246,7 +246,7 @@ def load_words(modes: Iterable[object], *, has_latency: bool = True) -> str:
         return "These are rates: the system was loaded."
     loaded, is_unloaded = all_modes - {None, "closed"}, "closed" in all_modes
     if loaded and is_unloaded:
-        return "Some latencies are those of one message at a time (not loaded), others those of a loaded system: each series says which."
+        return "Some latencies are those of one message at a time (not loaded), others those of a loaded system: each series states its load."
     if loaded:
         return "Latency was measured under load: the next message did not wait for an answer."
     if is_unloaded:
@@ -264,7 +264,7 @@ def row_name(key: RowKey, *, with_system: bool = False, but: Collection[str] = (
     Args:
         key: the row.
         with_system: whether to name the system.
-        but: words of `apart_words` that are shown in another place.
+        but: words of `apart_words` to leave out, because they are shown elsewhere.
     """
     statistic = "" if key.statistic == "total" else f" {key.statistic}"
     peers = f"{key.publishers or '?'}:{key.subscribers or '?'}" if (key.publishers or 1, key.subscribers or 1) != (1, 1) else None
@@ -289,20 +289,20 @@ def row_name(key: RowKey, *, with_system: bool = False, but: Collection[str] = (
 
 
 def apart_words(key: RowKey) -> list[str]:
-    """Return the words that distinguish a row from rows that are otherwise equal. If there are none, name the conditions that are not stated."""
+    """Return the words that distinguish a row from rows with the same conditions. If there are none, name the conditions that are not stated."""
     in_words = [text for field, value in key.apart if (text := words(field, value))]
     return in_words or [unstated(field) for field, _ in key.apart]
 
 
 def _tested_by(key: RowKey) -> str:
-    """Return the test in which a metric is expected. A row from another test names it."""
+    """Return the test in which a metric is expected. The name of a row from any other test states its test."""
     if key.metric == "sustained_rate":
         return "sustain"
     return "latency" if key.metric in _OF_LATENCY else "demand" if key.demand else "throughput"
 
 
 def _sizes(key: RowKey) -> str | None:
-    """The payload size, or the range of sizes."""
+    """Return the payload size, or the range of sizes, in words."""
     if key.payload_bytes is None:
         return None
     return size(key.payload_bytes) if key.payload_bytes_high is None else f"{size(key.payload_bytes)} to {size(key.payload_bytes_high)}"

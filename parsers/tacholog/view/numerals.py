@@ -1,4 +1,4 @@
-"""Numbers and sizes as people read them. Input is in the schema's units (ns, bit/s, messages/s, bytes); output says its unit."""
+"""Numbers and sizes in readable form. Input is in the schema's units (ns, bit/s, messages/s, bytes); output contains its unit."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import NamedTuple
 from tacholog.runs import labels
 
 NOT_STATED = labels.NOT_STATED
-_THIN = "\u202f"  # narrow no-break space: groups digits, and a number never wraps
-_NBSP = "\u00a0"  # between a number and its unit
+_THIN = "\u202f"  # narrow no-break space between groups of digits, so that no line breaks within a number
+_NBSP = "\u00a0"  # no-break space between a number and its unit
 _DIGITS = 3
-_ALL_DIGITS = 12  # more than any log prints, and less than binary fractions spoil
-_REMEMBERED = 1 << 15  # texts: the tables and figures of a page show the same numbers
+_ALL_DIGITS = 12  # significant digits: more than any log prints, but few enough to hide errors of binary fractions
+_REMEMBERED = 1 << 15  # the number of cached texts, because the tables and figures of a page show the same numbers
 _BOUNDS = {"=": "", "~": "~", "<": "<" + _THIN, ">": ">" + _THIN, "range-low": "from ", "range-high": "to "}
 
 
 class Unit(NamedTuple):
-    """A unit on pages: its sign, and its size in units of the schema."""
+    """A unit on pages: its sign, and its size in the schema's unit."""
 
     sign: str
     size: float
 
 
-# The unit of a column or an axis for each unit of the schema.
+# The unit of columns and axes, by the unit of the schema.
 _SHOWN: dict[str, Unit] = {
     "ns": Unit("µs", 1e3),
     "bit_per_s": Unit("Mbit/s", 1e6),
@@ -49,26 +49,26 @@ _STEPS = {
 }
 
 
-# The script of the page that compares (tacholog-numerals.js) rounds likewise, step by step: a test holds both to the same text.
+# The script of the comparison page (tacholog-numerals.js) rounds in the same steps. A test checks that both return the same text.
 _AS_PRINTED = Context(prec=_ALL_DIGITS, rounding=ROUND_HALF_UP)
-_ANY = Context(prec=700)  # room for all digits of any float
+_ANY = Context(prec=700)  # enough for all digits of any float
 
 
 def unit_shown(unit: str) -> Unit:
-    """Return the unit on pages for a unit of the schema; without a better sign, it is the name of the unit (calls/s)."""
+    """Return the unit on pages for a unit of the schema. A unit without a sign of its own keeps its name (calls/s)."""
     return _SHOWN.get(unit) or Unit(unit.replace("_per_", "/").replace("_", " "), 1.0)
 
 
 def grouped(number: float, decimals: int = 0) -> str:
-    """Return ``number`` with its digits grouped by threes and exactly ``decimals`` decimals."""
+    """Return a number with exactly ``decimals`` decimals, and with its digits in groups of three."""
     return f"{number:,.{decimals}f}".replace(",", _THIN)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def rounded(number: float, digits: int = _DIGITS) -> str:
-    """Return a number in the form of all pages: three significant digits, halves rounded away from zero, no trailing zeros.
+    """Return a number as all pages show it: three significant digits, halves rounded away from zero, no trailing zeros.
 
-    Digits before the point are never dropped. All digits of the log are in the title of the number, and in the downloads.
+    Digits before the decimal point are never dropped. The tooltip of the number and the downloads have all digits of the log.
     """
     text = f"{_rounded(number, digits):,f}".replace(",", _THIN)
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -81,7 +81,7 @@ def _rounded(number: float, digits: int) -> Decimal:
 
 
 def size(payload_bytes: float | None) -> str:
-    """Return a payload size: in MiB or KiB if it is a multiple, or else in bytes."""
+    """Return a payload size in MiB or KiB if it is a multiple of them, otherwise in bytes."""
     if payload_bytes is None:
         return NOT_STATED
     for sign, step in (("MiB", 1 << 20), ("KiB", 1 << 10)):
@@ -92,7 +92,7 @@ def size(payload_bytes: float | None) -> str:
 
 @lru_cache(maxsize=_REMEMBERED)
 def quantity(value: float, unit: str, digits: int = _DIGITS) -> str:
-    """Return ``value``, given in the schema's ``unit``, in the most readable unit (ns, µs, ms, s; Mbit/s, Gbit/s, ...)."""
+    """Return ``value``, which is in the schema's ``unit``, in the most readable unit (ns, µs, ms, s; Mbit/s, Gbit/s, ...)."""
     steps = _STEPS.get(unit, (Unit(unit, 1.0),))
     near = abs(float(Context(prec=digits, rounding=ROUND_HALF_UP).plus(_AS_PRINTED.create_decimal_from_float(value))))  # 999.6 ns are 1 µs
     step = next((s for s in steps if near >= s.size), steps[-1])
@@ -100,22 +100,22 @@ def quantity(value: float, unit: str, digits: int = _DIGITS) -> str:
 
 
 def steps_of(unit: str) -> list[list[object]]:
-    """Return the units that `quantity` chooses from, the largest first, each as its sign and its size, for the script of the page."""
+    """Return the units from which `quantity` chooses, the largest first, each with its sign and its size. The script of the page uses them."""
     return [[step.sign, step.size] for step in _STEPS.get(unit, (Unit(unit, 1.0),))]
 
 
 def bound_signs() -> dict[str, str]:
-    """Return the signs that `with_bound` puts before a number, for the script of the page."""
+    """Return the signs that `with_bound` puts before a number. The script of the page uses them."""
     return dict(_BOUNDS)
 
 
 def in_full(value: float, unit: str) -> str:
-    """Return ``value`` as `quantity` does, with all digits of the log."""
+    """Return ``value`` in the same unit as `quantity`, with all digits of the log."""
     return quantity(value, unit, _ALL_DIGITS)
 
 
 def decimals(text: str) -> int:
-    """Return the number of decimals in the text of a number."""
+    """Return the number of decimals in a number's text."""
     return len(text.partition(".")[2])
 
 
@@ -146,7 +146,7 @@ def natural(label: str) -> list[tuple[int, int, str]]:
 
 
 def _number(digits: str) -> tuple[int, int, str]:
-    """Return the sort key of a number of any length and script. Converting thousands of digits would take quadratic time."""
+    """Return the sort key of a number with any number of digits, in any script. Converting thousands of digits would take quadratic time."""
     plain = digits if digits.isascii() else "".join(str(int(digit)) for digit in digits)
     plain = plain.lstrip("0")
     return (1, len(plain), plain)

@@ -1,6 +1,6 @@
-"""Where a site shows what: the names of its folders, which page shows which numbers, and numbers for ids that would be the same.
+"""The index of a site: the names of its folders, the page that shows each number, and suffixes for selections with equal ids.
 
-A system, release, machine or label that is called like one of the site's own folders (`FOLDERS`) gets another folder.
+A system, release, machine or label with the name of one of the site's own folders (`FOLDERS`) gets another folder.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from tacholog.slugs import slug
 from tacholog.view.results import RunRow
 from tacholog.view.views import Selection
 
-Entry = list[Any]  # [system, transport, document], or with a fourth item: the other fields of the selection, as {"label.plugin": "flannel"}
+Entry = list[Any]  # [system, transport, document], optionally with the other fields of the selection as a fourth item: {"label.plugin": "flannel"}
 _REST = 3
 _FIELDS = ("host", "release")
 _NUMBER = "number"
 
 
 class PagePart(msgspec.Struct, frozen=True):
-    """A part of a page: the numbers of a system over a transport, and possibly only those of a host, a release or a label."""
+    """A part of a page: the numbers of a system over a transport, optionally only those of a host, a release or a label."""
 
     selection: Selection
     document: str
-    number: int = 1  # among the parts of the page with the same name in addresses, such as `UDP` and `udp`
+    number: int = 1  # among the parts of the page whose names are equal in addresses, such as `UDP` and `udp`
 
     @property
     def system(self) -> str:
-        """The system that the part is about."""
+        """The system of the part."""
         return str(self.selection.system)
 
     @property
@@ -49,20 +49,20 @@ class PageIndex:
     """The parts of all pages."""
 
     def __init__(self, parts: Iterable[PagePart] = ()) -> None:
-        """If two parts show the same number, the first one counts."""
+        """Index the parts. If two parts contain the same number, the first part is used."""
         self.parts = tuple(parts)
         self._by_pair: dict[tuple[str, str], list[PagePart]] = {}
         for part in self.parts:
             self._by_pair.setdefault((part.system, part.transport), []).append(part)
 
     def part_with(self, system: str, transport: str, run: RunRow) -> PagePart | None:
-        """Return the part that shows the numbers of a run of a system over a transport; ``None`` if no page does."""
+        """Return the part with the numbers of a run of a system over a transport; ``None`` if no page shows them."""
         parts = self._by_pair.get((system, transport), ())
         return next((part for part in parts if part.selection.wants_run(run)), None)
 
 
 def page_index(entries: Sequence[Entry]) -> PageIndex:
-    """Return the index from the body of a directive.
+    """Read the index from the body of a directive.
 
     Raises:
         ValueError: an entry is not [system, transport, document], or its fourth item has an unknown field.
@@ -87,19 +87,19 @@ BADGES, DATA, DIFFS, DOWNLOADS, HISTORY, LOGS, RAW, RESULTS, VERSIONS = (
 STATIC, SOURCES = "_static", "_sources"
 #: All folders of a site except those of its results.
 FOLDERS = frozenset({BADGES, DATA, DIFFS, DOWNLOADS, HISTORY, LOGS, RAW, RESULTS, VERSIONS, STATIC, SOURCES})
-#: Endings of files next to these folders, in the site and in the sources of its pages: the name of a folder must not end like that.
+#: Endings of files next to these folders, in the site and in the sources of its pages. The name of a folder must not have such an ending.
 FILE_ENDINGS = (".atom", ".cff", ".html", ".inv", ".js", ".json", ".jsonld", ".md", ".py")
 
 
 class SelectionNumbers:
-    """Numbers selections with the same id in the order of the page: `UDP` is the first, and `udp` the second."""
+    """Numbers selections with equal ids in the order of the page: `UDP` is the first, and `udp` the second."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Create a numbering without selections."""
         self._values_by_slug: dict[str, list[list[str]]] = {}
 
     def number(self, selection: Selection) -> int:
-        """Return the number of a selection: 1 unless another one with the same id came earlier. All tests of a part share a number."""
+        """Return the number of a selection: 1 unless another selection with the same id came earlier. All tests of a part share a number."""
         values = msgspec.structs.replace(selection, test=None).values()
         alike = self._values_by_slug.setdefault(slug("-".join(values)), [])
         if values not in alike:

@@ -1,14 +1,15 @@
-"""What a page of results shows at once (its best evidence), and in which portions the rest follows.
+"""The division of a page of results into portions: the best evidence, which the page shows immediately, and the other results.
 
-Runs that one campaign made of one release on one machine belong together. Runs of two campaigns or of two machines are not repetitions of each
-other, and side by side they confuse more than they tell. So a page opens with one such set. The rule (docs/site.md describes it):
+Runs that one campaign made of one release on one machine form a set. Runs of two campaigns or of two machines are not repetitions of each other, and
+confuse readers if they stand side by side. So a page begins with one set of each system, chosen by these criteria (docs/site.md explains them to
+users):
 
 1. the newest release;
-2. sets with enough runs for a comparison behind their numbers: fewer are a quick look;
-3. sets that kept the limits that their campaign states for disturbances, then those without limits, then those beyond them;
+2. sets with enough runs for a comparison; sets with fewer runs are a quick look;
+3. sets that kept the limits of their campaign for disturbances, then sets without limits, then sets that exceeded them;
 4. the set that measured more tests and sizes, then more runs, then for longer, then later.
 
-Other campaigns and machines, older releases, and what a page cannot hold are further portions.
+Other campaigns and machines, older releases, and series that do not fit on a page are further portions.
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ from tacholog.view.results import RunRow
 from tacholog.view.series import Series, labelled_among
 from tacholog.view.views import TESTS, Selection, View, manifest_of
 
-MOST_SERIES = 12  # of a test in a portion
-# Limit for the tables with all numbers of a page, in HTML elements. A number takes about five elements (with its link, range and marks), and a series
-# has headings and lines too.
+MOST_SERIES = 12  # the largest number of series of a test in a portion
+# The limit for the tables with all numbers of a page, in HTML elements. A number takes about five elements (with its link, range and marks), and a
+# series also has headings and lines.
 MOST_ELEMENTS = 2400
 _OF_NUMBER, _OF_SERIES = 5, 100
 SeriesName = tuple[str, int]  # test and slot
 
 
 class Portion(msgspec.Struct, frozen=True):
-    """A part of the numbers of a selection.
+    """A portion of the numbers of a selection.
 
     Attributes:
-        title: its release, or its campaign and machine, in words; empty for the portion that the page shows at once.
+        title: its release, or its campaign and machine, in words; empty for the portion that the page shows immediately.
         runs: the names of its runs.
-        series: its series in order.
+        series: its sorted series.
         evidence: its sets of runs, the best first.
         is_first: whether it is the first portion of its runs. Runs without numbers belong to the first portion.
         is_release: whether its title names an older release.
@@ -60,7 +61,7 @@ class Portion(msgspec.Struct, frozen=True):
         return (test, series.slot) in self.series
 
     def series_of(self, test: str, series: Iterable[Series]) -> list[Series]:
-        """Return the series of a test that belong to the portion. Their labels name only the differences between them."""
+        """Return the series of a test that belong to the portion. Their labels state only the differences between these series."""
         return labelled_among([member for member in series if self.has(test, member)])
 
     @property
@@ -73,15 +74,15 @@ class Portion(msgspec.Struct, frozen=True):
         return run.run in self.runs
 
     def only(self, view: View) -> View:
-        """Return the part of a view with the runs of the portion. Its series have other slots than those of the view."""
+        """Return the part of a view with the runs of the portion. Its series have slots of their own, which differ from those of the view."""
         return view.only_runs(name for name in view.runs if name in self.runs)
 
 
 def portions(view: View) -> Sequence[Portion]:
     """Return the portions of a selection.
 
-    The page shows the first portion at once: the best evidence of each system. The other campaigns and machines of the newest release follow, and
-    then the older releases, the newest first.
+    The page shows the first portion immediately. It is the best evidence of each system. The other campaigns and machines of the newest release
+    follow, and then the older releases, the newest first.
     """
     return view.once("portions", partial(_portions, view))
 
@@ -97,7 +98,7 @@ def _portions(view: View) -> list[Portion]:
     releases: dict[tuple[int, str | None], list[Evidence]] = {}
     for run_set in sorted(older, key=lambda run_set: (run_set.age, str(run_set.system))):
         releases.setdefault((run_set.age, run_set.system), []).append(run_set)
-    result = _split("", best, weighed, most=None)  # A page shows the first portion whole, and moves the end of its tables to files of their own.
+    result = _split("", best, weighed, most=None)  # A page shows the whole first portion, but the ends of its tables are in separate files.
     for run_set in same_age:
         result += _split(_title(run_set), (run_set,), weighed)
     for of_release in releases.values():
@@ -106,7 +107,7 @@ def _portions(view: View) -> list[Portion]:
 
 
 class _Weighed(NamedTuple):
-    """A series, its first run, and about how many HTML elements it takes on a page."""
+    """A series, its first run, and the approximate number of HTML elements that it takes on a page."""
 
     name: SeriesName
     run: str
@@ -122,7 +123,7 @@ def _weighed(view: View) -> list[_Weighed]:
 
 
 def at_once(series: Sequence[Series], tests: int) -> int:
-    """Return how many of these series fit into the tables with all numbers of a page with this number of tests: at least one."""
+    """Return how many of these series, at least one, fit into the tables with all numbers of a page with this number of tests."""
     elements = 0
     for count, member in enumerate(series):
         elements += _elements(member)
@@ -149,7 +150,7 @@ def _release(run_set: Evidence, several: bool) -> str:
 def _split(
     title: str, sets: tuple[Evidence, ...], weighed: Sequence[_Weighed], *, is_release: bool = False, most: int | None = MOST_ELEMENTS
 ) -> list[Portion]:
-    """Split the series of these runs into portions that fit on a page. Each test has the same share of a portion."""
+    """Split the series of these runs into portions that fit on a page. Each test gets the same share of a portion."""
     runs = frozenset(run for member in sets for run in member.runs)
     series = [member for member in weighed if member.run in runs]
     chunks: dict[int, list[SeriesName]] = {0: []}
@@ -196,13 +197,13 @@ class Evidence(msgspec.Struct, frozen=True):
     """A set of runs that one campaign made of one release on one machine.
 
     Attributes:
-        age: how many releases of the system are newer.
-        name: the difference from other sets of the same release, in words; empty if there are none.
+        age: the number of newer releases of the system.
+        name: the difference from other sets of the same release, in words; empty if there are no other sets.
         runs: the names of its runs, including runs without numbers.
-        runs_each: the typical number of runs behind a number.
-        fewest_runs_each, most_runs_each: the number of runs behind the number with the fewest runs, and behind the one with the most.
+        runs_each: the typical number of runs from which a number was computed.
+        fewest_runs_each, most_runs_each: the smallest and the largest number of runs from which a number was computed.
         limits: whether all runs kept the limits of their campaign.
-        breadth: how many pairs of test and message size it has.
+        breadth: the number of its pairs of test and message size.
         duration_s: the planned duration of a measurement in a run.
         first_day, last_day: the days of its first and last run, as YYYY-MM-DD.
     """
@@ -227,7 +228,7 @@ class Evidence(msgspec.Struct, frozen=True):
 
     @property
     def is_quick(self) -> bool:
-        """Whether it has own runs, and too few for a comparison."""
+        """Whether the set has own runs, but too few for a comparison."""
         return not self.published and self.runs_each < MIN_RUNS
 
 
@@ -249,7 +250,7 @@ def _rank(run_set: Evidence) -> tuple[object, ...]:
 
 
 def _with_failed(run_sets: Sequence[Evidence]) -> list[Evidence]:
-    """Add runs without numbers to the best set of their release, or else to the best of their system, so that a page lists them."""
+    """Add runs without numbers to the best set of their release, or else of their system, so that a page lists them."""
     measured = [run_set for run_set in run_sets if run_set.breadth]
     for lost in (run_set for run_set in run_sets if not run_set.breadth):
         indices = [index for index, run_set in enumerate(measured) if run_set.system == lost.system]
@@ -262,7 +263,7 @@ def _with_failed(run_sets: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _ages(sets: Mapping[_Key, Sequence[RunRow]]) -> dict[_Key, int]:
-    """Return how many releases are newer than each set. A set without a release counts as the release of its version, or else as the newest."""
+    """Return, for each set, how many releases are newer. A set without a release has the age of its version, or else is among the newest."""
     released: dict[tuple[str | None, str | None], str] = {(key.system, key.version): key.release for key in sets if key.release and key.version}
     named = {key: key.release or released.get((key.system, key.version)) or key.version for key in sets}
     order = in_order_of_time((run.system, named[key], run.start_time) for key, runs in sets.items() for run in runs)
@@ -273,7 +274,7 @@ def _ages(sets: Mapping[_Key, Sequence[RunRow]]) -> dict[_Key, int]:
 
 
 def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int, measured: Sequence[frozenset[str]]) -> Evidence:
-    """Return the evidence of these runs. ``measured`` are the runs of each series at each size, of all sets."""
+    """Return the evidence of these runs. ``measured`` holds the runs of each series at each size, for all sets."""
     numbers = [result for run in runs for result in view.by_run.get(run.run, ()) if result.scope == "summary"]
     names = frozenset(run.run for run in runs)
     counts = [count for behind in measured if (count := len(behind & names))]
@@ -296,7 +297,7 @@ def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int, measured:
 
 
 def _runs_at_sizes(view: View) -> list[frozenset[str]]:
-    """Return the runs behind each series of a test at each size, as tables and sentences count them."""
+    """Return the runs of each series of a test at each size, counted as in tables and sentences."""
     series = [member for test in TESTS for member in view.only(Selection(test=test)).series()]
     return [frozenset(result.run.run for result in results) for member in series for results in member.measured.of_size.values()]
 

@@ -1,7 +1,8 @@
-"""Questions: what is compared (the subject), what it is plotted over (the axis), and what divides it.
+"""Answers to questions: values of the subject are compared over the axis, in panels.
 
-"Which middleware keeps its latency when messages get lost?" has the system as its subject and the loss of the network as its axis. An `Answer` holds
-the numbers by subject, axis and panel, as medians of runs with their ranges; the tests of subject against subject; and what was left out, and why.
+"Which middleware keeps its latency when messages get lost?" has the system as its subject and the loss of the network as its axis. An `Answer`
+contains the numbers by subject, axis and panel, as medians of runs with their ranges; the significance tests between subjects; and the cases and runs
+that were left out, with the reasons.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ from tacholog.view.results import ResultRow, RunRow
 
 LEVEL = 0.05
 _LEAST_TURNS = 3
-_MOST_HAVE = 0.75  # of the cases: a metric that fewer of them have is not the one that a question is about
+_MOST_HAVE = 0.75  # the share of the cases that must have a metric, so that it can be the metric of a question
 _METRIC = re.compile(r"(?P<metric>[a-z_]+)(?::(?P<statistic>[A-Za-z0-9.-]+))?")
-_PREFERRED = ("p50", "mean", "typical", "lower-bound", "total", "p99")  # the statistic of a metric that no question names
-# What a question asks for first, if nobody says which metric: the first of these that most cases have.
+_PREFERRED = ("p50", "mean", "typical", "lower-bound", "total", "p99")  # the preferred statistics, if the question names none
+# The preferred metrics of a question that names none: the first metric that most cases have is used.
 _METRICS = ("latency", "goodput", "message_rate", "sustained_rate", "transfer_rate", "loss")
-# Fields of which values may differ behind one median: they say who measured and for how long, not how.
+# Fields that may differ between the numbers of one median: they state the side and the duration, but not the way of measuring.
 NEVER_CHOSEN = frozenset({"published", "side", "tool_version", "warmup", "planned_duration_s"})
-# The order in which one value of a field is chosen, where a question leaves it open.
+# The order of the fields for which one value is chosen, if the question does not fix the value.
 _CHOSEN_FIRST = ("test", "host", "campaign", "participant", "definition", "basis", "load_mode", "release")
 
 
 class Case(NamedTuple):
-    """What a cell is of: the values of the panel's fields, of the subject, and of the axis."""
+    """The values that identify a cell of an answer: of the panel's fields, of the subject, and of the axis."""
 
     panel: tuple[Value, ...]
     subject: Value
@@ -51,13 +52,13 @@ class Case(NamedTuple):
 
 
 class AnswerCell(msgspec.Struct, frozen=True):
-    """One number of an answer: the median over the runs of a case, in the schema's unit. It is the value of one of them.
+    """One number of an answer: the median over the runs of a case, in the schema's unit. It is always the value of one of the runs.
 
     Attributes:
         value: the median.
         low, high: the lowest and the highest value of a run.
         results: one number for each run, in the order of the runs.
-        median: the number that is the median.
+        median: the number of the run that is the median.
     """
 
     value: float
@@ -68,12 +69,12 @@ class AnswerCell(msgspec.Struct, frozen=True):
 
     @property
     def run_count(self) -> int:
-        """How many runs are behind it."""
+        """The number of runs from which the number was computed."""
         return len(self.results)
 
 
 class ChosenValue(NamedTuple):
-    """A field in which the numbers of a case differ, the value that the answer is about, and all its values with the number of runs of each."""
+    """A field that differs between the numbers of a case: the value used in the answer, and all values with their number of runs."""
 
     field: Factor
     value: Value
@@ -81,10 +82,11 @@ class ChosenValue(NamedTuple):
 
 
 class Test(NamedTuple):
-    """The test of the best subject of a case against the next one.
+    """The significance test of the best subject of a case against the second best.
 
-    ``ratio`` is that of the ``first`` over the ``second``, with its 95 % interval. ``p`` is adjusted over the answer. ``took_turns``: whether runs
-    of both were made in turns, so that the time of the measurement is not a reason for the difference; ``None`` if runs do not state when they began.
+    ``ratio`` is the value of ``first`` divided by the value of ``second``, with its 95 % confidence interval. ``p`` is adjusted for the number of
+    tests in the answer. ``took_turns``: whether the runs of both alternated, so that the time of the measurement does not explain the difference;
+    ``None`` if runs do not state their start times.
     """
 
     panel: tuple[Value, ...]
@@ -99,12 +101,12 @@ class Test(NamedTuple):
 
     @property
     def is_shown(self) -> bool:
-        """Whether the first one is better. The probability that any test of the answer says so by chance is at most 5 %."""
+        """Whether the test shows that ``first`` is better. The probability that any test of an answer shows this by chance is at most 5 %."""
         return self.p <= LEVEL
 
 
 class Missing(NamedTuple):
-    """A case without a number, and why: as a rule the reason of its runs."""
+    """A case without a number, and the reason, usually that of its runs."""
 
     case: Case
     reason: str
@@ -112,7 +114,7 @@ class Missing(NamedTuple):
 
 
 class Partial(NamedTuple):
-    """A case of which only some runs have the number, and how many have none."""
+    """A case in which only some runs have the number: how many runs have it, and how many do not."""
 
     case: Case
     runs: int
@@ -124,19 +126,19 @@ class Answer(msgspec.Struct, frozen=True):
 
     Attributes:
         question: the question, with its metric.
-        metric, statistic, unit: what its numbers are.
+        metric, statistic, unit: the metric, the statistic and the unit of its numbers.
         subject: the factor that is compared, with the values that have numbers.
         over: the factor of the axis, if there is one.
-        by: the factors that divide it.
+        by: the factors that divide the answer into panels.
         panels: the values of these factors, one tuple for each panel, in order.
         cells: the numbers.
-        choices: where the data hold more than the answer is about.
+        choices: the fields for which one of several values in the data was chosen.
         follows: fields that differ between subjects but not within one: each subject has its own value.
-        tests: the best subject of each case against the next one, where both have enough runs.
+        tests: the tests of the best subject of each case against the second best, if both have enough runs.
         missing: cases without a number.
-        run_count: how many runs are behind the numbers.
-        off_axis_count: how many runs are left out because they do not state the axis.
-        partial: cases of which only some runs have the number.
+        run_count: the number of runs from which the numbers were computed.
+        off_axis_count: the number of runs that are left out because they do not state the field of the axis.
+        partial: cases in which only some runs have the number.
     """
 
     question: Question
@@ -163,22 +165,22 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def points(self) -> tuple[Value, ...]:
-        """The values of the axis; one that is not stated where there is no axis."""
+        """The points of the axis; without an axis, a single point that is not stated."""
         return self.over.values if self.over else (None,)
 
     @property
     def shown_best(self) -> frozenset[Case]:
-        """The cases whose subject a test shows to be the best one."""
+        """The cases in which a test shows that their subject is the best one."""
         return frozenset(Case(test.panel, test.first, test.point) for test in self.tests if test.is_shown)
 
     @property
     def lower_is_better(self) -> bool | None:
-        """Whether lower numbers are better; ``None`` if neither is."""
+        """Whether lower numbers are better; ``None`` if the metric has no better direction."""
         better = METRICS[self.metric].better
         return None if better is None else better == "lower"
 
     def ranked(self, panel: tuple[Value, ...], point: Value) -> list[Value]:
-        """Return the subjects that have a number in a case, the best median first; nothing if no direction is better."""
+        """Return the subjects that have a number in a case, the best median first; an empty result if the metric has no better direction."""
         if self.lower_is_better is None:
             return []
         values = {subject: self.cells[case].value for subject in self.subject.values if (case := Case(panel, subject, point)) in self.cells}
@@ -189,12 +191,12 @@ def answer(question: Question, numbers: Sequence[Observation], runs: Sequence[Ru
     """Answer a question from the numbers of whole measurements.
 
     Args:
-        question: what is asked.
-        numbers: the numbers, of all metrics.
-        runs: all runs, also those without a number: they explain what is missing.
+        question: the question.
+        numbers: the numbers of all metrics.
+        runs: all runs. Runs without a number are the reason for missing cases.
 
     Raises:
-        TachologError: there is no such field, metric or value, or nothing is left.
+        TachologError: a field, metric or value does not exist, or no number is left.
     """
     everything = [each for each in numbers if CONTROL not in each.fields]
     names = (question.subject, *([question.over] if question.over else []), *question.by)
@@ -204,7 +206,7 @@ def answer(question: Question, numbers: Sequence[Observation], runs: Sequence[Ru
         if all(each.fields.get(name) is None for each in everything):
             raise TachologError(f"no run states {name}")
     if len({*names}) < len(names):
-        raise TachologError(f"a field stands twice in this question: {', '.join(names)}")
+        raise TachologError(f"a field occurs twice in this question: {', '.join(names)}")
     selected = _where(everything, question.where)
     metric, statistic = _metric_of(question.metric, selected, names)
     numbers = [each for each in selected if (each.result.metric, each.result.statistic) == (metric, statistic) and each.result.value is not None]
@@ -212,12 +214,14 @@ def answer(question: Question, numbers: Sequence[Observation], runs: Sequence[Ru
         raise TachologError(f"no run states {metric}:{statistic}; there are {', '.join(_metrics_in(selected)) or 'no numbers'}")
     everywhere = {each.result.run.run for each in numbers}
     if question.over and any(each.fields.get(question.over) is not None for each in numbers):
-        numbers = [each for each in numbers if each.fields.get(question.over) is not None]  # others have no place on the axis
+        numbers = [each for each in numbers if each.fields.get(question.over) is not None]  # other values have no position on the axis
     off_axis = everywhere - {each.result.run.run for each in numbers}
     numbers, choices = _without_choices(numbers, names, question.where)
     if question.over and factor(question.over, numbers).kind != "number":
         axis = factor(question.over, numbers)
-        raise TachologError(f"{question.over} is no axis: its values are no numbers of one unit ({', '.join(map(axis.short, axis.values[:5]))})")
+        raise TachologError(
+            f"{question.over} cannot be the axis: its values are not numbers with one unit ({', '.join(map(axis.short, axis.values[:5]))})"
+        )
     cells = _cells(numbers, question)
     subject, by = factor(question.subject, numbers), tuple(factor(name, numbers) for name in question.by)
     panels = sorted({case.panel for case in cells}, key=lambda panel: [each.values.index(value) for each, value in zip(by, panel, strict=True)])
@@ -243,10 +247,10 @@ def answer(question: Question, numbers: Sequence[Observation], runs: Sequence[Ru
 
 
 def default_metric(numbers: Sequence[Observation], names: Sequence[str]) -> tuple[str, str]:
-    """Return the metric and the statistic that pages show first, of those that most cases of these fields have.
+    """Return the preferred metric and statistic of a question, chosen from those that most cases of these fields have.
 
     Raises:
-        TachologError: there is none.
+        TachologError: the numbers have no such metric.
     """
     cases: dict[tuple[str, str], set[tuple[Value, ...]]] = defaultdict(set)
     for each in numbers:
@@ -284,36 +288,40 @@ def _metrics_in(numbers: Sequence[Observation]) -> list[str]:
 
 
 def _where(numbers: Sequence[Observation], where: Mapping[str, str]) -> list[Observation]:
-    """Return the numbers that have the chosen value of each field.
+    """Return the numbers that have the required value in each field.
 
     Raises:
-        TachologError: a field does not have its value.
+        TachologError: no number has the required value in a field.
     """
     left = list(numbers)
     for name, text in where.items():
         field = factor(name, left)
         typed = "".join(text.split()).casefold()
-        wanted = {
-            value for value in field.values if typed in ("".join(words.split()).casefold() for words in (plain(field.short(value)), str(value)))
-        }
+        wanted = {value for value in field.values if typed in ("".join(words.split()).casefold() for words in _names_of(field, value))}
         if not wanted:
             raise TachologError(f"nothing has {name} = {text}; there is {', '.join(plain(field.short(value)) for value in field.values)}")
         left = [each for each in left if each.fields.get(name) in wanted]
     return left
 
 
+def _names_of(field: Factor, value: Value) -> list[str]:
+    """Return how people may type a value: as pages show it, as logs state it, and as a number without its unit."""
+    number = field.number(value)
+    return [plain(field.short(value)), str(value), *([f"{number:.15g}"] if number is not None else [])]
+
+
 def plain(text: str) -> str:
-    """Return words with usual blanks, as people type them."""
+    """Return words with ordinary spaces, as people type them."""
     return text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", "")
 
 
 def _without_choices(
     numbers: Sequence[Observation], names: Sequence[str], where: Mapping[str, str]
 ) -> tuple[list[Observation], tuple[ChosenValue, ...]]:
-    """Return the numbers of one value for each field that would mix what does not compare, and what was chosen.
+    """Choose one value of each field that would mix results that are not comparable. Return the numbers with these values, and the choices.
 
-    A field is chosen where the numbers of one case differ in it, or where subjects differ in it although they must not (`comparable`). The value is
-    that which the most cases have; of equal ones, that of the most runs.
+    A value is chosen if the numbers of one case differ in the field, or if subjects differ in it although they must not (`comparable`). The chosen
+    value is the one in the most cases, and if there are several, the one in the most runs.
     """
     left, choices = list(numbers), []
     metric = numbers[0].result.metric
@@ -331,12 +339,12 @@ def _without_choices(
 
 
 def _is_together(name: str, value: Value) -> bool:
-    """Whether a value stands for all participants of a run together: one of eight streams is no answer where there is a total."""
+    """Whether a value stands for all participants of a run together. If there is such a total, the number of one of eight streams is no answer."""
     return name == "participant" and value in (None, "all")
 
 
 def _open_field(numbers: Sequence[Observation], names: Sequence[str], where: Mapping[str, str], metric: str) -> str | None:
-    """Return the next field of which one value must be chosen; ``None`` if each case is of one kind."""
+    """Return the next field for which one value must be chosen; ``None`` if no case mixes results."""
     fields = [field.name for field in varying(numbers) if field.name not in (*names, *where, *NEVER_CHOSEN)]
     must_agree = {name for name in asked("ratio", metric) if name in COMPARED} - {"host"}
     rows = {id(each.fields): each.fields for each in numbers}.values()
@@ -352,7 +360,7 @@ def _open_field(numbers: Sequence[Observation], names: Sequence[str], where: Map
 
 
 def _following(numbers: Sequence[Observation], names: Sequence[str]) -> Iterator[Factor]:
-    """Yield the fields that differ although each case has one value: they go with the subject, the axis or the panel."""
+    """Yield the fields that still differ. Each case has only one value of them, because they depend on the subject, the axis or the panel."""
     for field in varying(numbers):
         if field.name not in (*names, "run"):
             yield field
@@ -366,7 +374,7 @@ def _cells(numbers: Sequence[Observation], question: Question) -> dict[Case, Ans
 
 
 def _median_of(results: Sequence[ResultRow]) -> ResultRow:
-    """Return the number that is the median of these."""
+    """Return the median of these numbers."""
     values = [result.value for result in results if result.value is not None]
     return results[median_place(values, results[0].metric)]
 
@@ -379,9 +387,9 @@ def _cell(results: Sequence[ResultRow]) -> AnswerCell:
 
 
 def _tests(answer: Answer) -> Iterator[Test]:
-    """Yield for each case the test of its best subject against the next one, if both have enough runs; adjusted over all cases (Holm).
+    """Yield, for each case, the test of its best subject against the second best, if both have enough runs; adjusted over all cases (Holm).
 
-    The best one is chosen by the same numbers. The two-sided test against the next one is still right about it.
+    The best subject is chosen by the same numbers. The two-sided test against the second best is valid nevertheless.
 
     Source:
         Hung & Fithian (2019), "Rank verification for exponential families", Annals of Statistics 47(2).
@@ -408,7 +416,7 @@ def _tests(answer: Answer) -> Iterator[Test]:
 
 
 def _took_turns(first: AnswerCell, second: AnswerCell) -> bool | None:
-    """Whether the runs of two cells alternate in time at least as often as twice there and back."""
+    """Whether the runs of two cells alternate in time: the order changes from one cell to the other at least three times."""
     starts = [(instant(result.run.start_time), side) for side, cell in enumerate((first, second)) for result in cell.results]
     if any(start is None for start, _ in starts):
         return None
@@ -427,7 +435,7 @@ def _is_testable(cell: AnswerCell | None) -> bool:
 
 
 def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Missing]:
-    """Yield each case of the crossing that has no number, with the reason that its runs give. What was measured of no subject is not missing."""
+    """Yield each case of the crossing that has no number, with the reason stated by its runs. A case that no subject has is not missing."""
     by_case: dict[Case, list[Observation]] = defaultdict(list)
     for each in selected:
         by_case[_case_of(each.fields, answer.question)].append(each)
@@ -448,7 +456,7 @@ def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[Run
 
 
 def _partial(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Partial]:
-    """Yield the cases of which some runs have other numbers of the same test, or none at all, but not this one."""
+    """Yield the cases in which some runs lack the number, although they have no number at all or other numbers of the same test."""
     chosen = {choice.field.name: choice.value for choice in answer.choices if choice.field.name != "participant"}
     tests = {cell.median.test for cell in answer.cells.values()}
     of_case: dict[Case, set[str]] = defaultdict(set)
@@ -472,7 +480,7 @@ def _case_of(fields: Mapping[str, Value], question: Question) -> Case:
 
 
 def _reason(answer: Answer, numbers: Sequence[Observation], runs: Sequence[RunRow]) -> tuple[str, int]:
-    """Return why a case has no number, and how many runs say so."""
+    """Return why a case has no number, and the number of runs with this reason."""
     lost = {each.result.run.run for each in numbers if (each.result.metric, each.result.value) in (("loss", 1), ("messages_received", 0))}
     if lost:
         return "nothing arrived", len(lost)

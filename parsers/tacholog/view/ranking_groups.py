@@ -1,7 +1,7 @@
-"""Series that may be ranked against each other, in groups, and what leads a group.
+"""Series that may be ranked against each other, in groups, and the leaders of each group.
 
-What may be compared is decided in `tacholog.compare.comparable`. The headline number of a series (`headline`) and the value by which a number is
-ranked (`standing`) are chosen here for all pages, so that no page contradicts another.
+`tacholog.compare.comparable` decides which series are comparable. This module chooses the headline number of a series (`headline`) and the value by
+which a number is ranked (`standing`) for all pages, so that no page contradicts another.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.cost import spinning_among, way_of_measuring
 from tacholog.view.names import joined, participant_title, with_system, words
-from tacholog.view.numerals import NOT_STATED, alphabetical, size
+from tacholog.view.numerals import NOT_STATED, alphabetical
 from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_words, worse_of
 from tacholog.view.views import Selection, View, differing_labels
 
 _BATCHED = "batched"
-# Conditions that the words of a group include already, that stand above its table, or that say little there.
+# Conditions that the words of a group already include, that its heading states, or that are not helpful there.
 _IN_GROUP_WORDS = (
     *("transport", "host", "definition", "load_mode", "basis", "campaign", "build", "planned_duration_s", "published", "side", "participant"),
     *("tool", "tool_version", "warmup", "settings", "run"),
@@ -39,9 +39,9 @@ _NEW = ("options", "settings", "labels")
 class SystemSeries(msgspec.Struct, frozen=True):
     """One series of one system over one transport.
 
-    ``part`` is the part of a page that shows it, if there is one, and ``slot`` is its number among the series of its test there.
-    ``labels`` are the labels that differ anywhere in the view, with their values in this series.
-    ``spins`` is true if it was configured to sleep, but its processor time shows that it spins (`tacholog.view.cost.spinning`).
+    ``part`` is the part of a page that shows the series, if there is one, and ``slot`` is the number of the series within its test in this part.
+    ``labels`` are the labels that differ anywhere in the view, with their values in this series. ``spins`` is true if the series was configured to
+    sleep, but its processor time shows that it spins (`tacholog.view.cost.spinning`).
     """
 
     system: str
@@ -54,41 +54,41 @@ class SystemSeries(msgspec.Struct, frozen=True):
 
     @property
     def label_words(self) -> str:
-        """Its values of the labels that differ anywhere in the view: ``plugin flannel``."""
+        """The values of the labels that differ anywhere in the view, in words: ``plugin flannel``."""
         return joined(self.labels)
 
     @property
     def is_control(self) -> bool:
-        """Whether it is a control: it measures the machine, and is not one of the transports under test."""
+        """Whether the series is a control, which measures the machine and not a transport under test."""
         return CONTROL in labels_of(self.series.runs[0].labels)
 
     @property
     def document(self) -> str | None:
-        """The page that shows it."""
+        """The page that shows the series."""
         return self.part.document if self.part else None
 
     @property
     def id(self) -> str:
-        """A name for addresses, made from the conditions, so that it stays the same as long as they do."""
-        # Unknown conditions that were added after 0.3 are left out, so that published addresses stay valid.
+        """A name for addresses, made from the conditions. It stays the same as long as the conditions do."""
+        # Unknown conditions are left out if they were added after version 0.3, so that published addresses stay valid.
         key = tuple((name, value) for name, value in self.series.key if value is not None or name not in _NEW)
         return hashlib.sha256(repr((self.system, self.series.results[0].test, key)).encode()).hexdigest()[:8]
 
     @property
     def name(self) -> str:
-        """Its name among all others."""
+        """The name of the series, which is unique among all series."""
         return f"{with_system(self.system, self.transport)}: {self.series.label}"
 
 
 class Group(msgspec.Struct, frozen=True):
-    """A metric with a statistic, and the conditions of a ranking, which all series of the group share. All required conditions are known."""
+    """A metric with a statistic, and the conditions that all series of the group share. All conditions that a ranking requires are known."""
 
     metric: str
     statistic: str
     conditions: tuple[tuple[str, Any], ...]
 
     def __getitem__(self, condition: str) -> Any:  # noqa: ANN401 - a condition is a word, a number or null
-        """Return the common value of a condition; ``None`` if it is not stated, or does not matter for this metric."""
+        """Return the common value of a condition; ``None`` if it is not stated, or if it does not matter for this metric."""
         return dict(self.conditions).get(condition)
 
     @property
@@ -113,7 +113,7 @@ class Group(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The number that is compared, in words."""
+        """The compared number, in words."""
         statistic = {"p50": "median", "p99": "99\u00a0%"}.get(self.statistic, "")
         reference = "of a reference" if self["latency_of"] == A_REFERENCE else ""
         batched = "in batches" if self["batched"] == _BATCHED else ""
@@ -122,15 +122,15 @@ class Group(msgspec.Struct, frozen=True):
         )
 
     def words_of(self, members: Sequence[SystemSeries]) -> str:
-        """Return the number in words, with those labels of the group that differ between groups."""
+        """Return the compared number in words, with the labels of the group that differ between groups."""
         return ", ".join(filter(None, (self.words, members[0].label_words)))
 
     def of_any_campaign(self) -> tuple[object, ...]:
-        """Return the group without its campaign, which is equal for campaigns that measured the same."""
+        """Return the group without its campaign. Groups of campaigns that measured the same are then equal."""
         return (self.metric, self.statistic, *(pair for pair in self.conditions if pair[0] != "campaign"))
 
     def cells(self, member: SystemSeries) -> dict[int, Cell]:
-        """Return the numbers of a series by size in bytes, without numbers for a range of sizes or an unknown size."""
+        """Return the numbers of a series by size in bytes. Numbers for a range of sizes or an unknown size are left out."""
         cells = member.series.cells(self.metric, self.statistic)
         return {key: cell for key, cell in cells.items() if key is not None and cell.value is not None and cell.sizes_high is None}
 
@@ -152,15 +152,15 @@ def conditions_of(series: Series, metric: str) -> dict[str, Any]:
 
 
 def system_series(view: View, pages: PageIndex) -> Sequence[SystemSeries]:
-    """Return every series of a view, by system and transport. A label that differs anywhere in the view is part of each name.
+    """Return every series of a view, by system and transport. Labels that differ anywhere in the view are part of each name.
 
-    The label of controls is an exception: otherwise every other series would be called "no control run".
+    The label of controls is not part of the names. Otherwise every other series would be called "no control run".
     """
     return view.once(("compared", pages.parts), partial(_with_parts, view.once("compared", partial(_all_series, view)), pages))
 
 
 def _all_series(view: View) -> Sequence[SystemSeries]:
-    """Return every series of a view, without pages."""
+    """Return every series of a view, without the pages that show them."""
     measured = {(view.runs[run].system or NOT_STATED, transport or NOT_STATED) for run, kinds in view.kinds.items() for transport, _ in kinds}
     pairs = sorted(measured, key=lambda pair: alphabetical(*pair))
     named = [name for name in differing_labels(view.runs[name] for name in view.by_run) if name != CONTROL]
@@ -190,7 +190,7 @@ def _values_of(series: Series, named: Sequence[str]) -> tuple[tuple[str, str | N
 
 
 def _with_parts(everything: Iterable[SystemSeries], pages: PageIndex) -> Sequence[SystemSeries]:
-    """Return the series, each with the part of a page that shows it and its number among the series of its test there."""
+    """Return the series, each with the part of a page that shows it, and with its number within its test in this part."""
     counts: Counter[tuple[str, str, str, PagePart | None]] = Counter()
     placed = []
     for member in everything:
@@ -207,8 +207,8 @@ def groups(everything: Iterable[SystemSeries], *, least: int = 2, across: Collec
 
     Args:
         everything: the series.
-        least: the smallest number of series in a group; 1: single series are groups too.
-        across: conditions in which the members of a group may differ.
+        least: the smallest number of series in a group; with 1, a single series is a group too.
+        across: conditions that may differ between the members of a group.
     """
     by_group: dict[Group, list[SystemSeries]] = {}
     for member in everything:
@@ -219,9 +219,9 @@ def groups(everything: Iterable[SystemSeries], *, least: int = 2, across: Collec
 
 
 def group_of(member: SystemSeries, across: Collection[str] = ()) -> Group | None:
-    """Return the group in which a series is ranked; ``None`` if a required condition is not known, or it has no number for a ranking.
+    """Return the group in which a series is ranked; ``None`` if a required condition is not known, or if no number of the series can be ranked.
 
-    The members of the group may differ in the conditions ``across``.
+    The conditions ``across`` may differ between the members of the group.
     """
     for metric, statistic in RANKED_BY:
         conditions = conditions_of(member.series, metric)
@@ -235,7 +235,7 @@ def group_of(member: SystemSeries, across: Collection[str] = ()) -> Group | None
 
 
 def sizes_of(group: Group, members: Sequence[SystemSeries], most: int) -> list[int]:
-    """Choose up to ``most`` of the sizes that the largest number of series have, including the smallest and the largest."""
+    """Choose up to ``most`` sizes, including the smallest and the largest, from the sizes that the largest number of series have."""
     counts: dict[int, int] = {}
     for member in members:
         for size_bytes in group.cells(member):
@@ -246,20 +246,6 @@ def sizes_of(group: Group, members: Sequence[SystemSeries], most: int) -> list[i
     return [sizes[round(index * (len(sizes) - 1) / (most - 1))] for index in range(most)]
 
 
-def sizes_of_few(group: Group, members: Sequence[SystemSeries]) -> dict[tuple[int, ...], list[int]]:
-    """Return the sizes that `sizes_of` leaves out because fewer series have them, by the indices of the series that do."""
-    having: dict[int, tuple[int, ...]] = {}
-    for index, member in enumerate(members):
-        for size_bytes in group.cells(member):
-            having[size_bytes] = (*having.get(size_bytes, ()), index)
-    most = max(map(len, having.values()))
-    few: dict[tuple[int, ...], list[int]] = {}
-    for size_bytes in sorted(having):
-        if len(having[size_bytes]) < most:
-            few.setdefault(having[size_bytes], []).append(size_bytes)
-    return few
-
-
 def best_of(cells: Mapping[int, Cell]) -> set[int]:
     """Return the keys of the best cells; an empty set if one of them has too few runs."""
     leading = leaders(cells)
@@ -267,7 +253,7 @@ def best_of(cells: Mapping[int, Cell]) -> set[int]:
 
 
 def leaders(cells: Mapping[int, Cell]) -> set[int]:
-    """Return the keys of the leading cells, also with few runs: one cell, or several that repeated runs cannot distinguish.
+    """Return the keys of the leading cells, even if they have few runs: one cell, or several cells that repeated runs cannot distinguish.
 
     A cell is ranked by its `standing`. A bound never leads, nor does a rate with more than 1 % loss, a percentile of too few samples, or the latency
     of a reference if there are latencies of bytes.
@@ -286,9 +272,14 @@ def eligible(cells: Mapping[int, Cell]) -> dict[int, Cell]:
 
 
 def ordered(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> list[SystemSeries]:
-    """Return the series, the best first: by the geometric mean of their ratios to the best of each size."""
-    cells = [{size_bytes: standing(cell).value for size_bytes, cell in group.cells(member).items()} for member in members]
+    """Return the series from the best to the worst: by the geometric mean of their ratios to the best value of each size."""
     lower = METRICS[group.metric].better == "lower"
+    return [members[index] for index in ordered_cells([group.cells(member) for member in members], sizes, lower=lower)]
+
+
+def ordered_cells(rows: Sequence[Mapping[int, Cell]], sizes: Sequence[int], *, lower: bool) -> list[int]:
+    """Return the indices of rows, the best first: by the geometric mean of their ratios to the best of each size. ``lower`` values are better."""
+    cells = [{size_bytes: standing(cell).value for size_bytes, cell in row.items()} for row in rows]
     choose = min if lower else max
     best = {size_bytes: choose((values[size_bytes] for values in cells if size_bytes in values), default=0.0) for size_bytes in sizes}
 
@@ -300,8 +291,7 @@ def ordered(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int])
                 ratios.append(math.log(mine / best[size_bytes]) * (1 if lower else -1))
         return sum(ratios) / len(ratios) if ratios else math.inf
 
-    order = sorted(range(len(members)), key=lambda index: (worth(cells[index]), index))
-    return [members[index] for index in order]
+    return sorted(range(len(rows)), key=lambda index: (worth(cells[index]), index))
 
 
 def column_of(cells: Sequence[Mapping[int, Cell]], size_bytes: int) -> dict[int, Cell]:
@@ -310,42 +300,22 @@ def column_of(cells: Sequence[Mapping[int, Cell]], size_bytes: int) -> dict[int,
 
 
 def runs_of_all(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> str:
-    """Return the number of runs behind the numbers of a group in words, if it is the same for all; otherwise an empty text."""
+    """Return, in words, the number of runs of each number in a group, if it is the same for all numbers; otherwise an empty text."""
     rows = ((member, group.cells(member)) for member in members)
     counts = {runs_words(member, cells[size_bytes]) for member, cells in rows for size_bytes in sizes if size_bytes in cells}
     return counts.pop() if len(counts) == 1 else ""
 
 
 def runs_words(member: SystemSeries, cell: Cell) -> str:
-    """Return the number of runs behind a number and their planned duration; an empty text for published figures."""
+    """Return, in words, the number of runs of a number and their planned duration; an empty text for published figures."""
     if member.series.published:
         return ""
     count, duration = cell.run_count, dict(member.series.key)["planned_duration_s"]
     return f"{count}\u202f\u00d7\u202f{duration:g}\u00a0s" if duration is not None else f"{count}\u00a0run{'s' if count > 1 else ''}"
 
 
-def no_best_words(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> str:
-    """Return at which sizes no best number is highlighted, and why; an empty text if each size has one."""
-    cells = [group.cells(member) for member in members]
-    columns = {size_bytes: column_of(cells, size_bytes) for size_bytes in sizes}
-    too_few = [size_bytes for size_bytes in sizes if eligible(columns[size_bytes]) and not leaders(columns[size_bytes])]
-    bare = [size_bytes for size_bytes in sizes if leaders(columns[size_bytes]) and not best_of(columns[size_bytes])]
-    by_few_runs = (
-        f"single published figures cannot show a winner, which takes {MIN_RUNS} runs"
-        if all(member.series.published for member in members)
-        else f"the leader, or a transport whose range overlaps with its own, rests on fewer than {MIN_RUNS} runs"
-    )
-    reasons = ((bare, by_few_runs), (too_few, "no transport has enough samples"))
-    return " ".join(f"No best is highlighted{_at_sizes(sizes_without, sizes)}: {reason}." for sizes_without, reason in reasons if sizes_without)
-
-
-def _at_sizes(some: Sequence[int], sizes: Sequence[int]) -> str:
-    """Return the words " at SIZES"; an empty text if these are all sizes of the table."""
-    return "" if len(some) == len(sizes) else f" at {', '.join(map(size, some))}"
-
-
 def common_conditions(members: Sequence[SystemSeries]) -> str:
-    """Return, in words, the conditions that all members of a group share and that their labels leave out."""
+    """Return, in words, the conditions that all members of a group share, and that their labels do not state."""
     versions = {dict(member.series.key)["system_version"] for member in members}
     labels = {name for member in members for name, _ in member.labels}
     phrases = common_words((member.series for member in members), {*_IN_GROUP_WORDS, *labels, *(("release",) if versions != {None} else ())})
@@ -354,7 +324,7 @@ def common_conditions(members: Sequence[SystemSeries]) -> str:
 
 # The statistics in order of preference.
 _PREFERRED: Mapping[str, Sequence[str]] = {"latency": ("p50", "mean", "typical", "range-low", "min", "max"), "goodput": ("mean",)}
-RANKED_BY = (("latency", "p50"), ("latency", "mean"), ("goodput", "mean"))  # Series are ranked by these numbers; other statistics are too vague.
+RANKED_BY = (("latency", "p50"), ("latency", "mean"), ("goodput", "mean"))  # other statistics are too imprecise for a ranking
 
 
 def headline_statistic(series: Series, metric: str) -> str | None:
@@ -364,7 +334,7 @@ def headline_statistic(series: Series, metric: str) -> str | None:
 
 
 def headline(series: Series, metric: str) -> dict[int | None, Cell]:
-    """Return the headline numbers of a latency or goodput by size, without cells that have no value."""
+    """Return the headline numbers of a latency or goodput by size. Cells without a value are left out."""
     statistic = headline_statistic(series, metric)
     return {} if statistic is None else {size_bytes: cell for size_bytes, cell in series.cells(metric, statistic).items() if cell.value is not None}
 
@@ -373,7 +343,7 @@ UNDERSAMPLED = "undersampled"  # the mark of a percentile with too few samples
 
 
 class Standing(NamedTuple):
-    """The value by which a number is ranked, with the range of its runs, in the unit of the metric."""
+    """The value by which a number is ranked, with the range of its runs, in the metric's unit."""
 
     value: float
     low: float | None
@@ -381,10 +351,10 @@ class Standing(NamedTuple):
 
 
 def standing(cell: Cell) -> Standing:
-    """Return the value by which a number is ranked, with the range of its runs: of the worse one of two groups.
+    """Return the value by which a number is ranked, with the range of its runs. If the runs form two groups, the worse group is used.
 
     Raises:
-        ValueError: the number is not known. As 0 it would be the lowest latency.
+        ValueError: the number is not known. If it counted as 0, it would be the lowest latency.
     """
     if cell.value is None:
         raise ValueError("a number that is not known cannot be ranked")
@@ -395,13 +365,13 @@ def standing(cell: Cell) -> Standing:
 
 
 def rank_key(cell: Cell) -> tuple[float, bool]:
-    """Return the sort key of numbers of one metric, the best first. Among equal numbers, one whose runs are one group comes first."""
+    """Return the sort key of the numbers of one metric, the best first. Of equal numbers, one whose runs form one group comes first."""
     value = standing(cell).value
     return (value if METRICS[cell.result.metric].better == "lower" else -value), bool(cell.groups)
 
 
 def overlap(first: Standing, second: Standing) -> bool:
-    """Whether the ranges of two numbers overlap, so that runs do not distinguish them. Numbers without ranges overlap only if they are equal."""
+    """Whether the ranges of two numbers overlap, so that runs cannot distinguish them. Numbers without ranges overlap only if they are equal."""
     if first.low is None or first.high is None or second.low is None or second.high is None:
         return first.value == second.value
     return first.low <= second.high and second.low <= first.high

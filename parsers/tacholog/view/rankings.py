@@ -1,4 +1,4 @@
-"""Rankings: which transport is the fastest at which size, for each machine. Numbers of two machines are never ranked against each other.
+"""Which series are ranked: those of the newest release, of one build, in the campaign that measured most.
 
 What is ranked nowhere is listed with the reason: a table that left series out silently would mislead.
 """
@@ -6,121 +6,29 @@ What is ranked nowhere is listed with the reason: a table that left series out s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from tacholog.compare.comparable import is_ranked_nowhere, judge, unknown
+from tacholog.compare.comparable import LABELS, is_ranked_nowhere, judge, unknown
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.runs.moments import latest_instant
 from tacholog.view.history import in_order_of_time
 from tacholog.view.names import with_system
-from tacholog.view.numerals import NOT_STATED, size
-from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import RANKED_BY, Group, SystemSeries, conditions_of, groups, ordered, sizes_of, sizes_of_few, system_series
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.ranking_groups import RANKED_BY, Group, SystemSeries, conditions_of, group_of, groups
 from tacholog.view.refusals import not_stated, refusals
 from tacholog.view.results import RunRow
-from tacholog.view.series import labels_among
-from tacholog.view.side_by_side import SIZES
-from tacholog.view.views import View
 
-MOST_ROWS = 6  # keeps the page below 5000 elements with the tables of all machines
-_MOST_TAIL_ROWS = 5  # of the table of 99 % latencies at the usual sizes
-_TAIL = "p99"
-_MOST_SIZES = 7
 _OF_A_CAMPAIGN = ("planned_duration_s", "warmup", "settings", "campaign", "build")
 _SHARED_BY_CAMPAIGN = ("host", "release", "system_version", "campaign", "definition", "basis", "load_mode")
 _OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMPAIGN)
 
 
-class RankedGroup(msgspec.Struct, frozen=True):
-    """One group of comparable series: the shown ones, the best first, the shown sizes, and the number of all series.
-
-    ``left_out`` names, in words, the sizes that only some of the series have.
-    """
-
-    group: Group
-    members: tuple[SystemSeries, ...]
-    sizes: tuple[int, ...]
-    count: int
-    left_out: str = ""
-
-
-class HostRankings(msgspec.Struct, frozen=True):
-    """The rankings of one machine. ``published`` holds True for published figures and False for own ones; it may hold both."""
-
-    host: str
-    published: frozenset[bool]
-    tables: tuple[RankedGroup, ...]
-
-    def runs(self) -> list[RunRow]:
-        """Return the runs of all series that are shown."""
-        return [run for table in self.tables for member in table.members for run in member.series.runs]
-
-
-class Rankings(msgspec.Struct, frozen=True):
-    """The rankings of all machines, and the series without a ranking.
-
-    If there is only one transport, ``alone`` holds its numbers in tables of the same form, and ``hosts`` is empty.
-    """
-
-    hosts: tuple[HostRankings, ...]
-    unranked: tuple[Unranked, ...]
-    alone: tuple[HostRankings, ...] = ()
-
-
-def rankings_of(view: View, pages: PageIndex) -> Rankings:
-    """Return the rankings of a view. Controls are left out, because they are not transports to choose from."""
-    series = system_series(view, pages)
-    everything = [member for member in series if not member.is_control]
-    # The newest release is chosen among all series, because the newest one may have no series that can be ranked.
-    last = of_last_releases(everything)
-    ranked = _ranked(last)
-    alone = {} if ranked or len({(member.system, member.transport) for member in last}) > 1 else _ranked(last, least=1)
-    not_shown = unranked(everything, last, [member for members in (ranked or alone).values() for member in members])
-    return Rankings(_of_hosts(ranked), (*not_shown, *unranked_controls(series)), _of_hosts(alone))
-
-
-def _of_hosts(ranked: Mapping[Group, Sequence[SystemSeries]]) -> tuple[HostRankings, ...]:
-    hosts = []
-    for host, of_host in _by_host(ranked).items():
-        published = frozenset(member.series.published for group in of_host for member in ranked[group])
-        hosts.append(HostRankings(host, published, tuple(table for group in of_host for table in _tables(group, ranked[group]))))
-    return tuple(hosts)
-
-
-def _tables(group: Group, members: Sequence[SystemSeries]) -> Iterator[RankedGroup]:
-    """Yield the table of a group. For latencies ranked by their median, yield a second table of the 99 % at the usual sizes."""
-    yield _ranked_group(group, members)
-    if (group.metric, group.statistic) != ("latency", "p50"):
-        return
-    tail = msgspec.structs.replace(group, statistic=_TAIL)
-    able = [member for member in members if tail.cells(member)]
-    sizes = [size_bytes for size_bytes in SIZES if any(size_bytes in tail.cells(member) for member in able)]
-    if len(able) > 1 and sizes:
-        yield RankedGroup(tail, tuple(ordered(tail, able, sizes)[:_MOST_TAIL_ROWS]), tuple(sizes), len(able))
-
-
-def _ranked_group(group: Group, members: Sequence[SystemSeries]) -> RankedGroup:
-    sizes = sizes_of(group, members, _MOST_SIZES)
-    return RankedGroup(group, tuple(ordered(group, members, sizes)[:MOST_ROWS]), tuple(sizes), len(members), _sizes_left_out(group, members))
-
-
-def _sizes_left_out(group: Group, members: Sequence[SystemSeries]) -> str:
-    """Return the sizes that the table leaves out because fewer series have them, with these series: ``64 KiB (only X, TCP)``."""
-    labels = labels_among([(member.system, member.series) for member in members])
-
-    def owners(indices: Sequence[int]) -> str:
-        first = members[indices[0]]
-        name = ", ".join(filter(None, (first.system, first.transport, labels[indices[0]])))
-        return f"only {name}" if len(indices) == 1 else f"only {len(indices)} of {len(members)} series"
-
-    return "; ".join(f"{', '.join(map(size, sizes))} ({owners(indices)})" for indices, sizes in sizes_of_few(group, members).items())
-
-
-def _ranked(last: Sequence[SystemSeries], *, least: int = 2) -> dict[Group, list[SystemSeries]]:
-    """Return the groups to rank. Among campaigns that measured the same, choose the one with the most series, then the most sizes."""
-    measured = {group: members for group, candidates in groups(last, least=least).items() if len(members := best_measured(candidates)) >= least}
+def ranked_groups(last: Sequence[SystemSeries], *, least: int = 2, across: Collection[str] = ()) -> dict[Group, list[SystemSeries]]:
+    """Return the groups to rank, across some conditions. Of campaigns that measured the same, choose the one with most series, then most sizes."""
+    measured = {group: best_measured(candidates) for group, candidates in groups(last, least=least, across=across).items()}
+    measured = {group: members for group, members in measured.items() if len(members) >= least}
     main: dict[object, Group] = {}
     for group, members in measured.items():
         conditions = group.of_any_campaign()
@@ -131,19 +39,6 @@ def _ranked(last: Sequence[SystemSeries], *, least: int = 2) -> dict[Group, list
 
 def _breadth(group: Group, members: Sequence[SystemSeries]) -> tuple[int, int]:
     return len(members), sum(len(group.cells(member)) for member in members)
-
-
-def _by_host(ranked: Mapping[Group, Sequence[SystemSeries]]) -> dict[str, list[Group]]:
-    """Return the groups of each machine: machines with own runs first, then by the number of series."""
-    hosts: dict[str, list[Group]] = {}
-    for group in ranked:
-        hosts.setdefault(group.host, []).append(group)
-
-    def rank(host: str) -> tuple[bool, int, str]:
-        members = [member for group in hosts[host] for member in ranked[group]]
-        return all(member.series.published for member in members), -len(members), host
-
-    return {host: sorted(hosts[host], key=lambda group: (group.metric != "latency", -len(ranked[group]))) for host in sorted(hosts, key=rank)}
 
 
 def of_last_releases(members: Sequence[SystemSeries]) -> list[SystemSeries]:
@@ -240,6 +135,7 @@ def _label(run: RunRow) -> str | None:
 
 
 _OLDER = "of an older release"
+_NARROWER = "another campaign measured more transports on the same machine, in the same way"
 _ALONE = "no other transport was measured on the same machine, in the same way and in the same campaign"
 _NO_NUMBER = "no median latency, mean latency or goodput is stated"
 
@@ -308,6 +204,10 @@ def _why(member: SystemSeries, newest: Sequence[SystemSeries]) -> str:
         return not_stated(missing)
     if all(is_ranked_nowhere(conditions_of(member.series, metric)) for metric, _ in numbers):
         return "the rate counts bytes that never moved"
+    rivals = [other for other in newest if other is not member and other.label_words != member.label_words]
+    mine = group_of(member, (LABELS, "campaign"))
+    if mine is not None and any(group_of(other, (LABELS, "campaign")) == mine for other in rivals):
+        return _NARROWER
     closest = _closest(member, newest, *numbers[0])
     return f"{_ALONE}. {closest}" if closest else _ALONE
 

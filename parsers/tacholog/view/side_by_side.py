@@ -1,132 +1,324 @@
-"""The page "Side by side": several systems that one campaign measured with one tool, by size, transport, variant and way of waiting.
+"""The page "Side by side": what was measured alike on one machine, in one table for each machine, which shows one size or one statistic at a time.
 
-One row joins the series of a round trip and of a stream at full rate that were measured the same way. Nothing is ranked, because rows differ in their
-guarantees, which their names state.
+A row joins the latencies and the rates of a transport that were measured the same way. What may stand in one table is decided by the rule for all
+rankings (`tacholog.compare.comparable`), across labels, as on the home page: a reader who chooses a transport chooses its variant too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from math import inf
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
-from tacholog.runs.labels import label_fields, labels_of
-from tacholog.runs.moments import latest_instant
-from tacholog.view.cost import SPINS
-from tacholog.view.names import words
-from tacholog.view.numerals import NOT_STATED
+from tacholog.runs.labels import NOT_STATED
+from tacholog.schema.metrics import METRICS
+from tacholog.slugs import slug
+from tacholog.view.home import ACROSS, differing_labels_of, polls, waits
+from tacholog.view.names import BASIS_WORDS, joined, told_apart, with_system, words
+from tacholog.view.numerals import size as size_words
 from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import SystemSeries, system_series
-from tacholog.view.series import LOSS, NOT_MEASURED, Cell, Series
+from tacholog.view.ranking_groups import Group, SystemSeries, ordered_cells, system_series
+from tacholog.view.rankings import Unranked, of_last_releases, ranked_groups, unranked, unranked_controls
+from tacholog.view.results import RunRow
+from tacholog.view.series import LOSS, NOT_MEASURED, Cell
 from tacholog.view.views import View
 
-#: The columns with their headings: the round trip at its median and 99 %, then the stream.
-COLUMNS = (
-    ("latency", "p50", "round trip, median"),
-    ("latency", "p99", "round trip, 99 %"),
-    ("message_rate", "mean", "messages received"),
-    ("cpu_per_message", "mean", "processor time per message"),
-)
-SIZES = (64, 1024, 65536, 1048576)
-_TESTS = ("latency", "throughput")
+
+class Statistic(NamedTuple):
+    """A number of each row: metric, statistic, and its words."""
+
+    metric: str
+    statistic: str
+    words: str
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The metric and the statistic."""
+        return self.metric, self.statistic
+
+
 RATE = ("message_rate", "mean")
+STATISTICS = (
+    Statistic("latency", "p50", "latency, median"),
+    Statistic("latency", "p99", "latency, 99\u00a0%"),
+    Statistic("latency", "mean", "latency, mean"),
+    Statistic(*RATE, "messages received"),
+    Statistic("goodput", "mean", "payload received"),
+    Statistic("cpu_per_message", "mean", "processor time per message"),
+)
+DOCUMENT, BY_SIZE = "side-by-side", "rankings"
+_USUAL_SIZES = (64, 1024, 65536, 1048576)
+_MOST_SIZES = 7
 _ALIKE = ("labels", "transport", "data_path", "reliability", "waiting", "settings", "host", "system_version")
-_LEAST = 2
+_OF_A_TEST = frozenset({"test", "definition", "load_mode", "basis", "latency_of", "bytes_moved"})
 
 
-class SideBySideRow(msgspec.Struct, frozen=True):
-    """A transport of a system in one variant.
+class ComparedRow(msgspec.Struct, frozen=True):
+    """A transport, measured in one way.
 
     Attributes:
-        name: system and transport.
-        how: its difference from other rows with the same name: labels, reliability, way of waiting.
-        document: the page that shows it; ``None`` if there is none.
-        cells: its numbers by metric and statistic, and by size.
-        series: the series of these numbers, by metric and statistic.
+        members: its series: of its latencies, of its rates, or both.
+        labels: its values of the labels that differ in its table.
+        how: other conditions that set it apart from rows which are called the same.
     """
 
-    name: str
-    how: str
-    document: str | None
-    cells: Mapping[tuple[str, str], Mapping[int | None, Cell]]
-    series: Mapping[tuple[str, str], Series] = {}
+    members: tuple[SystemSeries, ...]
+    labels: tuple[str, ...] = ()
+    how: str = ""
 
-    def absent(self, metric: str, statistic: str, size: int) -> str:
+    @property
+    def name(self) -> str:
+        """Its system and its transport."""
+        return with_system(self.members[0].system, self.members[0].transport)
+
+    @property
+    def document(self) -> str | None:
+        """The page that shows it."""
+        return next((member.document for member in self.members if member.part), None)
+
+    @property
+    def waits(self) -> str:
+        """How its sides wait, in words."""
+        return waits(self.members[0])
+
+    @property
+    def guarantee(self) -> str:
+        """Whether messages may be lost, in words."""
+        return words("reliability", dict(self.members[0].series.key)["reliability"])
+
+    def member(self, statistic: Statistic) -> SystemSeries | None:
+        """Return the series with a statistic."""
+        return next((member for member in self.members if member.series.cells(*statistic.pair)), None)
+
+    def cells(self, statistic: Statistic) -> dict[int, Cell]:
+        """Return its numbers by size in bytes, without those of an unknown size or a range of sizes."""
+        member = self.member(statistic)
+        cells = member.series.cells(*statistic.pair) if member else {}
+        return {key: cell for key, cell in cells.items() if key is not None and cell.value is not None and cell.sizes_high is None}
+
+    def absent(self, statistic: Statistic, size: int) -> str:
         """Return why the row has no such number for a size. If no series has this number at all, another series of the same test gives the reason."""
-        of_test = [name for name in self.series if (name[0] == "latency") == (metric == "latency")]
-        of_test.sort(key=lambda name: name != (metric, statistic))
-        return self.series[of_test[0]].absent(metric, statistic, size) if of_test else NOT_MEASURED
+        of_test = [member.series for member in self.members if (member.series.results[0].test == "latency") == (statistic.metric == "latency")]
+        return of_test[0].absent(*statistic.pair, size) if of_test else NOT_MEASURED
 
     def lost(self, size: int) -> Cell | None:
         """Return the share of messages that its stream lost at a size; ``None`` if its rate is not marked for loss."""
-        rate = self.cells.get(RATE, {}).get(size)
-        lost = self.series[RATE].cells("loss", "total").get(size) if rate is not None and LOSS in rate.marks else None
-        return lost if lost is not None and lost.value is not None else None
+        for member in self.members:
+            rate = member.series.cells(*RATE).get(size)
+            lost = member.series.cells("loss", "total").get(size) if rate is not None and LOSS in rate.marks else None
+            if lost is not None and lost.value is not None:
+                return lost
+        return None
 
 
-def session_of_several(view: View) -> str | None:
-    """Return the newest session with own runs of several systems by one tool; ``None`` if there is none."""
-    systems_of: dict[str, dict[str, set[str]]] = {}
-    newest: dict[str, float] = {}
-    for run in view.runs.values():
-        if run.session is None or run.published or run.tool is None or run.system is None:
-            continue
-        systems_of.setdefault(run.session, {}).setdefault(run.tool, set()).add(run.system)
-        newest[run.session] = max(newest.get(run.session, -inf), latest_instant((run.start_time,)))
-    several = [session for session, tools in systems_of.items() if any(len(systems) >= _LEAST for systems in tools.values())]
-    return max(several, key=lambda session: newest[session], default=None)
+class RowGroup(msgspec.Struct, frozen=True):
+    """Rows that were measured alike and wait alike, with their common words. The best of them is highlighted."""
+
+    words: str
+    rows: tuple[ComparedRow, ...]
 
 
-def of_session(view: View, session: str) -> View:
-    """Return the part of a view that was measured in a session."""
-    runs = {name: run for name, run in view.runs.items() if run.session == session and not run.published}
-    by_run = {name: results for name, results in view.by_run.items() if name in runs}
-    return msgspec.structs.replace(view, by_run=by_run, runs=runs)
+class MachineTable(msgspec.Struct, frozen=True):
+    """The table of one machine. ``published`` holds True for published figures and False for own ones; ``labels`` are the labels that differ."""
+
+    host: str
+    published: frozenset[bool]
+    groups: tuple[RowGroup, ...]
+    labels: tuple[str, ...]
+    load: str
+
+    @property
+    def rows(self) -> list[ComparedRow]:
+        """All rows."""
+        return [row for group in self.groups for row in group.rows]
+
+    @property
+    def members(self) -> list[SystemSeries]:
+        """All series."""
+        return [member for row in self.rows for member in row.members]
+
+    def runs(self) -> list[RunRow]:
+        """Return the runs of all series."""
+        return [run for member in self.members for run in member.series.runs]
+
+    def statistics(self) -> list[Statistic]:
+        """Return the statistics to show: the mean of a latency only where there is no median, a payload only where no messages are counted."""
+        present = {statistic.pair for statistic in STATISTICS if any(row.cells(statistic) for row in self.rows)}
+        instead = {("latency", "mean"): ("latency", "p50"), ("goodput", "mean"): RATE}
+        return [statistic for statistic in STATISTICS if statistic.pair in present and instead.get(statistic.pair) not in present]
+
+    def sizes(self) -> list[int]:
+        """Return the usual sizes, and up to seven of those that most rows have."""
+        counts = Counter(size for row in self.rows for size in {size for statistic in STATISTICS for size in row.cells(statistic)})
+        most = sorted(size for size, count in counts.items() if count == max(counts.values()))
+        if len(most) > _MOST_SIZES:
+            most = [most[round(index * (len(most) - 1) / (_MOST_SIZES - 1))] for index in range(_MOST_SIZES)]
+        return sorted({*most, *(size for size in _USUAL_SIZES if size in counts)})
 
 
-def side_by_side_rows(view: View, pages: PageIndex) -> list[SideBySideRow]:
-    """Return a row for each transport of each system in each variant, without controls."""
-    rows: dict[tuple[object, ...], list[SystemSeries]] = {}
-    for member in system_series(view, pages):
+class Slice(msgspec.Struct, frozen=True):
+    """What one page shows of all tables: all statistics of one size, or all sizes of one statistic."""
+
+    document: str
+    words: str
+    size: int | None = None
+    statistic: Statistic | None = None
+
+    def columns(self, table: MachineTable) -> list[tuple[Statistic, int]]:
+        """Return the columns of a table; an empty list if it has no such number."""
+        if self.size is None:
+            statistics = [statistic for statistic in table.statistics() if statistic == self.statistic]
+            return [
+                (statistic, size) for statistic in statistics for size in table.sizes() if any(size in row.cells(statistic) for row in table.rows)
+            ]
+        is_measured = any(self.size in row.cells(statistic) for row in table.rows for statistic in table.statistics())
+        return [(statistic, self.size) for statistic in table.statistics()] if is_measured else []
+
+
+class SideBySide(msgspec.Struct, frozen=True):
+    """The tables of all machines, the pages that show them, and the series that are in no table.
+
+    ``is_alone``: there is only one transport, so nothing is compared. Its numbers are shown all the same.
+    """
+
+    tables: tuple[MachineTable, ...]
+    slices: tuple[Slice, ...]
+    unranked: tuple[Unranked, ...]
+    is_alone: bool = False
+
+
+def side_by_side_of(view: View, pages: PageIndex) -> SideBySide:
+    """Return the tables of a view. Controls are left out, because they are not transports to choose from."""
+    return view.once(("side by side", pages.parts), partial(_side_by_side, view, pages))
+
+
+def _side_by_side(view: View, pages: PageIndex) -> SideBySide:
+    series = system_series(view, pages)
+    everything = [member for member in series if not member.is_control]
+    # The newest release is chosen among all series, because the newest one may have no series that can be ranked.
+    last = of_last_releases(everything)
+    ranked = ranked_groups(last, across=ACROSS)
+    is_alone = not ranked and len({(member.system, member.transport) for member in last}) == 1
+    if is_alone:
+        ranked = ranked_groups(last, least=1, across=ACROSS)
+    tables = tuple(_table(host, of_host) for host, of_host in _by_host(ranked).items())
+    listed = [member for members in ranked.values() for member in members]
+    missing = (*unranked(everything, last, listed), *unranked_controls(series))
+    return SideBySide(tables, tuple(_slices(tables)), missing, is_alone)
+
+
+def _slices(tables: Sequence[MachineTable]) -> Iterator[Slice]:
+    """Yield the pages: the sizes first, then the statistics. Without any number, there are the two pages that every site has."""
+    of_any = {size for table in tables for size in table.sizes()}
+    sizes = [size for size in _USUAL_SIZES if size in of_any] or (tables[0].sizes() if tables else [])
+    statistics = [statistic for statistic in STATISTICS if any(statistic in table.statistics() for table in tables)]
+    for size in sizes:
+        yield Slice(DOCUMENT if size == sizes[0] else f"{DOCUMENT}--{size}", size_words(size), size)
+    if not sizes:
+        yield Slice(DOCUMENT, "", statistic=(statistics or STATISTICS)[0])
+    for statistic in statistics or STATISTICS[:1]:
+        is_first = not statistics or statistic == statistics[0]
+        yield Slice(BY_SIZE if is_first else f"{BY_SIZE}--{slug('-'.join(statistic.pair))}", statistic.words, statistic=statistic)
+
+
+def _by_host(ranked: Mapping[Group, Sequence[SystemSeries]]) -> dict[str, dict[Group, Sequence[SystemSeries]]]:
+    """Return the groups of each machine: machines with own runs first, then by the number of series."""
+    hosts: dict[str, dict[Group, Sequence[SystemSeries]]] = {}
+    for group, members in ranked.items():
+        hosts.setdefault(group.host, {})[group] = members
+
+    def rank(host: str) -> tuple[bool, int, str]:
+        members = [member for of_group in hosts[host].values() for member in of_group]
+        return all(member.series.published for member in members), -len(members), host
+
+    return {host: hosts[host] for host in sorted(hosts, key=rank)}
+
+
+def _table(host: str, of_host: Mapping[Group, Sequence[SystemSeries]]) -> MachineTable:
+    members = [member for of_group in of_host.values() for member in of_group]
+    labels = tuple(differing_labels_of(members))
+    published = frozenset(member.series.published for member in members)
+    groups = [group for words_of_pair, rows in _pairs(of_host, labels) for group in _row_groups(words_of_pair, rows)]
+    return MachineTable(host, published, tuple(groups), labels, _load_words(of_host))
+
+
+def _load_words(groups: Iterable[Group]) -> str:
+    """Return what the numbers of a machine mean: whether the system was loaded, and where the clock was read."""
+    groups = list(groups)
+    bases = dict.fromkeys(BASIS_WORDS.get(str(group["basis"]), str(group["basis"])) for group in groups if group.metric == "latency")
+    loads = dict.fromkeys(group.load for group in groups if group.metric == "latency")
+    latency = [f"Latency: {' and '.join(bases)}, {' and '.join(map(_loaded, loads))}."] if bases else []
+    return " ".join([*latency, *(["Rates: as many messages as the sender can send."] if any(group.metric == "goodput" for group in groups) else [])])
+
+
+def _loaded(load: str) -> str:
+    return {"closed": "one message at a time, so the system is not loaded", NOT_STATED: "load not stated"}.get(load, f"load {load}")
+
+
+def _pairs(of_host: Mapping[Group, Sequence[SystemSeries]], labels: Sequence[str]) -> Iterator[tuple[str, list[ComparedRow]]]:
+    """Yield the rows of each pair of a group of latencies and one of rates that were measured alike, with the words that set the pair apart."""
+    pairs: dict[tuple[object, ...], list[Group]] = {}
+    for group in sorted(of_host, key=lambda group: (group.metric != "latency", -len(of_host[group]))):
+        conditions = tuple(pair for pair in group.conditions if pair[0] not in _OF_A_TEST)
+        number = 0
+        while group.metric in {other.metric for other in pairs.get((conditions, number), ())}:
+            number += 1
+        pairs.setdefault((conditions, number), []).append(group)
+    firsts = [dict(groups[0].conditions) for groups in pairs.values()]
+    fields = dict.fromkeys(name for first in firsts for name in first if name not in _OF_A_TEST - {"basis"})
+    differing = told_apart([{name: first.get(name) for name in fields} for first in firsts])
+    names = [joined([part for part in parts if part != ("batched", "one by one")]) for parts in differing]
+    for groups, name in zip(pairs.values(), names, strict=True):
+        yield name, _rows([of_host[group] for group in groups], labels)
+
+
+def _rows(series: Sequence[Sequence[SystemSeries]], labels: Sequence[str]) -> list[ComparedRow]:
+    """Join the latencies and the rates of each transport. Where several may belong together, none are joined: nobody knows which."""
+    by_way = [_by_way(members) for members in series]
+    joined_members: list[tuple[SystemSeries, ...]] = []
+    for key in dict.fromkeys(key for by_key in by_way for key in by_key):
+        alike_series = [by_key[key] for by_key in by_way if key in by_key]
+        if all(len(members) == 1 for members in alike_series):
+            joined_members.append(tuple(member for members in alike_series for member in members))
+        else:
+            joined_members += [(member,) for members in alike_series for member in members]
+    rows = [ComparedRow(members, tuple(dict(members[0].labels).get(name) or NOT_STATED for name in labels)) for members in joined_members]
+    alike: dict[object, list[int]] = {}
+    for index, row in enumerate(rows):
+        alike.setdefault((row.name, row.waits, row.guarantee, row.labels), []).append(index)
+    for indices in alike.values():
+        if len(indices) > 1:
+            parts = told_apart([dict(rows[index].members[0].series.key) for index in indices])
+            for index, differing in zip(indices, parts, strict=True):
+                rows[index] = msgspec.structs.replace(rows[index], how=joined(differing))
+    return rows
+
+
+def _by_way(members: Iterable[SystemSeries]) -> dict[tuple[object, ...], list[SystemSeries]]:
+    by_way: dict[tuple[object, ...], list[SystemSeries]] = {}
+    for member in members:
         key = dict(member.series.key)
-        if member.is_control:
-            continue
-        if member.series.results[0].test in _TESTS and key.get("basis") in (None, "rtt") and key.get("load_mode") in ("closed", "max-rate"):
-            rows.setdefault((member.system, *(key.get(name) for name in _ALIKE)), []).append(member)
-    return [_row(members) for members in rows.values()]
+        by_way.setdefault((member.system, *(key.get(name) for name in _ALIKE)), []).append(member)
+    return by_way
 
 
-def at_size(rows: Iterable[SideBySideRow], size: int) -> list[SideBySideRow]:
-    """Return the rows with numbers for a size, sorted by their round trip, and rows without a round trip last."""
-    with_size = [row for row in rows if any(size in cells for cells in row.cells.values())]
-    return sorted(with_size, key=lambda row: (_median(row, size), row.name, row.how))
+def _row_groups(words_of_pair: str, rows: Sequence[ComparedRow]) -> Iterator[RowGroup]:
+    """Yield the rows that poll, and those that sleep: who may keep a processor busy is a question that comes before any number."""
+    by_waiting: dict[bool, list[ComparedRow]] = {}
+    for row in rows:
+        by_waiting.setdefault(polls(row.members[0]), []).append(row)
+    kinds = {True: "Polls: keeps a processor of each side busy", False: "Sleeps until a message comes"} if len(by_waiting) > 1 else {}
+    for kind, some in sorted(by_waiting.items(), reverse=True):
+        yield RowGroup(". ".join(filter(None, (words_of_pair[:1].upper() + words_of_pair[1:], kinds.get(kind)))), tuple(some))
 
 
-def sizes_of(rows: Sequence[SideBySideRow]) -> list[int]:
-    """Return the usual sizes that at least one row has."""
-    return [size for size in SIZES if any(size in cells for row in rows for cells in row.cells.values())]
-
-
-def _median(row: SideBySideRow, size: int) -> float:
-    cell = row.cells.get(("latency", "p50"), {}).get(size)
-    return inf if cell is None or cell.value is None else cell.value
-
-
-def _row(members: Sequence[SystemSeries]) -> SideBySideRow:
-    first = members[0]
-    key = dict(first.series.key)
-    text = key.get("labels")
-    labels = labels_of(None if text is None else str(text))
-    label_values = [str(labels[name]) for name in label_fields([None if text is None else str(text)])]
-    spins = SPINS if any(member.spins for member in members) else ""
-    how = [*label_values, *(words(name, key.get(name)) for name in ("reliability", "waiting")), spins]
-    series: dict[tuple[str, str], Series] = {}
-    for metric, statistic, _ in COLUMNS:
-        for member in members:
-            if member.series.cells(metric, statistic):
-                series[metric, statistic] = member.series
-    cells = {name: member.cells(*name) for name, member in series.items()}
-    document = next((member.document for member in members if member.part), None)
-    name = ", ".join(dict.fromkeys((first.system or NOT_STATED, first.transport)))
-    return SideBySideRow(name, ", ".join(filter(None, how)), document, cells, series)
+def in_order(rows: Sequence[ComparedRow], columns: Sequence[tuple[Statistic, int]]) -> list[ComparedRow]:
+    """Return rows, the best first: by their first statistic over all sizes of the page. Rows without it come last, by name."""
+    statistic = columns[0][0]
+    sizes = [size for other, size in columns if other == statistic]
+    by_name = sorted(rows, key=lambda row: (row.name, row.labels, row.how))
+    order = ordered_cells([row.cells(statistic) for row in by_name], sizes, lower=METRICS[statistic.metric].better == "lower")
+    return [by_name[index] for index in order]

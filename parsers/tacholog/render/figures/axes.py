@@ -20,7 +20,10 @@ _STEPS_OF_POWERS = (1, 2, 5, 10)  # between powers of two; with these, 1 KiB and
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """An axis: title, ends and ticks in the unit of the schema, labels of the ticks, and the name of the unit in exported files."""
+    """An axis: title, ends and ticks in the unit of the schema, labels of the ticks, and the name of the unit in exported files.
+
+    ``is_of_names``: positions near 1, 2 and so on stand for the names that are the labels.
+    """
 
     title: str
     scale: Literal["log", "linear"]
@@ -29,6 +32,7 @@ class Axis(msgspec.Struct, frozen=True):
     ticks: tuple[float, ...]
     labels: tuple[str, ...]
     unit: str = ""
+    is_of_names: bool = False
 
     def position(self, value: float) -> float:
         """Return the position of a value between the ends, from 0 to 1."""

@@ -77,6 +77,7 @@ def spec(figure: Figure, target_of: TargetOf) -> dict[str, object]:
     return {
         "title": figure.title,
         "columns": [_column(figure.x), _column(figure.y)],
+        **({"names": figure.x.labels} if figure.x.is_of_names else {}),
         "shades": MOST_SHADED,
         "data": [*(_shade(shade) for shade in figure.shades), *(_trace(trace, dense=figure.dense, target_of=target_of) for trace in figure.traces)],
         "layout": {

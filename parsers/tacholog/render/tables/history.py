@@ -1,4 +1,4 @@
-"""The history of a metric: a table for each system, with a row for each line and a column for each release.
+"""The history of a metric: a table for each system, with a row for each line and a column for each release, the newest first.
 
 Below each value stands the verdict of the comparison with the release before it.
 """
@@ -140,11 +140,12 @@ def _table(
     *,
     more: str = "",
 ) -> Html:
-    heads = [TableColumn("Row"), TableColumn("Trend")]
+    heads = []
     for before, name in zip([None, *names], names, strict=False):
         page = pages.get((system, before, name)) if before is not None else None
         heading = tag("a", name, href=f"doc:{page}", title=f"All of {before} against {name}") if page else name
         heads.append(TableColumn(heading, class_="n"))
+    heads = [TableColumn("Row"), TableColumn("Trend"), *reversed(heads)]  # phones show the first columns only
     bodies = list(_bodies(names, lines, changes, functools.partial(_value_link, find, system)))
     return scroller(Table(f"History of {system}{more}", heads, bodies, "history"), "scroll", tools=False)
 
@@ -176,7 +177,7 @@ def _row(line: HistoryLine, names: Sequence[str], find: Callable[[str, HistoryPo
     points = {point.release: point for point in line.points}
     name = head(row_name(line.key).partition(", ")[2])  # the page says which metric
     links = {release: find(names[release], point) for release, point in points.items()}
-    cells = (_cell(points.get(release), line.key, links.get(release)) for release in range(len(names)))
+    cells = [_cell(points.get(release), line.key, links.get(release)) for release in reversed(range(len(names)))]
     return TableRow([name, TableCell(_trend(line, len(names), changes)), *cells])
 
 

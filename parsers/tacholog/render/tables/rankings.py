@@ -1,26 +1,21 @@
-"""Which transport has the best numbers: the rankings of each machine, the table of one ranked group, and the overview of all systems and transports.
-
-A ranking has a table for each group of comparable series: a row for each series, a column for each size, with the best of each size highlighted.
-"""
+"""Which transport has the best numbers: the table of one group of comparable series, and the overview of all systems and transports."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from urllib.parse import urlencode
 
-from tacholog.render.evidence import remarks
-from tacholog.render.html import NOTHING, Html, esc, folded, join, tag
+from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.links import Links
-from tacholog.render.marks import UsedMarks, mark_notes, shared_marks_note
+from tacholog.render.marks import UsedMarks, shared_marks_note
 from tacholog.render.table import TableCell, TableColumn, count_of, head, plain_table, scroller
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.results import CellWriter, ResultLine, ResultNumber, badge, linked_number, marks_of_cells, numbers_anchor, results_table
 from tacholog.runs.labels import label_name
 from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
-from tacholog.view.names import build_words, joined, with_system, words
+from tacholog.view.names import joined, with_system, words
 from tacholog.view.numerals import NOT_STATED, size, unit_shown
 from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.ranking_groups import (
@@ -28,47 +23,20 @@ from tacholog.view.ranking_groups import (
     SystemSeries,
     best_of,
     column_of,
-    common_conditions,
     headline,
     headline_statistic,
-    no_best_words,
     runs_of_all,
     runs_words,
     standing,
     system_series,
 )
-from tacholog.view.rankings import RankedGroup, Unranked, build_of, newest_release, rankings_of
+from tacholog.view.rankings import Unranked, newest_release
 from tacholog.view.remarks import caveats
 from tacholog.view.results import RunRow
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, labels_among
 from tacholog.view.views import View
 
-_HOSTS, _CHOOSER = "hosts", "compare"  # pages of the site
-_OPEN = (2, 1, 1, 1)  # unfolded tables of the first machine, of the second, and so on
-_ONE_TRANSPORT = "Only one transport was measured: there is nothing to rank it against. These are its numbers."
-_NOT_ALIKE = "Nothing can be ranked: no two transports were measured on the same machine, in the same way and in the same campaign."
-
-
-def rankings(view: View, pages: PageIndex, links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
-    """Return the rankings of each machine: a table for each group of comparable series. A single transport has its numbers without a ranking.
-
-    Args:
-        view: the data to show.
-        pages: the index of the pages.
-        links: the addresses of the logs.
-        anchor: the start of every id.
-        documents: the pages that exist, of those that may be linked (machines, compare).
-    """
-    ranked = rankings_of(view, pages)
-    used_marks: UsedMarks = {}
-    sections = [] if ranked.hosts else [tag("p", _ONE_TRANSPORT if ranked.alone else _NOT_ALIKE, class_="tl-null")]
-    for index, host in enumerate(ranked.hosts or ranked.alone):
-        tables = [_group(ranked, links, anchor, used_marks, documents) for ranked in host.tables]
-        are_open = _OPEN[index] if index < len(_OPEN) else 0
-        tables[are_open:] = [folded(_title(ranked), table) for ranked, table in zip(host.tables[are_open:], tables[are_open:], strict=True)]
-        head = machine_heading(host.host, view.hosts.get(host.host), host.published, documents, host.runs())
-        sections.append(tag("section", head, remarks(host.runs()), *tables, class_="tl-glance"))
-    return join([*sections, unranked_list(ranked.unranked), mark_notes(used_marks, anchor)])
+_HOSTS = "hosts"  # a page of the site
 
 
 def unranked_list(unranked: Sequence[Unranked]) -> Html:
@@ -95,63 +63,6 @@ def machine_heading(name: str, host: Host | None, published: Collection[bool], d
     caveat = caveats(host, runs)
     about = tag("span", caveat, class_="tl-caveat") if caveat else NOTHING
     return tag("h2", join([words, also, *(badge(published=kind) for kind in sorted(published)), about], " "), class_="tl-machine")
-
-
-def _group(ranked: RankedGroup, links: Links, anchor: str, used_marks: UsedMarks, documents: Collection[str]) -> Html:
-    """Return the table of a group, with its common conditions above and a link to the page that compares below."""
-    table = group_table(ranked.group, ranked.members, ranked.sizes, links, anchor, used_marks)
-    return join([_caption(ranked), table, _remark(ranked), _more(ranked, documents)])
-
-
-def _title(ranked: RankedGroup) -> Html:
-    """Return the heading of a folded table."""
-    count = tag("span", f"{len(ranked.members)} series", class_="tl-muted stat-label")
-    return tag("h3", ranked.group.words_of(ranked.members), " ", count)
-
-
-def _caption(ranked: RankedGroup) -> Html:
-    systems = list(dict.fromkeys(member.system for member in ranked.members))
-    system_words = f" of {systems[0]}" if len(systems) == 1 else ""
-    words = f"{system_words}: {METRICS[ranked.group.metric].better} is better. Load {ranked.group.load}, definition {ranked.group.definition}."
-    if counted := runs_of_all(ranked.group, ranked.members, ranked.sizes):
-        two = any(cell.groups for member in ranked.members for payload, cell in ranked.group.cells(member).items() if payload in ranked.sizes)
-        words += f" Each number is the median of {counted}{', or of one of their two groups' if two else ''}."
-    return tag("p", tag("strong", ranked.group.words_of(ranked.members)), words, _campaign(ranked), class_="tl-ranked")
-
-
-def _campaign(ranked: RankedGroup) -> str:
-    """Return the conditions that all ranked runs share: the campaign, the build of each system, and others."""
-    of_build: dict[str, set[str]] = {}
-    for member in ranked.members:
-        if build := build_of(member):
-            of_build.setdefault(build_words(str(build)), set()).add(member.system)
-    is_one_program = len(of_build) == 1 and len(next(iter(of_build.values()))) > 1  # one program measured several libraries
-    built = "; ".join(f"{'all' if is_one_program else ', '.join(sorted(systems))} built from {build}" for build, systems in sorted(of_build.items()))
-    campaign = ranked.group["campaign"]
-    named = f"campaign {campaign}" if campaign else ""
-    together = ", ".join(filter(None, (named, built)))
-    common = common_conditions(ranked.members)
-    return "".join((f" {together[0].upper()}{together[1:]}." if together else "", f" In common: {common}." if common else ""))
-
-
-def _remark(ranked: RankedGroup) -> Html:
-    """Return why no best is highlighted, and which sizes are left out. A single series is not ranked, so it needs no reason."""
-    no_best = no_best_words(ranked.group, ranked.members, ranked.sizes) if ranked.count > 1 else ""
-    left_out = f"Sizes that are not in the table, because fewer series have them: {ranked.left_out}." if ranked.left_out else ""
-    notes = " ".join(filter(None, (no_best, left_out)))
-    return tag("p", notes, class_="tl-note") if notes else NOTHING
-
-
-def _more(ranked: RankedGroup, documents: Collection[str]) -> Html:
-    row_count = len(ranked.members)
-    left_out = f"The best {row_count} of {ranked.count} series are shown. " if ranked.count > row_count else ""
-    if _CHOOSER not in documents:
-        return tag("p", left_out, class_="tl-note") if left_out else NOTHING
-    basis = ranked.group["basis"]
-    metric = f"{ranked.group.metric}.{ranked.group.statistic}" + (f"@{basis}" if basis else "")
-    chosen = {"metric": metric, "host": ranked.group.host} | {name: value or NOT_STATED for name, value in ranked.members[0].labels}
-    link = tag("a", "Choose sizes and a baseline", href=f"doc:{_CHOOSER}?{urlencode(chosen)}")
-    return tag("p", left_out, link, ".", class_="tl-note")
 
 
 def link_to_each_run(member: SystemSeries) -> str | None:

@@ -5,6 +5,7 @@ The columns of these tables, numbers within sentences, and the words on lost mes
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -21,10 +22,11 @@ from tacholog.slugs import slug
 from tacholog.store.quality import LOSS_LIMIT
 from tacholog.view.numerals import NOT_STATED, SECONDS, Unit, decimals, grouped, in_full, quantity, rounded, size, unit_shown, with_bound
 from tacholog.view.results import ResultRow
-from tacholog.view.series import LOSS, Cell, Series, absent_words
+from tacholog.view.series import LOSS, TWO_GROUPS, Cell, Series, absent_words
 from tacholog.view.views import Selection
 
 _MAX_PAD = 3
+_NEARLY_ALL = 0.9
 MOST_EACH = 200  # numbers of single runs in the tables of a test; if there are more, the page loads them on request
 _TO = "\u2013"  # an en dash
 _OWN_MEDIANS = 'Columns may come from different runs, so "sent \u2212 received" is not "lost". Below each table are the numbers of each run.'
@@ -188,7 +190,8 @@ class CellWriter:
 
     def _groups(self, cell: Cell, unit: Unit, marks: Sequence[str], *, best: bool) -> Html:
         """Return the median of each of the two groups of runs, with the number of its runs, and a dot for each run."""
-        signs = tag("sup", *(mark_link(mark, self.marks_anchor) for mark in marks)) if marks else NOTHING
+        # That there are two groups is visible.
+        signs = tag("sup", *(mark_link(mark, self.marks_anchor) for mark in marks if mark != TWO_GROUPS)) if {*marks} - {TWO_GROUPS} else NOTHING
         parts = []
         for group in cell.groups:
             number = linked(_aligned(group.value, group.result, unit, 0)[0], self._links.to_line(group.result))
@@ -293,9 +296,10 @@ def linked_value(value: float, result: ResultRow, unit: str, links: Links) -> Ht
 
 
 def marks_of_cells(cells: Iterable[Cell]) -> list[str]:
-    """Return the marks that all cells have. They are shown once instead of in each cell."""
-    first, *others = [cell.marks for cell in cells] or [()]
-    return [mark for mark in first if all(mark in marks for marks in others)]
+    """Return the marks that nine of ten cells have, or more. They are said once for all, and do not stand at each number."""
+    marks = [cell.marks for cell in cells]
+    counts = Counter(mark for of_cell in marks for mark in of_cell)
+    return in_order(mark for mark, count in counts.items() if count >= len(marks) * _NEARLY_ALL)
 
 
 def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
@@ -406,11 +410,8 @@ def without_zeros(series: Series, columns: Sequence[MetricColumn]) -> tuple[list
 
 
 def marks_everywhere(series: Series, columns: Sequence[MetricColumn]) -> list[str]:
-    """Return the marks that every latency and rate of a series has. They are shown once above the table."""
-    cells = [cell for column in columns if column.metric in _MEASURED for cell in series.cells(column.metric, column.statistic).values()]
-    if not cells:
-        return []
-    return [mark for mark in cells[0].marks if all(mark in cell.marks for cell in cells)]
+    """Return the marks that nearly every latency and rate of a series has."""
+    return marks_of_cells(cell for column in columns if column.metric in _MEASURED for cell in series.cells(column.metric, column.statistic).values())
 
 
 def _all_zero(series: Series, column: MetricColumn) -> bool:

@@ -2,33 +2,27 @@
 
 - `sizes_table` opens a page: a row for each size, columns for the main numbers of each series.
 - `side_by_side` compares the series of a page: a row for each size, a column for each series.
-- `systems_side_by_side` compares several systems of one campaign: a table for each size, a row for each transport.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tacholog.compare.comparable import is_ranked_nowhere, judge
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.render.evidence import remarks
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.links import Links
 from tacholog.render.marks import UsedMarks, mark_notes, shared_marks_note
-from tacholog.render.table import TableCell, TableColumn, head, scroller
-from tacholog.render.tables.results import CellWriter, ResultLine, ResultNumber, badge, heading_of, lost_words, marks_of_cells, results_table
+from tacholog.render.table import TableColumn, head, scroller
+from tacholog.render.tables.results import CellWriter, ResultLine, ResultNumber, badge, heading_of, marks_of_cells, results_table
 from tacholog.schema.metrics import METRICS
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import Unit, unit_shown
-from tacholog.view.numerals import size as size_words
-from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import RANKED_BY, conditions_of, headline_statistic
 from tacholog.view.refusals import refusals
 from tacholog.view.series import LOGICAL, Cell, Series
-from tacholog.view.side_by_side import COLUMNS, RATE, SIZES, SideBySideRow, at_size, of_session, session_of_several, side_by_side_rows, sizes_of
-from tacholog.view.views import View
 
 _WORDS = ("Median latency", "Mean latency", "Payload received")  # of `RANKED_BY`
 _MOST_SERIES = 12  # side by side
@@ -168,87 +162,3 @@ def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Seri
         if members:
             return ((metric, statistic, words), members) if 1 < len(members) <= _MOST_SERIES else None
     return None
-
-
-ROWS_AT_ONCE = 60  # rows of a table; a row has about 25 elements
-_NO_CAMPAIGN = "No campaign measured several systems with one tool."
-
-
-class SizeTable(NamedTuple):
-    """The rows of one table: their size, the number of the table if a size has several, its title, and the rows."""
-
-    size: int
-    number: int
-    title: str
-    rows: Sequence[SideBySideRow]
-
-    @property
-    def name(self) -> str:
-        """The end of the id of the table."""
-        return f"{self.size}-{self.number + 1}" if self.number else str(self.size)
-
-
-Fold = Callable[[SizeTable, Html], Html]  # folds a table, and returns the link to it
-
-
-def systems_side_by_side(view: View, pages: PageIndex, links: Links, anchor: str, fold: Fold) -> Html:
-    """Return the tables of the newest session that measured several systems with one tool: the first one of the smallest size, the others folded."""
-    session = session_of_several(view)
-    if session is None:
-        return tag("p", _NO_CAMPAIGN, class_="tl-null")
-    part = of_session(view, session)
-    rows = side_by_side_rows(part, pages)
-    # Processor time never has a mark, so it is left out of the search for common marks.
-    marked = (cells for row in rows for (metric, _), cells in row.cells.items() if metric != "cpu_per_message")
-    shared = marks_of_cells(cell for cells in marked for cell in cells.values())
-    slices = list(_size_tables(rows))
-    if not slices:
-        return tag("p", f"The newest such campaign measured none of {', '.join(map(size_words, SIZES))}.", class_="tl-null")
-    first, *others = slices
-    heading = tag("h2", first.title, id=f"{anchor}-{first.name}")
-    first_section = tag("section", heading, _marked_table(first, shared, links, anchor))
-    folds = []
-    for size_table in others:
-        table_id = f"{anchor}-{size_table.name}"
-        folds.append(fold(size_table, tag("section", _marked_table(size_table, shared, links, table_id), id=table_id)))
-    return join([remarks(part.runs.values()), first_section, *folds])
-
-
-def _size_tables(rows: Sequence[SideBySideRow]) -> Iterator[SizeTable]:
-    """Yield the tables of each size. A size with many rows has several tables, so that a page stays small."""
-    for size in sizes_of(rows):
-        of_size = at_size(rows, size)
-        for number, start in enumerate(range(0, len(of_size), ROWS_AT_ONCE)):
-            some = of_size[start : start + ROWS_AT_ONCE]
-            which = f", rows {start + 1} to {start + len(some)}" if len(of_size) > ROWS_AT_ONCE else ""
-            yield SizeTable(size, number, f"Messages of {size_words(size)}{which}", some)
-
-
-def _marked_table(size_table: SizeTable, shared: Sequence[str], links: Links, anchor: str) -> Html:
-    """Return a table, with the marks of all its numbers above, and the notes on marks below."""
-    units = [unit_shown(METRICS[metric].unit) for metric, _, _ in COLUMNS]
-    heads = [TableColumn(heading, unit.sign) for (_, _, heading), unit in zip(COLUMNS, units, strict=True)]
-    used_marks: UsedMarks = {}
-    lines = [
-        ResultLine(_row_head(row), [_number(row, (metric, statistic), size_table.size, links) for metric, statistic, _ in COLUMNS])
-        for row in size_table.rows
-    ]
-    write = CellWriter(links, anchor, used_marks, shared)
-    table = results_table(size_table.title, [TableColumn("system, transport", class_="tl-text"), *heads], units, lines, write, "tl-table tl-rows")
-    return join([shared_marks_note(shared, anchor), scroller(table), mark_notes(used_marks, anchor)])
-
-
-def _number(row: SideBySideRow, name: tuple[str, str], size: int, links: Links) -> ResultNumber:
-    below = _lost_words(row, size, links) if name == RATE else NOTHING
-    return ResultNumber(row.cells.get(name, {}).get(size), row.absent(*name, size), below=below)
-
-
-def _lost_words(row: SideBySideRow, size: int, links: Links) -> Html:
-    cell = row.lost(size)
-    return NOTHING if cell is None else lost_words(cell, links)
-
-
-def _row_head(row: SideBySideRow) -> TableCell:
-    name = tag("strong", row.name)
-    named = tag("a", name, href=f"doc:{row.document}") if row.document else name
-    return head(join([named, " ", tag("span", row.how, class_="tl-how")]), "tl-text")

@@ -1,6 +1,6 @@
-"""Runs from logs that exist already: fields are read from paths, logs that belong together become one run.
+"""Import existing logs: read fields from their paths, and make one run of the logs that belong together.
 
-`patterns` reads fields from a path, `fields` knows which fields there are, `units` which units their numbers take, `rules` puts patterns and stated
-values together, `survey` reads the logs, `grouping` makes runs of them, `plan` decides which of them are new, `writing` copies these into a data
-folder, and `suggestion` finds a pattern that fits a folder.
+`patterns` reads fields from a path, `fields` defines the fields, `units` the units of their numbers, `rules` combines patterns and stated values,
+`survey` reads the logs, `grouping` makes runs of them, `plan` decides which runs are new, `writing` copies the new runs into a data folder, and
+`suggestion` finds a pattern that fits a folder.
 """

@@ -1,7 +1,7 @@
-"""Facts in files beside the logs, such as ``experiment_config.json`` or ``params.yaml`` in the folder of each run.
+"""Facts in files next to the logs, such as ``experiment_config.json`` or ``params.yaml`` in the folder of each run.
 
-A key that is the name of a field states that field. Any other key is a label if its value differs between runs, and an option if it does not: fifty
-labels that are always the same would stand in the name of each row.
+A key that is the name of a field states that field. Any other key is a label if its value differs between runs. Otherwise it is an option, so that
+labels with constant values do not fill the name of each row.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _DEEPEST = 8
 
 
 class SidecarFacts:
-    """The facts of the logs of a folder: what the files beside them state."""
+    """The facts of the logs of a folder, read from the files next to the logs."""
 
     def __init__(self, root: Path, template: str) -> None:
-        """Note where the facts of a log are.
+        """Remember where the files of facts are.
 
         Args:
             root: the folder with the logs.
             template: the path of the file, where ``{folder}`` is the folder of the log: ``{folder}/experiment_config.json``.
 
         Raises:
-            UnreadableInput: the template names no file, or one of another kind.
+            UnreadableInput: the template names no file, or a file that is not JSON, TOML or YAML.
         """
         if not template.endswith((".json", ".toml", ".yaml", ".yml")):
             raise UnreadableInput(f"--facts {template}: facts are in a file of JSON, TOML or YAML, as in '{_FOLDER}/experiment_config.json'")
@@ -46,7 +46,7 @@ class SidecarFacts:
         self.missing: set[str] = set()
 
     def read(self, paths: Iterable[str]) -> None:
-        """Read the files of these logs, each once.
+        """Read the files of facts of these logs, each file once.
 
         Raises:
             UnreadableInput: a file cannot be read; the message names it.
@@ -64,7 +64,7 @@ class SidecarFacts:
         return path in self._contents
 
     def of_log(self, path: str) -> dict[str, Any]:
-        """Return the fields that the file of a log states, by their full names.
+        """Return the fields that the file of facts of a log states, by their full names.
 
         Raises:
             ValueError: a field cannot hold its value; the message says what it can hold.
@@ -82,7 +82,7 @@ class SidecarFacts:
         return name
 
     def _field(self, key: str) -> str | None:
-        """Return the full name of the field that a key states; ``None`` if no field can be called so."""
+        """Return the full name of the field that a key states; ``None`` if no field can have this name."""
         if key in STATED_CONDITIONS:
             return CONDITION + key
         if key in TEXTS:
@@ -114,7 +114,7 @@ def _decoded(root: Path, name: str) -> object:
 
 
 def _flat(content: object, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the single values of a document, nested keys joined by a hyphen. Lists are left out: they are no condition of one run."""
+    """Yield the single values of a document; nested keys are joined by a hyphen. Lists are left out, because a list is not a condition of one run."""
     if not isinstance(content, Mapping) or depth > _DEEPEST:
         return
     for count, (key, value) in enumerate(content.items()):

@@ -1,4 +1,4 @@
-"""The fields that a pattern, a rule or ``--set`` may state for a log, and how their texts become values of a manifest."""
+"""The fields that a pattern, a rule or ``--set`` may state for a log, and the conversion of their texts to values of a manifest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacholog.visible import is_blank, one_form
 
 #: Fields of the manifest that hold a text.
 TEXTS = ("system", "system_version", "tool", "tool_version", "release", "host", "session", "campaign", "start_time")
-#: Fields that identify a log within its run. They do not distinguish runs.
+#: Fields that identify a log within its run. They do not distinguish one run from another.
 OF_LOG = (ROLE, "participant")
 REPETITION = "repetition"
 #: Fields that distinguish the repetitions of a run.
@@ -40,14 +40,14 @@ Values = Mapping[str, Any]
 
 
 def full_name(name: str, where: str) -> str:
-    """Return the full name of a field: a condition may be named without ``conditions.``.
+    """Return the full name of a field: ``conditions.`` may be left out before the name of a condition.
 
     Args:
         name: the name as the user typed it.
-        where: where it was found, for messages.
+        where: the source of the name, for messages.
 
     Raises:
-        UnreadableInput: there is no such field; the message names near ones.
+        UnreadableInput: there is no such field; the message names similar ones.
     """
     if name in STATED_CONDITIONS:
         return CONDITION + name
@@ -65,7 +65,7 @@ def full_name(name: str, where: str) -> str:
 
 
 def _near(name: str) -> str:
-    """Return the similar names of fields, and how to write a label."""
+    """Return a hint: fields with similar names, and how to write a label."""
     names = [*_PLAIN, *STATED_CONDITIONS, *(CONDITION + condition for condition in STATED_CONDITIONS)]
     near = difflib.get_close_matches(name, names, 3)
     own_word = f"; write {LABEL}{name} for a word of your own" if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) else ""
@@ -80,18 +80,18 @@ def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field
         value: a text from a path or the command line, or a value of a rules file.
 
     Raises:
-        ValueError: the field cannot hold it; the message says what it can hold.
+        ValueError: the field cannot hold the value; the message says what it can hold.
     """
     result = _typed(name, one_form(value) if isinstance(value, str) else value)
     if isinstance(result, int) and not -(2**63) <= result < 2**63:
-        raise ValueError(f"{name} = {str(value)[:20]}... does not fit into 64 bits")  # run.toml could not be read again
+        raise ValueError(f"{name} = {str(value)[:20]}... does not fit into 64 bits")  # A larger number would make run.toml unreadable.
     if name == REPETITION and result < 0:
         raise ValueError(f"{name} = {result} is negative")
     return result
 
 
 def _typed(name: str, value: object) -> Any:  # noqa: ANN401
-    """Return the value of a field as the manifest holds it, without a limit of its size."""
+    """Return the value of a field as the manifest holds it, without checking its size."""
     if name in DIGITS or name == "published":
         kind = bool if name == "published" else int
         value = _without_zeros(value) if kind is int else value
@@ -122,12 +122,12 @@ def _typed(name: str, value: object) -> Any:  # noqa: ANN401
 
 
 def _without_zeros(value: object) -> object:
-    """Remove leading zeros, as in ``run03``, from a text that is a number."""
+    """Remove leading zeros from a text that is a number, such as the ``03`` of ``run03``."""
     return _PADDED.sub("", value) if isinstance(value, str) else value
 
 
 def _condition(name: str, value: object) -> Any:  # noqa: ANN401
-    """Return a condition in the type of the schema. Words of the schema are accepted in upper case too."""
+    """Return a condition in the type of the schema. The words of the schema may also be in upper case."""
     column, text = STATED_CONDITIONS[name], value
     if isinstance(value, str) and name == "payload_bytes":
         value = _size(value)
@@ -147,7 +147,7 @@ def _condition(name: str, value: object) -> Any:  # noqa: ANN401
 
 
 def _size(text: str) -> str:
-    """Return a size in bytes; the text itself if it is not a size.
+    """Return a size in bytes; the text itself if it is no size.
 
     Raises:
         ValueError: the unit may mean 1000 or 1024.
@@ -165,7 +165,7 @@ def _size(text: str) -> str:
 
 
 def _wanted(name: str) -> str:
-    """Return, in words, which values a condition can hold."""
+    """Return, in words, the values that a condition can hold."""
     column = STATED_CONDITIONS[name]
     if column.allowed:
         return f"one of {', '.join(column.allowed)}"
@@ -180,7 +180,7 @@ def _option(name: str, value: object) -> object:
     """Return the value of an option from a rules file.
 
     Raises:
-        ValueError: options hold texts, finite numbers, truth values, and lists of these.
+        ValueError: the value is not a text, a finite number, a truth value, or a list of these.
     """
     for part in value if isinstance(value, list) else [value]:
         if not isinstance(part, str | int | float) or (isinstance(part, float) and not math.isfinite(part)):
@@ -189,14 +189,14 @@ def _option(name: str, value: object) -> object:
 
 
 def _scalar(text: str) -> object:
-    """Convert a text that looks like a number or a truth value. Options are compared with the values in logs, which are typed."""
+    """Convert a text that looks like a number or a truth value, because options are compared with the typed values in logs."""
     if text in ("true", "false"):
         return text == "true"
     return next((kind(text) for pattern, kind in _NUMBERS if pattern.fullmatch(text)), text)
 
 
 def manifest_fields(values: Values) -> dict[str, Any]:
-    """Return the values of a run's fields as the arguments of `Manifest`, without system and logs."""
+    """Return the values of a run's fields as arguments of `Manifest`, without system and logs."""
     fields: dict[str, Any] = {name: value for name, value in values.items() if name in (*TEXTS, "published", REPETITION)}
     for argument, prefix in (("labels", LABEL), ("options", OPTION)):
         fields[argument] = {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}

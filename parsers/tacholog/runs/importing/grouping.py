@@ -1,9 +1,9 @@
-"""Put logs together to runs, and runs to repetitions of each other.
+"""Group logs into runs, and runs into repetitions of one measurement.
 
-Logs with the same fields are one run if each has another role or participant. If the pattern states no repetition, several logs may have the same
+Logs with the same fields are one run if they differ in role or participant. If the pattern states no repetition, several logs may have the same
 fields and the same role: then each folder is a run, or, if that is not enough, each log. Such runs are numbered as repetitions in the order of the
-start times in their logs, or else in the order of their paths. So are runs whose paths state the same repetitions at several start times. If the
-paths of other runs with these fields state numbers, they get the next ones.
+start times in their logs, or else in the order of their paths. The same holds for runs whose paths state the same repetitions at several start times.
+If the paths of other runs with these fields state numbers, the counted runs get the next numbers.
 
 The folder of a run is ``PART/PART/.../NN``: a part for each field that distinguishes runs, and the number of the repetition. The same fields always
 give the same parts. A short hash is added if different fields would give the same parts.
@@ -33,7 +33,7 @@ from tacholog.slugs import slug
 
 _SHORT = {"publisher": "pub", "subscriber": "sub"}
 _DAY = len("2026-01-31")
-#: What a run whose start time is that of a file says of it.
+#: The note in a run whose start time is the modification time of a file.
 FILE_TIME_NOTE = "start_time is when the file of the log was last changed: about the end of the run, if nobody copied or edited the file since."
 _UNCLEAR = "logs with the same fields, so that it is not clear which of them are one run; a field such as {session} or {label.NAME} tells them apart"
 
@@ -41,7 +41,7 @@ _UNCLEAR = "logs with the same fields, so that it is not clear which of them are
 class ImportedLog(NamedTuple):
     """A log to import: its path, the fields that the user states, and its content.
 
-    ``file_time``: when its file was last changed, if the user asked for that and neither the log nor the user states a start time.
+    ``file_time``: the modification time of its file, if the user asked for it, and if neither the log nor the user states a start time.
     """
 
     path: str
@@ -51,7 +51,7 @@ class ImportedLog(NamedTuple):
 
     @property
     def identity(self) -> tuple[str | None, str | None]:
-        """Role and participant, which distinguish the log from the others of its run."""
+        """Role and participant, which distinguish the log from the other logs of its run."""
         return self.fields.role, self.fields.participant
 
 
@@ -61,12 +61,12 @@ class ImportedRun(NamedTuple):
     Attributes:
         folder: the folder of all repetitions of the run, relative to the data folder.
         repetition: the number of the repetition.
-        is_counted: whether the number was counted, because no path states it.
-        key: all of its fields except the repetition, as a text.
+        is_counted: whether Tacholog assigned the number, because no path states it.
+        key: all fields of the run except the repetition, as one text.
         manifest: its manifest.
         logs: its logs, in the order of the manifest.
         hosts: machines that its logs describe.
-        overruled: sentences on values of ``--set`` that a log of this run contradicts. The manifest leaves these values out.
+        overruled: one sentence for each value of ``--set`` that a log of this run contradicts. The manifest does not contain these values.
     """
 
     folder: str
@@ -79,7 +79,7 @@ class ImportedRun(NamedTuple):
     overruled: tuple[str, ...] = ()
 
     def with_repetition(self, repetition: int) -> ImportedRun:
-        """Return this run as another repetition."""
+        """Return this run with another number of its repetition."""
         return self._replace(repetition=repetition, manifest=msgspec.structs.replace(self.manifest, repetition=repetition))
 
 
@@ -89,7 +89,7 @@ class Grouping(NamedTuple):
     Attributes:
         runs: sorted by folder and repetition.
         problems: logs that belong to no run, with the reason.
-        order: by which order the runs of each folder were numbered: ``start time`` or ``name`` if none of their paths states the number,
+        order: the order in which the runs of each folder were numbered: ``start time`` or ``name`` if none of their paths states the number,
             ``start time and repetition`` if their paths state the same repetitions at several start times.
     """
 
@@ -99,7 +99,7 @@ class Grouping(NamedTuple):
 
 
 def group(logs: Iterable[ImportedLog]) -> Grouping:
-    """Make runs of logs."""
+    """Group logs into runs."""
     variants: dict[str, list[ImportedLog]] = defaultdict(list)
     for log in sorted(logs, key=lambda log: natural(log.path)):
         variants[_key(log.fields.values, without=OF_REPETITION)].append(log)
@@ -122,7 +122,7 @@ def natural(path: str) -> list[tuple[bool, int, str]]:
 
 
 def _add_variant(key: str, logs: Sequence[ImportedLog], grouping: Grouping) -> None:
-    """Add the runs of logs that share all fields but the repetition."""
+    """Add the runs of logs that have the same fields, except for the repetition."""
     numbers: dict[Any, list[ImportedLog]] = defaultdict(list)
     for log in logs:
         numbers[log.fields.values.get(REPETITION)].append(log)
@@ -153,7 +153,7 @@ def _add_runs(made: Sequence[ImportedRun | Problem], order: str | None, grouping
 
 
 def _by_start_and_number(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Return the logs of each run in the order of both, if start time and number together show which logs are one run; ``None`` if they do not."""
+    """Group the logs into runs by start time and number, and order the runs by both; ``None`` if these do not show which logs are one run."""
     parts: dict[tuple[datetime, int], list[ImportedLog]] = defaultdict(list)
     for log in logs:
         start, number = _moment(log.fields.values.get(START)), log.fields.values.get(REPETITION)
@@ -168,7 +168,7 @@ def _is_one_run(logs: Sequence[ImportedLog]) -> bool:
 
 
 def _runs_by_start(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Return the logs of each run as `_runs_of` does. Logs with different stated start times never belong to one run."""
+    """Group the logs into runs as `_runs_of` does, but separate logs with different stated start times."""
     starts: dict[str | None, list[ImportedLog]] = defaultdict(list)
     for log in logs:
         starts[log.fields.values.get(START)].append(log)
@@ -189,7 +189,7 @@ def _runs_of(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
 
 
 def _unclear(logs: Sequence[ImportedLog]) -> list[Problem]:
-    """Return a problem for each log whose run is not clear. Logs with the same role and participant follow each other."""
+    """Return a problem for each log whose run is not clear. Logs with the same role and participant are neighbours in the result."""
     same: dict[object, list[str]] = defaultdict(list)
     for log in logs:
         same[log.identity].append(log.path)
@@ -197,7 +197,7 @@ def _unclear(logs: Sequence[ImportedLog]) -> list[Problem]:
 
 
 def _several(logs: Sequence[ImportedLog]) -> set[str | None]:
-    """Return the roles with several participants in these runs. Only for these the participant must be known."""
+    """Return the roles that have several participants in these runs. Only these roles need a participant."""
     participants: dict[str | None, set[str | None]] = defaultdict(set)
     for log in logs:
         participants[log.fields.role].add(log.fields.participant)
@@ -205,7 +205,7 @@ def _several(logs: Sequence[ImportedLog]) -> set[str | None]:
 
 
 def _ordered(parts: Sequence[Sequence[ImportedLog]]) -> tuple[Sequence[Sequence[ImportedLog]], str]:
-    """Return runs in the order of their start times, if all are known, or else unchanged; and the name of the order."""
+    """Return the runs in the order of their start times if all are known, otherwise unchanged; and the name of this order."""
     starts = [min(filter(None, (_moment(_start_of(log)) for log in part)), default=None) for part in parts]
     if len(parts) < 2 or not all(starts):  # noqa: PLR2004 - one run has no order
         return parts, "name"
@@ -214,7 +214,7 @@ def _ordered(parts: Sequence[Sequence[ImportedLog]]) -> tuple[Sequence[Sequence[
 
 
 def _start_of(log: ImportedLog) -> str | None:
-    """Return the start time in a log, or else the one that the user states for it, or else the time of its file."""
+    """Return the start time that a log states, or else the one that the user states for it, or else the modification time of its file."""
     return log.survey.facts.start_time or log.fields.values.get(START) or log.file_time
 
 
@@ -223,7 +223,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number: int, *, is_counted: bool) -> ImportedRun | Problem:
-    """Return the run of these logs; a problem if neither logs nor user state the measured system."""
+    """Return the run of these logs; a problem if neither the logs nor the user state the measured system."""
     logs = sorted(logs, key=lambda log: (log.fields.side or "", log.fields.participant or "", natural(log.path)))
     of_path = logs[0].fields.of_path
     values, overruled = _without_overruled(logs)
@@ -244,23 +244,23 @@ def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number
 
 
 def _file_time(logs: Sequence[ImportedLog]) -> str | None:
-    """Return the earliest time of the files of a run; ``None`` if the user did not ask for it, or a log states when the run began."""
+    """Return the earliest modification time of the files of a run; ``None`` if the user did not ask for it, or if a log states the start time."""
     if any(log.survey.facts.start_time for log in logs):
         return None
     return min(filter(None, (log.file_time for log in logs)), default=None)
 
 
 def _without_overruled(logs: Sequence[ImportedLog]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the fields of a run without those that its logs state themselves, and a sentence on each difference.
+    """Return the fields of a run without those that its logs state themselves, and a sentence for each difference.
 
-    This concerns the start time and conditions of ``--set``, which only completes logs.
+    This concerns the start time and the conditions in ``--set``, because ``--set`` only adds what the logs do not state.
     """
     values, overruled = dict(logs[0].fields.values), []
     if stated_start := min(filter(None, (log.fields.values.get(START) for log in logs)), default=None):
         values[START] = stated_start
         if start := next((log.survey.facts.start_time for log in logs if log.survey.facts.start_time), None):
             del values[START]
-            if not start.startswith(stated_start):  # A time on the stated day does not contradict it.
+            if not start.startswith(stated_start):  # A time on the stated day does not contradict a stated day.
                 day = start[:_DAY]
                 overruled.append(f"{START}={stated_start} was left out where logs state {start if stated_start.startswith(day) else day}")
     for name in logs[0].fields.of_defaults:
@@ -282,7 +282,7 @@ def _tool(log: LogSurvey) -> str | None:
 
 
 def _hosts(logs: Sequence[ImportedLog], host_id: str | None) -> dict[str, Host]:
-    """Return the machines that logs describe, under the stated id of the host, if there is one."""
+    """Return the machines that logs describe, with the id of the host that the user states, if there is one."""
     hosts: dict[str, Host] = {}
     for log in logs:
         described = stated_host(log.survey.facts.environment)
@@ -313,7 +313,7 @@ def _entry(log: ImportedLog, name: str, several: set[str | None]) -> LogFile:
 
 
 def _with_own_folders(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
-    """Give variants with different fields different folders."""
+    """Change folder names until variants with different fields have different folders."""
     keys: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         keys[run.folder].add(run.key)
@@ -321,15 +321,15 @@ def _with_own_folders(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
 
 
 def by_variant(runs: Iterable[ImportedRun]) -> Mapping[str, list[ImportedRun]]:
-    """Return the runs of each folder."""
+    """Return the runs of each variant, by its folder."""
     variants: dict[str, list[ImportedRun]] = defaultdict(list)
     for run in runs:
         variants[run.folder].append(run)
     return variants
 
 
-# Fields that are part of the folder's name even if no path states them. Other fields are part of it only if a path states them. Host and session are
-# not among them: the name becomes an address on a site, where these two are private.
+# Fields that are part of the folder's name even if no path states them. Other fields are part of it only if a path states them. Host and session
+# are not in this list, because the name becomes an address on a site, where both are private.
 _ALWAYS = ("release", "campaign", "system", "system_version")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+=@-]+")
 _RESERVED = (HOSTS_FOLDER, "same-build")  # Folders with these names have another meaning.
@@ -341,8 +341,8 @@ def variant_folder(values: Values, of_path: Sequence[str], tool: str) -> str:
 
     Args:
         values: the run's fields.
-        of_path: the fields that the path states, in their order.
-        tool: the name of the tool, for runs without any field.
+        of_path: the fields that the path states, in the order of the path.
+        tool: the name of the tool; it is the name of the folder if a run has no field.
     """
     first = [name for name in _ALWAYS if name in values and name not in of_path]
     last = [name for name in values if name.startswith(LABEL) and name not in of_path]
@@ -351,7 +351,7 @@ def variant_folder(values: Values, of_path: Sequence[str], tool: str) -> str:
 
 
 def with_hash(folder: str, key: str) -> str:
-    """Return a different folder for a variant whose plain name is used by another one."""
+    """Return a folder name with a hash, for a variant whose plain name is already used by another variant."""
     return f"{folder}-{short_hash(key)}"
 
 
@@ -368,8 +368,8 @@ def repetition_folder(number: int) -> str:
 def _part(name: str, value: str) -> str:
     """Return the part of a folder's name for a field. Values with unsafe characters get a short hash.
 
-    A number gets the name of its field as a prefix, because it could be taken for the number of a repetition. Sessions and options are hashed: the
-    name becomes an address on a site, where they are private.
+    A number gets the name of its field as a prefix. Otherwise a reader could take it for the number of a repetition. Sessions and options are hashed,
+    because the name becomes an address on a site, where they are private.
     """
     if name == "session" or name.startswith(OPTION):
         return f"{name.partition('.')[0]}-{short_hash(f'{name}={value}')}"
@@ -380,12 +380,12 @@ def _part(name: str, value: str) -> str:
 
 
 def log_names(logs: Sequence[tuple[str, str | None]]) -> list[str]:
-    """Return the names of the logs of a run, in the run's folder.
+    """Return the names of the logs of a run within the folder of the run.
 
     A log keeps its name. Logs with the same name, from different folders, get a prefix.
 
     Args:
-        logs: the path of each log, and a word that distinguishes it, such as ``pub0``.
+        logs: the path of each log, with a word that distinguishes the log, such as ``pub0``.
     """
     names = [path.rpartition("/")[2] for path, _ in logs]
     for attempt in range(2):

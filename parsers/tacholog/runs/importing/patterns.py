@@ -1,12 +1,12 @@
 """Patterns that read fields from the path of a log: ``{label.plugin}/test-{repetition}/perf-{role}{participant}.log``.
 
-A pattern is compared with the whole path, folder by folder. No field contains a slash. A field of text takes at least one character, and as few as
-the rest of the name of its folder or file allows, from left to right. ``{repetition}`` and ``{participant}`` take all digits that stand there,
-``{role}`` one of `ROLES`. ``{{`` and ``}}`` stand for braces.
+A pattern is compared with the whole path, folder by folder. No field contains a slash. A field of text matches at least one character, and as few as
+the following text of the folder's or file's name allows, from left to right. ``{repetition}`` and ``{participant}`` match all digits at their
+position, ``{role}`` matches one of `ROLES`. ``{{`` and ``}}`` stand for braces.
 
-A pattern is compiled to one regular expression. Paths come from strangers, so its time must not grow with a power of the path's length: the
-expression never goes back to a field of text once it has found what follows that field, up to the next field of text (an atomic group). That loses
-no match, because the next field of text can take any further characters.
+A pattern is compiled to one regular expression. Paths come from untrusted archives, so the matching time must not grow polynomially with the path's
+length. Therefore a field of text and the text after it, up to the next field of text, form an atomic group, to which the matcher never returns. No
+match is lost, because the next field of text can match any further characters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tacholog.runs.importing.units import unit_at_start
 from tacholog.runs.moments import form_pattern, in_form
 from tacholog.schema.records import Side
 
-#: The words that ``{role}`` takes, and the side that each of them means. A client sends, or starts each round trip.
+#: The words that ``{role}`` matches, each with the side that it means. A client sends, or starts each round trip.
 ROLES: Mapping[str, Side] = {
     "publisher": "publisher",
     "pub": "publisher",
@@ -37,11 +37,11 @@ _SIZES = ("payload_bytes", "conditions.payload_bytes")
 #: The unit of a size directly after a number in a path: ``k`` of ``64k.log``.
 UNIT = re.compile(r"(?:[kKmMgG][bB]?|[KMG]i[bB]?)(?![A-Za-z])")
 _LONGEST_FIRST = sorted(ROLES, key=lambda word: -len(word))
-_MOST_DIGITS = 18  # Such a number fits into 64 bits.
+_MOST_DIGITS = 18  # A number of this length fits into 64 bits.
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}/]*)\}|[{}]|[^{}]+")
 _NUMBER = re.compile(r"[0-9]+")
 _MOST_FIELDS = 64
-_COMPRESSED = (".gz", ".xz", ".zst")  # endings of the kinds that `open_log` reads
+_COMPRESSED = (".gz", ".xz", ".zst")  # endings of the compressed files that `open_log` reads
 
 
 def uncompressed(path: str) -> str:
@@ -51,7 +51,7 @@ def uncompressed(path: str) -> str:
 
 
 class PatternField(NamedTuple):
-    """A field of a pattern. The name of a field that is ignored begins with ``_``, or is ``*``. ``form`` is that of a time."""
+    """A field of a pattern. The name of an ignored field begins with ``_``, or is ``*``. ``form`` is the form of a time."""
 
     name: str
     form: str = ""
@@ -62,7 +62,7 @@ class PatternField(NamedTuple):
         return self.name not in (*DIGITS, ROLE) and not self.form
 
     def value(self, text: str) -> str:
-        """Return the value that a text of a path is."""
+        """Return the value that a text from a path stands for."""
         return (in_form(text, self.form) or text) if self.form else text
 
     @property
@@ -72,24 +72,24 @@ class PatternField(NamedTuple):
 
 
 Token = str | PatternField
-#: The tokens of the name of one folder, or of the file.
+#: The tokens of the name of one folder, or of the file name.
 Segment = tuple[Token, ...]
 
 
 class Disagreement(NamedTuple):
-    """A field that occurs twice in a pattern, and has two values in a path."""
+    """A field that occurs twice in a pattern and has two different values in a path."""
 
     field: str
     first: str
     second: str
 
     def __str__(self) -> str:
-        """Return a sentence that names both values."""
-        return f"{{{self.field}}} stands twice in the pattern, and is {self.first!r} and {self.second!r} in this path"
+        """Return a sentence with both values."""
+        return f"{{{self.field}}} occurs twice in the pattern, but is {self.first!r} and {self.second!r} in this path"
 
 
 class _Expression(NamedTuple):
-    """A regular expression for paths, and the fields of its groups in order."""
+    """A regular expression for paths, and the fields of its groups, in order."""
 
     regex: re.Pattern[str]
     fields: tuple[PatternField, ...]
@@ -99,9 +99,10 @@ class Pattern(NamedTuple):
     """A pattern, ready to be compared with paths.
 
     Attributes:
-        text: as the user wrote it.
+        text: the pattern as the user wrote it.
         segments: the tokens of each folder and of the file.
-        expressions: one that asks for the same value wherever a field of an earlier folder stands again, then one that does not ask for it.
+        expressions: first the expression that requires the same value if a field occurs again in a later folder; then the one that does not require
+            it.
     """
 
     text: str
@@ -110,20 +111,20 @@ class Pattern(NamedTuple):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields that are not ignored, each once, in their order."""
+        """The names of the fields that are not ignored, each once, in the order of the pattern."""
         return tuple(dict.fromkeys(field.name for field in self.expressions[-1].fields))
 
     def match(self, path: str) -> dict[str, str] | Disagreement | None:
         """Return the values of the fields in a path.
 
-        A field that an earlier folder has given its value must have the same value again.
-        A path that does not fit as it stands may be that of a compressed log: then its ending counts for nothing.
+        If a field occurs again in a later folder, it must have the same value there. If a path does not fit, it is compared again without the ending
+        of a compressed log.
 
         Args:
             path: relative to the folder that is imported, with ``/`` between folders.
 
         Returns:
-            The values by the names of their fields; `Disagreement` if the path fits only if a field has two values; ``None`` if it does not fit.
+            The values, by the names of the fields; `Disagreement` if the path fits only if a field has two values; ``None`` if it does not fit.
         """
         for name in dict.fromkeys((path, uncompressed(path))):
             for expression in self.expressions:
@@ -142,7 +143,7 @@ def _values(fields: Sequence[PatternField], texts: Sequence[str]) -> dict[str, s
 
 
 def _expression(segments: Iterable[Segment], *, same_again: bool) -> _Expression:
-    """Return the expression of a pattern. ``same_again``: a field of an earlier folder stands for the text that it had there."""
+    """Return the expression of a pattern. ``same_again``: a field that occurs again in a later folder must have the same text there."""
     fields: list[PatternField] = []
     parts: list[str] = []
     for segment in segments:
@@ -179,10 +180,10 @@ def read_pattern(text: str, where: str) -> Pattern:
 
     Args:
         text: the pattern.
-        where: where it stands, for messages, such as ``--map``.
+        where: the source of the pattern, for messages, such as ``--map``.
 
     Raises:
-        UnreadableInput: it is no pattern; the message says why.
+        UnreadableInput: the text is not a valid pattern; the message says why.
     """
     plain = text.removeprefix("./")
     if plain.startswith("/"):
@@ -201,7 +202,7 @@ def read_pattern(text: str, where: str) -> Pattern:
 
 
 def _tokens(part: str, text: str, where: str) -> Iterator[Token]:
-    """Yield the tokens of the name of a folder. Text without a field between is one token."""
+    """Yield the tokens of the name of a folder. Text without a field in it is one token."""
     plain = ""
     for match in _TOKEN.finditer(part):
         if match[0] in ("{", "}"):
@@ -233,13 +234,13 @@ def _check_form(name: str, form: str, where: str) -> None:
 
 
 def _unclear(first: Token, second: Token) -> str | None:
-    """Return why it is not clear where one of two neighbours ends and the other begins; ``None`` if it is clear."""
+    """Return why it is not clear where the first of two neighbouring fields ends; ``None`` if it is clear."""
     if isinstance(first, PatternField) and isinstance(second, PatternField):
         both_text, both_digits = first.is_text and second.is_text, first.name in DIGITS and second.name in DIGITS
         if both_text or both_digits:
             return f"nothing stands between {{{first.name}}} and {{{second.name}}}, so it is not clear where the first one ends"
     if isinstance(first, PatternField) and first.name in DIGITS and isinstance(second, str) and _NUMBER.match(second):
-        return f"a digit follows {{{first.name}}}, which takes all digits that stand there"
+        return f"a digit follows {{{first.name}}}, which matches all digits at this position"
     if isinstance(first, PatternField) and first.name in _SIZES and isinstance(second, str) and (unit := UNIT.match(second)):
         return _unit_behind(first.name, unit[0])
     if isinstance(first, PatternField) and isinstance(second, str) and (unit_word := unit_at_start(first.name, second)):
@@ -248,7 +249,7 @@ def _unclear(first: Token, second: Token) -> str | None:
 
 
 def _unit_behind(name: str, unit: str) -> str:
-    """Return why a unit must not follow the field of a size: it would be ignored as text, and 64k would be read as 64 bytes."""
+    """Return why a unit must not follow the field of a size: the unit would be ignored as text, and 64k would be read as 64 bytes."""
     if unit in ("KiB", "MiB"):
         return f"{unit} follows {{{name}}}, which would be read as bytes; leave out {unit}: the field takes it with the number"
     return (

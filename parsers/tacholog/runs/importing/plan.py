@@ -20,15 +20,15 @@ from tacholog.runs.importing.survey import NOT_LOGS, LogSurvey, Problem, digest,
 from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
 from tacholog.schema.conditions import StatedConditions
 
-# Fields of a manifest that do not identify a run: they may differ in a run that was imported before.
+# Fields of a manifest that do not identify a run. They may have other values in a run that was imported earlier.
 _OF_LOGS = ("logs", "host", "notes", "start_time", "status", "reason", "environment", "commands", "order_index", "seed", "repetition")
 
 
 class ExistingRuns(NamedTuple):
-    """The runs in a data folder before the import.
+    """The runs that were in a data folder before the import.
 
     Attributes:
-        manifests: the manifests by the folder of each run; ``None`` if a ``run.toml`` cannot be read.
+        manifests: the manifest of each run, by the folder of the run; ``None`` if a ``run.toml`` cannot be read.
         variants: the folders of runs by their parent folder.
         by_content: the folders of runs by the SHA-256 of their logs.
     """
@@ -43,8 +43,8 @@ class Decisions(NamedTuple):
 
     Attributes:
         new: runs to write; their folders and repetitions are final.
-        present: runs that are in the data folder already, each with its folder.
-        relabelled: present runs with other fields than requested now, each with the names of these fields.
+        present: runs that are already in the data folder, each with its folder.
+        relabelled: present runs whose fields differ from those requested now, each with the names of these fields.
         problems: runs that are not written, because their folder holds other logs.
     """
 
@@ -84,10 +84,10 @@ def _texts(run: ImportedRun) -> tuple[str, ...]:
 
 
 def decide(runs: Iterable[ImportedRun], existing: ExistingRuns) -> Decisions:
-    """Decide which runs are new. Counted repetitions get the numbers after those of present runs."""
+    """Decide which runs are new. Runs without a stated repetition get the numbers after those of the present runs."""
     final: list[ImportedRun] = []
     for folder, members in by_variant(runs).items():
-        # A folder with the same name may hold runs with other fields, from another import.
+        # A folder with the same name may contain runs with other fields, from another import.
         own_folder = folder if _is_ours(folder, members, existing) else with_hash(folder, members[0].key)
         final += [run._replace(folder=own_folder) for run in _numbered(own_folder, members, existing)]
     decisions = Decisions([], [], [], [])
@@ -114,7 +114,7 @@ def run_folder(run: ImportedRun) -> str:
 
 
 def _is_ours(folder: str, members: Sequence[ImportedRun], existing: ExistingRuns) -> bool:
-    """Return whether a folder can be used for these runs: it holds no run, one of these runs, or runs with the same fields."""
+    """Whether a folder can be used for these runs: it contains no run, one of these runs, or runs with the same fields."""
     present = [existing.manifests[run] for run in existing.variants.get(folder, ())]
     contents = {_content(run.manifest) for run in members}
     ours = _fields(members[0].manifest)
@@ -122,14 +122,15 @@ def _is_ours(folder: str, members: Sequence[ImportedRun], existing: ExistingRuns
 
 
 def _fields(manifest: Manifest) -> dict[str, Any]:
-    """Return the fields of a manifest that identify its run, without those that its logs decide."""
+    """Return the fields of a manifest that identify its run, except for the fields that its logs state."""
     return {name: value for name, value in msgspec.to_builtins(manifest).items() if name not in _OF_LOGS}
 
 
 def _numbered(folder: str, members: Sequence[ImportedRun], existing: ExistingRuns) -> Iterator[ImportedRun]:
     """Yield runs with their final numbers.
 
-    A number that a path states is final. A counted run that is present already keeps its number. New counted runs get the numbers after all others.
+    A number that a path states is final. A run with a counted number keeps it if it is already present. New runs with counted numbers get the numbers
+    after all others.
     """
     present = existing.variants.get(folder, [])
     waiting: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -174,13 +175,13 @@ def _add_present(run: ImportedRun, folder: str, manifest: Manifest | None, decis
 
 
 def _completed(run: ImportedRun, manifest: Manifest | None) -> ImportedRun:
-    """Return a run with the start time and the host that somebody added to its ``run.toml`` later, unless they are stated otherwise."""
+    """Return a run with the start time and the host that somebody added to its ``run.toml`` later, unless the import states others."""
     since = {name: value for name in ("start_time", "host") if (value := getattr(manifest, name, None)) and not getattr(run.manifest, name)}
     return run._replace(manifest=msgspec.structs.replace(run.manifest, **since))
 
 
 def _differing(name: str, asked: object, present: object) -> Iterator[str]:
-    """Yield the names of fields that differ; fields inside tables by their full names."""
+    """Yield the names of the fields that differ; fields inside tables have their full names."""
     if not isinstance(asked, dict | None) or not isinstance(present, dict | None):
         yield name
         return
@@ -196,7 +197,7 @@ def _changed(run: ImportedRun, folder: str, manifest: Manifest | None) -> Iterat
     before = Counter(log.sha256 for log in manifest.logs)
     names = {log.path: log.file for log in manifest.logs if log.path}
     if not any(before[log.survey.sha256] or log.path in names for log in run.logs):
-        which = f"repetition {run.repetition} of {', '.join(names) or 'logs from elsewhere'}"
+        which = f"repetition {run.repetition} of {', '.join(names) or 'logs from another folder'}"
         yield Problem(run.logs[0].path, f"{folder} is there already, and is {which}; state another repetition or a label for one of the two")
         return
     for log in run.logs:
@@ -208,22 +209,22 @@ def _changed(run: ImportedRun, folder: str, manifest: Manifest | None) -> Iterat
 
 
 class LogContradiction(NamedTuple):
-    """A difference between a log and the fields of its path, its rule or ``--set``."""
+    """A difference between a log and the fields stated by its path, its rule or ``--set``."""
 
     path: str
     text: str
 
 
 class ImportPlan(NamedTuple):
-    """What happens to the files of a folder.
+    """What the import does with each file of a folder.
 
     Attributes:
-        decisions: which runs are new, and which are present already.
-        order: by which order runs were numbered if no path states the number, by their folder.
+        decisions: which runs are new, and which are already present.
+        order: the order in which runs were numbered if no path states their number, by their folder.
         refused: files that are not imported although they look like logs, with the reason.
-        unmatched: logs that no pattern fits.
-        left_alone: other files that no pattern fits.
-        run_folders: folders with a ``run.toml``, which are runs already.
+        unmatched: logs that no pattern matches.
+        left_alone: other files that no pattern matches.
+        run_folders: folders with a ``run.toml``, which are already runs.
         contradictions: differences between logs and stated fields.
         unused: the fields of ``--set`` that the paths or rules of all logs state themselves.
     """
@@ -239,7 +240,7 @@ class ImportPlan(NamedTuple):
 
     @property
     def runs(self) -> list[ImportedRun]:
-        """All runs that are in the data folder, or will be after the import."""
+        """All runs that are in the data folder, or will be there after the import."""
         return [*self.decisions.new, *(run for run, _ in self.decisions.present)]
 
     @property
@@ -251,14 +252,14 @@ class ImportPlan(NamedTuple):
 def plan_import(
     root: Path, data: Path | None, rules: Rules, progress: Callable[[str, int], object] | None = None, *, times_from_files: bool = False
 ) -> ImportPlan:
-    """Read the logs of a folder, and decide what happens to each.
+    """Read the logs of a folder, and decide what the import does with each.
 
     Args:
         root: the folder with the logs. It is only read.
         data: the data folder; it need not exist. ``None``: plan the import into an empty one.
         rules: the user's patterns and fields.
-        progress: is called with the path of a log and the number of bytes just read.
-        times_from_files: whether the time of a log's file is the start time of its run, if nothing else states it.
+        progress: a function that is called with the path of a log and the number of bytes just read.
+        times_from_files: whether the modification time of a log is used as the start time of its run, if nothing else states one.
     """
     listed = list_files(root, data)
     refused = [problem for problem in listed.problems if not rules.is_ignored(problem.path)]
@@ -290,7 +291,7 @@ def plan_import(
 def _add_log(
     root: Path, path: str, fields: LogFields, logs: list[ImportedLog], refused: list[Problem], progress: Callable[[str, int], object] | None
 ) -> None:
-    """Read a log. Unless a rule says that it holds no results, a format must fit."""
+    """Read a log. Its format must be known, unless a rule states that the log contains no results."""
     try:
         content: LogSurvey = survey(root, path, fields.format, progress) if fields.results else digest(root, path)
     except UnreadableInput as error:
@@ -301,14 +302,14 @@ def _add_log(
 
 
 def _file_time(root: Path, log: ImportedLog) -> str | None:
-    """Return when the file of a log was last changed; ``None`` if the user states when its run began."""
+    """Return the modification time of a log; ``None`` if the user states the start time of its run."""
     if START in log.fields.values:
         return None
     return f"{datetime.fromtimestamp((root / log.path).lstat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _contradictions(run: ImportedRun) -> Iterator[LogContradiction]:
-    """Yield the differences between the logs of a run and its manifest, each once for each log."""
+    """Yield the differences between the logs of a run and its manifest, each difference once for each log."""
     conditions = stated_conditions(run.manifest)
     for log in run.logs:
         differences = _of_conditions(log, conditions)
@@ -323,7 +324,7 @@ def _of_conditions(log: ImportedLog, conditions: StatedConditions) -> Iterator[C
 
 
 def _of_versions(log: LogSurvey, manifest: Manifest) -> Iterator[str]:
-    """Yield the versions that differ. ``6.0`` and ``6.0.1`` do not."""
+    """Yield the versions that differ. ``6.0`` and ``6.0.1`` do not differ."""
     for name in ("system_version", "tool_version"):
         first, second = getattr(manifest, name), getattr(log.facts, name)
         if first and second and not f"{second}.".startswith(f"{first}.") and not f"{first}.".startswith(f"{second}."):

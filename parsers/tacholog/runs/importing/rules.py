@@ -1,6 +1,6 @@
-"""The fields that the user states for each log: by its path, by the rule that fits its path, and by ``--set``.
+"""The fields that the user states for each log: by its path, by the rule for its path, and by ``--set``.
 
-The path and its rule have priority over ``--set``, which only fills fields that they and the logs do not state. If the path and its rule state the
+The path and its rule have priority over ``--set``, which only sets fields that neither they nor the logs state. If the path and its rule state the
 same field differently, one of them is wrong, and the log is refused.
 """
 
@@ -26,10 +26,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """One ``[[rule]]`` of a rules file.
 
     Attributes:
-        path: a pattern, as after ``--map``.
+        path: a pattern, as for ``--map``.
         set: fields and their values.
         format: the format of the logs, if their content does not show it.
-        results: false for logs without results, such as the output of a server that only says that it listens.
+        results: false for logs without results, such as the output of a server that only reports that it listens.
     """
 
     path: str
@@ -42,7 +42,7 @@ class RuleFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """A rules file.
 
     Attributes:
-        rule: the rules. The first one that fits a path counts.
+        rule: the rules. The first rule that fits a path is used.
         ignore: patterns of files to ignore: see `Rules.is_ignored`.
     """
 
@@ -51,7 +51,7 @@ class RuleFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class PreparedRule(NamedTuple):
-    """A rule whose pattern and values were checked."""
+    """A rule whose pattern and values are checked."""
 
     pattern: Pattern
     values: dict[str, Any]
@@ -63,11 +63,11 @@ class LogFields(NamedTuple):
     """The fields that the user states for one log.
 
     Attributes:
-        values: the values of the fields of its run, by their full names: those of the path first, in the order of the pattern.
+        values: the values of the fields of its run, by their full names. The fields of the path come first, in the order of the pattern.
         of_path: the names of the fields that the path states.
         of_defaults: the names of the fields that only ``--set`` states.
-        role: the word of the path or rule, such as ``server``.
-        participant: the digits of the path or rule.
+        role: the role in the path or rule, such as ``server``.
+        participant: the digits of the participant in the path or rule.
         format: the format that the rule states.
         results: whether the log may hold results.
     """
@@ -104,20 +104,21 @@ class Rules(NamedTuple):
     def is_ignored(self, path: str) -> bool:
         """Return whether the user asked to ignore a file.
 
-        ``*`` stands for any text, slashes too. A word without a slash is compared with the name of the file, others with the whole path.
+        ``*`` stands for any text, also with slashes. A pattern without a slash is compared with the name of the file, any other pattern with the
+        whole path.
         """
         name = path.rpartition("/")[2]
         return any(fnmatch.fnmatchcase(path if "/" in word else name, word) for word in self.ignore)
 
     def matches(self, path: str) -> bool:
-        """Return whether a pattern fits the path of a file that is not ignored."""
+        """Whether a pattern fits the path of a file that is not ignored."""
         return not self.is_ignored(path) and any(isinstance(rule.pattern.match(path), dict) for rule in self.rules)
 
     def of_log(self, path: str) -> LogFields | str | None:
         """Return the fields of the log at a path.
 
         Returns:
-            `LogFields`; a sentence with the reason if the path is refused; ``None`` if no pattern fits.
+            `LogFields`; the reason, as a sentence, if the path is refused; ``None`` if no pattern fits.
         """
         reasons: list[str] = []
         for rule in self.rules:
@@ -168,7 +169,7 @@ def read_rules(maps: Sequence[str], file: Path | None, settings: Sequence[str], 
     """Combine the options of the command line with a rules file.
 
     Args:
-        maps: patterns; they are compared before those of the file.
+        maps: patterns, which are tried before those of the file.
         file: a rules file.
         settings: ``key=value``.
         ignore: further patterns of files to ignore.
@@ -192,7 +193,7 @@ def _prepared(rule: Rule, where: str) -> PreparedRule:
 
 
 def _flat(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a table of TOML. There, ``label.plugin`` is a table ``label`` with the key ``plugin``."""
+    """Yield the values of a TOML table. In TOML, ``label.plugin`` is a table ``label`` with the key ``plugin``."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from ((f"{name}.{inner}", content) for inner, content in value.items())
@@ -211,7 +212,7 @@ def _settings(settings: Sequence[str]) -> dict[str, Any]:
 
 
 def _typed_values(pairs: Iterable[tuple[str, Any]], where: str) -> dict[str, Any]:
-    """Return stated values by the full names of their fields."""
+    """Return the stated values by the full names of their fields."""
     values: dict[str, Any] = {}
     for name, value in pairs:
         full = full_name(name, where)

@@ -1,12 +1,13 @@
-"""Suggest patterns for the logs of a folder, from their paths, and from the sizes that some of the logs state.
+"""Suggest patterns for the logs of a folder, from their paths and from the sizes that some of the logs state.
 
-The common part of the names of all folders or files of one depth stays as it is. What differs between the same separators in all names is taken apart
-there, as in ``Array1k@30_54bw_20loss``, unless two texts vary together, as the words of ``europe-west2`` and ``asia-east1`` do. Words for roles
-become ``{role}``. Days become ``{start_time}``: as a label, each day would be a row of its own. Numbers that differ become ``{repetition}``,
-``{participant}``, ``{payload_bytes}`` or another condition, by the words next to them, and ``{repetition}`` also if they count from 0 or 1 without
-gaps. The ending of a compressed log is ignored: a pattern fits it with and without. Other numbers become labels that are called like the word beside
-them (``{label.bw}bw``), and other text becomes labels that the user should name. Last, a number becomes ``{payload_bytes}`` if it is the size that
-the logs state, or a power of two such as 64 and 1024 in all names that no log contradicts.
+Text that the names of all folders or files of one depth have in common stays as it is. Text that differs is split at the separators that all names
+have in common, as in ``Array1k@30_54bw_20loss``. It is not split if two parts vary together, as in ``europe-west2`` and ``asia-east1``. Words for
+roles become ``{role}``. Days become ``{start_time}``, because as a label each day would get a row of its own. Numbers that differ become
+``{repetition}``, ``{participant}``, ``{payload_bytes}`` or another condition, by the words next to them. A number also becomes ``{repetition}`` if it
+counts from 0 or 1 without gaps. The ending of a compressed log is ignored, because a pattern fits a path with and without it. Other numbers become
+labels with the name of the word next to them (``{label.bw}bw``), and other text becomes labels that the user should name. In the last step, a number
+becomes ``{payload_bytes}`` if it is the size that the logs state. The same holds for a number that is a power of two such as 64 or 1024 in all names,
+if no log contradicts it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _TOKEN = re.compile(
     r"|(?P<day>(?<![0-9])(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:?[0-9]{2}(?::?[0-9]{2})?Z?)?(?![0-9]))"
     r"|(?P<version>v?[0-9]{1,9}(?:\.[0-9]{1,9}){1,4}(?![0-9]))|(?P<number>[0-9]{1,18})|(?P<word>[A-Za-z]+)|(?P<other>[^A-Za-z0-9])"
 )
-# A day as 27-07-2021, 2021-07-27 or 20210727, and perhaps a time behind it.
+# A day as 27-07-2021, 2021-07-27 or 20210727, optionally followed by a time.
 _DATE = re.compile(
     r"(?<![0-9])(?:(?P<day>[0-3][0-9])(?P<point>[-._])[01][0-9](?P=point)(?:19|20)[0-9]{2}|(?:19|20)[0-9]{2}(?P<hyphen>[-._]?)[01][0-9](?P=hyphen)[0-3][0-9])"
     r"(?:(?P<before_time>[-_T ])[0-2][0-9](?P<colon>[-._:]?)[0-5][0-9](?P<seconds>(?P=colon)[0-5][0-9])?(?P<zone>Z)?)?(?![0-9:TZ])"
@@ -40,7 +41,7 @@ _REPETITION_WORDS = (
     *("test", "tests", "run", "runs", "rep", "reps", "repeat", "repetition", "iteration", "iter"),
     *("trial", "round", "try", "attempt", "sample", "pass"),
 )
-#: What a number means whose word stands beside it.
+#: The meaning of a number that is next to this word.
 _NUMBER_WORDS = {
     **dict.fromkeys(("loss", "lossrate"), "network_loss_percent"),
     **dict.fromkeys(("sub", "subs", "subscribers", "readers"), "subscribers"),
@@ -51,14 +52,14 @@ _SYSTEMS = re.compile(
     r"(?:rmw_)?(?:fast(?:rtps|dds)|cyclonedds|connext(?:dds)?|gurumdds|opensplice|opendds|zenoh(?:pico)?|iceoryx2?|ecal|zeromq|zmq|nng|mqtt|nats|lcm)(?:_cpp)?",
     re.IGNORECASE,
 )
-_SEPARATORS = ("_@-+,= ", "_@", "_")  # where names are taken apart; the first of them that all names have alike
+_SEPARATORS = ("_@-+,= ", "_@", "_")  # separators at which names are split; the first separator that all names have in common is used
 _SHORTEST_WORD = 2
 _PATTERN_TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]+\}|[A-Za-z]+|[0-9]+|.")
 _UNNAMED = re.compile(r"label\.(?:name|folder[0-9]+|number[0-9]+)(?:_[0-9]+)?")
 _LONGEST_PATH = 4096
-_SMALLEST_SIZE = 16  # smaller powers of two are numbers of streams, threads and the like
+_SMALLEST_SIZE = 16  # smaller powers of two often are numbers of streams or threads
 _LOGS_READ = 8
-StatedSizes = Callable[[str], frozenset[int]]  # the sizes that the log at a path states
+StatedSizes = Callable[[str], frozenset[int]]  # returns the sizes that the log at a path states
 
 Kind = Literal["role", "day", "version", "number", "word", "other"]
 
@@ -74,9 +75,9 @@ class Suggestion(NamedTuple):
     """A pattern that fits some of the paths.
 
     Attributes:
-        pattern: what to write after ``--map``.
-        paths: the paths that it fits.
-        fields: what the parts of the paths became: the fields of the pattern, with their different values.
+        pattern: the value for ``--map``.
+        paths: the paths that the pattern fits.
+        fields: the fields of the pattern, with their different values in the paths.
     """
 
     pattern: str
@@ -85,7 +86,7 @@ class Suggestion(NamedTuple):
 
     @property
     def unnamed(self) -> list[str]:
-        """The labels that need a name of the user's."""
+        """The labels that the user should name."""
         return [name for name in self.fields if _UNNAMED.fullmatch(name)]
 
 
@@ -94,11 +95,11 @@ def _states_none(_path: str) -> frozenset[int]:
 
 
 def suggest(paths: Iterable[str], stated_sizes: StatedSizes = _states_none) -> list[Suggestion]:
-    """Return patterns for these paths, the pattern that fits the most of them first. A pattern that fits none is left out.
+    """Return patterns for these paths, beginning with the pattern that fits the most paths. A pattern that fits no path is left out.
 
     Args:
         paths: the paths of the logs.
-        stated_sizes: reads the sizes that a log states. It is called for a few logs.
+        stated_sizes: a function that returns the sizes that a log states. It is called for a few logs only.
     """
     alike: dict[tuple[int, str], list[str]] = defaultdict(list)
     for path in paths:
@@ -109,7 +110,7 @@ def suggest(paths: Iterable[str], stated_sizes: StatedSizes = _states_none) -> l
 
 
 def _suggestions(paths: Sequence[str], stated_sizes: StatedSizes) -> list[Suggestion]:
-    """Return the pattern for paths of one depth and one ending, or a second one for names without a part that the others have (``-SIZE-800``)."""
+    """Return the pattern for paths of one depth and one ending. Names that lack a part that others have (``-SIZE-800``) get a second pattern."""
     suggestion = _suggestion(paths, stated_sizes)
     by_shape: dict[str, list[str]] = defaultdict(list)
     for path in paths:
@@ -127,7 +128,7 @@ def _shape(text: str) -> str:
 
 
 def _without_a_part(pattern: str, paths: Sequence[str]) -> Suggestion | None:
-    """Return a pattern without one part of its name that has a word, so that it fits all paths; ``None`` if there is none."""
+    """Return a pattern that fits all these paths if one part with a word is removed from the name of the file; ``None`` if there is none."""
     folder, slash, name = pattern.rpartition("/")
     tokens = _PATTERN_TOKEN.findall(name)
     for start, end in sorted(combinations(range(len(tokens) + 1), 2), key=lambda part: (part[1] - part[0], -part[0])):
@@ -154,7 +155,7 @@ def _suggestion(paths: Sequence[str], stated_sizes: StatedSizes) -> Suggestion:
     pattern = "/".join(_named(drafts))
     try:
         read_pattern(pattern, "")
-    except UnreadableInput:  # Two fields have no text between them: then each name that differs becomes one field.
+    except UnreadableInput:  # Two fields have no text between them, so each name that differs becomes one field.
         pattern = "/".join(_as_one_field(names, depth, is_file=depth + 1 == len(columns)) for depth, names in enumerate(columns))
     values_of = _values_of(pattern, paths)
     size = _size_field(pattern, values_of, stated_sizes)
@@ -181,10 +182,10 @@ def _values_of(pattern: str, paths: Iterable[str]) -> dict[str, Mapping[str, str
 
 
 def _size_field(pattern: str, values_of: Mapping[str, Mapping[str, str]], stated_sizes: StatedSizes) -> str | None:
-    """Return the label that is the payload size in all paths; ``None`` if there is none, or the pattern has the size already."""
+    """Return the label that is the payload size in all paths; ``None`` if there is none, or if the pattern already has the size."""
     names = list(dict.fromkeys(name for values in values_of.values() for name in values))
     for name in () if "payload_bytes" in names else names:
-        path_of = {values[name]: path for path, values in [*values_of.items()][::-1]}  # the first path of each number
+        path_of = {values[name]: path for path, values in [*values_of.items()][::-1]}  # the first path with each number
         numbers = [int(text) for text in path_of if text.isdecimal()]
         behind = pattern.partition(f"{{{name}}}")[2]
         if not name.startswith(LABEL) or len(numbers) < len(path_of) or UNIT.match(behind):
@@ -196,7 +197,7 @@ def _size_field(pattern: str, values_of: Mapping[str, Mapping[str, str]], stated
 
 
 def _is_contradicted(values_of: Mapping[str, Mapping[str, str]], stated_sizes: StatedSizes) -> bool:
-    """Whether a log states another size than its path, as where the number beside the word ``SIZE`` is that of packets."""
+    """Whether a log states a size other than its path. Then the number is, for example, the size of packets."""
     path_of = {values["payload_bytes"]: path for path, values in [*values_of.items()][::-1] if values.get("payload_bytes", "").isdecimal()}
     return any(stated_sizes(path) not in (frozenset(), {int(text)}) for text, path in [*path_of.items()][:_LOGS_READ])
 
@@ -206,7 +207,7 @@ def _is_usual_size(number: int) -> bool:
 
 
 def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """Return drafts with at most one varying word for a role, because a path has one role: the last one in ``pub_01-sub_05/log-sub``."""
+    """Keep only the last varying word for a role in the drafts, because a path has one role: ``log-sub`` in ``pub_01-sub_05/log-sub``."""
     roles = [(depth, index) for depth, draft in enumerate(drafts) for index, (kind, _) in enumerate(draft.parts) if kind == "role"]
     changing = [(depth, index) for depth, index in roles if len(drafts[depth].parts[index][1]) > 1]
     roles_left = {*changing[-1:]} if len(roles) > 1 else {*roles}
@@ -217,18 +218,18 @@ def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
 
 
 def _fixed(part: tuple[str, tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
-    """Return a word for a role as constant text, or as text that differs."""
+    """Return a word for a role as constant text if it is the same in all names, otherwise as text that differs."""
     return ("literal" if len(part[1]) == 1 else "text", part[1])
 
 
 def _plain(path: str) -> str:
-    """Return a path without the ending of compression, which every pattern accepts anyway."""
+    """Return a path without the ending of a compressed file, which every pattern accepts anyway."""
     plain = uncompressed(path)
     return path if plain.endswith("/") or not plain else plain
 
 
 def _as_one_field(names: Sequence[str], depth: int, *, is_file: bool) -> str:
-    """Return a column as one piece of a pattern."""
+    """Return the names of one column as one piece of a pattern."""
     texts = tuple(dict.fromkeys(names))
     return _literal(texts[0]) if len(texts) == 1 else f"{{{_text_name(texts, depth, is_file=is_file)}}}"
 
@@ -240,7 +241,7 @@ def _literal(text: str) -> str:
 def _pieces_of_column(names: Sequence[str]) -> list[list[Piece]]:
     """Return the pieces of the names of one column.
 
-    Dates such as ``27-07-2021`` and ``20210727_1430`` are pieces if all names have one, and it is clear which number is the day.
+    A date such as ``27-07-2021`` or ``20210727_1430`` is a piece if all names have a date, and if it is clear which number is the day.
     """
     dates = [[*_DATE.finditer(name)] for name in names]
     are_clear = all(dates) and any(date["day"] is None or int(date["day"]) > _MONTHS for dates_of_name in dates for date in dates_of_name)
@@ -260,7 +261,7 @@ def _pieces_with_dates(name: str, dates: Sequence[re.Match[str]]) -> list[Piece]
 
 
 def _form(date: re.Match[str]) -> str:
-    """Return the form of a date of `_DATE`, as a pattern states it."""
+    """Return the form of a date that `_DATE` matched, as a pattern states it."""
     day = date["point"].join(("%d", "%m", "%Y")) if date["day"] else date["hyphen"].join(("%Y", "%m", "%d"))
     if date["before_time"] is None:
         return day
@@ -282,19 +283,20 @@ def _kind(match: re.Match[str]) -> Kind:
 class _Draft(NamedTuple):
     """The common structure of the names of one column: texts, numbers, roles, and at most one text that differs."""
 
-    parts: list[tuple[str, tuple[str, ...]]]  # A kind, and all texts of that piece. ``text`` is the piece that differs.
+    parts: list[tuple[str, tuple[str, ...]]]  # The kind of a piece, and its text in each name. ``text`` is the piece that differs.
 
 
 def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
-    """Return the common structure of different names at their beginning and at their end."""
+    """Return the common structure of different names, compared from their beginning and from their end."""
     shortest = min(map(len, names))
     head = next((index for index in range(shortest) if not _alike([name[index] for name in names])), shortest)
     tail = next((index for index in range(shortest - head) if not _alike([name[-1 - index] for name in names])), shortest - head)
     if head + tail == shortest and any(len(name) > shortest for name in names):
-        # One name is a part of all others: at least one piece must be left for the text that differs.
+        # If one name is contained in all others, at least one piece must remain for the text that differs.
         head, tail = (head - 1, tail) if head else (head, tail - 1)
     if any(len(name) > head + tail for name in names):
-        # A number that differs belongs to the text that differs beside it, as in Array1k and PointCloud512k: a pattern cannot tell where one ends.
+        # A number that differs is joined with the differing text next to it, as in Array1k and PointCloud512k, because a pattern cannot tell where
+        # the number ends.
         while head and _part([name[head - 1] for name in names])[0] != "literal":
             head -= 1
         if tail and _part([name[len(name) - tail] for name in names])[0] == "number":
@@ -308,7 +310,7 @@ def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
 
 
 def _between(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return what differs in the middle of names: part by part between separators that all names have alike, else as one text."""
+    """Return the differing middle of names: split at the separators that all names have in common, or else as one text."""
     for separators in _SEPARATORS:
         split = [_segments(name, separators) for name in names]
         (_, between), *others = split
@@ -323,7 +325,7 @@ def _texts(names: Sequence[Sequence[Piece]]) -> tuple[str, ...]:
 
 
 class _NameColumn(NamedTuple):
-    """A segment of all names: the separator before it, its text in each name, and its structure."""
+    """A segment of all names: the separator before the segment, its text in each name, and its structure."""
 
     separator: str
     texts: tuple[str, ...]
@@ -331,12 +333,12 @@ class _NameColumn(NamedTuple):
 
     @property
     def is_label(self) -> bool:
-        """Whether the segment is one text that does not show which field it is."""
+        """Whether the segment is one text that does not show the field for it."""
         return [kind for kind, _ in self.parts] == ["text"] and _text_name(self.texts, 0, is_file=True) == "label.name"
 
 
 def _joined(columns: Sequence[_NameColumn]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the structure of all columns. Neighbours whose texts vary together are one text, as in europe-west2 and asia-east1."""
+    """Return the structure of all columns. Neighbouring segments whose texts vary together become one text, as in europe-west2 and asia-east1."""
     joined = [columns[0]]
     for column in columns[1:]:
         before = joined[-1]
@@ -363,7 +365,7 @@ def _segments(name: Sequence[Piece], separators: str) -> tuple[list[list[Piece]]
 
 
 def _segment(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the common structure of one segment. Two parts that differ need text between them; else the segment is one text."""
+    """Return the common structure of one segment. If two parts that differ have no text between them, the segment becomes one text."""
     different = [*{"".join(piece.text for piece in name): name for name in names}.values()]
     parts = _draft(different).parts
     if any(first != "literal" and second != "literal" for (first, _), (second, _) in pairwise(parts)):
@@ -372,7 +374,7 @@ def _segment(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...
 
 
 def _alike(pieces: Sequence[Piece]) -> bool:
-    """Return whether the pieces of all names at one position can be one piece of a pattern."""
+    """Whether the pieces of all names at one position can become one piece of a pattern."""
     kinds, texts = {piece.kind for piece in pieces}, {piece.text for piece in pieces}
     return len(texts) == 1 or (len(kinds) == 1 and kinds <= {"role", "day", "number"})
 
@@ -384,10 +386,10 @@ def _part(pieces: Sequence[Piece]) -> tuple[str, tuple[str, ...]]:
 
 
 def _named(drafts: Sequence[_Draft]) -> list[str]:
-    """Return each column as a part of a pattern, with names for its fields."""
+    """Return each column as a part of a pattern, with field names."""
     repetition = _repetition(drafts)
     days = {(depth, index): len(texts) for depth, draft in enumerate(drafts) for index, (kind, texts) in enumerate(draft.parts) if kind == "day"}
-    start = max(days, key=days.__getitem__, default=None)  # of several days, the time of each run and not that of the whole experiment
+    start = max(days, key=days.__getitem__, default=None)  # of several days, the time of each run and not of the whole experiment
     columns, number = [], 0
     used: set[str] = set()
     for depth, draft in enumerate(drafts):
@@ -418,9 +420,9 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
 
 
 def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
-    """Return the position of the number that is most likely the repetition: after a word such as ``test``, or the last one that counts from 1.
+    """Return the position of the number that is most likely the repetition: after a word such as ``test``, or the last number that counts from 1.
 
-    Otherwise return ``None``: a size or a number of streams taken for a repetition would mix different measurements.
+    Return ``None`` if no number is likely: a size or a number of streams that is taken for a repetition would mix different measurements.
     """
     all_numbers = [(depth, index) for depth, draft in enumerate(drafts) for index, (kind, _) in enumerate(draft.parts) if kind == "number"]
     numbers = [(depth, index) for depth, index in all_numbers if _number_name(drafts[depth], index, is_repetition=False) is None]
@@ -435,14 +437,15 @@ def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
 
 
 def _is_count(texts: Sequence[str], first: int) -> bool:
-    """Return whether numbers go up from the first one without gaps. Other numbers may be sizes, rates or streams."""
+    """Whether these numbers count up from the first one without gaps. Other numbers may be sizes, rates or streams."""
     return sorted(map(int, texts)) == list(range(first, len(texts) + first))
 
 
 def _is_count_from_0(draft: _Draft, index: int) -> bool:
-    """Return whether a number counts from 0 behind a separator and stands last in its name.
+    """Whether these numbers count from 0, follow a separator, and stand at the end of the name.
 
-    Other numbers may be settings: those of ``loss_0``, ``nodelay0``, and the only 0 and 1 behind a word, as in ``keyed_0`` and ``keyed_1``.
+    Other numbers may be settings, as in ``loss_0`` and ``nodelay0``, and if 0 and 1 are the only numbers after a word, as in ``keyed_0`` and
+    ``keyed_1``.
     """
     texts = draft.parts[index][1]
     before = draft.parts[index - 1][1][0] if index else "_"
@@ -464,7 +467,7 @@ def _word_before(draft: _Draft, index: int) -> str:
 
 
 def _number_name(draft: _Draft, index: int, *, is_repetition: bool) -> str | None:
-    """Return the field of a number by the text around it; ``None`` if that does not show it."""
+    """Return the field for a number by the text around it; ``None`` if the text does not show a field."""
     if index and draft.parts[index - 1][0] == "role":
         return "participant"
     after = draft.parts[index + 1][1][0].lower() if index + 1 < len(draft.parts) and draft.parts[index + 1][0] == "literal" else ""
@@ -474,7 +477,7 @@ def _number_name(draft: _Draft, index: int, *, is_repetition: bool) -> str | Non
 
 
 def _named_by_word(draft: _Draft, index: int) -> str | None:
-    """Return the condition or the label that a number is by the word directly beside it (``20loss``, ``depth-10``); ``None`` if there is none."""
+    """Return the condition or label for a number by the word next to it (``20loss``, ``depth-10``); ``None`` if there is no such word."""
     after = draft.parts[index + 1][1][0] if index + 1 < len(draft.parts) and draft.parts[index + 1][0] == "literal" else ""
     before = "".join(texts[0] for _, texts in [*takewhile(lambda part: part[0] == "literal", reversed(draft.parts[:index]))][::-1])
     word = "" if UNIT.match(after) else _word(re.match(r"[A-Za-z]+", after))

@@ -1,4 +1,4 @@
-"""The content of a folder to import: its files, and the content of its logs. Each log is read once."""
+"""The content of a folder to import: its files, and the content of its logs. Each log is read only once."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from tacholog.schema.records import Facts, Record
 #: Endings of files that are never logs.
 NOT_LOGS = (".toml", ".md")
 _CHUNK_BYTES = 1 << 20
-_MOST_KINDS = 1000  # in one log; a log has a few kinds of records for each size
+_MOST_KINDS = 1000  # the limit for one log; a log usually has a few kinds of records for each size
 _KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
 class Problem(NamedTuple):
-    """A file or folder that is not imported, and why."""
+    """A file or folder that is not imported, with the reason."""
 
     path: str
     reason: str
 
     def __str__(self) -> str:
-        """Return both as a line of text."""
+        """Return path and reason as one line of text."""
         return f"{self.path}: {self.reason}"
 
 
@@ -47,7 +47,7 @@ class FolderListing(NamedTuple):
     Attributes:
         files: their paths relative to the folder, with ``/`` between folders, sorted.
         problems: entries that are not files, and folders that cannot be listed.
-        run_folders: folders with a ``run.toml``. Their logs belong to runs already.
+        run_folders: folders with a ``run.toml``. Their logs already belong to runs.
     """
 
     files: list[str]
@@ -81,10 +81,10 @@ class LogSurvey(NamedTuple):
         format: the name of its format; ``None`` if it was not read, because a rule says that it holds no results.
         system: the measured system, if the format or the log states it.
         tool: the tool that measured.
-        facts: the facts that it states about its run.
+        facts: the facts that the log states about its run.
         kinds: the kinds of its records.
-        status: how its run ended, according to the log; ``empty`` if it has no record.
-        bad_lines: the number of its lines that are broken, or that its format does not know.
+        status: how its run ended, according to the log; ``empty`` if the log has no record.
+        bad_lines: the number of lines that are broken, or that its format does not recognise.
         prefix: the prefix that was removed from each line before it was read, in words.
     """
 
@@ -111,7 +111,7 @@ def list_files(root: Path, without: Path | None = None) -> FolderListing:
     listing = FolderListing([], [], [])
     avoided = _identity(without) if without else None
     waiting = [""]
-    while waiting:  # No recursion: a folder may be nested deeper than Python's stack.
+    while waiting:  # Without recursion, because folders may be nested deeper than Python's stack allows.
         folder = waiting.pop()
         try:
             with os.scandir(root / folder) as entries:
@@ -145,7 +145,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _not_a_log(entry: os.DirEntry[str], path: str) -> str | None:
-    """Return why an entry of a folder cannot be a log; ``None`` if it may be one."""
+    """Return why an entry of a folder cannot be a log; ``None`` if it can."""
     if entry.is_symlink():
         return "not a file but a link, which is not followed"
     try:
@@ -170,10 +170,10 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
         root: the folder that is imported.
         path: the log's path below it.
         format_name: its format, if a rule states it.
-        progress: is called with the path and the number of bytes just read.
+        progress: a function that is called with the path and the number of bytes just read.
 
     Raises:
-        UnreadableInput: it cannot be opened or read, or no format fits.
+        UnreadableInput: the log cannot be opened or read, or no format fits.
     """
     with open_evidence(root, path) as stream:
         text = LogText(stream, (lambda count: progress(path, count)) if progress else None)
@@ -197,7 +197,7 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
 
 
 def _kinds_of(scan: Scan) -> dict[tuple[Record, int], frozenset[str]]:
-    """Return the metrics of each kind of record, by the record without its numbers and the number of the run within the log."""
+    """Return the metrics of each kind of record. A kind is a record without its numbers, with the number of the run within the log."""
     kinds: dict[tuple[Record, int], frozenset[str]] = {}
     for event in scan.batches():
         record, run = (event.like, len(scan.account.runs)) if isinstance(event, RecordBlock) else (event.what, event.run)
@@ -218,7 +218,7 @@ def _kind(record: Record, metrics: frozenset[str], account: Account, run: int) -
 
 
 def digest(root: Path, path: str) -> LogSurvey:
-    """Return the checksum and the size of a log without reading results.
+    """Return the checksum and the size of a log, without reading its results.
 
     Raises:
         UnreadableInput: it cannot be opened or read.
@@ -248,7 +248,7 @@ def chunks_of(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def is_log(root: Path, path: str) -> bool:
-    """Return whether a file that no pattern fits is a log of a known format."""
+    """Whether a file that no pattern fits is a log of a known format."""
     try:
         with open_evidence(root, path) as stream:
             Scan(LogText(stream))

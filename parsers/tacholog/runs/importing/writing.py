@@ -1,6 +1,6 @@
-"""Write new runs into a data folder, each run whole or not at all.
+"""Write new runs into a data folder, each run completely or not at all.
 
-A run is made in a hidden folder inside the data folder. When its logs and its ``run.toml`` are complete, the hidden folder is renamed, which is
+A run is written into a hidden folder inside the data folder. When its logs and its ``run.toml`` are complete, the hidden folder is renamed, which is
 atomic. A log that was imported before is never changed.
 """
 
@@ -29,10 +29,10 @@ _STAGING = ".import-"
 
 @contextmanager
 def staging(data: Path) -> Iterator[Path]:
-    """Make a hidden folder in the data folder, and remove it at the end.
+    """Create a hidden folder in the data folder, and remove it at the end.
 
     Raises:
-        TachologError: it cannot be made.
+        TachologError: the folder cannot be created.
     """
     try:
         data.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def staging(data: Path) -> Iterator[Path]:
         raise TachologError(f"{data}: {error.strerror}") from error
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # The kernel drops the lock when the process ends, however it ends.
+        fcntl.flock(lock, fcntl.LOCK_EX)  # The kernel releases the lock when the process ends, even after a crash.
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -50,7 +50,7 @@ def staging(data: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(data: Path) -> None:
-    """Remove the hidden folders of killed imports. The folder of a running import is locked."""
+    """Remove the hidden folders of killed imports. Locked folders stay, because their import is still running."""
     for folder in data.glob(f"{_STAGING}*"):
         if folder.is_symlink() or not folder.is_dir():
             continue
@@ -75,7 +75,7 @@ def write_run(root: Path, data: Path, stage: Path, run: ImportedRun, *, link: bo
         link: whether to make hard links instead of copies.
 
     Returns:
-        Why the run was not written: a log has changed since it was read, or another process has written the run. ``None`` if it was written.
+        ``None`` if the run was written. Otherwise the reason: a log has changed since it was read, or another process has written the run.
 
     Raises:
         TachologError: the data folder cannot be written, or a log cannot be linked.
@@ -103,7 +103,7 @@ def _add_logs(root: Path, made: Path, run: ImportedRun, *, link: bool) -> Proble
         except UnreadableInput as error:
             return Problem(log.path, f"{error}")
         if sha256 != log.survey.sha256:
-            return Problem(log.path, "it was changed while it was read; import again")
+            return Problem(log.path, "the log was changed while it was read; import again")
     return None
 
 
@@ -119,7 +119,7 @@ def _put_in_place(made: Path, target: Path, run: ImportedRun) -> Problem | None:
 
 
 def _copy(root: Path, path: str, target: Path) -> str:
-    """Copy a log and its time. Return the SHA-256 of the copied bytes."""
+    """Copy a log, including its modification time. Return the SHA-256 of the copied bytes."""
     digest = hashlib.sha256()
     with open_evidence(root, path) as source, target.open("xb") as copy:
         for chunk in chunks_of(source):
@@ -131,10 +131,10 @@ def _copy(root: Path, path: str, target: Path) -> str:
 
 
 def _link(root: Path, path: str, target: Path) -> str:
-    """Make a hard link to the opened log, even if its path leads to another file by now. Return the SHA-256 of its bytes."""
+    """Make a hard link to the opened log, even if its path now leads to another file. Return the SHA-256 of its bytes."""
     with open_evidence(root, path) as source:
         try:
-            # Python calls linkat(), which can follow the link in /proc, only with src_dir_fd. The path is absolute, so any descriptor will do.
+            # Python calls linkat(), which can follow the link in /proc, only with src_dir_fd. The path is absolute, so any descriptor can be used.
             os.link(f"/proc/self/fd/{source.fileno()}", target, src_dir_fd=source.fileno(), follow_symlinks=True)
         except OSError as error:
             way_out = "; without --link, logs are copied" if error.errno in (errno.EXDEV, errno.EPERM, errno.EMLINK) else ""
@@ -146,7 +146,7 @@ def _link(root: Path, path: str, target: Path) -> str:
 
 
 def write_hosts(data: Path, runs: Iterable[ImportedRun]) -> list[str]:
-    """Write a host file for each machine that a log describes, unless there is one. Return the ids of those that were written."""
+    """Write a host file for each machine that a log describes, unless the file exists. Return the ids of the written files."""
     written: list[str] = []
     for run in runs:
         for name, host in run.hosts.items():

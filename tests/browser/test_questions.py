@@ -1,0 +1,79 @@
+"""Questions in a browser: each link beside what an answer does not show leads to an answer that shows it, and a figure of names exports the names."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+from tests.browser.conftest import TOO_WIDE
+from tests.browser.patience import patient
+from tests.questions.datasets import lossy
+
+from tacholog.runs.questions import Question
+from tacholog.site.build import build_site
+from tacholog.site.settings import SiteSettings
+
+pytestmark = [
+    pytest.mark.browser,
+    # Warnings about old parts of Sphinx that MyST and the theme still use.
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def asked(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """A site with a question that leaves the network bandwidth open, and a question without an axis."""
+
+    def build(folder: Path) -> None:
+        lossy(folder / "data")
+        questions = (
+            Question(title="Open", subject="system", over="network_loss_percent", metric="latency:p99"),
+            Question(title="Names", subject="system", by=("network_bandwidth_bit_per_s",), where={"network_loss_percent": "0"}),
+        )
+        build_site([folder / "data"], folder / "site", folder / "work", SiteSettings(questions=questions))
+
+    return made_once("asked-site", build) / "site"
+
+
+@pytest.fixture
+def page(asked: Path, browser: Browser) -> Iterator[Page]:
+    page = patient(browser.new_context(viewport={"width": 375, "height": 800})).new_page()
+    page.goto((asked / "questions.html").as_uri())
+    yield page
+    page.context.close()
+
+
+@pytest.mark.parametrize(
+    ("link", "figures", "axis", "column"),
+    [
+        ("over network bandwidth", 1, "Network bandwidth", "network bandwidth 300\u00a0Mbit/s"),
+        ("divided by network bandwidth", 2, "Network loss", "network bandwidth"),
+        ("network bandwidth 300\u00a0Mbit/s", 1, "Network loss", "network loss 20\u00a0%"),
+    ],
+)
+def test_link_beside_what_is_not_shown_leads_to_an_answer_that_shows_it(page: Page, link: str, figures: int, axis: str, column: str) -> None:
+    page.locator("#open").get_by_role("link", name="The picture").click()
+    assert "Not shown: 300 Mbit/s (66 runs)." in page.locator(".tl-answer-notes").inner_text().replace("\u00a0", " ")
+    page.locator(".tl-answer-notes").get_by_role("link", name=link, exact=True).click()
+
+    assert page.locator("h1").inner_text().startswith(f"Open: {link}")
+    assert page.locator("figure.tl-figure").count() == figures
+    assert page.locator("figure.tl-figure").first.get_by_text(axis, exact=True).count()
+    assert column in page.locator(".tl-answer thead").inner_text()
+    assert page.evaluate(TOO_WIDE) == []
+
+
+def test_exported_points_of_a_figure_without_an_axis_have_the_names(page: Page) -> None:
+    page.locator("#names").get_by_role("link", name="The picture").click()
+    with page.expect_download() as download:
+        page.locator(".tl-points a").click()
+
+    header, *rows = csv.reader(Path(download.value.path()).read_text().splitlines())
+
+    assert header[1] == "network bandwidth"
+    assert {row[1] for row in rows} == {"54\u00a0Mbit/s", "300\u00a0Mbit/s"}
+    assert len(rows) == 42  # Three systems at two bandwidths: six runs and a median of each.
