@@ -11,7 +11,7 @@ from typing import Literal, get_args, get_origin
 
 import msgspec
 
-from tacholog.campaign.campaign_file import Campaign, NameList, Process, RunBlock
+from tacholog.campaign.campaign_file import Campaign, NameList, Process, RunBlock, SustainedRate
 from tacholog.campaign.machines.machine import HostEntry, ReadyCondition
 from tacholog.formats import kit
 from tacholog.render.diff.words import MEANINGS
@@ -119,6 +119,7 @@ _KEYS = re.compile(r"<!-- keys: (?P<name>\w+) -->\n.*?<!-- end of keys -->", re.
 _TABLES_OF_KEYS = {
     "Campaign": Campaign,
     "RunBlock": RunBlock,
+    "SustainedRate": SustainedRate,
     "NameList": NameList,
     "Limits": Limits,
     "Process": Process,

@@ -312,7 +312,7 @@ def test_cache_that_cannot_be_emptied_is_not_called_empty(tmp_path: Path, monkey
     cleared, shown = run_tacholog_text("cache", "--clear"), run_tacholog_text("cache")
 
     assert (cleared.returncode, shown.returncode) == (2, 2)
-    assert f"{FILE}: cannot be emptied; delete it" in cleared.stderr
+    assert f"{FILE}: cannot be emptied; delete the file" in cleared.stderr
     assert f"{FILE}: cannot be opened or written, so nothing is kept" in shown.stderr
 
 

@@ -234,7 +234,7 @@ def test_two_exports_at_the_same_time_do_not_write_into_one_file(tmp_path: Path)
         stream.write(b", whole")
 
     assert second.returncode == 2
-    assert second.stderr == f"tacholog: {path}: another process writes this file now; wait until it has ended\n"
+    assert second.stderr == f"tacholog: {path}: another process is writing this file; wait until it has finished\n"
     assert path.read_bytes() == b"of the first, whole"
     assert [*tmp_path.iterdir()] == [path]
 

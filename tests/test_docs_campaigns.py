@@ -13,7 +13,7 @@ import pytest
 from tests.command import run_tacholog_text
 from tests.left_out import leave_out
 
-from tacholog.campaign.campaign_file import Campaign, NameList, Process, RunBlock, read_campaign
+from tacholog.campaign.campaign_file import Campaign, NameList, Process, RunBlock, SustainedRate, read_campaign
 from tacholog.campaign.machines.machine import HostEntry, ReadyCondition
 from tacholog.campaign.plan import schedule_runs
 from tacholog.campaign.preview import preview
@@ -82,7 +82,7 @@ def test_tables_of_keys_are_up_to_date_and_name_each_key() -> None:
         name: re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)
         for name, table in re.findall(r"<!-- keys: (\w+) -->(.*?)<!--", PAGE, re.DOTALL)
     }
-    structs: tuple[type[msgspec.Struct], ...] = (Campaign, RunBlock, NameList, Limits, Process, ReadyCondition, HostEntry)
+    structs: tuple[type[msgspec.Struct], ...] = (Campaign, RunBlock, SustainedRate, NameList, Limits, Process, ReadyCondition, HostEntry)
     assert listed == {struct.__name__: [field.encode_name for field in msgspec.structs.fields(struct)] for struct in structs}
 
 

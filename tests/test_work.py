@@ -105,7 +105,7 @@ def test_logs_are_read_in_this_process_if_no_other_can_be_started(tmp_path: Path
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)[0] == [FIRST + number for number in range(300)]
-    assert "some logs are read in this one, where a log that hangs stops everything" in done.stderr
+    assert "some logs are read in this process, where a log that hangs stops everything" in done.stderr
 
 
 class Impatient:
@@ -301,7 +301,7 @@ def test_logs_that_a_lost_cluster_did_not_read_are_read_here(tmp_path: Path, los
 
     assert found == alone
     assert len(said) < 2  # The workers may have finished before.
-    assert all(text.startswith("--cluster tcp://") and text.endswith("; the rest is read on this machine") for text in said)
+    assert all(text.startswith("--cluster tcp://") and text.endswith("; the remaining logs are read on this machine") for text in said)
 
 
 @pytest.mark.nightly
@@ -324,6 +324,26 @@ def test_task_sent_while_the_cluster_is_given_up_gets_an_answer(tmp_path: Path, 
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("soon_given_up")
+def test_result_that_is_lost_with_all_workers_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_dask()
+    with cluster(tmp_path, monkeypatch) as running:
+        pool = Cluster(running.address)
+        answered = pool._answer  # noqa: SLF001
+
+        def lose_workers(*futures: Any) -> None:  # noqa: ANN401 - the future of the caller, and that of Dask
+            for worker in running.workers:
+                worker.kill()
+                worker.wait()
+            answered(*futures)
+
+        monkeypatch.setattr(pool, "_answer", lose_workers)
+        with pytest.raises(PoolLost):
+            pool.submit(os.getpid, LIMIT_S).result(LIMIT_S)
+        pool.close()
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("soon_given_up")
 def test_cluster_without_workers_is_given_up_with_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
     said: list[str] = []
@@ -332,7 +352,7 @@ def test_cluster_without_workers_is_given_up_with_a_message(tmp_path: Path, monk
             with pytest.raises(PoolLost):
                 pool.submit(partial(sum, (1, 2)), LIMIT_S).result()
 
-    assert [text.partition(": ")[2] for text in said] == ["the cluster had no workers for 30 seconds; the rest is read on this machine"]
+    assert [text.partition(": ")[2] for text in said] == ["the cluster had no workers for 30 seconds; the remaining logs are read on this machine"]
 
 
 def test_address_without_a_scheduler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ template <typename Field>
 constexpr std::size_t numbers_in() {
     if (std::is_same_v<Field, std::string>) return 0;
     if (std::is_same_v<Field, std::vector<std::uint64_t>>) return most_numbers;
-    return std::is_integral_v<Field> ? 1 : 2;
+    return std::is_integral_v<Field> || std::is_enum_v<Field> ? 1 : 2;
 }
 
 template <typename... Fields>

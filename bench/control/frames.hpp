@@ -46,8 +46,12 @@ struct PlacementFrame {
     bool live = false;           ///< whether to report while a phase is measured
     bool shared = false;         ///< whether the measuring threads share CPUs
     std::string reporting_cpus;  ///< a list of the CPUs for reporting; empty: any CPU
+    MeasuringCpus cpus = {};
 
-    static auto fields(auto& self) { return std::tie(self.live, self.shared, self.reporting_cpus); }
+    static auto fields(auto& self) {
+        return std::tie(self.live, self.shared, self.reporting_cpus, self.cpus.relation, self.cpus.cache_level,
+                        self.cpus.publisher_node, self.cpus.subscriber_node, self.cpus.cache_line_ps);
+    }
 };
 
 /// Values that all sides of a run share.
@@ -139,6 +143,7 @@ public:
     void operator()(Number number) {
         frame_.numbers.push_back(static_cast<std::uint64_t>(number));
     }
+    void operator()(CpuRelation relation) { (*this)(static_cast<std::uint8_t>(relation)); }
     void operator()(const Wide& number) {
         (*this)(static_cast<std::uint64_t>(number));
         (*this)(static_cast<std::uint64_t>(number >> 64));
@@ -166,6 +171,7 @@ public:
     void operator()(Number& field) {
         field = static_cast<Number>(next());
     }
+    void operator()(CpuRelation& field) { field = static_cast<CpuRelation>(next()); }
     void operator()(Wide& field) {
         field = next();
         field |= static_cast<Wide>(next()) << 64;

@@ -140,12 +140,21 @@ std::string turbo() {
 }
 
 /// The choice in effect, which the kernel puts in brackets: "always [madvise] never".
-std::string transparent_huge_pages() {
-    const std::string choices = first_line("/sys/kernel/mm/transparent_hugepage/enabled");
+std::string choice_of_huge_pages(const std::string& file) {
+    const std::string choices = first_line("/sys/kernel/mm/transparent_hugepage/" + file);
     const auto begin = choices.find('[');
     const auto end = choices.find(']');
     if (begin == std::string::npos || end == std::string::npos) return "";
     return choices.substr(begin + 1, end - begin - 1);
+}
+
+/// Threads with a real-time priority that use up their share of a period are stopped until its end. Since kernel 6.12,
+/// this happens only while other threads starve.
+std::string realtime_throttling() {
+    const std::string runtime_us = first_line("/proc/sys/kernel/sched_rt_runtime_us");
+    const std::string period_us = first_line("/proc/sys/kernel/sched_rt_period_us");
+    if (runtime_us == "-1") return "none";
+    return runtime_us.empty() || period_us.empty() ? "" : runtime_us + " of " + period_us + " us";
 }
 
 }  // namespace
@@ -228,7 +237,9 @@ Host read_host() {
     host.idle_driver = first_line(cpu_file("cpuidle/current_driver"));
     host.idle_states = idle_states();
     host.turbo = turbo();
-    host.transparent_huge_pages = transparent_huge_pages();
+    host.transparent_huge_pages = choice_of_huge_pages("enabled");
+    host.shared_memory_huge_pages = choice_of_huge_pages("shmem_enabled");
+    host.realtime_throttling = realtime_throttling();
     host.virtualisation = virtualisation();
     host.clocksource = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     const std::string kernel_command = first_line("/proc/cmdline");

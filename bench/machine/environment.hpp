@@ -24,9 +24,11 @@ struct Host {
     std::string governor;
     std::string isolated_cpus;  ///< a list of CPUs; "none" if the kernel isolates none
     std::string idle_driver;
-    std::string idle_states;             ///< of the first CPU, for example "POLL, C1, C6 (off)"
-    std::string turbo;                   ///< on or off
-    std::string transparent_huge_pages;  ///< always, madvise or never
+    std::string idle_states;               ///< of the first CPU, for example "POLL, C1, C6 (off)"
+    std::string turbo;                     ///< on or off
+    std::string transparent_huge_pages;    ///< always, madvise or never; not for shared memory
+    std::string shared_memory_huge_pages;  ///< always, within_size, advise, never, deny or force
+    std::string realtime_throttling;       ///< the share of time that real-time threads may take; none: all of it
     std::string virtualisation;
     std::string clocksource;
     std::optional<bool> mitigations_off;

@@ -13,6 +13,7 @@
 #include "cli/options.hpp"
 #include "cli/sustain_plan.hpp"
 #include "machine/environment.hpp"
+#include "machine/measuring_cpus.hpp"
 #include "machine/resources.hpp"
 
 namespace tacholog {

@@ -111,6 +111,8 @@ void NativeLog::write(const Host& host) {
             .add("idle_states", host.idle_states)
             .add("turbo", host.turbo)
             .add("transparent_huge_pages", host.transparent_huge_pages)
+            .add("shared_memory_huge_pages", host.shared_memory_huge_pages)
+            .add("realtime_throttling", host.realtime_throttling)
             .add("virtualisation", host.virtualisation)
             .add("clocksource", host.clocksource)
             .add("mitigations_off", host.mitigations_off));
@@ -141,6 +143,17 @@ void NativeLog::write(const Affinity& affinity) {
             .add("participant", affinity.participant)
             .add("requested", affinity.requested)
             .add("achieved", affinity.achieved));
+}
+
+void NativeLog::write(const MeasuringCpus& cpus) {
+    Line line{"placement"};
+    line.add("relation", to_text(cpus.relation));
+    if (cpus.cache_level >= 0)
+        line.add("shared_cache", cpus.cache_level == 0 ? "none" : "L" + std::to_string(cpus.cache_level));
+    if (cpus.publisher_node >= 0 && cpus.subscriber_node >= 0)
+        line.add("numa_nodes", std::vector{cpus.publisher_node, cpus.subscriber_node});
+    if (cpus.cache_line_ps >= 0) line.add("cache_line_ns", static_cast<double>(cpus.cache_line_ps) / 1000, 1);
+    put(line);
 }
 
 void NativeLog::write(const TransportFacts& transport) {

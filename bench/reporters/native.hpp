@@ -25,6 +25,7 @@ public:
     void write(const Load& event);
     void write(const Start& event);
     void write(const Affinity& event);
+    void write(const MeasuringCpus& event);
     void write(const TransportFacts& event);
     void write(const CompanionFacts& event);
     void write(const WayTaken& event);

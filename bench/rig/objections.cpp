@@ -126,6 +126,11 @@ std::optional<std::string> objection(const Options& options, const Transport* tr
     if (transport->parties == Parties::threads && options.role != Role::both) {
         return "--transport " + options.transport + " joins threads of one process: it needs --role both";
     }
+    if (transport->reaches_nobody && (options.test != Test::latency || options.basis == Basis::one_way)) {
+        return "--transport " + options.transport +
+               " reaches no subscriber: it is for round trips of --test latency, which then show what the rig itself "
+               "costs";
+    }
     if (transport->parties == Parties::hosts && options.role == Role::both) {
         return "--transport " + options.transport +
                ": each side needs a network interface of its own: start them with --role pub and --role sub";

@@ -71,11 +71,13 @@ Result<Placement> exchange_affinity(const Side& side) {
         if (at == 0) tell_if_one_cpu(side, own->achieved, achieved);
         all.push_back(theirs->cpus);
     }
+    const MeasuringCpus cpus = find_measuring_cpus(all.front(), {all.begin() + 1, all.end()});
+    side.tell(cpus);
     Side of_subscriber = side;
     for (std::size_t at = 0; at < frames->size(); ++at) {
         of_subscriber.placement = choose_placement(all[at + 1], all);
         const auto& [live, shared, reporting] = of_subscriber.placement;
-        const PlacementFrame answer{live, shared, comma_separated(reporting)};
+        const PlacementFrame answer{live, shared, comma_separated(reporting), cpus};
         if (auto sent = side.subscribers[at].send(frame_of(answer)); !sent) return sent.error();
         if (all[at + 1].host != all.front().host) {
             const std::string who = side.participant(at);
@@ -98,6 +100,7 @@ Result<Placement> pin_subscriber(const Side& side) {
                                             side.options.audience.subscribers > 1 ? 2 * side.limit() : side.limit());
     if (!answer) return answer.error();
     const auto told = read_frame<PlacementFrame>(*answer);
+    side.tell(told.cpus);
     Placement placement{told.live, told.shared, {}};
     if (told.reporting_cpus.empty()) return placement;
     auto reporting = parse_cpus(told.reporting_cpus);

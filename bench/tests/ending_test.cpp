@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "machine/environment.hpp"
 #include "machine/helper_program.hpp"
+#include "tests/kernel_files.hpp"
 #include "tests/program.hpp"
 #include "tests/reported.hpp"
 
@@ -85,25 +86,6 @@ TEST(MemoryOfAControlGroup, IsWhatItsLimitLeavesBesidesPageCache) {
     EXPECT_EQ(memory_left_in_group(folder), std::nullopt);
     EXPECT_TRUE(available_memory_bytes());
 }
-
-/// Files in place of /proc and /sys, with contents that the test chooses.
-class FilesOfTheKernel {
-public:
-    FilesOfTheKernel() { EXPECT_NE(::mkdtemp(root_.data()), nullptr); }
-    FilesOfTheKernel(const FilesOfTheKernel&) = delete;
-    FilesOfTheKernel& operator=(const FilesOfTheKernel&) = delete;
-    ~FilesOfTheKernel() { std::filesystem::remove_all(root_); }
-
-    const std::string& root() const { return root_; }
-    void write(const std::string& name, const std::string& text) const {
-        const std::filesystem::path file{root_ + name};
-        std::filesystem::create_directories(file.parent_path());
-        std::ofstream{file} << text;
-    }
-
-private:
-    std::string root_ = std::filesystem::temp_directory_path() / "tacholog-kernel-XXXXXX";
-};
 
 TEST(MemoryOfThisProcess, IsTheLeastThatItsGroupOrOneAboveLeaves) {
     const FilesOfTheKernel files;

@@ -27,6 +27,18 @@ TEST(Frames, APlacementSaysWhetherToReportLiveAndWhetherCpusAreShared) {
     EXPECT_TRUE(read_frame<PlacementFrame>(frame_of(PlacementFrame{false, true, ""})).shared);
 }
 
+TEST(Frames, APlacementSaysWhatTheCpusOfBothSidesShare) {
+    const MeasuringCpus cpus{CpuRelation::two_nodes, 0, 1, -1, 123'456};
+    const auto told = read_frame<PlacementFrame>(frame_of(PlacementFrame{true, false, "3", cpus})).cpus;
+
+    EXPECT_EQ(told.relation, CpuRelation::two_nodes);
+    EXPECT_EQ(told.cache_level, 0);
+    EXPECT_EQ(told.publisher_node, 1);
+    EXPECT_EQ(told.subscriber_node, -1);
+    EXPECT_EQ(told.cache_line_ps, 123'456);
+    EXPECT_EQ(to_text(read_frame<PlacementFrame>({FrameKind::affinity, {1, 0, 200}}).cpus.relation), "unknown");
+}
+
 TEST(Frames, ARunHasANumberAndMaybeACompanion) {
     const auto run = read_frame<RunFrame>(frame_of(RunFrame{0xFEDCBA9876543210, "127.0.0.1:1883"}));
 

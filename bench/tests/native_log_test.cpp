@@ -59,6 +59,14 @@ TEST(Native, WhatIsUnknownIsLeftOut) {
     EXPECT_EQ(written(host), "host name=box mitigations_off=no\n");
 }
 
+TEST(Native, WhatTheCpusOfBothSidesShare) {
+    EXPECT_EQ(written(MeasuringCpus{CpuRelation::shared_cache, 3, 0, 0, 56'349}),
+              "placement relation=shared-cache shared_cache=L3 numa_nodes=0,0 cache_line_ns=56.3\n");
+    EXPECT_EQ(written(MeasuringCpus{CpuRelation::two_nodes, 0, 0, 1, -1}),
+              "placement relation=two-nodes shared_cache=none numa_nodes=0,1\n");
+    EXPECT_EQ(written(MeasuringCpus{}), "placement relation=unknown\n");
+}
+
 TEST(Native, TextIsQuotedWhereItMustBe) {
     const auto note = [](const char* text) { return written(Note{text}); };
 

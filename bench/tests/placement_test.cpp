@@ -1,7 +1,13 @@
-// Tests whether a CPU is left for reporting, and which one.
+// Tests whether a CPU is left for reporting, and which one; and what the CPUs of both sides share.
 #include "machine/placement.hpp"
 
 #include <gtest/gtest.h>
+
+#include <thread>
+
+#include "machine/environment.hpp"
+#include "machine/measuring_cpus.hpp"
+#include "tests/kernel_files.hpp"
 
 namespace tacholog {
 namespace {
@@ -87,6 +93,112 @@ TEST(Placement, WhatASideSaysArrivesAsItWasSaid) {
     EXPECT_EQ(said->host, "5f1c-aa");
     for (const char* nonsense : {"", "0/1", "x/1/1/host", "0/1/-1/host", "0/99999999999/1/host", "0/1/1/host/more"})
         EXPECT_FALSE(parse_side_cpus(nonsense)) << nonsense;
+}
+
+/// Two sockets, each with a NUMA node and two cores that share an L3 cache; each core has two hardware threads. The
+/// numbers are those that Linux gives such a machine: 0 and 4 are threads of one core.
+class TwoSockets : public testing::Test {
+protected:
+    TwoSockets() {
+        files_.write("/sys/devices/system/node/online", "0-1\n");
+        files_.write("/sys/devices/system/node/node0/cpulist", "0-1,4-5\n");
+        files_.write("/sys/devices/system/node/node1/cpulist", "2-3,6-7\n");
+        const std::string core = "0,4\n";
+        files_.write(cpu_ + "topology/thread_siblings_list", core);
+        write_cache(0, "1", "Data", core);
+        write_cache(1, "1", "Instruction", core);
+        write_cache(2, "3", "Unified", "0-1,4-5\n");
+    }
+
+    void write_cache(int index, const std::string& level, const std::string& type, const std::string& cpus) const {
+        const std::string folder = cpu_ + "cache/index" + std::to_string(index);
+        files_.write(folder + "/level", level + "\n");
+        files_.write(folder + "/type", type + "\n");
+        files_.write(folder + "/shared_cpu_list", cpus);
+    }
+
+    MeasuringCpus compared_with(int cpu) const { return compare_cpus(0, cpu, files_.root()); }
+
+    const std::string cpu_ = "/sys/devices/system/cpu/cpu0/";
+    const FilesOfTheKernel files_;
+};
+
+TEST_F(TwoSockets, TwoThreadsOfOneCoreAreSiblings) {
+    const auto cpus = compared_with(4);
+
+    EXPECT_EQ(cpus.relation, CpuRelation::siblings);
+    EXPECT_EQ(cpus.cache_level, 1);
+}
+
+TEST_F(TwoSockets, TwoCoresOfOneSocketShareACache) {
+    const auto cpus = compared_with(1);
+
+    EXPECT_EQ(cpus.relation, CpuRelation::shared_cache);
+    EXPECT_EQ(cpus.cache_level, 3);
+    EXPECT_EQ(cpus.publisher_node, 0);
+    EXPECT_EQ(cpus.subscriber_node, 0);
+}
+
+TEST_F(TwoSockets, WithoutASharedCacheTheyShareTheNode) {
+    write_cache(2, "3", "Unified", "0,4\n");
+
+    EXPECT_EQ(compared_with(1).relation, CpuRelation::one_node);
+    EXPECT_EQ(compared_with(1).cache_level, 0);
+}
+
+TEST_F(TwoSockets, TwoSocketsAreTwoNodes) {
+    const auto cpus = compared_with(2);
+
+    EXPECT_EQ(cpus.relation, CpuRelation::two_nodes);
+    EXPECT_EQ(cpus.cache_level, 0);
+    EXPECT_EQ(cpus.subscriber_node, 1);
+}
+
+TEST_F(TwoSockets, ACpuIsNotItsOwnSibling) {
+    EXPECT_EQ(compared_with(0).relation, CpuRelation::one_cpu);
+}
+
+TEST(MeasuringCpus, AreUnknownIfTheKernelTellsNothing) {
+    const FilesOfTheKernel files;
+    const auto cpus = compare_cpus(0, 1, files.root());
+
+    EXPECT_EQ(cpus.relation, CpuRelation::unknown);
+    EXPECT_EQ(cpus.cache_level, -1);
+    EXPECT_EQ(cpus.publisher_node, -1);
+}
+
+TEST(MeasuringCpus, OfASideWithSeveralCpusAreUnpinned) {
+    const auto cpus = find_measuring_cpus(side({0, 1}, {0}), {side({0, 1}, {0, 1})});
+
+    EXPECT_EQ(cpus.relation, CpuRelation::unpinned);
+    EXPECT_EQ(cpus.cache_line_ps, -1);
+}
+
+TEST(MeasuringCpus, OfTwoHostsShareNothing) {
+    EXPECT_EQ(find_measuring_cpus(side({0}, {0}, 1, "here"), {side({0}, {0}, 1, "there")}).relation,
+              CpuRelation::two_hosts);
+}
+
+TEST(MeasuringCpus, ThatDifferFromSubscriberToSubscriberAreMixed) {
+    const auto pub = side({0, 1}, {0});
+
+    EXPECT_EQ(find_measuring_cpus(pub, {side({0, 1}, {0}), side({0, 1}, {0, 1})}).relation, CpuRelation::mixed);
+}
+
+TEST(MeasuringCpus, ACacheLineTakesTimeToAnotherCpu) {
+    const Cpus allowed = allowed_cpus();
+    if (allowed.size() < 2) GTEST_SKIP() << "this process has one CPU";
+    std::optional<std::int64_t> ps;
+    std::thread{[&] {
+        if (pin("first", {allowed[0]})) ps = measure_cache_line_ps(allowed[1]);
+    }}.join();
+
+    ASSERT_TRUE(ps);
+    EXPECT_GT(*ps, 0);
+}
+
+TEST(MeasuringCpus, ToACpuThatIsNotThereNothingIsMeasured) {
+    EXPECT_FALSE(measure_cache_line_ps(1023));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "control/control.hpp"
+#include "machine/environment.hpp"
 #include "tests/program.hpp"
 #include "tests/transports.hpp"
 
@@ -338,6 +339,52 @@ TEST(Affinity, OfBothSidesToOneCpuIsNoted) {
     EXPECT_NE(both.out().find("note text=\"publisher and subscriber share CPU " + one + ": they run by turns"),
               std::string::npos)
         << both.out();
+}
+
+TEST(Affinity, OfSeveralCpusIsPlacedNowhere) {
+    Program both{"--test latency --transport shm --sizes 64 --duration 0.05 --warmup 0"};
+
+    EXPECT_EQ(both.wait(), 0) << both.err();
+    EXPECT_NE(value(both.out(), "placement", "relation"), "") << both.out();
+    EXPECT_NE(value(both.out(), "host", "realtime_throttling"), "") << both.out();
+}
+
+TEST(Affinity, OfTwoCpusSaysWhatACacheLineTakesInTheLogOfEachSide) {
+    const auto cpus = allowed_cpus();
+    if (cpus.size() < 2) GTEST_SKIP() << "this process has one CPU";
+    const std::string options =
+        "--test throughput --transport uds --sizes 64 --duration 0.05 --warmup 0 --port " + std::to_string(free_port());
+    Program pub{options + " --role pub --cpu-pub " + std::to_string(cpus[0])};
+    Program sub{options + " --role sub --cpu-sub " + std::to_string(cpus[1])};
+
+    EXPECT_EQ(pub.wait(), 0) << pub.err();
+    EXPECT_EQ(sub.wait(), 0) << sub.err();
+    EXPECT_NE(value(pub.out(), "placement", "cache_line_ns"), "") << pub.out();
+    EXPECT_EQ(value(pub.out(), "placement", "relation"), value(sub.out(), "placement", "relation"));
+    EXPECT_EQ(value(pub.out(), "placement", "cache_line_ns"), value(sub.out(), "placement", "cache_line_ns"));
+}
+
+TEST(Null, ShowsWhatTheRigItselfCosts) {
+    for (const std::string load : {"", " --rate 2000", " --rate 1000000"}) {
+        Program null{"--test latency --transport null --sizes 16,64KiB --verify" + briefly + load};
+
+        EXPECT_EQ(null.wait(), 0) << null.err() << null.out();
+        const auto log = null.out();
+        EXPECT_NE(value(log, "latency", "samples"), "0");
+        EXPECT_EQ(value(log, "latency", "lost"), "0");
+        EXPECT_EQ(value(log, "latency", "corrupted"), "0");
+        EXPECT_EQ(value(log, "end", "latency"), "2");
+    }
+}
+
+TEST(Null, HasNoSubscriberToMeasure) {
+    for (const std::string test :
+         {"throughput", "demand", "sustain --latency-goal p99=1ms", "latency --basis one-way --rate 9"}) {
+        Program null{"--transport null --test " + test};
+
+        EXPECT_EQ(null.wait(), 2);
+        EXPECT_NE(null.err().find("--transport null reaches no subscriber"), std::string::npos) << null.err();
+    }
 }
 
 }  // namespace

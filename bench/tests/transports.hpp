@@ -34,9 +34,10 @@ Transports those_that(Predicate&& can, Transports of_all) {
     return of_all;
 }
 
-/// Transports whose two sides can run on one host as it is, so not those that need an interface for each side.
+/// Transports whose two sides can run on one host as it is, so not those that need an interface for each side, and not
+/// the one that reaches nobody.
 inline Transports transports_of_one_host() {
-    return those_that([](const Transport& one) { return one.parties != Parties::hosts; },
+    return those_that([](const Transport& one) { return one.parties != Parties::hosts && !one.reaches_nobody; },
                       {all_transports().begin(), all_transports().end()});
 }
 

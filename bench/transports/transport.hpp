@@ -302,6 +302,9 @@ struct Transport {
     /// The smallest number of messages of the largest size that one channel holds in memory, on both sides together.
     /// Checked before a run, so that a run that needs too much memory is rejected, not killed.
     std::size_t messages_in_memory = 2;
+    /// Whether its messages return to the publisher instead of reaching the subscriber, so that only a latency test is
+    /// possible.
+    bool reaches_nobody = false;
     std::string_view remark = {};  ///< a note for the log on how it works, if figures depend on it
 };
 

@@ -1,8 +1,8 @@
 """Turn publish/subscribe benchmark logs into performance documentation that can be trusted.
 
-The functions here are for notebooks and scripts; ``docs/notebook.md`` shows them at work. The command line is `tacholog.cli`.
+The functions of this module are for notebooks and scripts; ``docs/notebook.md`` shows examples. The command line is `tacholog.cli`.
 
-Importing this package is cheap: pandas and everything else is imported when a function needs it.
+Importing this package is fast: pandas and all other packages are imported when a function needs them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class LogFormat(NamedTuple):
     """A log format that can be read.
 
     Attributes:
-        name: what the format is called, as in ``read(path, format_name=...)``.
+        name: the name of the format, as in ``read(path, format_name=...)``.
         tool: the tool that prints it.
-        system: what the tool measures, unless a manifest says otherwise.
-        reads: one sentence on what is read.
-        dialects: the variants that are known, each with the versions that print them.
+        system: the system that the tool measures, unless a manifest states another system.
+        reads: one sentence about the logs that are read.
+        dialects: the known variants, each with the versions that print it.
     """
 
     name: str
@@ -46,15 +46,16 @@ def read(path: str | PathLike[str], format_name: str | None = None) -> Log:
 
     Args:
         path: the log; it may be compressed by gzip, xz or zstd.
-        format_name: one of `list_formats`; ``None``: the one that its content shows.
+        format_name: the name of a format in `list_formats`; ``None``: the format is detected from the content.
 
     Returns:
-        The log. Its ``records`` are the results in the order of their lines. Each holds its numbers in the units of
-        `tacholog.schema.metrics.METRICS`: latencies in nanoseconds, rates in bit/s or messages/s, sizes in bytes. Its ``facts`` are what it says of
-        the whole run, and its ``problems`` are the lines that could not be used. What the log does not state is ``None``.
+        The log. Its ``records`` are the results in the order of their lines. Each result has its numbers in the units of
+        `tacholog.schema.metrics.METRICS`: latencies in nanoseconds, rates in bit/s or messages/s, sizes in bytes. Its ``facts`` are the facts that
+        the log states about the whole run, and its ``problems`` are the lines that could not be used. A value that the log does not state is
+        ``None``.
 
     Raises:
-        tacholog.errors.UnreadableInput: the file cannot be opened, or no format or more than one fits.
+        tacholog.errors.UnreadableInput: the file cannot be opened, or its format is unknown or ambiguous.
     """
     from pathlib import Path
 
@@ -71,15 +72,14 @@ def load(*paths: str | PathLike[str]) -> LoadedRuns:
 
     Returns:
         The dataset. ``results`` has one row for each number; ``runs``, ``logs``, ``problems`` and ``histograms`` are further tables, joined by the
-        column ``run``. ``value`` is in the unit that ``unit`` names: latencies in nanoseconds, rates in bit/s or messages/s. Sizes are in bytes. What
-        is not stated is ``<NA>``. ``docs/conditions.md`` explains every column. ``table`` compares one field
-        over another.
+        column ``run``. ``value`` is in the unit that ``unit`` names: latencies in nanoseconds, rates in bit/s or messages/s. Sizes are in bytes. A
+        value that is not stated is ``<NA>``. ``docs/conditions.md`` explains every column. The method ``table`` compares one field over another.
 
     Raises:
-        tacholog.errors.UnreadableInput: a path cannot be read, or is given twice.
+        tacholog.errors.UnreadableInput: a path cannot be read, or is named twice.
 
     Warns:
-        UserWarning: for each run or log below a path that could not be read. All others are in the dataset.
+        UserWarning: for each run or log below a path that could not be read. All other runs are in the dataset.
     """
     from pathlib import Path
 
@@ -104,20 +104,21 @@ def diff(
     """Compare two sides, as ``tacholog diff`` does.
 
     Args:
-        old: what to compare with: a release label, a folder of runs, a raw log, a folder of logs, a saved dataset, or a dataset of `load`.
-        new: what is judged, likewise.
-        policy: what counts as a change, as ``tacholog.compare.policy.read_policy`` reads it from a file; ``None``: the default thresholds.
-        data: folders in which release labels are looked up; none: ``data/`` and the campaigns of this checkout.
+        old: the side to compare with: a release label, a folder of runs, a raw log, a folder of logs, a saved dataset, or a dataset of `load`.
+        new: the side that is judged: the same choices as for ``old``.
+        policy: the rules for what counts as a change, as ``tacholog.compare.policy.read_policy`` reads them from a file; ``None``: the default
+            thresholds.
+        data: folders in which release labels are looked up; if empty: ``data/`` and the campaigns of this checkout.
 
     Returns:
-        The report. ``rows`` holds each comparison with its verdict, ``counts`` how many rows each verdict has. Medians and values are in the unit of
-        their row, ``ratio`` is new over old, and ``threshold`` is a relative change (0.03: 3 %).
+        The report. ``rows`` contains each comparison with its verdict, ``counts`` the number of rows with each verdict. Medians and values are in the
+        unit of their row, ``ratio`` is new divided by old, and ``threshold`` is a relative change (0.03: 3 %).
 
     Raises:
         tacholog.errors.UnreadableInput: a side cannot be found or read.
 
     Warns:
-        UserWarning: for each run or log of a side that could not be read. All others are compared.
+        UserWarning: for each run or log of a side that could not be read. All other runs are compared.
 
     Source:
         docs/significance.md: the rule and its evidence.
@@ -141,10 +142,10 @@ def diff(
 
 
 def list_formats() -> list[LogFormat]:
-    """Return the log formats that can be read, those of other packages too, sorted by name.
+    """Return the log formats that can be read, including those of other packages, sorted by name.
 
     Warns:
-        UserWarning: for each format that is installed and cannot be loaded.
+        UserWarning: for each format that is installed but cannot be loaded.
     """
     import warnings
 
@@ -166,7 +167,7 @@ def list_formats() -> list[LogFormat]:
 
 
 def _side(side: str | PathLike[str] | Dataset, roots: Sequence[Path]) -> Dataset:
-    """Return one side of a comparison, read if it is a label or a path."""
+    """Return one side of a comparison. A label or a path is read."""
     from os import PathLike, fspath
 
     from tacholog.compare.sides import find
@@ -185,7 +186,7 @@ def _label(side: str | PathLike[str] | Dataset, otherwise: str) -> str:
 
 
 def _warn_of_losses(dataset: Dataset) -> None:
-    """Warn of each run and log that could not be read: a table with fewer rows than expected looks like any other."""
+    """Warn of each run and log that could not be read. Without a warning, nobody would notice the missing rows in a table."""
     import warnings
 
     from tacholog.store.complaints import complaints

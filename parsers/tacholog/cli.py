@@ -18,34 +18,35 @@ from tacholog.terminal import ending_in_order
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: The subcommands in the order of typical use, with the first line of their help. It is repeated here so that --help need not import them all.
+#: The subcommands in the order of typical use, with the first line of their help. The line is repeated here so that --help need not import all
+#: commands.
 COMMANDS = {
     "parse": "Print the records in raw logs.",
-    "import": "Make runs of logs that exist already: read what was measured out of their paths.",
+    "import": "Make runs of existing logs: read from their paths what was measured.",
     "formats": "List the log formats that Tacholog can read.",
     "bench": "Run campaigns, and keep each log together with the state of the machine.",
-    "sustain": "Search the highest rate that a tool sustains, by running it again and again.",
+    "sustain": "Search the highest rate that a tool sustains, by running the tool repeatedly.",
     "report": "Build the site: pages with tables, plots, scripts and raw logs.",
     "publish": "Publish a built site, and keep its older versions.",
     "table": "Answer a question: compare one thing over another, as a table of medians.",
-    "diff": "Compare two releases, and say how certain each change is.",
+    "diff": "Compare two releases, and state how certain each change is.",
     "require": 'Check that runs meet requirements, such as "p99 latency at 1 KiB stays under 5 us".',
     "ab": "Run two builds in interleaved pairs within one session, then compare them as tacholog diff does.",
     "export": "Export the numbers for other tools.",
     "check": "Check a folder of runs before you contribute it.",
-    "verify": "Verify that a site or a folder of runs is what its logs say.",
-    "cache": "Show what the cache of logs takes, or empty it.",
+    "verify": "Verify that a site or a folder of runs agrees with its logs.",
+    "cache": "Show how much space the cache of logs takes, or empty the cache.",
     "scaffold": "Create a Python package that adds the log format NAME.",
     "host": "Describe this machine in a host file.",
 }
 USAGE = 2
-_WITHOUT_REMARKS = ("sustain", "cache", "host")  # All others have -q and -v. The words behind sustain are a command with options of its own.
-_RUN_PROGRAMS = ("bench", "sustain", "ab", "host")  # they pass the environment unchanged to the programs that they measure
+_WITHOUT_REMARKS = ("sustain", "cache", "host")  # All other commands have -q and -v. The words after sustain are a command with its own options.
+_RUN_PROGRAMS = ("bench", "sustain", "ab", "host")  # these commands pass the environment unchanged to the programs that they measure
 _THREADS_OF_NUMPY = "OPENBLAS_NUM_THREADS"
 
 
 def module_name(command: str) -> str:
-    """Return the name of the module, and of the function in it, of a subcommand. A name that Python reserves gets an underscore."""
+    """Return the name of the module of a subcommand, and of the function in it. If Python reserves the name, an underscore is appended."""
     return f"{command}_" if keyword.iskeyword(command) else command
 
 
@@ -61,7 +62,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         if cmd_name not in _RUN_PROGRAMS:
-            os.environ.setdefault(_THREADS_OF_NUMPY, "1")  # matrices here are small, and more threads would only keep processors busy
+            os.environ.setdefault(_THREADS_OF_NUMPY, "1")  # the matrices are small, and more threads would only keep processors busy
         name = module_name(cmd_name)
         command = getattr(importlib.import_module(f"tacholog.commands.{name}"), name)
         if not isinstance(command, click.Command):
@@ -72,7 +73,7 @@ class Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the subcommand, and refuse empty values. If a command does not exist, the message suggests a similar one."""
-        if ctx.resilient_parsing:  # a shell completes a command line; a value that is not typed yet is not an error
+        if ctx.resilient_parsing:  # a shell completes a command line; an empty value that the user has not typed yet is not an error
             return super().resolve_command(ctx, args)
         if args[0] == "help":
             return super().resolve_command(ctx, [*args[1:2], "--help"]) if args[1:2] else self._own_help(ctx)
@@ -112,7 +113,7 @@ _VERBOSITY = [
 
 
 def _refuse_empty(ctx: click.Context, args: Sequence[str]) -> None:
-    """Refuse options and arguments that are empty. In most cases, a variable of the shell is not set.
+    """Refuse options and arguments that are empty. The usual cause is a shell variable that is not set.
 
     The commands would treat an empty value as a missing option or as the current folder. Arguments of another program may be empty.
 
@@ -129,7 +130,7 @@ def _refuse_empty(ctx: click.Context, args: Sequence[str]) -> None:
 @click.group(cls=Commands, help=__doc__, context_settings={"help_option_names": ["-h", "--help"], "color": True})
 @click.version_option(None, "-V", "--version", package_name="tacholog", prog_name="tacholog")
 def tacholog() -> None:
-    """The options that all subcommands share. There are none."""
+    """The group of all subcommands. It has no options of its own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -170,7 +171,7 @@ def _run(arguments: Sequence[str] | None) -> None:
 
 
 def _give_up_output() -> None:
-    """If standard output cannot be written, drop the rest of it. Otherwise Python would try again when it exits, and print a second error."""
+    """Drop the remaining output if standard output cannot be written. Otherwise Python would try again when it exits, and print a second error."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 class TachologError(Exception):
-    """An error that the user can act on. The command line prints its text, one line, and nothing else."""
+    """An error that the user can act on. The command line prints only its text, as one line."""
 
 
 class UnreadableInput(TachologError):
-    """An input that cannot be read at all: a missing file, a format that is unknown or ambiguous, a broken manifest."""
+    """An input that cannot be read: a missing file, a format that is unknown or ambiguous, a broken manifest."""

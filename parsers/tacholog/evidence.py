@@ -1,8 +1,8 @@
 """Open files that a folder of runs names. Nothing outside such a folder may ever be read or published.
 
-A path that the user types is the user's own choice. A name that a manifest, a plan or a folder gives may come from a stranger: it must be the name
-of a regular file inside its folder, and no link may be on the way there. Each folder is opened, and the next name is looked up in the open folder.
-So a file that is exchanged between the check and its use cannot lead to another folder: the checked file is the one that is read.
+A path that the user types is the user's own choice. A name in a manifest, a plan or a folder may come from a stranger: it must be the name of a
+regular file inside its folder, and no link may be on the way to it. Each folder is opened, and the next name is looked up in the open folder. So the
+checked file is always the file that is read, even if files are exchanged after the check.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _KINDS = {
 # O_NONBLOCK: opening a named pipe would wait forever for a writer. O_NOCTTY: a terminal must not become the terminal of this process.
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _AN_OPEN_FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
-_SMALL_BYTES = 16 << 20  # A thousand times the size of any manifest. A sparse file of terabytes takes no room on a disk, but would fill the memory.
+_SMALL_BYTES = 16 << 20  # A thousand times the size of any manifest. A sparse file of terabytes needs no space on a disk, but would fill the memory.
 _STEP_BYTES = 1 << 12  # Files that the kernel generates, such as those in /proc, have no size.
 
 
 def open_evidence(folder: Path, name: str) -> BinaryIO:
-    """Open a regular file of a folder for reading. A read error later on, as on a failing disk, raises UnreadableInput too.
+    """Open a regular file of a folder for reading. A later read error, for example of a failing disk, also raises UnreadableInput.
 
     Args:
         folder: the folder of a run or of several runs. Links above it are followed, because the user named it.
-        name: the file's path below that folder, with ``/`` between folders.
+        name: the path of the file below that folder, with ``/`` between folders.
 
     Raises:
         UnreadableInput: the name leads out of the folder, a link is on the way, or there is no regular file that can be opened.
@@ -74,10 +74,10 @@ def read_evidence(folder: Path, name: str, most_bytes: int | None = None) -> byt
     Args:
         folder: as for `open_evidence`.
         name: as for `open_evidence`.
-        most_bytes: read at most this many bytes; ``None``: all.
+        most_bytes: read at most this many bytes; ``None``: no limit.
 
     Raises:
-        UnreadableInput: it cannot be opened or read.
+        UnreadableInput: the file cannot be opened or read.
     """
     file, size_bytes = _opened(folder, name)
     try:
@@ -85,7 +85,7 @@ def read_evidence(folder: Path, name: str, most_bytes: int | None = None) -> byt
         wanted = min(max(size_bytes + 1, _STEP_BYTES), left)
         piece = os.read(file, wanted)
         if len(piece) == size_bytes < wanted:
-            return piece  # This is the whole file. A file that the kernel generates has the size 0 and is read to its end below.
+            return piece  # The file is complete. A file that the kernel generates has the size 0 and is read to its end below.
         pieces: list[bytes] = []
         while piece:
             pieces.append(piece)
@@ -102,7 +102,7 @@ def read_small_evidence(folder: Path, name: str) -> bytes:
     """Return the bytes of a file that people write, such as a manifest: see `open_evidence`.
 
     Raises:
-        UnreadableInput: it cannot be opened or read, or is far too large.
+        UnreadableInput: the file cannot be opened or read, or is far too large.
     """
     content = read_evidence(folder, name, _SMALL_BYTES + 1)
     if len(content) > _SMALL_BYTES:
@@ -111,12 +111,12 @@ def read_small_evidence(folder: Path, name: str) -> bytes:
 
 
 def is_there(folder: Path, name: str) -> bool:
-    """Return whether a folder has an entry of that name. A broken link counts: it must be reported, not skipped."""
+    """Return whether a folder has an entry of that name. A broken link is an entry too: it must be reported, not skipped."""
     try:
         parts = _parts(name)
     except UnreadableInput:
         return False
-    return os.path.lexists(f"{folder}/{'/'.join(parts)}")  # A `Path` would take longer to make than this check.
+    return os.path.lexists(f"{folder}/{'/'.join(parts)}")  # Creating a `Path` would take longer than this check.
 
 
 def _opened(folder: Path, name: str) -> tuple[int, int]:
@@ -132,8 +132,8 @@ def _opened(folder: Path, name: str) -> tuple[int, int]:
             file = _open(last, _FLAGS, parent)
         finally:
             os.close(parent)
-    else:  # O_NOFOLLOW covers only the last name of a path; here, the names before it are the user's.
-        file = _open(f"{folder}/{last}", _FLAGS, None)  # For a million logs, `Path` would take as long as opening them.
+    else:  # O_NOFOLLOW applies only to the last name of a path. The user chose the names before it.
+        file = _open(f"{folder}/{last}", _FLAGS, None)  # For a million logs, creating each `Path` would take as long as opening the file.
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
         os.close(file)
@@ -142,7 +142,7 @@ def _opened(folder: Path, name: str) -> tuple[int, int]:
 
 
 def _parts(name: str) -> list[str]:
-    """Return the folders and the file that a name consists of, if it stays inside its folder."""
+    """Return the folders and the file in a name, if the name does not lead out of its folder."""
     parts = name.split("/")
     if "\x00" in name or any(part in ("", ".", "..") for part in parts):
         raise UnreadableInput(f"{name!r} is not the name of a file in this folder")

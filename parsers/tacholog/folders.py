@@ -1,7 +1,8 @@
-"""Folders that only we write: nobody else can put files there, and one process at a time works in them.
+"""Private folders: no other user can put files there, and only one process at a time works in them.
 
-What a build or a cache keeps in a folder is trusted later: Sphinx unpickles it, templates are run, numbers come onto pages. So other users must not
-be able to write to the folder, nor to exchange it or a link on the way to it (`not_ours_alone`). Locks keep two of our own processes apart.
+The files that a build or a cache keeps in a folder are trusted later: Sphinx unpickles them, templates are run, numbers are shown on pages. So other
+users must not be able to write to the folder, nor to exchange it or a link on the way to it (`not_ours_alone`). Locks prevent two of our own
+processes from working in the same folder.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from typing import BinaryIO
 
 from tacholog.errors import TachologError
 
-_MOST_LINKS = 40  # as the kernel follows
+_MOST_LINKS = 40  # the limit of the kernel for links in a path
 
 
 def not_ours_alone(folder: Path) -> str | None:
-    """Return why another user could put files into a folder, in words; ``None`` if nobody can. Parts of the path may not exist yet.
+    """Return the reason why another user could put files into a folder; ``None`` if nobody can. Parts of the path need not exist.
 
     The administrator can do anything, and does not count as another user.
     """
@@ -45,7 +46,7 @@ def not_ours_alone(folder: Path) -> str | None:
 
 
 def _on_the_way(path: Path, links: int) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield each folder and link on the way to a path, then the path itself, from the root down, as far as they exist.
+    """Yield each existing folder and link on the way to a path, from the root down, then the path itself.
 
     The target of a link is followed in the same way.
     """
@@ -62,7 +63,7 @@ def _on_the_way(path: Path, links: int) -> Iterator[tuple[Path, os.stat_result]]
 
 
 def _others_write(state: os.stat_result) -> bool:
-    """Whether others can write there, by the mode. With an access control list, the group bits are the upper limit of what it grants."""
+    """Whether the mode lets other users write. With an access control list, the group bits are the upper limit of the rights that it grants."""
     return bool(state.st_mode & stat.S_IWOTH or (state.st_mode & stat.S_IWGRP and not _is_our_own_group(state.st_gid)))
 
 
@@ -80,7 +81,7 @@ def locked(folder: Path, message: str) -> Iterator[None]:
     """Lock an existing folder. The kernel releases the lock when the process ends, however it ends.
 
     Args:
-        folder: the folder. The lock is advisory: a process that does not ask for it can still write there.
+        folder: the folder. The lock is advisory: a process that does not request it can still write to the folder.
         message: the text of the error if another process holds the lock.
 
     Raises:
@@ -99,15 +100,15 @@ def locked(folder: Path, message: str) -> Iterator[None]:
 
 @contextmanager
 def locked_file(part: Path, message: str, wanted: Path) -> Iterator[BinaryIO]:
-    """Open an empty temporary file for writing, and lock it until it is renamed. If it still has its name at the end, it is removed.
+    """Open an empty temporary file for writing, and lock it until it is renamed. If it was not renamed at the end, it is removed.
 
-    Without a lock, two processes could write into one file, and the first to end would give the final name to a file that the other one is still
-    writing. The lock of a killed process is gone, so the next process begins the file again.
+    Without a lock, two processes could write into the same file, and the first process to end would give the final name to a file that the other
+    process is still writing. The lock of a killed process is released, so the next process begins the file again.
 
     Args:
         part: the temporary file.
         message: the text of the error if another process holds the lock.
-        wanted: the final name of the file, for that error.
+        wanted: the final name of the file, for this message.
 
     Raises:
         TachologError: another process holds the lock.
@@ -136,7 +137,7 @@ def _locked_descriptor(part: Path) -> int | None:
             os.close(lock)
             return None
         except OSError:
-            pass  # Some network file systems have no locks.
+            pass  # Some network file systems do not support locks.
         if _is_at(part, lock):
             return lock
         os.close(lock)  # The process that held the lock has just renamed the file.

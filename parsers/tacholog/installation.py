@@ -1,4 +1,4 @@
-"""What is installed: the files of the package that are not Python (page templates, sources of the site), and its optional packages."""
+"""The installed files that are not Python (page templates, sources of the site), and the optional packages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def templates_dir() -> Path:
 
 
 def site_dir() -> Path:
-    """Return the folder of the hand-written Sphinx sources: ``conf.py``, prose and ``_static``."""
+    """Return the folder of the hand-written Sphinx sources: ``conf.py``, texts and ``_static``."""
     return _resource("site", "_site")
 
 
@@ -40,7 +40,7 @@ def _resource(in_checkout: str, in_wheel: str) -> Path:
 
 _NAMED = 3
 Extra = Literal["site", "cluster"]
-#: The packages that each extra brings, as they are imported.
+#: The packages that each extra installs, by the names for import.
 PACKAGES: dict[Extra, tuple[str, ...]] = {
     "cluster": ("dask", "distributed"),
     "site": ("sphinx", "myst_parser", "pydata_sphinx_theme", "sphinx_copybutton", "plotly", "ghp_import"),
@@ -48,10 +48,10 @@ PACKAGES: dict[Extra, tuple[str, ...]] = {
 
 
 def require(extra: Extra, purpose: str) -> None:
-    """Check that the packages of an extra are installed. ``purpose`` starts the message: what cannot be done without them.
+    """Check that the packages of an extra are installed. ``purpose``, the first words of the message, names the function that needs them.
 
     Raises:
-        TachologError: one is missing; the message is the line to type.
+        TachologError: a package is missing. The message contains the command that installs it.
     """
     missing = [name for name in PACKAGES[extra] if find_spec(name) is None]
     if missing:

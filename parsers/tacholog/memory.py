@@ -1,4 +1,4 @@
-"""Memory of this process: how often Python searches for unreachable objects, and when freed memory goes back to the system."""
+"""The memory of this process: how often Python searches for unreachable objects, and when freed memory is returned to the system."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import atexit
 import ctypes
 import gc
 
-# Python's default is 700, which the rows of a few runs, or one page, reach at once. A report of 387 runs keeps 460,000 objects; a third are of
-# modules.
+# Python's default is 700, which the rows of a few runs, or one page, exceed immediately. A report of 387 runs keeps 460,000 objects; a third of them
+# belong to modules.
 _OBJECTS_BETWEEN_COLLECTIONS = 500_000
-# From `malloc.h` of glibc: the heap keeps freed blocks below the first size, and free memory at its end up to the second.
+# From `malloc.h` of glibc: freed blocks below the first size stay in the heap, and free memory at the end of the heap is kept up to the second size.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _KEPT_BLOCK_BYTES, _KEPT_BYTES = 32 << 20, 256 << 20  # glibc accepts no larger value for the first parameter.
 
@@ -20,12 +20,15 @@ def collect_rarely() -> None:
 
 
 def spare_existing() -> None:
-    """Exempt all existing objects, such as modules, from the search, because they stay to the end. Count only objects made from now on."""
+    """Exempt all existing objects, such as modules, from the search, because they are needed to the end.
+
+    Only objects that are created later are searched.
+    """
     gc.freeze()
 
 
 def exit_without_search() -> None:
-    """Skip the search for unreachable objects when Python ends: the system takes back the memory of a process as a whole.
+    """Skip the search for unreachable objects when Python ends: the system releases all memory of a process together.
 
     Python calls `atexit` handlers before that search, so nothing that must happen at the end is lost.
     """
@@ -36,7 +39,7 @@ def exit_without_search() -> None:
 def keep_freed_memory() -> None:
     """Let glibc keep freed memory for the next objects. `return_freed_memory` gives it back. Other C libraries are left alone.
 
-    By default, glibc gives large arrays back at once, and the system must clear each memory page of the next array.
+    By default, glibc returns large arrays immediately, and the system must clear each memory page of the next array.
     """
     if adjust := getattr(ctypes.CDLL(None), "mallopt", None):
         adjust(_M_MMAP_THRESHOLD, _KEPT_BLOCK_BYTES)
@@ -44,9 +47,9 @@ def keep_freed_memory() -> None:
 
 
 def return_freed_memory() -> None:
-    """Give freed memory back to the system, if the C library is glibc.
+    """Return freed memory to the system, if the C library is glibc.
 
-    glibc keeps freed memory for later objects, but those of the next step often do not fit into the gaps between the objects that stay.
+    glibc keeps freed memory for later objects. But the objects of the next step often do not fit into the gaps between the remaining objects.
     """
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
         trim(0)

@@ -1,4 +1,4 @@
-"""What `tacholog.load` returns: a dataset that also answers questions."""
+"""The result of `tacholog.load`: a dataset that can also answer questions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LoadedRuns(Dataset, frozen=True):
-    """A dataset with its questions. Its tables are those of `tacholog.store.frames.Dataset`."""
+    """A dataset that can answer questions. It has the tables of `tacholog.store.frames.Dataset`."""
 
     def table(
         self, subject: str, over: str = "", by: str | Sequence[str] = (), metric: str = "", where: Mapping[str, object] | None = None
@@ -20,20 +20,20 @@ class LoadedRuns(Dataset, frozen=True):
         """Compare one field over another, as ``tacholog table`` does.
 
         Args:
-            subject: what is compared: a condition, a label (``label.plugin``), ``system``, ``release``, ``host``.
-            over: the axis, a field of numbers; empty: there is none.
+            subject: the field that is compared: a condition, a label (``label.plugin``), ``system``, ``release``, ``host``.
+            over: the axis, a field of numbers; empty: no axis.
             by: fields that divide the table.
-            metric: as in ``latency:p99``; empty: the one that most runs have.
-            where: one value for each of some fields.
+            metric: as in ``latency:p99``; empty: the metric that most runs have.
+            where: fields with the only value that is used of each.
 
         Returns:
             One row for each case: its fields, then ``value`` (the median over its runs, which is the value of one of them), ``low`` and ``high`` (the
-            lowest and the highest run), ``runs``, and ``shown_best`` (a test shows that its subject is the best of this case). Values are in the
-            schema's unit, in ``attrs["unit"]``; ``attrs["answer"]`` is the answer in words, ``attrs["chosen"]`` the values of fields that were
-            chosen because the question leaves them open.
+            lowest and the highest run), ``runs``, and ``shown_best`` (a statistical test shows that its subject is the best of this case). Values are
+            in the schema's unit, in ``attrs["unit"]``; ``attrs["answer"]`` is the answer in words, ``attrs["chosen"]`` the values that were chosen
+            for ds that the question does not fix.
 
         Raises:
-            tacholog.errors.TachologError: there is no such field, metric or value, or nothing is left.
+            tacholog.errors.TachologError: there is no such field, metric or value, or no run has all values.
         """
         import pandas as pd
 

@@ -1,7 +1,8 @@
 """File names, page names and anchors that are made from any text: the name of a system, the path of a run.
 
-The same text always gives the same name, so that links last. Characters that an address cannot hold are replaced, and a short hash of the whole
-text keeps such names different. Titles that differ only in capitals, or in blanks and hyphens, share a name: pages number them. Paths never do.
+The same text always gives the same name, so that links stay valid. Characters that a URL cannot contain are replaced, and a short hash of the whole
+text keeps such names different. Titles that differ only in capitals, or in blanks and hyphens, get the same name: pages number them. Different paths
+never get the same name.
 """
 
 from __future__ import annotations
@@ -13,25 +14,28 @@ _UNSAFE_IN_SLUG = re.compile(r"[^a-z0-9._]+")
 _UNSAFE_IN_PATH = re.compile(r"[^A-Za-z0-9._-]+")
 _HASHED = re.compile(r"/[^/]*-[0-9a-f]{6}\Z")
 _END_OF_FILE = re.compile(r"\.(?=(?:html|txt|hlog)\Z)", re.IGNORECASE)
-_MAX_LENGTH = 100  # characters of one part; file systems allow 255 bytes
+_MAX_LENGTH = 100  # the limit for one part, in characters; file systems allow 255 bytes
 
 
 def slug(text: str) -> str:
-    """Return a file or anchor name for a title: lower case, blanks as ``-``. A title that loses more than that, or is long, carries a short hash."""
+    """Return a file or anchor name for a title: lower case, blanks as ``-``.
+
+    If this changes other characters, or if the title is long, a short hash is appended.
+    """
     plain = _UNSAFE_IN_SLUG.sub("-", text.lower()).strip("-._")
     return plain if 0 < len(plain) <= _MAX_LENGTH and plain == text.lower().replace(" ", "-") else _with_hash(plain, text)
 
 
 def path_slug(path: str) -> str:
-    """Return a document name for a path inside the data; names differ wherever paths differ. No folder of it can be another's file."""
+    """Return a document name for a path inside the data. Different paths get different names, and no name is a folder in another name."""
     *folders, name = path.split("/")
     parts = [_UNSAFE_IN_PATH.sub("-", part).lstrip("._-")[:_MAX_LENGTH] for part in (*(_END_OF_FILE.sub("-", folder) for folder in folders), name)]
     plain = "/".join(part or "-" for part in parts)
-    # A file whose name looks like the result for another path gets a hash of its own.
+    # A file whose name looks like the result for another path gets a hash too.
     return plain if plain == path and not _HASHED.search(plain) else _with_hash(plain, path)
 
 
 def _with_hash(plain: str, text: str) -> str:
     mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
     folder, sep, name = plain.rpartition("/")
-    return f"{folder}{sep}{name[:_MAX_LENGTH].rstrip('-')}-{mark}" if plain else mark  # The name of a part has two hyphens, so one is removed here.
+    return f"{folder}{sep}{name[:_MAX_LENGTH].rstrip('-')}-{mark}" if plain else mark  # Only names of parts have two hyphens in a row.

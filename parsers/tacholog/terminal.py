@@ -1,10 +1,10 @@
 """All output to the terminal, and the signals that come from it.
 
-Hidden and control characters are made visible, so that the terminal never obeys them.
+Hidden and control characters are made visible, so that the terminal never executes them.
 
-Almost every message quotes names, reasons or log lines of strangers. So standard output and standard error are made safe as a whole while a command
-runs, instead of each message by itself. That covers messages of click, Sphinx and Python too. Our own control sequences (colours, progress bars)
-bypass it with `styled` and `direct`. Output for programs (CSV, JSON) is changed only if it goes to a terminal, by `data`.
+Almost every message quotes names, reasons or log lines of strangers. So while a command runs, everything on standard output and standard error is
+made safe, including messages of click, Sphinx and Python. Our own control sequences (colours, progress bars) bypass it with `styled` and `direct`.
+Output for programs (CSV, JSON) is changed only if it goes to a terminal, by `data`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import click
 
 from tacholog.visible import drawn, drawn_in_line
 
-_IN, _OUT, _ERR = 0, 1, 2  # as every process has them
-_COLUMNS = 80  # of a terminal that does not say how wide it is
+_IN, _OUT, _ERR = 0, 1, 2  # the same numbers in every process
+_COLUMNS = 80  # the width of a terminal that does not state its width
 
 
 class _SafeStream:
@@ -35,11 +35,11 @@ class _SafeStream:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode shows other characters by their numbers
+            stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode shows other characters as numbers
 
     @property
     def encoding(self) -> str:
-        """The encoding of the stream, but UTF-8 instead of ASCII: click would bypass this object otherwise."""
+        """The encoding of the stream; UTF-8 instead of ASCII, because click would bypass this object for ASCII."""
         encoding = self.stream.encoding or "utf-8"
         return "utf-8" if encoding.lower() in ("ascii", "us-ascii", "ansi_x3.4-1968", "646") else encoding
 
@@ -83,17 +83,17 @@ def _stream(number: int, mode: str) -> TextIO:
 def _take_closed() -> None:
     """Open the null device under the numbers of closed standard streams.
 
-    Otherwise the next file that is opened would get such a number, and output of a library would be written into that file.
+    Otherwise the next opened file would get such a number, and the output of a library would be written into this file.
     """
     for number, mode in ((_IN, os.O_WRONLY), (_OUT, os.O_RDONLY), (_ERR, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, mode)  # It gets the lowest number that is free.
+            os.open(os.devnull, mode)  # The new descriptor gets the lowest free number.
 
 
 def leave_if_closed() -> None:
-    """Drop all further output to a terminal that was closed. Writing to it would raise an error that nobody can see."""
+    """Drop all further output to a closed terminal. Writing to it would raise an error that nobody can see."""
     for number in (_OUT, _ERR):
         try:
             termios.tcgetattr(number)
@@ -103,23 +103,23 @@ def leave_if_closed() -> None:
 
 
 def direct(stream: TextIO) -> TextIO:
-    """Return the stream behind a guarded one, for our own control sequences. Other text must be made safe before."""
+    """Return the stream behind a guarded stream, for our own control sequences. The caller must make other text safe."""
     return cast("_SafeStream", stream).stream if isinstance(stream, _SafeStream) else stream
 
 
 def line(text: str, *, err: bool = False) -> None:
-    """Print a message of one line. A line end in a name cannot start a further line, which could say anything."""
+    """Print a message of one line. A line end in a name is made visible, because it could start a false message."""
     click.echo(drawn_in_line(text), err=err)
 
 
 def remark(text: str, *, err: bool = True) -> None:
-    """Print a line that is neither a result nor an error, unless the user wants only these."""
+    """Print a line that is neither a result nor an error, unless the user wants only results and errors."""
     if verbosity() != Verbosity.QUIET:
         line(text, err=err)
 
 
 class Verbosity(Enum):
-    """How much a command prints: results and errors, also remarks and progress, or also which logs are read."""
+    """How much a command prints: only results and errors; also remarks and progress; or also which logs are read."""
 
     QUIET = "quiet"
     NORMAL = "normal"
@@ -130,7 +130,7 @@ _verbosity = [Verbosity.NORMAL]
 
 
 def verbosity() -> Verbosity:
-    """Return how much the user wants to read."""
+    """Return how much the command must print."""
     return _verbosity[0]
 
 
@@ -139,11 +139,14 @@ def set_verbosity(wanted: Verbosity) -> None:
     _verbosity[0] = wanted
 
 
-_status = [""]  # what is on the last line of the terminal now
+_status = [""]  # the text that is now on the last line of the terminal
 
 
 def status(text: str) -> None:
-    """Show on a terminal what is being done, on one line that the next output replaces. An empty text removes it. Elsewhere, nothing is printed."""
+    """Show the current activity on a line of the terminal that the next output replaces. An empty text removes it.
+
+    Without a terminal, nothing is printed.
+    """
     if text == _status[0] or (text and not shows_status()):
         return
     _status[0] = text
@@ -157,7 +160,7 @@ def status(text: str) -> None:
 
 
 def shows_status() -> bool:
-    """Return whether `status` shows anything: standard error is a terminal that can replace a line, and the user wants to read it."""
+    """Return whether `status` shows anything: standard error is a terminal that can replace a line, and the user wants progress."""
     return verbosity() != Verbosity.QUIET and direct(sys.stderr).isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -183,15 +186,16 @@ def data(text: str) -> None:
 
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _USUAL = (signal.SIG_DFL, signal.default_int_handler)
-_SHELL = 128  # Shells add it to the number of a signal: 130 is Ctrl-C, 143 is SIGTERM, 129 is SIGHUP, of a terminal that was closed.
+_SHELL = 128  # Shells add it to the number of a signal: 130 is Ctrl-C, 143 is SIGTERM, 129 is SIGHUP (the terminal was closed).
 _received: list[int] = []
 
 
 @contextmanager
 def ending_in_order() -> Iterator[None]:
-    """Let these signals raise KeyboardInterrupt while the block runs, and turn its exit code into that of the first of them.
+    """Let these signals raise KeyboardInterrupt while the block runs. Its exit code is that of the first signal.
 
-    By default, all but Ctrl-C end Python at once. A signal that the caller ignores, as in the background of a shell or under nohup, stays ignored.
+    By default, all of them except Ctrl-C end Python immediately. A signal that the caller ignores, as in the background of a shell or under nohup,
+    stays ignored.
     """
     before = {number: signal.getsignal(number) for number in _ENDS} if _is_main() else {}
     caught = [number for number, handler in before.items() if handler in _USUAL]
@@ -210,7 +214,7 @@ def ending_in_order() -> Iterator[None]:
 
 
 def _is_main() -> bool:
-    return threading.current_thread() is threading.main_thread()  # Python sets handlers only there.
+    return threading.current_thread() is threading.main_thread()  # Python allows signal handlers only in the main thread.
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as Python calls it

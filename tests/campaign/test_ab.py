@@ -128,7 +128,7 @@ def test_detect_makes_as_many_pairs_as_the_change_needs(tmp_path: Path, perftest
     done = ab(perftest, perftest, campaign(tmp_path, text), "--plan", "--detect", "5%", cwd=tmp_path)
 
     assert "9 pairs of 1 variant: 18 runs to do" in done.stderr
-    assert "A change of 5.0 % in one row of 6 is found in four cases of five with 9 pairs." in done.stderr
+    assert "A change of 5.0 % in one row of 6 is detected in four cases of five with 9 pairs." in done.stderr
     assert list(tmp_path.glob("build/runs/*")) == []
 
 
@@ -137,7 +137,7 @@ def test_change_that_no_number_of_pairs_detects_is_not_measured(tmp_path: Path, 
     done = ab(perftest, perftest, campaign(tmp_path), "--detect", "2", cwd=tmp_path)
 
     assert done.returncode == 2
-    assert "cannot be found with any number of pairs up to 100: changes below 3.0 % do not count." in done.stderr
+    assert "cannot be detected with any number of pairs up to 100: changes below 3.0 % do not count." in done.stderr
     assert list(tmp_path.glob("build/runs/ab-*")) == []
 
 
@@ -468,7 +468,7 @@ def test_two_campaigns_take_turns_and_each_uses_its_own_commands(tmp_path: Path)
     [
         (["a.toml", "b.toml"], "the variants of both sides need the same names to make pairs; only the old side has s"),
         (["a.toml", "b.toml", "a.toml"], "a.toml and b.toml are campaigns, so a.toml cannot be one too: leave it out"),
-        (["a.toml", "seq"], "a.toml is a campaign: compare two campaigns, or two programs with the campaign behind them"),
+        (["a.toml", "seq"], "a.toml is a campaign: compare two campaigns, or two programs followed by the campaign"),
     ],
 )
 def test_campaigns_that_cannot_be_compared_are_refused_before_any_run(tmp_path: Path, words: list[str], message: str) -> None:

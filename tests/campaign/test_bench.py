@@ -47,6 +47,35 @@ def manifests(folder: Path) -> dict[str, Manifest]:
     return {str(path.parent.relative_to(folder)): read_manifest(path) for path in sorted(folder.rglob("run.toml"))}
 
 
+# Instead of measuring, each run prints a log that perftest wrote: 1861.9 messages of 64 bytes a second are sustained.
+HALF = """
+[[runs]]
+name = "sustain"
+command = ["cat", "{log}"]
+options = {{ log = "LOG" }}
+repetitions = 1
+[[runs]]
+name = "half-{{sizes_bytes}}"
+command = ["sh", "-c", "seq 3; echo --rate %rate%"]
+vary.sizes_bytes = [64, 128]
+sustained = {{ run = "sustain", share = 0.5 }}
+""".replace("{{", "{").replace("}}", "}")
+
+
+def test_rate_is_a_share_of_the_rate_that_a_search_of_the_campaign_finds(tmp_path: Path, checkout: Path) -> None:
+    log = checkout / "tests/formats/native/sustain-mock.log"
+
+    done = bench(campaign(tmp_path, HALF.replace("LOG", str(log))), "--output", "out", cwd=tmp_path)
+
+    folder = only_folder(tmp_path / "out")
+    runs = manifests(folder)
+    assert runs["half-64/01"].options == runs["half-64/02"].options == {"sizes_bytes": 64, "rate_per_s": 930}
+    assert runs["half-64/02"].commands[0].argv[-1] == "seq 3; echo --rate 930"
+    assert (folder / "half-64/02/seq.log").read_text().endswith("--rate 930\n")
+    assert (runs["half-128/01"].status, runs["half-128/01"].reason) == ("failed", "sustain found no rate for messages of 128 bytes")
+    assert done.returncode == 1
+
+
 def test_each_run_has_its_log_as_printed_and_a_manifest(tmp_path: Path) -> None:
     done = bench(campaign(tmp_path, GOOD), "--output", "out", cwd=tmp_path)
 

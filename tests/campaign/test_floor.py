@@ -33,9 +33,9 @@ def test_floor_runs_in_each_repetition_with_its_own_program(tmp_path: Path) -> N
     runs = schedule_runs(with_floor(campaign(tmp_path, RUN), TOOLS), 1, ("0", "1"))
 
     floor = [run for run in runs if run.labels == {"control": "yes"}]
-    assert len(floor) == len(runs) - 2 == 2 * 4
+    assert len(floor) == len(runs) - 2 == 2 * 5
     assert {run.processes[0].command[0] for run in floor} == {FLOOR}
-    assert {run.conditions.transport for run in floor} == {"inter-thread", "shm", "uds", "tcp"}
+    assert {run.conditions.transport for run in floor} == {"inter-thread", "null", "shm", "uds", "tcp"}
     assert sum(run.expected_s for run in floor if run.repetition == 1) < 5
 
 
@@ -70,7 +70,7 @@ def test_ab_measures_the_floor_with_one_program_for_both_sides(tmp_path: Path, p
     runs = [read_manifest(path) for path in tmp_path.rglob("run.toml")]
     floor = [run for run in runs if run.labels]
     assert len(runs) - len(floor) == 2, done.stderr
-    assert len(floor) == (0 if no_control else 8)
+    assert len(floor) == (0 if no_control else 10)
     assert {run.status for run in runs} == {"ok"}
     assert len({command.program_sha256 for run in floor for command in run.commands}) == (0 if no_control else 1)
     assert all(run.tool == "perftest" and run.tool_version for run in runs)

@@ -128,7 +128,7 @@ def test_missing_or_unknown_program_is_named_in_the_plan(tmp_path: Path) -> None
     assert done.stderr == "tacholog: not found on this machine: no-such-tool; nothing would be run\n"
     assert "Program no-such-tool, behind taskset: NOT FOUND on this machine; install it, or put it on the PATH." in done.stdout
     assert (
-        "Program sh: what it measures is not known (sh reads its commands from a text or a file), so the SHA-256 in run.toml is that of sh."
+        "Program sh: the measured program is not known (sh reads its commands from a text or a file), so the SHA-256 in run.toml is that of sh."
         in done.stdout
     )
 
@@ -233,7 +233,7 @@ def test_percentiles_with_too_few_samples_are_named_once_after_the_first_run_of_
 
     lines = [line for line in done.stderr.splitlines() if "no verdict" in line]
     assert lines == [
-        f"throughput/01: comparisons will give {statistic} no verdict: that needs {needed} samples in each run, and this one has 273; "
+        f"throughput/01: comparisons will give {statistic} no verdict: that needs {needed} samples in each run, and this run has 273; "
         "longer runs have more"
         for statistic, needed in (("p99", "10,000"), ("p99.9", "100,000"))
     ]

@@ -134,6 +134,7 @@ def test_campaign_above_its_limits_is_not_copied_for_publication(tmp_path: Path)
         other.wait()
 
     assert done.returncode == 1
+    assert done.stderr.count(" busy/01: ") == 3, "measured, and twice again"
     assert "did not hold the limits (load of others 0), so this campaign is not fit to publish" in done.stdout
     assert f"tacholog bench --resume {only_folder(tmp_path / 'out').relative_to(tmp_path)}" in done.stdout
     assert "not copied to data, because the campaign did not hold its limits" in done.stderr

@@ -144,7 +144,7 @@ def test_controls_that_do_not_cover_a_transport_are_reported() -> None:
     assert report.controls.moved is False
     assert report.counts["worse"] == ROWS
     assert report.controls.uncovered == ("shm",)
-    assert "No control uses shm: whether the host changed for rows of it, the controls cannot tell." in text(report)
+    assert "No control uses shm: the controls cannot tell whether the host changed for rows that use it." in text(report)
     assert re.search(
         r"The controls show no significant change of the host \(12 rows that no release changes; 0\.0 % worse on average, p 0\.4\)", text(report)
     )

@@ -39,6 +39,7 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
     "load_mode": ({"load_mode": "open"}, "load mode: closed -> open"),
     "labels": ({"labels": '{"plugin": "calico"}'}, "plugin: not stated -> calico"),
     "reliability": ({"reliability": "best-effort"}, "reliability: reliable -> best-effort"),
+    "placement": ({"placement": "siblings"}, "placement: shared-cache -> siblings"),
     "network_loss_percent": ({"network_loss_percent": 10.0}, "network loss: not stated -> 10"),
     "network_delay_ns": ({"network_delay_ns": 5_000_000}, "network delay: not stated -> 5000000"),
     "network_jitter_ns": ({"network_jitter_ns": 1_000_000}, "network jitter: not stated -> 1000000"),
@@ -70,9 +71,9 @@ def refused_by_each(old: Dataset, new: Dataset) -> dict[str, str]:
 @pytest.mark.parametrize("condition", [name for name, found in CONDITIONS.items() if len(found.comparisons) == 3])
 def test_each_kind_of_comparison_refuses_a_different_condition_with_the_same_words(side: Side, condition: str) -> None:
     changes, words = OTHERS[condition]
-    marks: dict[str, object] = {"marks": ("grows_with_size",)} if condition == "latency_of" else {}
+    before: dict[str, dict[str, object]] = {"latency_of": {"marks": ("grows_with_size",)}, "placement": {"placement": "shared-cache"}}
 
-    shown = refused_by_each(side(VALUES, range(6), run=OLD, **marks), side(VALUES, range(6, 12), run=NEW, **changes))
+    shown = refused_by_each(side(VALUES, range(6), run=OLD, **before.get(condition, {})), side(VALUES, range(6, 12), run=NEW, **changes))
 
     assert {name: words in output for name, output in shown.items()} == dict.fromkeys(shown, True)
 
@@ -82,6 +83,12 @@ def test_each_kind_of_comparison_names_a_condition_that_is_not_stated_with_the_s
     shown = refused_by_each(side(VALUES, range(6), run=OLD), side(VALUES, range(6, 12), run=NEW, **{condition: None}))
 
     assert {name: words in output for name, output in shown.items()} == dict.fromkeys(shown, True)
+
+
+def test_only_rankings_refuse_logs_that_state_no_placement(side: Side) -> None:
+    shown = refused_by_each(side(VALUES, range(6), run=OLD), side(VALUES, range(6, 12), run=NEW, placement="siblings"))
+
+    assert {name for name, output in shown.items() if "placement: " in output} == {"ranking"}
 
 
 def test_no_kind_of_comparison_refuses_equal_conditions(side: Side) -> None:

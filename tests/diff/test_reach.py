@@ -145,10 +145,10 @@ def test_suggested_number_of_pairs_is_the_smallest_that_detects_the_change() -> 
 
     assert suggested == 12
     assert ab.smallest_change(0.02, 12, 40) <= 0.05 < ab.smallest_change(0.02, 11, 40)
-    assert ab.detect_words(0.05, 0.02, 40) == "A change of 5.0 % in one row of 40 is found in four cases of five with 12 pairs."
+    assert ab.detect_words(0.05, 0.02, 40) == "A change of 5.0 % in one row of 40 is detected in four cases of five with 12 pairs."
 
 
 def test_change_that_a_hundred_pairs_cannot_detect_is_called_not_detectable() -> None:
     assert ab.pairs_to_detect(0.05, 0.5, 40) is None
-    assert ab.detect_words(0.05, 0.5, 40).endswith("cannot be found with any number of pairs up to 100: the noise is too large for 100 pairs.")
-    assert ab.detect_words(0.02, 0.001, 40).endswith("cannot be found with any number of pairs up to 100: changes below 3.0 % do not count.")
+    assert ab.detect_words(0.05, 0.5, 40).endswith("cannot be detected with any number of pairs up to 100: the noise is too large for 100 pairs.")
+    assert ab.detect_words(0.02, 0.001, 40).endswith("cannot be detected with any number of pairs up to 100: changes below 3.0 % do not count.")

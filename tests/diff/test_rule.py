@@ -107,11 +107,12 @@ def test_other_cpu_is_not_comparable_and_named(side: Side, noise: Floats, other_
         ("payload_touched", "none", "payload_touched"),
         ("waiting", "blocking", "waiting"),
         ("tuning", "real-time priority 50", "tuning"),
+        ("placement", "siblings", "placement"),
         ("tool_version", "2.0.0", "harness_major"),
     ],
 )
 def test_other_condition_is_not_comparable_and_named(side: Side, noise: Floats, condition: str, value: object, code: str) -> None:
-    known = {"batch_bytes": 1024, "tuning": "none"}
+    known = {"batch_bytes": 1024, "tuning": "none", "placement": "shared-cache"}
     old = side(noise[0], OLD_TURNS, **known)
     new = side(noise[1], NEW_TURNS, **known | {condition: value})
 

@@ -359,6 +359,44 @@ def test_impossible_line_is_broken_and_affects_only_itself(changed: Changed, sam
     assert len(log.records) == len(read(LOGS / sample).records) - lost
 
 
+def test_log_states_the_placement_of_both_sides_and_the_cost_of_perftest() -> None:
+    log = read(LOGS / "latency-null.log")
+
+    assert (log.account.status, log.broken, log.unknown) == ("ok", [], [])
+    facts = log.account.facts
+    assert (facts.conditions.placement, facts.conditions.transport, facts.conditions.reach) == ("shared-cache", "null", "process")
+    assert {key: value for key, value in facts.environment.items() if key.startswith("placement")} == {
+        "placement_relation": "shared-cache",
+        "placement_shared_cache": "L3",
+        "placement_numa_nodes": "0,0",
+        "placement_cache_line_ns": "270.5",
+    }
+    assert facts.environment["host_realtime_throttling"] == "950000 of 1000000 us"
+    assert facts.environment["host_shared_memory_huge_pages"] == "never"
+    latency = [record.number("latency", "p50") for record in log.records if record.test == "latency" and record.scope == "summary"]
+    assert [number.value for number in latency if number] == [40, 191]
+
+
+@pytest.mark.parametrize(
+    ("line", "placement"),
+    [
+        ("placement relation=shared-cache shared_cache=L3 numa_nodes=0,0 cache_line_ns=56.3", "shared-cache"),
+        ("placement relation=unpinned", "unpinned"),
+        ("placement relation=unknown", None),
+    ],
+)
+def test_placement_is_a_condition_unless_it_is_unknown(changed: Changed, line: str, placement: str | None) -> None:
+    log = changed("native/latency-udp.log", "start time=", f"{line}\nstart time=")
+
+    assert (log.broken, log.unknown, log.account.facts.conditions.placement) == ([], [], placement)
+
+
+def test_unknown_placement_is_broken(changed: Changed) -> None:
+    log = changed("native/latency-udp.log", "start time=", "placement relation=moon\nstart time=")
+
+    assert [broken.partition(": ")[2][:38] for broken in log.broken] == ["placement line: Invalid enum value 'mo"]
+
+
 def test_unknown_kind_of_line_is_unknown(changed: Changed) -> None:
     assert changed("native/latency-udp.log", "affinity role=pub", "banana role=pub").unknown == [7]
 

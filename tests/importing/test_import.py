@@ -380,7 +380,7 @@ def test_unusable_lines_are_counted(tree: MakeTree) -> None:
 def test_value_of_set_that_no_log_uses_is_named(tree: MakeTree) -> None:
     said = import_logs(tree({"udp/a.log": log_of("sub")}), "--dry-run", "--map", "{transport}/{label.x}.log", "--set", "transport=tcp")
 
-    assert "--set conditions.transport is used by no log: their paths or rules state it" in said
+    assert "--set conditions.transport is used by no log, because the paths or rules of all logs state this field" in said
 
 
 def test_pattern_that_matches_no_log_is_answered_with_a_pattern_that_does(cluster: Path, tmp_path: Path) -> None:

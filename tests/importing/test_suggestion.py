@@ -58,6 +58,9 @@ MakeTree = Callable[..., Path]
              for bandwidth in (54, 300) for loss in (0, 20) for n in (1, 2)],
             "rmw_{system}_cpp_{label.folder1}_{label.folder1_8}@30_5_{label.bw}bw_{network_loss_percent}loss_0delay/run{repetition}/{role}_log_1.log",
         ),
+        ([f"pub_01-sub_{subs:02}-rate_{rate}-hist_{hist}/rmw_{rmw}_cpp/a.log"
+          for subs in (1, 5) for rate in (10, 500) for hist in ("all", "last") for rmw in ("fastrtps", "ecal_dynamic")],
+         "pub_01-sub_{subscribers}-rate_{label.rate}-hist_{label.hist}/rmw_{system}_cpp/a.log"),
         ([f"{plugin}_{security}_r{n}/a.json" for plugin in ("flannel", "calico") for security in ("none", "ipsec") for n in (1, 2)],
          "{label.folder1}_{label.folder1_2}_r{repetition}/a.json"),
         (
@@ -144,6 +147,9 @@ def test_number_that_no_log_contradicts_is_the_message_size(stated: dict[int, se
         (["udp-2.log", "udp-8.log"], False, "udp-{label.number1}.log"),
         (["udp-64k.log", "udp-128k.log"], False, "udp-{label.number1}k.log"),
         (["size-64/udp-64.log", "size-64/udp-128.log", "size-32/udp-64.log"], False, "size-{payload_bytes}/udp-{label.number1}.log"),
+        (["size1024_r1.log", "size1024_r2.log"], False, "size{payload_bytes}_r{repetition}.log"),
+        (["size1000_r1.log", "size1000_r2.log"], False, "size1000_r{repetition}.log"),
+        (["size64/len-32.log", "size64/len-48.log"], False, "size64/len-{payload_bytes}.log"),
     ],
 )
 def test_number_next_to_a_word_is_the_message_size_only_if_logs_state_it(paths: list[str], states: bool, pattern: str) -> None:
@@ -196,7 +202,7 @@ def test_names_with_special_characters_of_the_shell_are_quoted(tree: MakeTree) -
 def test_labels_of_a_suggestion_are_listed_with_their_values(cluster: Path) -> None:
     said = import_logs(cluster, status=2)
 
-    assert "8 logs of known formats, 0 other files\nNothing was imported: --map must say what the paths mean.\n" in said
+    assert "8 logs of known formats, 0 other files\nNothing was imported: --map must state what the paths mean.\n" in said
     assert "rename label.folder2: it is flannel-hostgw-dds-secure-tcp, hostnetwork-udp" in said
 
 

@@ -194,6 +194,7 @@ def test_runs_that_differ_in_another_field_are_not_mixed_and_the_chosen_value_is
 
     (choice,) = found.choices
     assert (choice.field.name, choice.value, choice.runs) == ("network_bandwidth_bit_per_s", 54e6, {54e6: 66, 300e6: 66})
+    assert words(found).endswith("This is about network bandwidth 54 Mbit/s only.")
     (sentence,) = choice_sentences(found)
     assert sentence.replace("\u00a0", " ") == (
         "These runs differ in network bandwidth. Shown: 54 Mbit/s (66 runs). Not shown: 300 Mbit/s (66 runs). "
@@ -271,6 +272,28 @@ def test_cases_in_which_the_best_two_are_close_have_no_winner_and_are_counted(tm
 
     assert answer_words.startswith("Of 4 cases, the lowest median latency is that of a in 1 and b in 1; in 2 the best two are at most 5 % apart.")
     assert "With security ipsec, it is 10 µs of b against 10.1 µs of a." in answer_words
+
+
+def test_systems_are_compared_before_a_label_with_many_more_values(tmp_path: Path) -> None:
+    for system in ("A", "B"):
+        for rate in (10, 100):
+            for message in ("Array1k", "Array4k", "Range", "Track"):
+                run(tmp_path, f"{system}{rate}{message}", 5.0, system=system, labels={"rate": str(rate), "message": message})
+
+    (question,) = questions_for(measured(open_paths([tmp_path]))[0])
+
+    assert (question.subject, question.over, question.by) == ("system", "label.rate", ("label.message",))
+
+
+def test_label_is_compared_if_few_of_the_runs_compare_systems(tmp_path: Path) -> None:
+    for size in (64, 1024):
+        run(tmp_path, f"other{size}", 5.0, system="Other", labels={"depth": "d1"}, conditions={"payload_bytes": size})
+        for depth in ("d1", "d10", "d100", "d1000", "d10000"):
+            run(tmp_path, f"{depth}{size}", 5.0, labels={"depth": depth}, conditions={"payload_bytes": size})
+
+    (question,) = questions_for(measured(open_paths([tmp_path]))[0])
+
+    assert (question.subject, question.over) == ("label.depth", "payload_bytes")
 
 
 def test_labels_of_an_axis_that_would_overlap_are_left_out(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_publish_states_that_the_numbers_of_the_altered_log_are_on_the_pages(alt
     asked = CliRunner().invoke(publish, [*words, "--incomplete"], catch_exceptions=False)
 
     said = str(refused.exception)
-    assert "a log is not the one that run.toml names, by the SHA-256 (tacholog report says why)" in said
+    assert "a log is not the one that run.toml names, by the SHA-256 (tacholog report states why)" in said
     assert "--incomplete publishes the site as it is, the numbers of this log too, each with a mark" in said
     assert "could not be read" not in said
     assert asked.exit_code == 0

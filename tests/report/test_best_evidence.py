@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
 import pytest
-from tests.report.conftest import FIRST, LOSSY, add_run, rti
+from tests.command import run_tacholog_text
+from tests.report.conftest import FIRST, LOSSY, NATIVE, add_run, rti
 
 from tacholog.render.evidence import evidence_lines
 from tacholog.render.figures.figures import latency_over_cost
 from tacholog.render.links import Links
-from tacholog.render.tables.cost import cost_table
+from tacholog.render.tables.cost import cost_table, rig_cost
 from tacholog.render.tables.sizes import sizes_table
 from tacholog.runs.disturbance import Limits
 from tacholog.runs.manifest import Manifest
@@ -19,7 +21,7 @@ from tacholog.store.load import load
 from tacholog.view.cost import costs, resources_of, spinning
 from tacholog.view.portions import evidence, portions
 from tacholog.view.results import ResultRow
-from tacholog.view.views import Selection, View, view_of
+from tacholog.view.views import Selection, View, rig_series, view_of
 
 DATA = Path(__file__).parent.parent.parent / "data"
 OLD = ("0.1.0", "0.2.0", "0.3.0")
@@ -241,3 +243,53 @@ def test_page_with_single_runs_states_that_differences_cannot_be_tested(wan: Vie
     assert "One run of each series: whether a difference between two series is more than noise cannot be tested." in table
     assert table.count("</div>median<") == 4
     assert table.count("keyed") >= 4
+
+
+COST = re.compile("Of each round trip, perftest itself takes [^.]*[.]")
+
+
+def cost_of_rig(html: str) -> list[str]:
+    return COST.findall(re.sub("<[^>]*>", "", html).replace("\u00a0", " "))
+
+
+def test_cost_of_perftest_is_that_of_the_same_session_and_names_the_machine_if_there_are_several(tmp_path: Path) -> None:
+    null = (Path(__file__).parent.parent / "formats/native/latency-null.log").read_text()
+    sessions = {"monday": "desk", "tuesday": "desk", "friday": "shelf"}
+    for session, host in sessions.items():
+        manifest = Manifest(system="P", tool="perftest", host=host, session=session, logs=())
+        add_run(tmp_path, f"{session}/udp", NATIVE.read_text(), manifest)
+        if session != "tuesday":
+            add_run(tmp_path, f"{session}/null", null, manifest)
+    view = view_of(load([tmp_path]))
+
+    def words(*names: str) -> list[str]:
+        return cost_of_rig(str(rig_cost(rig_series(view, [run for run in view.runs.values() if run.session in names]), Links("logs"))))
+
+    cost = "Of each round trip, perftest itself takes 40 ns at 64 B, 191 ns at 4 KiB"
+    assert words("monday") == [f"{cost} (its transport null, in the same session)."]
+    assert words("tuesday") == []
+    assert words(*sessions) == [f"{cost} on {host} (its transport null, in the same session)." for host in ("shelf", "desk")]
+
+
+def test_pages_of_results_state_the_cost_of_perftest(tmp_path: Path) -> None:
+    null = (Path(__file__).parent.parent / "formats/native/latency-null.log").read_text()
+    for name, log, system in (("null", null, "P"), ("p", NATIVE.read_text(), "P"), ("q", NATIVE.read_text(), "Q")):
+        add_run(tmp_path, f"data/{name}", log, Manifest(system=system, tool="perftest", host="desk", session="monday", logs=()))
+
+    (tmp_path / "site.toml").write_text('[[questions]]\nmetric = "latency"\nsubject = "system"\nover = "payload_bytes"\n')
+
+    done = run_tacholog_text("report", tmp_path / "data", "--site", tmp_path / "site.toml", "--output", tmp_path / "site")
+
+    assert done.returncode == 0, done.stderr
+    site = tmp_path / "site"
+    pages = {str(path.relative_to(site)): cost_of_rig(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+    several = {name for name in pages if name.startswith(("questions/", "side-by-side", "rankings"))}
+    assert {name.partition("/")[0] for name in several} >= {"questions", "side-by-side.html", "rankings.html"}
+    assert {name for name, sentences in pages.items() if sentences} == {
+        "p/index.html",
+        "p/null.html",
+        "p/udp.html",
+        "q/index.html",
+        "q/udp.html",
+        *several,
+    }

@@ -132,14 +132,14 @@ def test_files_left_in_a_dataset_by_a_stopped_build_are_not_used(tmp_path: Path)
 
 def test_site_that_another_process_builds_stays_unchanged(tmp_path: Path) -> None:
     data = write_data(tmp_path / "data")
-    with only_one_build(tmp_path / "work"), pytest.raises(TachologError, match="another process builds this site now"):
+    with only_one_build(tmp_path / "work"), pytest.raises(TachologError, match="another process is building this site"):
         build_site([data], tmp_path / "site", tmp_path / "work")
     assert not (tmp_path / "site" / "index.html").exists()
 
 
 def test_two_builds_of_one_site_never_run_at_the_same_time_even_with_different_working_folders(tmp_path: Path) -> None:
     data, site = write_data(tmp_path / "data"), tmp_path / "site"
-    with only_one_build(site), pytest.raises(TachologError, match="another process builds this site now"):
+    with only_one_build(site), pytest.raises(TachologError, match="another process is building this site"):
         build_site([data], site, tmp_path / "work")
 
 
@@ -267,7 +267,7 @@ def test_refused_report_states_that_the_previous_site_still_exists(tmp_path: Pat
     empty.mkdir()
     settings.write_text('nmae = "X"\n')
     wrong = (["--data", str(data), "--site", str(settings)], ["--data", str(empty)], ["--data", str(tmp_path / "nowhere")])
-    still_there = f". The site in {site} is still the one from before\n"
+    still_there = f". The site in {site} is still that of the previous build\n"
 
     for arguments in wrong:
         done = run_tacholog_text("report", *arguments, "--output", str(site))

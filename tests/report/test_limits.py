@@ -16,6 +16,7 @@ from tacholog.schema.conditions import StatedConditions
 from tacholog.site.settings import SiteSettings, read_settings
 from tacholog.store.load import load
 from tacholog.store.logs import ReadingLimits
+from tacholog.store.pool import Work
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 
@@ -74,7 +75,7 @@ def test_progress_is_called_with_each_log(data: Path, tmp_path: Path, monkeypatc
     monkeypatch.setenv("TACHOLOG_CACHE", str(tmp_path / "cache"))  # Another test may have read the same log.
     told: list[tuple[str, int]] = []
 
-    load([data], progress=lambda log, count: told.append((log, count)))
+    load([data], work=Work(text_read=lambda log, count: told.append((log, count))))
 
     assert told == [("small/some.log", NATIVE.stat().st_size)]
 

@@ -20,7 +20,7 @@ def test_log_page_states_that_control_sequences_are_not_shown(tmp_path: Path) ->
 
     shown = log_page(tmp_path / "a.log", None, [])
 
-    assert "2 lines are shown without their control sequences (colours, cursor movements); the raw file has them." in shown
+    assert "2 lines are shown without their control sequences (colours, cursor movements); the raw file contains them." in shown
     assert "<code>green</code>" in shown
 
 

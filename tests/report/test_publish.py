@@ -133,7 +133,7 @@ def test_symbolic_link_beside_the_versions_is_kept_and_is_not_a_version(tmp_path
     assert (target / "versions/latest").is_symlink()
     assert list(published(target)) == ["2", "1"]
     assert not (target / "secret.html").exists()
-    with pytest.raises(UnreadableInput, match="this is no version but a link"):
+    with pytest.raises(UnreadableInput, match="this is not a version but a link"):
         publish(built(tmp_path / "three"), target, "latest")
 
 
@@ -230,7 +230,7 @@ def test_label_that_is_the_name_of_a_link_or_a_file_is_refused_and_the_link_or_f
     (target / "versions/README").write_text("ours")
 
     for label, what in (("latest", "a link"), ("README", "a file")):
-        with pytest.raises(UnreadableInput, match=rf"versions/{label}: this is no version but {what}; take another label"):
+        with pytest.raises(UnreadableInput, match=rf"versions/{label}: this is not a version but {what}; take another label"):
             publish(site, target, label, replace=replace)
 
     assert (target / "versions/latest").is_symlink()

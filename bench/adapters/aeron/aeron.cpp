@@ -4,10 +4,11 @@
 //
 // Both are reliable, and deliver messages in order and whole. `aeron-ipc` reaches several subscribers, `aeron-udp` one.
 // If a publisher is too far ahead of the slowest subscriber, it waits for room. Lost UDP datagrams are sent again.
-// Messages are copied into the ring by `offer`, and copied out of it, because a side may keep a message. The library
-// reassembles a message that is larger than a datagram in its own buffer, where it is read.
-// Aeron has no keys, so the messages of all instances share one stream. Aeron can wait only by its idle strategies: a
-// side that blocks takes naps of 1 us to 1 ms, like the library's `backoff` strategy.
+// Messages are copied into the ring by `offer`, or written there (`--set send=claim`, for messages of one fragment),
+// and copied out of it, because a side may keep a message. The library reassembles a message that is larger than a
+// datagram in its own buffer, where it is read. Aeron has no keys, so the messages of all instances share one stream.
+// Aeron can wait only by its idle strategies: a side that blocks takes naps of 1 us to 1 ms, like the library's
+// `backoff` strategy.
 #include <cinttypes>
 
 #include <array>
@@ -80,7 +81,11 @@ auto attempt_until(Patience patience, Waiting waiting, Backoff& backoff, Attempt
 class AeronPublisher final : public Publisher {
 public:
     AeronPublisher(const Topic& topic, std::shared_ptr<Client> client)
-        : Publisher(topic.max_bytes), channel_(topic.channel), waiting_(topic.waiting), client_(std::move(client)) {
+        : Publisher(topic.max_bytes),
+          channel_(topic.channel),
+          waiting_(topic.waiting),
+          claims_(value_of(topic.settings, "send") == "claim"),
+          client_(std::move(client)) {
         message_.reserve(topic.max_bytes);
     }
     /// Tells the subscriber by a message of 0 bytes that it leaves, because the driver would tell this only seconds
@@ -106,18 +111,31 @@ public:
         for (const Deadline deadline{patience}; !::aeron_exclusive_publication_is_connected(publication_);
              sleep_until(now_ns() + nap_ns))
             if (deadline.passed()) return Done::not_yet;
+        aeron_publication_constants_t constants{};
+        ::aeron_exclusive_publication_constants(publication_, &constants);
+        most_claimed_ = constants.max_payload_length;
         return Done::yes;
     }
 
     Facts facts() const override { return library_facts(); }
 
 private:
+    /// Loans a place in the ring, or a buffer of its own if the ring is full or the message has several fragments.
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
+        if (claims_ && bytes <= most_claimed_ &&
+            ::aeron_exclusive_publication_try_claim(publication_, bytes, &claim_) >= 0) {
+            is_claimed_ = true;
+            return std::span{reinterpret_cast<std::byte*>(claim_.data), claim_.length};
+        }
         message_.resize(bytes);
         return std::span{message_};
     }
 
     Result<Done> commit(Patience patience) override {
+        if (std::exchange(is_claimed_, false)) {
+            if (::aeron_buffer_claim_commit(&claim_) != 0) return aeron_error("publish on " + channel_);
+            return Done::yes;
+        }
         return attempt_until(patience, waiting_, backoff_, [this] { return offer(); });
     }
 
@@ -133,12 +151,18 @@ private:
         return aeron_error("publish on " + channel_);
     }
 
-    void abandon() noexcept override {}
+    void abandon() noexcept override {
+        if (std::exchange(is_claimed_, false)) ::aeron_buffer_claim_abort(&claim_);
+    }
 
     std::string channel_;
     Waiting waiting_;
+    bool claims_;
     std::shared_ptr<Client> client_;
     aeron_exclusive_publication_t* publication_ = nullptr;
+    std::size_t most_claimed_ = 0;  ///< the largest message of one fragment
+    aeron_buffer_claim_t claim_{};
+    bool is_claimed_ = false;
     Backoff backoff_;
     std::vector<std::byte> message_;
 };

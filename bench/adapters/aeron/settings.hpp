@@ -28,6 +28,11 @@ inline Result<void> idle_word(std::string_view value) {
     return Error{"not one of library, backoff, noop, spin, yield, sleeping"};
 }
 
+inline Result<void> send_word(std::string_view value) {
+    if (is_one_of(value, {"offer", "claim"})) return {};
+    return Error{"not one of offer, claim"};
+}
+
 template <std::uint64_t least, std::uint64_t most>
 Result<void> library_or_number(std::string_view value) {
     return value == "library" ? Result<void>{} : whole_number<least, most>(value);
@@ -74,10 +79,19 @@ inline constexpr Setting mtu_bytes{.name = "mtu",
                                        "the largest fragment of a message, a datagram of UDP (aeron.mtu.length); 1408 "
                                        "by the library's default",
                                    .check = mtu};
+inline constexpr Setting send{.name = "send",
+                              .values = "WORD",
+                              .default_value = "offer",
+                              .meaning =
+                                  "how messages get into the ring: offer copies them; claim writes those of one "
+                                  "fragment in place (aeron_exclusive_publication_try_claim), as the benchmark "
+                                  "of Aeron's authors does",
+                              .check = send_word};
 inline constexpr std::array ipc_settings{
     threading,
     idle,
     mtu_bytes,
+    send,
     Setting{.name = "term-length",
             .values = "library or BYTES",
             .default_value = "library",
@@ -89,6 +103,7 @@ inline constexpr std::array udp_settings{
     threading,
     idle,
     mtu_bytes,
+    send,
     Setting{.name = "term-length",
             .values = "library or BYTES",
             .default_value = "library",

@@ -204,6 +204,18 @@ class NameList(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     name: str
 
 
+class SustainedRate(_Toml, frozen=True, kw_only=True, omit_defaults=True):
+    """A rate that depends on a search of the same campaign: ``sustained``. It replaces ``%rate%`` in the command, and is recorded as ``rate_per_s``.
+
+    Attributes:
+        run: the name of the variant that searches (``perftest --test sustain``), such as ``sustain-{transport}``.
+        share: which share of the rate that its first repetition found, rounded down to two digits. All repetitions have the same rate.
+    """
+
+    run: str
+    share: Annotated[float, msgspec.Meta(gt=0, le=1)]
+
+
 class RunBlock(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     """A block of runs: ``[[runs]]``. Its runs share a command, or the commands of several processes.
 
@@ -219,6 +231,8 @@ class RunBlock(_Toml, frozen=True, kw_only=True, omit_defaults=True):
         options: other values for placeholders. They are recorded, and runs with different options are not put into one row.
         conditions: what the log does not state, such as ``transport``; see conditions.md.
         shuffle: names of options that are lists. Each run gets such a list in a new random order.
+        repetitions: how often each variant is run, if less often than the campaign says.
+        sustained: the rate is a share of what each variant was found to sustain.
         expected_s: how long a run takes, to estimate the remaining time. By default, it is computed from the options ``duration_s``, ``warmup_s`` and
             ``sizes_bytes``.
         deadline_s: after this time, a run is stopped and has failed. Default: twice the longest duration by these options, and 30 s.
@@ -234,6 +248,8 @@ class RunBlock(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     options: Values = {}
     conditions: dict[str, Value] = {}
     shuffle: tuple[str, ...] = ()
+    repetitions: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    sustained: SustainedRate | None = None
     expected_s: Seconds | None = None
     deadline_s: Seconds | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +28,7 @@ from tacholog.formats.registry import formats
 from tacholog.formats.source import open_log_in
 from tacholog.runs.conditions import contradictions, stated_conditions
 from tacholog.runs.disturbance import exceeded
+from tacholog.runs.host import ROOT, siblings_of
 from tacholog.runs.manifest import FLOOR, HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_release_name, read_manifest, write
 from tacholog.runs.questions import QUESTIONS_FILE, QuestionFile
 from tacholog.schema.records import Record
@@ -274,10 +275,19 @@ def release_folder(data: Path, tool: str, release: str, campaign: str | None = N
     return target
 
 
-def default_cpus() -> tuple[str, str]:
-    """Return the CPUs for publisher and subscriber: the first two that this process may use, or one for both if there is only one."""
-    allowed = sorted(os.sched_getaffinity(0))
-    return str(allowed[0]), str(allowed[min(1, len(allowed) - 1)])
+def default_cpus(allowed: Collection[int] | None = None, root: Path = ROOT) -> tuple[str, str]:
+    """Return the CPUs for publisher and subscriber: the first that this process may use, and the next one of another core.
+
+    If there is no other core, it is the next CPU; if there is only one CPU, it is for both.
+
+    Args:
+        allowed: the CPUs that may be used; by default, those of this process.
+        root: the folder that holds ``sys``.
+    """
+    first, *others = sorted(allowed or os.sched_getaffinity(0))
+    siblings = siblings_of(first, root)
+    other_cores = [cpu for cpu in others if cpu not in siblings]
+    return str(first), str([*other_cores, *others, first][0])
 
 
 def _checksums(runs: Sequence[PlannedRun], tools: Mapping[str, Path]) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """The floor: short runs of perftest beside a campaign, as controls.
 
 No release of the measured system changes them. So if their results change, the host has changed. They use no network and little time: they have four
-transports of this machine, which depend on the speed of the processor (inter-thread, shm) and of the kernel (uds, tcp).
+transports of this machine, which depend on the speed of the processor (inter-thread, shm) and of the kernel (uds, tcp), and ``null``, which shows
+what perftest itself costs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _BLOCK = RunBlock(
     name="control-{transport}",
     processes=(Process(name="floor", role="both", command=_COMMAND, format="native"),),
     control=True,
-    vary={"transport": ["inter-thread", "shm", "uds", "tcp"]},
+    vary={"transport": ["inter-thread", "null", "shm", "uds", "tcp"]},
     options={"sizes_bytes": [64, 4096, 65536], "duration_s": 0.1, "warmup_s": 0.05},
     conditions={
         "transport": "{transport}",

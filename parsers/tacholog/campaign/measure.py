@@ -5,6 +5,7 @@ What the processes used, as the kernel counted it, becomes the log ``resources.l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
@@ -29,18 +30,21 @@ from tacholog.campaign.machines.state import (
 )
 from tacholog.campaign.plan import Plan, PlannedRun
 from tacholog.campaign.programs import behind_wrappers, measured_program, sha256
+from tacholog.campaign.sustain import RATE
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import open_log_in
 from tacholog.runs.clocks import CLOCK_FILE
 from tacholog.runs.conditions import stated_conditions
-from tacholog.runs.manifest import FLOOR, RUN_FILE, Command, LogFile, Manifest, Readiness, write
+from tacholog.runs.manifest import FLOOR, RUN_FILE, Command, LogFile, Manifest, Readiness, read_manifest, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Record, Side, Test
 
 _ERRORS = "stderr.txt"  # of a run that is one command
 _REPEATED = "Measured again from the start: the first try was interrupted, or others used too much of the machine."  # never masked
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "publisher": "publisher", "sub": "subscriber", "subscriber": "subscriber", "both": "both"}
+#: The option that holds a rate that depends on a search.
+RATE_OPTION = "rate_per_s"
 HEAD = "process resources log=resources/1"
 
 
@@ -55,6 +59,7 @@ class _MeasuredRun(NamedTuple):
 
 def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None = None) -> Manifest:
     """Do one run: start its processes, keep their output as logs, and write ``run.toml`` last, also if the run failed."""
+    run = _with_rate(folder, run)
     run_folder = folder / run.folder
     was_interrupted = run_folder.exists()
     run_folder.mkdir(parents=True, exist_ok=True)
@@ -63,11 +68,17 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
     for file in (RESOURCES_FILE, CLOCK_FILE, *(file for process in processes for file in (process.log_file, process.errors_file))):
         (run_folder / file).unlink(missing_ok=True)  # of a try that was interrupted
     try:
-        outcome, environment, link_bit_per_s, has_several_clocks = _run(processes, run_folder, plan, run, tools, checkout)
+        if run.sustained and RATE_OPTION not in run.options:
+            (run_folder / plan.log).touch()
+            reason = f"{run.sustained.run} found no rate for messages of {run.options.get('sizes_bytes')} bytes"
+            measured = _MeasuredRun(Outcome("failed", reason, {}), {})
+        else:
+            measured = _run(processes, run_folder, plan, run, tools, checkout)
     except TachologError as error:
         if not run.processes:
             raise
-        outcome, environment, link_bit_per_s, has_several_clocks = _MeasuredRun(Outcome("failed", str(error), {}), {})
+        measured = _MeasuredRun(Outcome("failed", str(error), {}), {})
+    outcome, environment, link_bit_per_s, has_several_clocks = measured
     if not run.processes:
         environment = {**environment, "program_sha256": plan.programs[measured_program(processes[0].command)]}
     tool, version = ("perftest", plan.versions.get(FLOOR)) if is_floor(run.processes) else (plan.tool, plan.tool_version)
@@ -99,6 +110,37 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
     manifest = _with_resources(manifest, processes, outcome, run_folder)
     write(run_folder / RUN_FILE, manifest)
     return manifest
+
+
+def _with_rate(folder: Path, run: PlannedRun) -> PlannedRun:
+    """Return a run whose rate depends on a search, with that rate; without a rate if the search found none.
+
+    All repetitions have the rate of the first one, even if the search was measured again since.
+    """
+    if run.sustained is None:
+        return run
+    first = folder / PurePath(run.folder).parent / "01" / RUN_FILE
+    rate = read_manifest(first).options.get(RATE_OPTION) if first.is_file() else None
+    if rate is None and (highest := _sustained_rate(folder / run.sustained.run / "01", run.options.get("sizes_bytes"))):
+        digit = 10 ** max(0, math.floor(math.log10(run.sustained.share * highest)) - 1)
+        rate = int(run.sustained.share * highest // digit * digit)
+    if rate is None:
+        return run
+    command = tuple(word.replace(RATE, str(rate)) for word in run.command or ())
+    return msgspec.structs.replace(run, command=command, options={**run.options, RATE_OPTION: rate})
+
+
+def _sustained_rate(folder: Path, payload_bytes: object) -> float | None:
+    """Return the rate that the search in this folder found for a size; ``None`` if even the lowest rate missed the goal."""
+    for entry in read_manifest(folder / RUN_FILE).logs if (folder / RUN_FILE).is_file() else ():
+        with open_log_in(folder, entry.file) as text:
+            records = [event.what for event in Scan(text, entry.format).batches() if isinstance(event, Event)]
+        for record in records:
+            if isinstance(record, Record) and record.test == "sustain" and record.payload_bytes == payload_bytes:
+                for number in record.numbers:
+                    if (number.metric, number.statistic) == ("sustained_rate", "lower-bound") and number.bound != "<":
+                        return number.value
+    return None
 
 
 def _doubts(processes: tuple[Process, ...]) -> list[str]:

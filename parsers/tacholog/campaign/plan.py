@@ -18,6 +18,7 @@ from tacholog.campaign.campaign_file import (
     Campaign,
     Process,
     RunBlock,
+    SustainedRate,
     Value,
     Values,
     addresses,
@@ -48,6 +49,7 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     labels: dict[LabelName, str] = {}
     conditions: StatedConditions
     options: Values
+    sustained: SustainedRate | None = None
     expected_s: float
     deadline_s: float
 
@@ -118,7 +120,10 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str], listed: 
     variants = [(block, varied) for block, varied, name in _variants(campaign) if listed is None or name is None or name in listed]
     runs: list[PlannedRun] = []
     for repetition in range(1, campaign.repetitions + 1):
-        for block, varied in random_order.sample(variants, len(variants)):
+        # A search comes before the runs that need its result.
+        for block, varied in sorted(random_order.sample(variants, len(variants)), key=lambda variant: variant[0].sustained is not None):
+            if repetition > (block.repetitions or campaign.repetitions):
+                continue
             options = _shuffled({**block.options, **varied}, block.shuffle, random_order)
             values: Values = {"cpu_pub": cpus[0], "cpu_sub": cpus[1], **addresses(campaign.hosts), **options}
             runs.append(_planned(campaign, block, (_folder(block, values, repetition), repetition, len(runs) + 1), options, values))
@@ -128,6 +133,10 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str], listed: 
             f"two runs are called {duplicates[0]}: put what varies into the name of the block, as in name = 'latency-{{transport}}'"
         )
     _check_lengths(runs)
+    folders = {run.folder for run in runs}
+    for run in runs:
+        if run.sustained and f"{run.sustained.run}/01" not in folders:
+            raise UnreadableInput(f"{run.folder}: sustained: there is no variant {run.sustained.run!r} that searches the rate")
     return tuple(runs)
 
 
@@ -194,6 +203,7 @@ def _planned(campaign: Campaign, block: RunBlock, position: tuple[str, int, int]
         labels=_labels({**campaign.labels, **block.labels, **({label_name(CONTROL): "yes"} if block.control else {})}, values),
         conditions=conditions,
         options=options,
+        sustained=msgspec.structs.replace(block.sustained, run=fill(block.sustained.run, values)) if block.sustained else None,
         expected_s=block.expected_s or expected_s,
         deadline_s=block.deadline_s or 2 * worst_s + 30,
     )

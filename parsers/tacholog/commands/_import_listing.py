@@ -1,4 +1,4 @@
-"""The output of ``tacholog import``: the plan of an import, or a suggested command if no pattern was given."""
+"""The output of ``tacholog import``: the plan of an import, or, if no pattern was given, a suggested command."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from tacholog.view.refusals import title_of
 _PATTERNS_SHOWN = 3
 _VALUES_SHOWN = 4
 _SIDELESS = "log"
-_NAMED = 3  # paths for each reason, without --verbose
+_NAMED = 3  # the number of paths listed for each reason, without --verbose
 _VARIANTS_SHOWN = 60
 _REASONS_SHOWN = 20
 _SIZES_SHOWN = 4
-_LARGEST_READ = 4 << 20  # bytes of a log that is read for a suggestion
+_LARGEST_READ = 4 << 20  # bytes; larger logs are not read for a suggestion
 _UNCHANGED = "nothing was changed: edit run.toml, or remove them and import again"
 _HEADS = ("runs", "repetitions", "new", "logs", "format", "measured")
-#: How to state a condition that a comparison needs, by the code that comparisons use.
+#: The ways to state a condition that a comparison needs, by the code of the condition in comparisons.
 _REMEDIES: Mapping[str, str] = {
     "batching": "--set batch_bytes=0 if batching was off",
     "qos": "--set reliability=reliable (or best-effort)",
@@ -53,27 +53,27 @@ _REMEDIES: Mapping[str, str] = {
     "message size": "{payload_bytes} in the pattern, or --set payload_bytes=NUMBER if all have the same",
     "machine": "--set host=NAME, or {host} in the pattern; describe it in hosts/NAME.toml (tacholog host prints that of this machine)",
 }
-#: The condition that belongs to each code.
+#: The condition that each code stands for.
 FIELDS: Mapping[str, str] = {code: name for name, code in CODES.items() if name in CONDITIONS}
 _MACHINE = ("cpu_model", "cores_smt", "memory", "nic", "mtu", "host")
 
 
 def show_suggestion(folder: Path, data: Path | None, settings: Sequence[str] = (), ignore: Sequence[str] = ()) -> None:
-    """Print patterns that fit the paths of the logs, and the command that would import them.
+    """Print patterns that fit the paths of the logs, and the command that imports the logs with these patterns.
 
     Raises:
-        UnreadableInput: there is no log.
+        UnreadableInput: the folder contains no log.
     """
     rules = read_rules((), None, settings, ignore)
     listed = list_files(folder, data)
     files = [path for path in listed.files if not rules.is_ignored(path) and not path.endswith(NOT_LOGS)]
     logs = [path for path in files if is_log(folder, path)]
     if not logs:
-        there = f"; {counted(len(listed.run_folders), 'folder')} with a run.toml hold runs already" if listed.run_folders else ""
+        there = f"; {counted(len(listed.run_folders), 'folder')} with a run.toml already contain runs" if listed.run_folders else ""
         raise UnreadableInput(f"{folder}: no log of a known format in this folder{there}")
     others = len(files) - len(logs)
     click.echo(f"{counted(len(logs), 'log')} of known formats, {counted(others, 'other file')}")
-    click.echo("Nothing was imported: --map must say what the paths mean.")
+    click.echo("Nothing was imported: --map must state what the paths mean.")
     suggestions = suggest(logs, partial(_stated_sizes, folder))[:_PATTERNS_SHOWN]
     if not suggestions:
         click.echo("No pattern was found that fits their paths. Write one: tacholog import --help names the fields.")
@@ -99,7 +99,7 @@ def import_command(folder: Path, logs: Sequence[str] | None = None) -> str | Non
 
     Args:
         folder: the folder.
-        logs: the paths of its logs, relative to it. By default, they are searched.
+        logs: the paths of its logs, relative to the folder. By default, all logs in the folder are used.
     """
     if logs is None:
         logs = [path for path in list_files(folder).files if not path.endswith(NOT_LOGS) and is_log(folder, path)]
@@ -108,7 +108,7 @@ def import_command(folder: Path, logs: Sequence[str] | None = None) -> str | Non
 
 
 def _stated_sizes(folder: Path, path: str) -> frozenset[int]:
-    """Return the payload sizes that a log states. A log that is so large that reading it would take long counts as one that states none."""
+    """Return the payload sizes that a log states; none if the log is so large that reading it would take long."""
     try:
         if (folder / path).lstat().st_size > _LARGEST_READ:
             return frozenset()
@@ -130,7 +130,7 @@ _say = partial(terminal.remark, err=False)
 
 
 def show_plan(plan: ImportPlan, *, dry_run: bool) -> None:
-    """Print what the import will do with the files of a folder."""
+    """Print what the import will do with each file of a folder."""
     verbose = terminal.verbosity() == terminal.Verbosity.VERBOSE
     _show_runs(plan, verbose=verbose)
     _show_order(plan)
@@ -139,7 +139,7 @@ def show_plan(plan: ImportPlan, *, dry_run: bool) -> None:
         _say(f"{counted(len(paths), 'log')}: each line begins with {words}, which was taken off: {_some(paths, verbose)}")
     _show_present(plan)
     for name in plan.unused:
-        _say(f"--set {name} is used by no log: their paths or rules state it")
+        _say(f"--set {name} is used by no log, because the paths or rules of all logs state this field")
     for sentence, folders in _grouped((sentence, run_folder(run)) for run in plan.runs for sentence in run.overruled):
         _say(f"{sentence}: {counted(len(folders), 'run')}: {_some(folders, verbose)}")
     if plan.contradictions:
@@ -163,7 +163,7 @@ def show_plan(plan: ImportPlan, *, dry_run: bool) -> None:
 
 
 def _show_runs(plan: ImportPlan, *, verbose: bool) -> None:
-    """Print a table with a line for each variant, or for each run and log."""
+    """Print a table with one line for each variant, or for each run and log."""
     new = {run_folder(run) for run in plan.decisions.new}
     variants = by_variant(sorted(plan.runs, key=lambda run: (run.folder, run.repetition)))
     logs = sum(len(run.logs) for run in plan.runs)
@@ -198,7 +198,7 @@ def _row(folder: str, runs: Sequence[ImportedRun], new: set[str]) -> tuple[str, 
 
 
 def _numbers(numbers: Sequence[int]) -> str:
-    """Return whole numbers as ranges: ``1 to 4, 6``."""
+    """Return integers as ranges: ``1 to 4, 6``."""
     ranges: list[list[int]] = []
     for number in sorted({*numbers}):
         if ranges and ranges[-1][-1] == number - 1:
@@ -209,7 +209,7 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _measured(kinds: Iterable[tuple[KindOfRecord, int | None]]) -> str:
-    """Return the measured tests and sizes, such as ``latency (64, 1024 bytes)``. ``kinds``: each kind with the size that its path or rule states."""
+    """Return the measured tests and sizes, such as ``latency (64, 1024 bytes)``. ``kinds``: kinds of records, with the sizes from path or rule."""
     sizes: dict[str, set[int]] = defaultdict(set)
     for kind, stated_size in kinds:
         size = stated_size if kind.record.payload_bytes is None else kind.record.payload_bytes
@@ -224,11 +224,11 @@ def _size_words(sizes: Sequence[int]) -> str:
 
 
 def _show_order(plan: ImportPlan) -> None:
-    """Print how repetitions were numbered whose paths do not state their numbers."""
+    """Print how repetitions were numbered if their paths do not state the numbers."""
     none_stated = "no path states a repetition: {} were numbered in the order of "
     for order, words in (
         ("start time", f"{none_stated}the start times in the logs"),
-        ("name", f"{none_stated}the names of the logs, as not all logs state when they started"),
+        ("name", f"{none_stated}the names of the logs, because not all logs state when they started"),
         ("start time and repetition", "the paths state the same repetitions at several start times: {} were numbered in the order of both"),
     ):
         folders = [folder for folder, order_of_folder in plan.order.items() if order_of_folder == order]
@@ -242,7 +242,7 @@ def _show_order(plan: ImportPlan) -> None:
 
 
 def _show_present(plan: ImportPlan) -> None:
-    """Print the runs that exist already under another name or with other fields."""
+    """Print the runs that are already present under another name or with other fields."""
     renamed = [folder for run, folder in plan.decisions.present if folder != run_folder(run)]
     if renamed:
         _say(f"{counted(len(renamed), 'run')} there already under another name: {_some(renamed, verbose=False)}; {_UNCHANGED}")
@@ -251,7 +251,7 @@ def _show_present(plan: ImportPlan) -> None:
 
 
 def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
-    """Print the logs of runs that ended badly, logs without any result, and logs with broken or unknown lines."""
+    """Print the logs of runs that ended badly, the logs without any result, and the logs with broken or unknown lines."""
     bad = [(str(log.survey.status), log.path) for run in runs for log in run.logs if log.survey.status in ENDED_BADLY and log.fields.results]
     for status, paths in _grouped(bad):
         is_single = len(paths) == 1
@@ -269,7 +269,7 @@ def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
 
 
 def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
-    """Print the runs in which two logs hold results of the same row. Both would count for one result."""
+    """Print the logs that contain the same results as another log of their run. Without a rule, both count as results."""
     duplicates = []
     for run in runs:
         rows: dict[object, str] = {}
@@ -283,7 +283,7 @@ def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
 
 
 def _show_missing(runs: Sequence[ImportedRun]) -> None:
-    """Print the conditions that comparisons need and that neither logs nor manifests state."""
+    """Print the conditions that comparisons need, but that neither the logs nor the manifests state."""
     logs: dict[tuple[str, str], set[str]] = defaultdict(set)
     values_in_other_logs: dict[str, set[object]] = defaultdict(set)
     for run in runs:
@@ -299,17 +299,17 @@ def _show_missing(runs: Sequence[ImportedRun]) -> None:
         values = [str(value) for value in values_in_other_logs[code] - {None}]
         hint = f" (other logs of these runs state {FIELDS[code]} = {' and '.join(sorted(values))})" if values else ""
         remedy = _REMEDIES.get(code, f"--set {FIELDS.get(code, code)}=VALUE")
-        if code == "load_mode" and "latency" in tests:  # in most latency tests, a message waits for the answer to the previous one
+        if code == "load_mode" and "latency" in tests:  # because in most latency tests, a message waits for the answer to the previous message
             remedy = f"--set load_mode=closed (or open){'' if tests == ['latency'] else ' for latency, max-rate (or paced) for the others'}"
         _say(f"  {title_of(code)} by {counted(count, 'log')} of {' and '.join(tests)}: {remedy}{hint}")
     _show_undated(runs)
 
 
 def _show_undated(runs: Sequence[ImportedRun]) -> None:
-    """Print which repeated runs cannot give a verdict, because their start time or session is not known."""
+    """Print the repeated runs that cannot give a verdict, because their start time or session is not known."""
     without_zone = [run_folder(run) for run in runs if (time := _start_of(run)) and not has_zone(time)]
     if without_zone:
-        words = "a start time without a zone, which is taken as UTC; if it is of another, write it with its zone into run.toml"
+        words = "a start time without a zone, which is taken as UTC; if it is in another zone, write it with its zone into run.toml"
         _say(f"{counted(len(without_zone), 'run')} with {words}: {_some(without_zone, verbose=False)}")
     repeated = [run for members in by_variant(runs).values() if len(members) > 1 for run in members]
     undated = [run for run in repeated if not _start_of(run)]
@@ -321,7 +321,10 @@ def _show_undated(runs: Sequence[ImportedRun]) -> None:
         )
     elif any(run.manifest.session is None for run in repeated):
         count = sum(run.manifest.session is None for run in repeated)
-        _say(f"session by {counted(count, 'repeated run')}: --set session=NAME if they were made in one go, or {{session}} in the pattern")
+        _say(
+            f"no session is stated by {counted(count, 'repeated run')}: "
+            "use --set session=NAME if all are of one session, or put {session} into the pattern"
+        )
 
 
 def _start_of(run: ImportedRun) -> str | None:
@@ -329,7 +332,7 @@ def _start_of(run: ImportedRun) -> str | None:
 
 
 def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
-    """Yield the codes of the conditions of some records that comparisons of releases need and that neither a log nor the manifest states."""
+    """Yield the codes of the conditions that comparisons of releases need, but that neither the log nor the manifest of some records states."""
     manifest = stated_conditions(run.manifest)
     if kind.metrics and kind.record.payload_bytes is None and manifest.payload_bytes is None:
         yield "message size"
@@ -338,7 +341,7 @@ def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
     version = run.manifest.tool_version or logged
     codes = _unknown(kind.conditions.over(manifest), kind.metrics, kind.record.test, version, run.manifest.host, loads)
     yield from (code for code in codes if code not in _MACHINE)
-    if run.manifest.host is None and any(code in _MACHINE for code in codes):  # runs on one host are of one machine, whatever its file states
+    if run.manifest.host is None and any(code in _MACHINE for code in codes):  # runs on one host count as runs on one machine
         yield "machine"
 
 
@@ -346,19 +349,19 @@ def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
 def _unknown(
     conditions: Conditions, metrics: frozenset[str], test: str, version: str | None, host: str | None, loads: frozenset[str]
 ) -> tuple[str, ...]:
-    """Return the codes of unknown conditions. They are cached, because many records have the same arguments."""
+    """Return the codes of unknown conditions. The results are cached, because many records have the same arguments."""
     codes: dict[str, None] = {}
     for metric in sorted(metrics):
         row: dict[str, Any] = {**dict.fromkeys(asked("diff", metric)), **msgspec.structs.asdict(conditions), "metric": metric, "test": test}
         row |= {"harness_major": version, "host": host}
         codes |= dict.fromkeys(unknown(row, "diff"))
-        # With the load mode that another log of the run states, more conditions may be needed.
+        # If another log of the run states the load mode, more conditions may be needed.
         codes |= dict.fromkeys(code for load in loads if row["load_mode"] is None for code in unknown({**row, "load_mode": load}, "diff"))
     return tuple(codes)
 
 
 def _first_groups(pairs: Iterable[tuple[str, str]], *, verbose: bool, err: bool = False) -> Iterator[tuple[str, list[str]]]:
-    """Yield the groups of `_grouped`. Without ``verbose``, yield only the first ones and print how many more there are."""
+    """Yield the groups of `_grouped`. Without ``verbose``, yield only the first groups, and print how many more there are."""
     groups = _grouped(pairs)
     yield from groups if verbose else groups[:_REASONS_SHOWN]
     if len(groups) > _REASONS_SHOWN and not verbose:
@@ -374,6 +377,6 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
 
 
 def _some(names: Sequence[str], verbose: bool) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first names, and the number of the other names."""
     listed = names if verbose else names[:_NAMED]
     return ", ".join(listed) + (f" and {len(names) - len(listed)} more" if len(names) > len(listed) else "")

@@ -1,4 +1,4 @@
-"""The listings of ``tacholog parse``. Each takes one event at a time, so that logs of any size are streamed."""
+"""The listings of ``tacholog parse``. Each receives one event after the other, so that logs of any size are streamed."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ CSV_NUMBER_COLUMNS = ("metric", "statistic", "value", "unit", "bound", "resoluti
 
 
 def kind_of(record: Record) -> str:
-    """Return the kind by which a record is counted: its test if it is the summary of a test, otherwise its scope."""
+    """Return the kind under which a record is counted: its test if the record is the summary of a test, otherwise its scope."""
     return record.test if record.scope == "summary" else record.scope
 
 
 class LogContext(msgspec.Struct, frozen=True):
-    """The log of a record, and the system and conditions that its log and manifest state."""
+    """The log of a record, with the system and the conditions that the log and its manifest state."""
 
     log: str
     system: str | None
@@ -50,11 +50,11 @@ class Listing(Protocol):
     """A way to print the events of logs."""
 
     def wants(self, record: Record) -> bool:
-        """Whether it prints a record of this kind."""
+        """Whether the listing prints records of this kind."""
         ...
 
     def show(self, context: LogContext, event: Event) -> None:
-        """Print an event, if this listing shows its kind."""
+        """Print an event, if the listing prints events of its kind."""
 
     def close(self) -> None:
         """Print the remaining events at the end of a log."""
@@ -72,7 +72,7 @@ class _Immediate:
 
 
 class JsonLinesListing(_Immediate):
-    """One JSON object for each record. Numbers are named with their units; unknown values are left out."""
+    """A listing with one JSON object for each record. The names of numbers contain their units; unknown values are left out."""
 
     def show(self, context: LogContext, event: Event) -> None:
         """Print a record."""
@@ -82,14 +82,14 @@ class JsonLinesListing(_Immediate):
 
 
 class CsvListing(_Immediate):
-    """A header, and one row for each number."""
+    """A listing as CSV: a header, and one row for each number."""
 
     def __init__(self) -> None:
         """Print the header."""
         self._print([*CSV_COLUMNS, *Conditions.__struct_fields__, *CSV_NUMBER_COLUMNS])
 
     def show(self, context: LogContext, event: Event) -> None:
-        """Print a record's numbers."""
+        """Print the numbers of a record."""
         record = event.what
         if not isinstance(record, Record):
             return
@@ -113,13 +113,13 @@ class CsvListing(_Immediate):
 
 @lru_cache(maxsize=64)
 def _csv_conditions(conditions: Conditions, others: Conditions) -> str:
-    """Return the conditions of a record as cells. They are cached, because most records of a log have the same conditions."""
+    """Return the conditions of a record as cells. The results are cached, because most records of a log have the same conditions."""
     combined = conditions.over(others)
     return _csv_row([getattr(combined, name) for name in Conditions.__struct_fields__])
 
 
 def _csv_number(number: Number) -> str:
-    """Return the cells of a number: words of the schema and numbers, which need no quotes."""
+    """Return the cells of a number. They contain only words of the schema and numbers, which need no quotes."""
     value = (number.metric, number.statistic, number.value, METRICS[number.metric].unit, number.bound, number.resolution)
     return ",".join(["" if cell is None else str(cell) for cell in (*value, " ".join(number.marks))])
 
@@ -131,23 +131,24 @@ def _csv_row(cells: list[Any]) -> str:
 
 
 class TableListing:
-    """One line for each record, for people: its most important numbers, in readable units, and the conditions in which it differs from other records.
+    """A readable table with one line for each record: its most important numbers, in readable units, and the conditions that differ between records.
 
-    These conditions are known after all records were read. So records wait until the end of their log, but at most a few thousand at a time.
+    These conditions are only known after all records were read. Therefore the listing collects the records until the end of their log, but at most a
+    few thousand at a time.
     """
 
     def __init__(self) -> None:
-        """Start without waiting records."""
+        """Create a listing without collected records."""
         self._waiting: dict[tuple[str, str | None, str, str], list[tuple[int, Record, Conditions]]] = {}
         self._count = 0
-        self._left_out: dict[str, Counter[str]] = {}  # how many numbers of each metric have no column, by log
+        self._left_out: dict[str, Counter[str]] = {}  # by log: for each metric without a column, the number of its numbers
 
     def wants(self, record: Record) -> bool:
-        """Whether the record is about a whole measurement."""
+        """Whether the record is the summary of a whole measurement."""
         return record.scope == "summary"
 
     def show(self, context: LogContext, event: Event) -> None:
-        """Let a record wait; print all waiting records if they are many."""
+        """Collect a record. If too many records are collected, print them."""
         record = event.what
         if not isinstance(record, Record) or not self.wants(record):
             return
@@ -165,7 +166,7 @@ class TableListing:
             self._print_tables()
 
     def close(self) -> None:
-        """Print the waiting records, and name the metrics that have no column."""
+        """Print the collected records, and the names of the metrics that have no column."""
         self._print_tables()
         for log, left_out in self._left_out.items():
             words = "1 number of another metric ({}) is" if left_out.total() == 1 else f"{left_out.total()} numbers of other metrics ({{}}) are"
@@ -173,7 +174,7 @@ class TableListing:
         self._left_out.clear()
 
     def _print_tables(self) -> None:
-        """Print a table for each test, and another one for the offered rates of publishers without received messages."""
+        """Print a table for each test, and another table for the offered rates of publishers if no messages were received."""
         for (log, system, test, shape), rows in self._waiting.items():
             keys = [tuple(_conditions(record, conditions).items()) for _, record, conditions in rows]
             distinct = list(dict.fromkeys(keys))
@@ -192,7 +193,7 @@ class TableListing:
 
 
 def _shape_of(record: Record) -> str | None:
-    """Return the kind of table for a record: its test, or `_OFFERED`; ``None`` if it has no number for a table."""
+    """Return the kind of table for a record: its test, or `_OFFERED`; ``None`` if no table has a column for its numbers."""
     metrics = {number.metric for number in record.numbers}
     if metrics & _TABLE_METRICS:
         return record.test
@@ -200,22 +201,22 @@ def _shape_of(record: Record) -> str | None:
 
 
 def _conditions(record: Record, conditions: Conditions) -> dict[str, object]:
-    """Return the conditions in which a record may differ from other records of its log."""
+    """Return the conditions that may differ between records of one log."""
     return {"participant": record.participant, "side": record.side, **{name: getattr(conditions, name) for name in Conditions.__struct_fields__}}
 
 
 def _names_of_facts(facts: Facts) -> str:
-    """Return the names of the facts that a line states about the whole run."""
+    """Return the names of the facts that a line states about its run."""
     names = [name for name in Facts.__struct_fields__ if name not in ("conditions", "environment") and getattr(facts, name) is not None]
     names += [name for name in Conditions.__struct_fields__ if getattr(facts.conditions, name) is not None]
     return ", ".join([*names, *facts.environment])
 
 
 class LineListing:
-    """Every line with its class (``--explain``). A line of chatter that states facts is called a fact."""
+    """A listing of every line with its class (``--explain``). The class of a chatter line that states facts is "fact"."""
 
     def __init__(self) -> None:
-        """Start without waiting records."""
+        """Create a listing without collected records."""
         self._waiting: list[tuple[int, str]] = []
 
     def wants(self, _: Record) -> bool:
@@ -223,7 +224,7 @@ class LineListing:
         return True
 
     def show(self, context: LogContext, event: Event) -> None:
-        """Print the class of each line, in the order of the lines. Events may come out of order, so lines wait for their turn."""
+        """Print the class of each line, in the order of the lines. Lines are collected until it is their turn, because events may be out of order."""
         facts = _names_of_facts(event.what) if isinstance(event.what, Facts) else ""
         reason = event.what.reason if isinstance(event.what, Broken) else _printable(facts)
         kind = "fact" if facts else event.kind
@@ -234,7 +235,7 @@ class LineListing:
             terminal.line(heapq.heappop(self._waiting)[1])
 
     def close(self) -> None:
-        """Print the waiting lines."""
+        """Print the collected lines."""
         while self._waiting:
             terminal.line(heapq.heappop(self._waiting)[1])
 
@@ -270,12 +271,12 @@ def _offered_cells(record: Record) -> list[str]:
 
 
 def _rate(record: Record, metric: str, scale: float) -> str:
-    """Return the mean rate or, if there is none, the sum over all subscribers."""
+    """Return the mean rate, or, if there is none, the sum over all subscribers."""
     return _scaled(record.number(metric, "mean") or record.number(metric, "sum"), scale)
 
 
 def _is_sum(record: Record, shape: str) -> bool:
-    """Whether a rate in the row of a record is a sum."""
+    """Whether the rate in the table row of a record is a sum."""
     metrics = _METRICS_SHOWN.get(shape, _OF_RATES)
     return any(record.number(metric, "sum") and not record.number(metric, "mean") for metric in metrics)
 
@@ -310,7 +311,7 @@ def _object(context: LogContext, event: Event, record: Record) -> dict[str, Any]
 
 
 def _qualifiers(record: Record) -> dict[str, Any]:
-    """Return bounds, resolutions and marks of the numbers, by their names. Numbers without them are left out."""
+    """Return bounds, resolutions and marks by the names of the numbers. Numbers without any of these are left out."""
     qualifiers = {
         "bounds": {number.key: number.bound for number in record.numbers if number.bound != "="},
         "resolutions": {number.key: number.resolution for number in record.numbers if number.resolution},
@@ -320,16 +321,16 @@ def _qualifiers(record: Record) -> dict[str, Any]:
 
 
 def _printable(text: str) -> str:
-    """Return the text on one line, cut to a readable length."""
+    """Return the text on one line, shortened to a readable length."""
     safe = drawn_in_line(text[: SHOWN_CHARACTERS + 1])
     return safe if len(safe) <= SHOWN_CHARACTERS else safe[:SHOWN_CHARACTERS] + "..."
 
 
 class LogComplaints:
-    """The problems of a log, on standard error: its first broken and unknown lines, and a run that ended badly."""
+    """Prints the problems of a log on standard error: its first broken and unknown lines, and a run that ended badly."""
 
     def __init__(self, log: str, limit: int) -> None:
-        """Print at most ``limit`` lines. ``limit`` is 0 if all lines are listed elsewhere."""
+        """Print at most ``limit`` lines; ``limit`` is 0 if the listing prints all lines anyway."""
         self._log = log
         self._limit = limit
         self.count = 0
@@ -344,7 +345,7 @@ class LogComplaints:
             terminal.line(f"{self._log}:{event.line}: {problem}: {_printable(event.text)!r}", err=True)
 
     def close(self, account: Account | None) -> None:
-        """Print how many more such lines there are and, unless the account is printed anyway, that the run ended badly."""
+        """Print how many more such lines there are. If the run ended badly, print that too, unless the totals of each log are printed anyway."""
         if self.count > self._limit > 0:
             terminal.line(f"{self._log}: {self.count - self._limit} more; --explain shows every line", err=True)
         if account and account.status in ENDED_BADLY:
@@ -352,7 +353,7 @@ class LogComplaints:
 
 
 class Totals:
-    """The account of all logs of one command."""
+    """The totals of all logs of one command."""
 
     def __init__(self) -> None:
         """Start without logs."""
@@ -367,7 +368,7 @@ class Totals:
         return bool(self._lines["broken"] + self._lines["unknown"] + self._ended_badly)
 
     def add(self, log: str, format_name: str, account: Account, kinds: Counter[str]) -> None:
-        """Count one log."""
+        """Add the account of one log."""
         self._lines.update(account.lines)
         self._kinds.update(kinds)
         self._ended_badly += account.status in ENDED_BADLY
@@ -376,7 +377,7 @@ class Totals:
         self._rows.append((log, format_name, str(account.records), *map(str, counts), ending))
 
     def print(self, each: bool) -> None:
-        """Print the account: with ``each``, a line for each log; otherwise only the totals, on standard error."""
+        """Print the totals: with ``each``, a line for each log; otherwise only the sums, on standard error."""
         if not self._rows:
             return
         header = ("log", "format", "records", "record lines", "chatter", "broken", "unknown", "lines", "run")

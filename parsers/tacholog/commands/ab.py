@@ -1,15 +1,15 @@
 """Run two builds in interleaved pairs within one session, then compare them as tacholog diff does.
 
-OLD and NEW are each one of: a program, its installation folder, a git revision of the checkout (built below build/ab), or a command template of
+OLD and NEW are each one of these: a program, its installation folder, a git revision of the checkout (built below build/ab), or a command template of
 several words, in which {arguments} is replaced by the arguments of the campaign's command: "env MODE=fast /opt/tool/bin/ping {arguments}".
 
 The version and SHA-256 of a template are those of the tool itself, not of env, taskset or the like before it.
 
-OLD and NEW may also be two campaign files, whose variants have the same names: tacholog ab old.toml new.toml. So the sides can differ in anything
+OLD and NEW may also be two campaign files, whose variants have the same names: tacholog ab old.toml new.toml. Then the sides can differ in anything
 that a campaign states, such as an option of the client alone.
 
-CAMPAIGN says what to measure; default: bench/campaigns/quick.toml. The number of pairs is fixed before the first run; no result stops it early.
-A build compared with itself is the calibration: its band is kept in same-build/ beside the runs, and tacholog diff uses it.
+CAMPAIGN states what to measure; default: bench/campaigns/quick.toml. The number of pairs is fixed before the first run; no result stops it early.
+The comparison of a build with itself is a calibration: its band is stored in same-build/ next to the runs, and tacholog diff uses it.
 
 Exit codes are those of tacholog diff; 129, 130 and 143: interrupted, continue with --resume.
 """
@@ -104,10 +104,10 @@ def ab(
     output_format: str,
     fail_on: tuple[str, ...],
 ) -> None:
-    """Find both builds, print the plan, run it, and compare the sides."""
+    """Find both builds, print the plan, execute it, and compare the sides."""
     from tacholog.compare.diff.compare import check_across, exit_code
 
-    check_across(across)  # now, and not after hours of measuring
+    check_across(across)  # check now, and not after hours of measuring
     if only_plan and resume:
         raise click.UsageError("--plan prints the plan of a new comparison; --resume continues one that has its plan")
     if detect and resume:
@@ -123,7 +123,7 @@ def ab(
     else:
         builds = [find_build(name, planned, tools, checkout(), work, terminal.remark) for name in (old, new)]
     if releases:
-        pairs_folder(data, planned.tool, releases)  # fails now, and not after hours of measuring
+        pairs_folder(data, planned.tool, releases)  # an error occurs now, and not after hours of measuring
     floor = None if no_control and not resume else tools.get("perftest") or builds[0].tools.get("perftest")
     sides = builds[0]._replace(tools=floor_tools(builds[0].tools, floor)), builds[1]._replace(tools=floor_tools(builds[1].tools, floor))
     asks = not only_plan
@@ -151,13 +151,13 @@ def _own_campaigns(old: str, new: str, campaign: Path | None) -> tuple[Path, Pat
     """Return the campaign files of both sides; ``None`` if the sides are programs.
 
     Raises:
-        TachologError: only one side is a campaign, or there is a third campaign.
+        TachologError: only one side is a campaign, or a third campaign is named.
     """
     files = [Path(name) for name in (old, new) if name.endswith(".toml") and Path(name).is_file()]
     if not files:
         return None
     if len(files) == 1:
-        raise TachologError(f"{files[0]} is a campaign: compare two campaigns, or two programs with the campaign behind them")
+        raise TachologError(f"{files[0]} is a campaign: compare two campaigns, or two programs followed by the campaign")
     if campaign:
         raise TachologError(f"{old} and {new} are campaigns, so {campaign} cannot be one too: leave it out")
     return files[0], files[1]
@@ -171,12 +171,12 @@ def _default_campaign() -> Path:
 
 
 def _suggested(begun: Pairs, change: float, output: Path, data: Path) -> int | None:
-    """Return how many pairs are needed to detect a change of a single row; ``None`` if no number of pairs is enough."""
+    """Return the number of pairs needed to detect a change of a single row; ``None`` if no number of pairs is sufficient."""
     return pairs_to_detect(change, _noise(begun, output, data)[0], max(_rows(begun), 1))
 
 
 def _plan_words(begun: Pairs, output: Path, data: Path, detect: float | None = None) -> list[str]:
-    """Return the plan in lines: the runs, their duration, and the smallest change that they can detect."""
+    """Return the plan as lines of text: the runs, their duration, and the smallest change that they can detect."""
     pairs, tasks = begun.record.pairs, begun.tasks()
     variants = len({run.folder.rpartition("/")[0] for run in begun.plans[0].runs})
     seconds = sum(task.run.expected_s for task in tasks)
@@ -195,7 +195,7 @@ def _plan_words(begun: Pairs, output: Path, data: Path, detect: float | None = N
 
 
 def smallest_change(noise: float, pairs: int, rows: int) -> float:
-    """Return the smallest change of one row's median among ``rows`` that is detected four times in five, as a share; infinite if there is none."""
+    """Return the smallest change of one row among ``rows`` that is detected in four cases of five, as a share; infinite if there is none."""
     import numpy as np
 
     from tacholog.compare.power import RunCounts, detectable
@@ -206,7 +206,7 @@ def smallest_change(noise: float, pairs: int, rows: int) -> float:
 
 
 def pairs_to_detect(change: float, noise: float, rows: int) -> int | None:
-    """Return the smallest number of pairs that detects this change of one row among ``rows`` four times in five; ``None`` if there is none."""
+    """Return the smallest number of pairs that detects this change of one row among ``rows`` in four cases of five; ``None`` if there is none."""
     from tacholog.compare.power import pairs_for
 
     policy = Policy()
@@ -214,20 +214,20 @@ def pairs_to_detect(change: float, noise: float, rows: int) -> int | None:
 
 
 def detect_words(change: float, noise: float, rows: int) -> str:
-    """Return a sentence: how many pairs are needed to detect the change."""
+    """Return a sentence with the number of pairs needed to detect the change."""
     from tacholog.compare.power import MOST_PAIRS
     from tacholog.render.diff.words import percent
 
     needed, least = pairs_to_detect(change, noise, rows), Policy().thresholds_percent.centre / 100
     subject = f"A change of {percent(change)} in one row of {rows}"
     if needed:
-        return f"{subject} is found in four cases of five with {needed} pairs."
+        return f"{subject} is detected in four cases of five with {needed} pairs."
     why = f"changes below {percent(least)} do not count" if change <= least else f"the noise is too large for {MOST_PAIRS} pairs"
-    return f"{subject} cannot be found with any number of pairs up to {MOST_PAIRS}: {why}."
+    return f"{subject} cannot be detected with any number of pairs up to {MOST_PAIRS}: {why}."
 
 
 def change_words(alone: float, among: float, rows: int) -> str:
-    """Return a sentence about the smallest detectable change. With few pairs, no change in one row of many can be detected."""
+    """Return a sentence with the smallest detectable change. With few pairs, no change of one row among many can be detected."""
     from tacholog.compare.power import runs_needed
     from tacholog.render.diff.words import percent
 
@@ -254,7 +254,7 @@ def _checksums(plan: Plan) -> str:
 
 
 def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
-    """Return the noise to plan with, and its source: the median over the rows that were measured on this machine, or else an assumption."""
+    """Return the noise for the plan, and its source: the median over the rows measured on this machine, or else an assumption."""
     from tacholog.compare.bands import FOLDER, noise, same_build
 
     files = [folder / FOLDER / f"{begun.plans[0].host}.csv" for folder in (output, data)]
@@ -280,7 +280,7 @@ def _statistics(run: PlannedRun) -> int:
 
 
 def _gaps(begun: Pairs, across: Collection[str]) -> list[Gap]:
-    """Return the conditions that the comparison needs and that nothing will state. Both sides run the same variants, so one side is enough."""
+    """Return the conditions that the comparison needs and that nothing will state. One side is checked, because both have the same variants."""
     return [gap for gap in expected_gaps(begun.plans[0]).gaps if gap.condition not in across]
 
 
@@ -299,7 +299,7 @@ def _measure(begun: Pairs, gaps: Sequence[Gap]) -> None:
 
 
 def _warn_if_nothing_was_measured(begun: Pairs, report: Comparison) -> None:
-    """Print each side without any figure, and the reason: its program may not be the one that the campaign runs."""
+    """Print each side that has no result, with the reason. Perhaps its program is not the one that the campaign runs."""
     for side, folder, plan, build in zip((report.old, report.new), begun.sides, begun.plans, begun.builds, strict=True):
         if not side.numbers:
             why = failure_reason(folder, plan.runs[0]) or "its output holds no result"
@@ -308,7 +308,7 @@ def _warn_if_nothing_was_measured(begun: Pairs, report: Comparison) -> None:
 
 
 def _limits_were_held(begun: Pairs) -> bool:
-    """Whether all runs of both sides held the limits of the campaign. Print the runs that did not, and the command that measures them again."""
+    """Whether all runs of both sides kept the limits of the campaign. Print the runs that did not, and the command that measures them again."""
     reasons = {
         f"{side.name} {run}": why
         for side, of_side in zip(begun.sides, begun.plans, strict=True)
@@ -320,9 +320,9 @@ def _limits_were_held(begun: Pairs) -> bool:
 
 
 def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Comparison:
-    """Compare both sides. Copy them for publication if they have labels, and write the band if they are one build.
+    """Compare both sides. Copy them for publication if they have labels, and store the band if both are the same build.
 
-    A comparison across a field compares two configurations, so its differences are not a band of one build.
+    A comparison across a field compares two configurations, so its differences are not the band of a build.
     """
     from tacholog.compare import bands
     from tacholog.compare.diff.compare import compare

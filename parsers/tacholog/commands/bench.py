@@ -2,15 +2,15 @@
 
 CAMPAIGN is a file that lists what to measure, such as bench/campaigns/quick.toml.
 
---plan prints what would be run, and which conditions comparisons will need and nothing will state, and stops. --dry-run is the same.
+--plan prints what would be run, and the conditions that comparisons will need but nothing will state. Then it stops. --dry-run is the same.
 
 Each campaign gets a new folder under --output, with its plan and one folder for each run. After each run, its log is read to check that it
 has results. A failed run is kept, with the reason. --resume continues a campaign that was interrupted.
 
-A campaign may state limits: how much of the machine other programs and the host may use before, during and after a run. If a run did not hold
-them, the campaign is not copied for publication, and --resume does that run again.
+A campaign may state limits: how much of the machine other programs and the host may use before, during and after a run. A run that exceeded them
+is repeated at the end, at most twice. If it still exceeds them, the campaign is not copied for publication, and --resume repeats this run.
 
-Exit code 1: all runs were tried, but some failed, or their logs cannot be read, or a limit was not held. 2: nothing was run, or
+Exit code 1: all runs were tried, but some failed, or their logs cannot be read, or a limit was exceeded. 2: nothing was run, or
 --plan found that a program is missing. 129, 130 and 143: interrupted.
 """
 
@@ -37,6 +37,7 @@ from tacholog.errors import TachologError
 from tacholog.installation import checkout
 
 SOME_FAILED = 1
+_AGAIN = 2  # how often a run above the limits of its campaign is measured again
 
 
 @click.command(help=__doc__)
@@ -64,7 +65,7 @@ def bench(
     perftest: Path | None,
 ) -> None:
     tools = campaign.find_programs(perftest, checkout())
-    if resume or not no_control:  # a campaign that was started with the floor needs it
+    if resume or not no_control:  # a campaign that was started with the controls of the floor needs it
         tools = floor_tools(tools, tools.get("perftest"))
     if not resume:
         _refuse_folders(campaigns)
@@ -86,7 +87,9 @@ def bench(
             terminal.remark(line)
         try:
             with campaign.only_one_harness(folder):
-                measure_all([Task(folder, plan, run, tools, run.folder) for run in campaign.pending_runs(folder, plan)], len(plan.runs), gaps)
+                for _ in range(1 + _AGAIN):
+                    tasks = [Task(folder, plan, run, tools, run.folder) for run in campaign.pending_runs(folder, plan)]
+                    measure_all(tasks, len(plan.runs), gaps)
         except KeyboardInterrupt:
             left = len(campaign.pending_runs(folder, plan))
             click.echo(f"\ninterrupted: {left} of {len(plan.runs)} runs are still to do; continue with: tacholog bench --resume {folder}", err=True)
@@ -108,7 +111,7 @@ def bench(
 
 
 def _refuse_folders(paths: Sequence[Path]) -> None:
-    """Refuse a folder where the file of a campaign is needed, and say what to do.
+    """Refuse a folder in place of a campaign file. The message states what to do.
 
     Raises:
         TachologError: one of the paths is a folder.
@@ -122,10 +125,10 @@ def _refuse_folders(paths: Sequence[Path]) -> None:
 
 
 def _check_release(paths: Sequence[Path], data: Path, release: str) -> frozenset[Path]:
-    """Check that the runs of all campaigns can be copied to the data folder: now, and not after hours of measuring.
+    """Check, before hours of measuring, that the runs of all campaigns can be copied to the data folder.
 
     Returns:
-        The campaigns that share the folder of the release with another one, because they have the same tool.
+        The campaigns that have the same tool as another campaign, so that both are copied to the same folder of the release.
 
     Raises:
         TachologError: the folder of a release exists already, or two campaigns of one tool have the same name.
@@ -143,10 +146,10 @@ def _check_release(paths: Sequence[Path], data: Path, release: str) -> frozenset
 
 
 def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
-    """Print the plans of all these campaigns.
+    """Print the plans of these campaigns.
 
     Raises:
-        TachologError: a program is missing on this machine, so a campaign would not start.
+        TachologError: a program is missing on this machine, so a campaign could not start.
     """
     missing: dict[str, None] = {}
     for path in paths:

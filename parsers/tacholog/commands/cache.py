@@ -1,7 +1,7 @@
-"""Show what the cache of logs takes, or empty it.
+"""Show how much space the cache of logs takes, or empty the cache.
 
-Tacholog keeps the contents of each log that it has read, so that no log is read twice. Everything in the cache can be made again, so it is safe to
-empty or to delete it at any time. It may hold private data of the logs. Only its owner can read it.
+Tacholog stores the contents of each log that it has read, so that it reads no log twice. The cache can be built again, so it is safe to empty or to
+delete it at any time. It may contain private data from the logs. Only its owner can read it.
 
 It is in the folder that TACHOLOG_CACHE names, otherwise in ~/.cache/tacholog.
 """
@@ -20,7 +20,7 @@ def cache(*, clear: bool) -> None:
     """Print a line for each kind of content, or empty the cache."""
     store = open_cache()
     if store.path is None:
-        raise TachologError("there is no folder for a cache: name one with TACHOLOG_CACHE")
+        raise TachologError("there is no folder for the cache: name a folder with TACHOLOG_CACHE")
     if store.refused:
         raise TachologError(refused_words(store.path, store.refused))
     if store.is_of_others():
@@ -28,7 +28,7 @@ def cache(*, clear: bool) -> None:
     if clear:
         store.clear()
         if not store.is_empty():
-            raise TachologError(f"{store.path}: cannot be emptied; delete it")
+            raise TachologError(f"{store.path}: cannot be emptied; delete the file")
         click.echo(f"{store.path} is empty")
         return
     if not store.is_usable():

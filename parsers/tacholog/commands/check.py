@@ -2,10 +2,11 @@
 
 This checks manifests, host files, logs, and every number in the logs. It prints one line for each problem.
 
-An unknown line in a log is a problem too: either the tool did not print this line, or the format does not know it yet. Logs are evidence:
+An unknown line in a log is a problem too: either the tool did not print this line, or the format does not recognise it yet. Logs are evidence:
 correct run.toml or the format, but never change a log. docs/add-a-run.md describes what belongs to a run.
 
-Exit code 1: there is a problem of any kind, also one for which other commands end with 2, such as a log that cannot be read. 0: there is none.
+Exit code 1: there is a problem of any kind, even if other commands end with 2 in this case (as for a log that cannot be read). 0: there is no
+problem.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def check(folder: Path, *, jobs: int | None, cluster: str | None) -> None:
 
 
 def _not_read(folder: Path) -> Iterator[str]:
-    """Yield a line for each file without a manifest that belongs to no run. Otherwise, a missing run.toml would look like success."""
+    """Yield a line for each file without a manifest that belongs to no run. Otherwise a folder with a missing run.toml would look correct."""
     from tacholog.compare import bands
     from tacholog.store.load import run_folders
 
@@ -69,7 +70,7 @@ def _not_read(folder: Path) -> Iterator[str]:
 
 
 def _unreadable_bands(folder: Path, files: Sequence[str]) -> Iterator[str]:
-    """Yield a line for each file in a folder of bands that cannot be read as a band."""
+    """Yield a line for each file in a folder of bands that is not a readable band."""
     from tacholog.compare import bands
 
     for file in files:
@@ -80,7 +81,7 @@ def _unreadable_bands(folder: Path, files: Sequence[str]) -> Iterator[str]:
 
 
 def _disturbed(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for each limit of a campaign that a run did not hold."""
+    """Yield a line for each limit of its campaign that a run exceeded."""
     for row in dataset.runs.to_dict("records"):
         manifest = msgspec.json.decode(row["manifest"], type=Manifest)
         for limit in exceeded(manifest.environment, manifest.limits):
@@ -88,7 +89,7 @@ def _disturbed(dataset: Dataset) -> Iterator[str]:
 
 
 def _source_of_status(row: Mapping[Any, Any], dataset: Dataset) -> str:
-    """Return the path of the log from which the status of a run comes, or the path of the run if its manifest states it."""
+    """Return the path of the log that states the status of a run, or the path of the run if its manifest states the status."""
     logs = dataset.logs[(dataset.logs["run"] == row["run"]) & (dataset.logs["status"] == row["status"])]
     manifest_status = msgspec.json.decode(row["manifest"], type=Manifest).status
     return str(row["run"]) if logs.empty or manifest_status == row["status"] else str(Path(row["run"]) / logs.iloc[0]["log"])
@@ -97,13 +98,13 @@ def _source_of_status(row: Mapping[Any, Any], dataset: Dataset) -> str:
 def _complaints(dataset: Dataset) -> Iterator[str]:
     from tacholog.store.complaints import complaint
 
-    problems = dataset.problems[dataset.problems["kind"] != FORGOTTEN]  # `_not_read` names these files one by one
+    problems = dataset.problems[dataset.problems["kind"] != FORGOTTEN]  # `_not_read` names each of these files
     yield from map(complaint, problems.to_dict("records"))
     for row in dataset.runs.to_dict("records"):
         if row["status"] in ENDED_BADLY:
             yield f"{_source_of_status(row, dataset)}: {row['status']}: {row['reason']}"
     yield from _disturbed(dataset)
-    # A host file that cannot be read is named above, with the reason.
+    # A host file that cannot be read is already listed, with the reason.
     unreadable = {Path(str(file)).stem for file in problems.loc[(problems["kind"] == UNREADABLE) & (problems["run"] == ""), "log"]}
     for host in sorted(set(dataset.runs["host"].dropna()) - dataset.hosts.keys() - unreadable):
         yield f"hosts/{host}.toml: missing, although a run names this host"

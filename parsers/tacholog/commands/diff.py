@@ -1,11 +1,11 @@
-"""Compare two releases, and say how certain each change is.
+"""Compare two releases, and state how certain each change is.
 
-OLD and NEW are each one of: a release label, a folder of runs (with run.toml files below it), a raw log of any format, a folder of such logs,
+OLD and NEW are each one of these: a release label, a folder of runs (with run.toml files below it), a raw log of any format, a folder of such logs,
 or a dataset that tacholog report saved: build/dataset, or FOLDER/.NAME-build/dataset after report --output FOLDER/NAME. Copy it to keep it.
-Several logs are one side with --old and --new instead: tacholog diff --old 'monday/*.log' --new 'tuesday/*.log'.
+To use several logs as one side, use --old and --new instead: tacholog diff --old 'monday/*.log' --new 'tuesday/*.log'.
 
-A row is better or worse only if repeated runs show it. A single published number never shows it. Two folders that were measured one after the
-other can only show that the measurements differ (measured worse, measured better), not whether the release or the day is the cause: to tell, use
+A row is better or worse only if repeated runs show it. A single published number never shows it. Two folders that were measured one after the other
+can only show that the measurements differ (measured worse, measured better). They cannot show whether the release or the day is the cause: this needs
 tacholog ab, or at least six sessions on each side that take turns.
 
 \b
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50, "comment": 0}
 FAIL_ON = ("worse", "differs", "inconclusive", "implausible")
-_DATA = ("json", "html")  # formats for programs
+_DATA = ("json", "html")  # formats that are read by programs
 FORMATS = ("text", "markdown", "json", "html", "github", "comment")
 
 
@@ -72,12 +72,12 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 
 
 class AskedVerdict(click.ParamType[Verdict]):
-    """A verdict, in the words of a report or of its JSON."""
+    """A verdict, in the words of a report or of the JSON document."""
 
     name = "verdict"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Verdict:
-        """Return the name that the verdict has in JSON."""
+        """Return the name of the verdict in JSON."""
         from tacholog.render.diff.words import verdict_named
 
         verdict = verdict_named(value)
@@ -86,7 +86,7 @@ class AskedVerdict(click.ParamType[Verdict]):
         return verdict
 
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the verdicts that begin as a shell's user has typed."""
+        """Return the verdicts that begin with the typed text, for completion in a shell."""
         return [CompletionItem(verdict) for verdict in VERDICTS if verdict.startswith(incomplete)]
 
 
@@ -222,7 +222,9 @@ def _names_of_sides(old: str | None, new: str | None, old_logs: Sequence[str], n
     if old_logs and new_logs and not old:
         return ", ".join(old_logs), ", ".join(new_logs)
     if old and (old_logs or new_logs):
-        raise click.UsageError(f"{old}: there is --old or --new already. Put a pattern in quotes, so that it stays one word: --old 'monday/*.log'")
+        raise click.UsageError(
+            f"{old}: --old or --new is used already. Put a pattern in quotes, so that the shell does not expand it: --old 'monday/*.log'"
+        )
     raise click.UsageError("two sides are needed: OLD and NEW, or --old LOGS and --new LOGS")
 
 
@@ -253,7 +255,7 @@ def is_bare(name: str) -> bool:
 
 
 def mention_releases(names: Sequence[str], roots: Sequence[Path]) -> None:
-    """If a name is a path and a release, print that the path is read."""
+    """If a side is the name of both a path and a release, print that the path is used."""
     from tacholog.compare.sides import hidden_releases
 
     for name, root in hidden_releases(names, roots):
@@ -263,7 +265,7 @@ def mention_releases(names: Sequence[str], roots: Sequence[Path]) -> None:
 
 
 def _mention_import(path: Path, side: Dataset) -> None:
-    """If a side is a folder of logs without any run.toml, print how to make runs of them. Until then, each log counts as a run."""
+    """If a side is a folder of logs without any run.toml, print how to make runs of the logs. Until then, each log counts as a run."""
     from tacholog.commands._import_listing import import_command
 
     if len(side.runs) < 2 or not path.is_dir() or not is_bare(str(path)):  # noqa: PLR2004 - one log is one run
@@ -274,7 +276,7 @@ def _mention_import(path: Path, side: Dataset) -> None:
 
 
 def _exit_code_of_truncated(side: Dataset) -> int:
-    """Return 2 if a log is cut off and its manifest does not state that, otherwise 0. The report names these logs."""
+    """Return 2 if a log is truncated and its manifest does not state that, otherwise 0. The report names these logs."""
     ends = side.runs[side.runs["status"] == "truncated"]["manifest"].dropna()
     return UNREADABLE_EXIT if any(msgspec.json.decode(text, type=Manifest).status in (None, "ok") for text in ends) else 0
 
@@ -295,7 +297,7 @@ def _check_sizes(words: Sequence[str], ranges: Sequence[SizeRange], sides: Seque
     """Refuse a size that neither side has, because an empty comparison would look like a result.
 
     Raises:
-        TachologError: neither side has such a size.
+        TachologError: neither side has this size.
     """
     if not words:
         return
@@ -341,7 +343,7 @@ def write_report(output: str, report: Comparison, text: str, path: Path | None) 
 
 
 def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:
-    """Return the folders, besides those of the runs, that may hold the band of one build: the data, and the folder of ``tacholog ab``."""
+    """Return the folders, besides the folders of the runs, that may contain the band of a build: the data, and the folder of ``tacholog ab``."""
     return (*(roots or known_roots()), (checkout() or Path.cwd()) / "build" / "runs")
 
 

@@ -4,10 +4,10 @@ csv, json (one object per line) and parquet have one row for each number. hdr wr
 distributions.
 
 bencher (Bencher Metric Format) and github-action-benchmark have one value for each row of the newest release of each system: the median over its
-runs, with its interval. The latter needs two files, so it writes a folder with smaller-is-better.json and bigger-is-better.json.
+runs, with its interval. github-action-benchmark needs two files, so it writes a folder with smaller-is-better.json and bigger-is-better.json.
 
-DIR is a folder of runs; --data DIR means the same. Without any, two folders are read: data/ of the checkout, and the newest folder in build/runs/
-that holds runs. The output is not redacted: it may contain private data from the logs.
+DIR is a folder of runs; --data DIR means the same. If no folder is named, two folders are read: data/ of the checkout, and the newest folder in
+build/runs/ that contains runs. The output is not redacted: it may contain private data from the logs.
 
 Exit code 2: a run, a log or a folder could not be read (all others are written), or there is nothing to write.
 """
@@ -54,7 +54,7 @@ FORMATS = ("csv", "json", "parquet", "hdr", *_ROW_VALUES)
 )
 @reading_options
 def export(*, folders: tuple[Path, ...], roots: tuple[Path, ...], kind: str, path: Path | None, jobs: int | None, cluster: str | None) -> None:
-    """Read the data and write it in the chosen format."""
+    """Read the data, and write it in the chosen format."""
     if path is None and kind in (*_ONE_FILE, *_FOLDERS):
         raise UnreadableInput(f"--format {kind} writes a {'file' if kind in _ONE_FILE else 'folder'}: give its name with --output")
     from tacholog.store.complaints import complaints_of
@@ -90,7 +90,7 @@ def _export_hdr(store: Store, problems: Complaints, folder: Path) -> int:
 
 
 def _export_results(read: Callable[[], tuple[Store, Complaints]], kind: FileKind, path: Path | None) -> int:
-    """Write all numbers, and return the exit code. A file gets its name only when it is complete."""
+    """Write all numbers, and return the exit code. An output file appears under its name only when it is complete."""
     if path is not None:
         with whole_file(path) as stream:
             store, problems = read()

@@ -1,8 +1,8 @@
 """List the log formats that Tacholog can read.
 
-For each format, this shows what it reads, its source, and its dialects. A dialect is one way in which some versions of a tool print their logs. It
-is listed with these versions and with the logs that it was checked against. "from source only" means that no real log was found: the dialect was
-written from the source code of the tool.
+For each format, this shows the logs that it reads, its source, and its dialects. A dialect is one way in which some versions of a tool print their
+logs. It is listed with these versions and with the logs that were used to check it. "from source only" means that no real log was found: the dialect
+was written from the source code of the tool.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from tacholog.formats.registry import Format
 
 NO_REAL_LOG = "from source only"
-PIPED_COLUMNS = 200  # In a pager or with grep, a dialect should be on one line.
+PIPED_COLUMNS = 200  # If the output goes to a pager or to grep, each dialect is on one line.
 
 
 @click.command(help=__doc__)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 def formats(names: tuple[str, ...]) -> None:
-    """Print a paragraph for each format, or only for the named formats, with a line for each dialect."""
+    """Print a paragraph for each format, or only for the named formats. Each dialect has a line."""
     registry = installed()
     wanted = {name: format_named(name) for name in names if name not in registry.failures} if names else registry.formats
     for name, module in wanted.items():
@@ -47,7 +47,7 @@ def formats(names: tuple[str, ...]) -> None:
 
 
 def _paragraph(module: Format) -> Iterator[str]:
-    """Return the lines about a format: what it reads, its source, and its dialects."""
+    """Return the lines about a format: the logs that it reads, its source, and its dialects."""
     text = module.__doc__ or ""
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_COLUMNS
     for label, content in (("reads", text.strip().partition("\n")[0]), ("source", text.partition("Source:")[2])):
@@ -64,6 +64,6 @@ def _paragraph(module: Format) -> Iterator[str]:
 
 
 def _wrapped(head: str, text: str, columns: int) -> list[str]:
-    """Return the lines of a text after a head. Further lines are indented to the start of the text."""
+    """Return the lines of a text after a heading. Further lines are indented to the beginning of the text."""
     lines = textwrap.wrap(" ".join(text.split()), columns, initial_indent=head, subsequent_indent=" " * len(head))
     return lines or [head.rstrip()]

@@ -20,7 +20,7 @@ from tacholog.runs.manifest import write
 
 
 def _file_name(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
-    """Return the name, if it can be used in hosts/NAME.toml."""
+    """Return the name if it can be used in hosts/NAME.toml."""
     if name is not None and (not name.strip() or name.startswith(".") or "/" in name or not name.isprintable()):
         raise click.BadParameter(f"{name!r}: the name becomes the file hosts/NAME.toml, so it cannot contain / or start with a dot")
     return name

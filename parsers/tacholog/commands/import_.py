@@ -1,9 +1,9 @@
-"""Make runs of logs that exist already: read what was measured out of their paths.
+"""Make runs of existing logs: read from their paths what was measured.
 
-A pattern after --map says what the path of a log below DIR means: '{release}/{label.plugin}/test-{repetition}/perf-{role}{participant}.log'. Logs
+The pattern after --map states what the path of a log below DIR means: '{release}/{label.plugin}/test-{repetition}/perf-{role}{participant}.log'. Logs
 that differ only in role and participant become one run. Without --map and --rules, nothing is imported: a pattern is suggested.
 
-Logs are copied and never changed. Runs that were imported before are left as they are, so the same command can be repeated when there are more logs.
+Logs are copied and never changed. Runs that were imported before are not changed, so the same command can be repeated when there are more logs.
 docs/import.md explains the fields, the rules file, and which value is used if several are stated.
 
 Exit code 2: wrong usage, or a file that may be a log was not imported. It is named, and all other logs were imported.
@@ -102,7 +102,7 @@ def import_(
 
 
 def _mention_hosts(runs: Sequence[ImportedRun], data: Path) -> None:
-    """Print the hosts that neither a log nor a host file describes."""
+    """Print the hosts that are described neither by a log nor by a host file."""
     named = {run.manifest.host for run in runs if run.manifest.host} - {host for run in runs for host in run.hosts}
     for host in sorted(named):
         path = data / HOSTS_FOLDER / f"{host}.toml"
@@ -111,7 +111,7 @@ def _mention_hosts(runs: Sequence[ImportedRun], data: Path) -> None:
 
 
 def _write(root: Path, data: Path, runs: Sequence[ImportedRun], *, link: bool) -> bool:
-    """Write runs, and print how many. Return whether all of them were written."""
+    """Write the runs, and print how many were written. Return whether all of them were written."""
     from tacholog.runs.importing.writing import remove_leftovers, staging, write_hosts, write_run
 
     written = 0

@@ -2,8 +2,8 @@
 
 PATH is a log, a folder of logs (searched to any depth), or - for standard input. Logs may be compressed with gzip, xz or zstd. A run.toml beside a
 log adds what the log does not state. The table has the usual metrics and statistics; intervals, resources and all other numbers are only in jsonl
-and csv. Broken and unknown lines are counted, and named on standard error, and so are runs that failed, were cut off or have no result.
-Exit code 2: a log or a folder could not be read, or none was found, or --as names a format that a log does not have. All others were read.
+and csv. Broken and unknown lines are counted and listed on standard error, as are runs that failed, were cut off or have no result. Exit code 2: a
+log or a folder could not be read, or no log was found, or --as names a format that a log does not have. All other logs were read.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ UNREADABLE = 2
 @click.option("--explain", is_flag=True, help="Print every line with its class, or as a fact about the run.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any line is broken or unknown, or any run failed, was cut off or has no result.")
 def parse(paths: tuple[str, ...], output: str, log_format: str | None, summary: bool, explain: bool, strict: bool) -> None:
-    """Read each log, print its records, then the account."""
+    """Read each log, print its records, then print the totals."""
     if explain and (summary or _is_given("output")):
         raise click.UsageError("--explain prints lines, not records, so it cannot be combined with --format or --summary")
     if log_format:
@@ -74,7 +74,7 @@ def _failure(path: str, log_format: str | None, listing: Listing | None, totals:
 
 
 def _logs(paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-    """Yield each log, and each folder without logs or that cannot be listed, with the reason."""
+    """Yield each log, and each folder that contains no logs or cannot be listed, with the reason."""
     for path in paths:
         if path == STANDARD_INPUT or not Path(path).is_dir():
             yield path, None
@@ -125,7 +125,7 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
             complaints.add(event)
     if listing:
         contexts = [_context(path, scan, manifest, run) for run in range(max(1, len(scan.account.runs)))]
-        for event in waiting:  # only now are the facts known that follow the records in the log
+        for event in waiting:  # Facts may follow the records in a log, so they are complete only now.
             listing.show(contexts[event.run], _completed(event, manifest, name))
         listing.close()
     complaints.close(scan.account if listing else None)
@@ -140,7 +140,7 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
 
 
 def _other_format(asked: str, head: str) -> str:
-    """Return a hint with the format of a log, if it is not the requested one."""
+    """Return a hint with the format of a log, if it differs from the requested format."""
     try:
         name = detect(head)
     except UnreadableInput:
@@ -160,7 +160,7 @@ def _context(path: str, scan: Scan, manifest: Manifest | None, run: int) -> LogC
 
 
 def _completed(event: Event, manifest: Manifest | None, name: str) -> Event:
-    """Return the event with size, side and participant from the manifest, if the log does not state them. The site shows the same."""
+    """Return the event with the size, the side and the participant from the manifest, if the log does not state them. The site does the same."""
     if manifest is None or not isinstance(event.what, Record):
         return event
     entry = next((entry for entry in manifest.logs if entry.file == name), None)

@@ -4,11 +4,11 @@ The newest version is at the root of the output folder. Each version also stays 
 
 SITE is the folder of a complete site that tacholog report built.  [default: build/site]
 
-Pages that were published before are not changed. If the newest version no longer has a page, the old address leads to the last version that had
-it. The new content is written beside the output folder and then replaces it in one step: either everything is published or nothing.
+Pages that were published before are not changed. If the newest version no longer has a page, the old address leads to the last version with this
+page. The new content is written next to the output folder and then replaces it in one step: either everything is published or nothing.
 
-Exit code 2: nothing was published, or the branch was committed but not pushed. The message says which, and why. After a push that failed, the same
-command pushes what is committed.
+Exit code 2: nothing was published, or the branch was committed but not pushed. The message states which of the two, and the reason. After a failed
+push, the same command pushes the existing commit.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
 
 
 def _summarise(built: Path) -> None:
-    """Print the changes of the newest release, in one line for each system. In a GitHub job, the complete comparison goes into the job summary."""
+    """Print the changes of the newest release, with one line for each system. In a GitHub job, the job summary gets the complete comparison."""
     from tacholog.site.whole import LATEST_DIFF
 
     path = built / LATEST_DIFF

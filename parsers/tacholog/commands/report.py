@@ -1,12 +1,12 @@
 """Build the site: pages with tables, plots, scripts and raw logs.
 
-DIR is a folder of runs; --data DIR means the same. Without any, two folders are shown: data/, and the newest folder in build/runs/ that holds runs.
-Both are in the current folder, and so is build/site, where the site goes. In a checkout of Tacholog, they are at its root.
+DIR is a folder of runs; --data DIR means the same. If no folder is named, two folders are shown: data/, and the newest folder in build/runs/ that
+contains runs. The site is written to build/site. All these paths are in the current folder, or, in a checkout of Tacholog, at its root.
 
 The site needs no server: open index.html in any browser.
 
-Exit code 2: a run, a log or a folder could not be read. The site is built without it, and names it.
-If no site can be built, because of a wrong site.toml for example, the former site stays as it is, and the message says so.
+Exit code 2: a run, a log or a folder could not be read. The site is built without it, and names it. If no site can be built, for example because of a
+wrong site.toml, the previous site is not changed, and a message tells you.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from tacholog.runs.labels import is_label, label_fields
 def report(
     *, folders: tuple[Path, ...], roots: tuple[Path, ...], config: Path | None, jobs: int | None, cluster: str | None, output: Path | None
 ) -> None:
-    """Find the data, build the site, and print where it is."""
+    """Find the data, build the site, and print its location."""
     require("site", "tacholog report")
     from tacholog.site.build import build_site
     from tacholog.site.bundle import plotly_bundle
@@ -57,7 +57,7 @@ def report(
     if output is None and (named := defaults().output):
         output = Path(named)
     site = (output or home() / "build" / "site").resolve()
-    # With --output, the working folder is beside the site: two sites must not share one Sphinx cache.
+    # With --output, the working folder is next to the site, because two sites must not share one Sphinx cache.
     work_folder = site.parent if output is None else site.with_name(f".{site.name}-build")
     work = click.get_current_context().with_resource(_private_folder(work_folder))
     with former_site_named(site):
@@ -91,7 +91,7 @@ def report(
 
 @contextmanager
 def _private_folder(work: Path) -> Iterator[Path]:
-    """Return the folder for files that a build keeps. If other users could write into it, it is replaced by a temporary folder."""
+    """Return the folder for files that the next build uses again. If other users can write into it, use a temporary folder instead."""
     reason = not_ours_alone(work)
     if reason is None:
         yield work
@@ -105,7 +105,7 @@ def _data(folders: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...
     """Return the folders of runs that the user named, with or without ``--data``, or those of `default_roots`.
 
     Raises:
-        UnreadableInput: one of them is not a folder, or there are only logs without a run in them.
+        UnreadableInput: one of them is not a folder, or the folders contain only logs without a run.toml.
     """
     named = (*folders, *roots)
     data = named or default_roots()
@@ -123,10 +123,10 @@ def _data(folders: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...
 
 
 def _refuse_bare_logs(folders: Sequence[Path]) -> None:
-    """Refuse folders of logs without any run. The message has the command that makes runs of them.
+    """Refuse folders that contain logs but no run. The message contains the command that makes runs of the logs.
 
     Raises:
-        UnreadableInput: all folders are of this kind.
+        UnreadableInput: all folders contain logs but no run.
     """
     from tacholog.commands._import_listing import import_command
     from tacholog.store.load import run_folders
@@ -140,7 +140,7 @@ def _refuse_bare_logs(folders: Sequence[Path]) -> None:
 
 
 def _mention_missing_labels(fields: Sequence[str], dataset: Path, config: Path | None) -> None:
-    """Print each label of ``pages`` that no run has. It may be mistyped, and all results are on its page "not stated"."""
+    """Print each label of ``pages`` that no run has. It may be misspelled, and all results would be on its page "not stated"."""
     asked = [field for field in fields if is_label(field)]
     if not asked:
         return
@@ -154,9 +154,9 @@ def _mention_missing_labels(fields: Sequence[str], dataset: Path, config: Path |
 
 
 def default_roots() -> tuple[Path, ...]:
-    """Return the folders of `defaults`, else ``data/`` and the newest folder in ``build/runs/`` that holds runs (see `home`).
+    """Return the folders of `defaults`, else ``data/`` and the newest folder in ``build/runs/`` that contains runs (see `home`).
 
-    Print the name of the latter on standard error.
+    Print the name of this newest folder on standard error.
 
     Raises:
         UnreadableInput: none of these folders exists.

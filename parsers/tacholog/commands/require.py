@@ -1,11 +1,11 @@
 """Check that runs meet requirements, such as "p99 latency at 1 KiB stays under 5 us".
 
-RUNS is a release label, a folder of runs, a raw log, a folder of logs, or a saved dataset, as in tacholog diff. The newest release of each system
-is judged; --release chooses another one.
+RUNS is a release label, a folder of runs, a raw log, a folder of logs, or a saved dataset, as in tacholog diff. The newest release of each system is
+judged; --release chooses another release.
 
 Requirements are in a file (docs/requirements.md); default: requirements.toml in the current folder, else in data/. A requirement is judged by an
 interval over the runs, never by one number: it has passed if the whole interval is within the limit, and failed if the whole interval is beyond it.
---that judges a limit without a file: STATISTIC [of METRIC] [at SIZE] < or > VALUE UNIT. Without a metric, it is one of the latency:
+--that judges a limit without a file: STATISTIC [of METRIC] [at SIZE] < or > VALUE UNIT. Without METRIC, the statistic is that of the latency:
 --that "p99 at 1KiB < 20us", --that "mean of goodput at 64KiB > 8 Gbit/s".
 
 \b
@@ -16,7 +16,7 @@ Exit codes:
   3  a requirement has failed
   4  none has failed, but one cannot be told (its interval contains the limit,
      or there are too few runs or samples), or has no such row
-With --fail-on, only the verdicts that it names lead to 3 and 4.
+With --fail-on, only the named verdicts lead to 3 and 4.
 """  # noqa: D301 - click takes the sign itself for "leave these lines as they are"
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
 
 FORMATS = ("text", "markdown", "json", "junit")
-_DATA = ("json", "junit")  # formats for programs
+_DATA = ("json", "junit")  # formats that are read by programs
 _FAIL_ON = tuple(verdict for verdict in VERDICTS if verdict != "passed")
 
 
@@ -133,7 +133,7 @@ def _default_file(roots: Sequence[Path]) -> Path:
 
 
 def _base(everything: Dataset, roots: Sequence[Path]) -> Base:
-    """Return a function that finds the runs of a baseline: first among the judged runs, then as ``tacholog diff`` does."""
+    """Return a function that finds the runs of a baseline: first among the judged runs, then in the same way as ``tacholog diff``."""
     from tacholog.compare.sides import find, of_release
 
     baselines: dict[str, Dataset] = {}

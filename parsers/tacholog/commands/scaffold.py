@@ -1,6 +1,6 @@
 """Create a Python package that adds the log format NAME.
 
-The package works at once, for the log of an invented tool. Replace its patterns, its sample log and the expected values with those of your tool.
+The package works immediately, for the log of an invented tool. Replace its patterns, its sample log and the expected values with those of your tool.
 docs/add-a-format.md explains each step.
 """
 
@@ -22,7 +22,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{1,39}")
 
 
 def _free_name(_: click.Context, __: click.Parameter, name: str) -> str:
-    """Return the name, if it can name a module and no installed format has it."""
+    """Return the name if it can be the name of a module, and if no installed format has it."""
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         usable = re.sub(r"\W+", "_", name.lower(), flags=re.ASCII).strip("_")
         hint = f", as in {usable}" if _NAME.fullmatch(usable) and not keyword.iskeyword(usable) else ""
@@ -38,7 +38,7 @@ def _free_name(_: click.Context, __: click.Parameter, name: str) -> str:
     "--output", type=click.Path(path_type=Path), metavar="DIR", help="The folder to write, which must be new or empty.  [default: tacholog-NAME]"
 )
 def scaffold(name: str, output: Path | None) -> None:
-    """Copy the example package, with the name replaced. The example package itself is tested in CI."""
+    """Copy the example package under the new name. The example package itself is tested in CI."""
     folder = output or Path(f"tacholog-{name.replace('_', '-')}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UnreadableInput(f"{folder} exists already and is not an empty folder; nothing was written")
@@ -46,7 +46,7 @@ def scaffold(name: str, output: Path | None) -> None:
     for source in sorted(path for path in example.rglob("*") if path.is_file()):
         path = source.relative_to(example)
         if any(part.startswith((".", "__pycache__")) for part in path.parts):
-            continue  # files that tools leave behind in a checkout
+            continue  # files that tools create in a checkout
         target = folder / str(path).replace(EXAMPLE, name)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(source.read_text(encoding="utf-8").replace(EXAMPLE, name), encoding="utf-8")

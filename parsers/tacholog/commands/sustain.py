@@ -1,4 +1,4 @@
-"""Search the highest rate that a tool sustains, by running it again and again.
+"""Search the highest rate that a tool sustains, by running the tool repeatedly.
 
 COMMAND is a tool with an option for a rate. %rate% in it stands for the rate of a trial in messages per second, %seconds% for its length:
 
@@ -6,11 +6,11 @@ COMMAND is a tool with an option for a rate. %rate% in it stands for the rate of
   tacholog sustain --latency-goal p99=100us --rate-range 1000,500000 -- \\
     sockperf under-load -i 192.0.2.1 --reply-every 5 --mps %rate% -t %seconds%
 
-By default, sockperf measures only one message in a hundred. For p99 in a trial of a second, these are too few: --reply-every changes it.
+By default, sockperf measures only one message in a hundred, which is too few for p99 in a trial of one second. --reply-every changes the number.
 
-A trial passes if, by the log of the tool, latency and loss keep the goal, and at least 99.9 % of the rate was sent (if the log states how many
-messages were sent). The search is that of perftest --test sustain (RFC 9971, MLRsearch; docs/native-log.md). Its log, with every trial, goes to
-standard output. A campaign file can use this command like any other.
+A trial passes if, according to the log of the tool, latency and loss keep the goal, and at least 99.9 % of the rate was sent (if the log states how
+many messages were sent). The search is that of perftest --test sustain (RFC 9971, MLRsearch; docs/native-log.md). Its log, with every trial, is
+written to standard output. A campaign file can use this command like any other.
 
 \b
 Exit codes:
@@ -68,7 +68,7 @@ def sustain(
     format_name: str | None,
     keep: Path | None,
 ) -> None:
-    """Check the options, and print the lines of the search as they come."""
+    """Check the options, and print the lines of the search immediately."""
     from tacholog.campaign.sustain import RATE, Goal, SearchPlan, TrialCommand, line_of, rounded, search
 
     rates = _RATES.fullmatch(rate_range)

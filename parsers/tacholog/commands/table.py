@@ -1,15 +1,15 @@
 """Answer a question: compare one thing over another, as a table of medians.
 
-RUNS are folders of runs, raw logs or saved datasets; default: data/ and the newest folder in build/runs/. The question is made of fields: any
+RUNS are folders of runs, raw logs or saved datasets; default: data/ and the newest folder in build/runs/. The question consists of fields: any
 condition (docs/conditions.md), any label (label.plugin), system, release, host, payload_bytes. The subject is what is compared. The axis (--over) is
-a field of numbers. --by makes a group of rows for each value of a field. Without --subject, the data choose the question, and the first line says
-which one.
+a field of numbers. --by makes a group of rows for each value of a field. Without --subject, Tacholog chooses a question that fits the data, and the
+first line states it.
 
 \b
   tacholog table runs --subject system --over network_loss_percent --metric latency:mean --by type
   tacholog table runs --subject label.plugin --where payload_bytes=1024
 
-Where runs differ in a field that the question leaves open, one value is chosen and named, with all others.
+If runs differ in a field that the question does not fix, one value is chosen. The output names this value and all others.
 
 \b
 Exit codes:
@@ -63,7 +63,7 @@ def table(
     jobs: int | None,
     cluster: str | None,
 ) -> None:
-    """Read the runs, answer the question, print."""
+    """Read the runs, answer the question, and print the answer."""
     from tacholog.commands.diff import is_bare
     from tacholog.commands.report import default_roots
     from tacholog.runs.questions import Question
@@ -107,7 +107,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _as_options(question: Question) -> str:
-    """Return a question as the options that ask it."""
+    """Return a question in the form of the options that ask it."""
     options = [f"--subject {question.subject}", f"--over {question.over}" if question.over else "", *(f"--by {field}" for field in question.by)]
     return " ".join(filter(None, [*options, f"--metric {question.metric}"]))
 

@@ -1,14 +1,14 @@
-"""Verify that a site or a folder of runs is what its logs say.
+"""Verify that a site or a folder of runs agrees with its logs.
 
 Nothing is downloaded, and no number is taken from the build.
 
 For a folder of runs, every log is read again, and its SHA-256 is compared with run.toml.
 
 For a site (built or published), the raw logs that it offers are read again. Every row of the Parquet file for download, and every number on a page
-that leads to a log line, is compared with them. If a published log was redacted, its SHA-256 is compared with that which the site states. Logs that
-the site marks as changed since they were recorded are named too. All other files of a built site are compared with its list of files. A published
-site has no such list: its CSV and JSON lines are compared with the Parquet file, and results/latest.json with the logs. The newest version of a
-published site is checked; to check another one, name its folder versions/LABEL.
+that leads to a log line, is compared with them. If a published log was redacted, its SHA-256 is compared with the SHA-256 that the site states. Logs
+that the site marks as changed since they were recorded are named too. All other files of a built site are compared with its list of files. A
+published site has no such list: its CSV and JSON lines are compared with the Parquet file, and results/latest.json with the logs. The newest version
+of a published site is checked; to check another one, name its folder versions/LABEL.
 
 \b
 Exit codes:

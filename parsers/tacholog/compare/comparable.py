@@ -116,6 +116,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "side": Condition("side", _DIFF),
         "waiting": Condition("waiting", _DIFF),
         "tuning": Condition("tuning", _DIFF),
+        # Whether two threads share a core or a cache decides on latency in shared memory more than the code does.
+        "placement": Condition("placement", _EVERYWHERE),
         "cpu_model": Condition("cpu_model", _DIFF, _always),
         "cores": Condition("cores_smt", _DIFF, _always),
         "memory": Condition("memory", _DIFF, _always),
@@ -259,7 +261,9 @@ def _differ(field: str, old: object, new: object, comparison: ComparisonKind) ->
     """Whether two conditions are known to differ. Conditions that name a row or a series differ also if one side states none."""
     if field in NETWORK:
         return (old or None) != (new or None)
-    is_decidable = (old is not None and new is not None) or field in _NAMING or comparison != "diff"
+    # Logs of older versions state no placement.
+    tolerates_unstated = comparison == "diff" or (comparison == "ratio" and field == "placement")
+    is_decidable = (old is not None and new is not None) or field in _NAMING or not tolerates_unstated
     return is_decidable and old != new
 
 

@@ -42,6 +42,7 @@ VERDICTS: tuple[Verdict, ...] = (
 )
 DIFFERS: tuple[Verdict, Verdict] = ("differs_worse", "differs_better")  # the measurements differ; whether by the release is not known
 OUT_OF_TURN: frozenset[Verdict] = frozenset({*DIFFERS, "differs_not"})  # of rows whose sides did not take turns
+REASONS_OUT_OF_TURN = ("order_confounded", "sessions_confounded", "order_unknown")  # of the rows of which only such a verdict is asked
 COMPARED: frozenset[Verdict] = frozenset(
     {"worse", "better", *OUT_OF_TURN, "no_change", "inconclusive", "too_few_pairs", "unreplicated_diff", "unreplicated_same"}
 )

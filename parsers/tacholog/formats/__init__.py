@@ -1,4 +1,4 @@
 """Log formats, one module each, found by the entry-point group ``tacholog.formats``.
 
-What a format module holds is written down in `tacholog.formats.registry.Format`; `tacholog.formats.rti` is a good example.
+`tacholog.formats.registry.Format` describes what a format module must contain; `tacholog.formats.rti` is a good example.
 """

@@ -1,4 +1,4 @@
-"""The account of a log: how many lines of each class it has, and what it says of the runs that it holds."""
+"""The account of a log: how many lines of each class it has, and the facts that it states about its runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LineClass = Literal["record", "chatter", "broken", "unknown"]
 
 
 class Account(msgspec.Struct):
-    """How many lines of each class a log has, and how its run ended.
+    """The number of lines of each class in a log, and the facts about its runs.
 
     ``runs`` are the facts of each run in the log. ``facts`` are the facts of the current run while the log is read, and at its end the facts that all
     runs share.
@@ -27,8 +27,8 @@ class Account(msgspec.Struct):
     runs: list[Facts] = msgspec.field(default_factory=list)
     size_bytes: int = 0
     sha256: str = ""
-    text_sha256: str = ""  # Of what a compressed log holds.
-    earlier_records: int = 0  # Records of the runs before the current one.
+    text_sha256: str = ""  # The SHA-256 of the decompressed text.
+    earlier_records: int = 0  # The number of records of the runs before the current run.
     first_time: str | None = None  # The time before the first line of the current run.
 
     @property
@@ -38,19 +38,19 @@ class Account(msgspec.Struct):
 
     @property
     def status(self) -> Status | None:
-        """How the run ended, as the log says; otherwise ``empty`` if there is no record, and ``None`` (not stated) if there are records.
+        """How the run ended. If the log does not state it: ``empty`` if there is no record, ``None`` (not stated) if there are records.
 
-        Many tools print nothing at their end: the log of a run that was stopped then looks like the log of a shorter one.
+        Many tools print nothing at their end: then the log of a stopped run looks like the log of a shorter run.
         """
         return self.facts.status or (None if self.records else "empty")
 
     @property
     def reason(self) -> str | None:
-        """Why the status is what it is."""
+        """The reason for the status."""
         return self.facts.reason or (None if self.records else "no result in the log")
 
     def facts_of(self, run: int) -> Facts:
-        """Return the facts that the log states for one of its runs. Complete only at the end of the log: in JSON, metadata may stand last."""
+        """Return the facts that the log states for one of its runs. They are complete only at the end of the log: in JSON, metadata may come last."""
         return self.runs[run] if run < len(self.runs) else self.facts
 
     def conditions(self, run: int) -> Conditions:
@@ -64,19 +64,19 @@ class Account(msgspec.Struct):
         old = self.facts
         changes = {name: value for name in Facts.__struct_fields__ if (value := getattr(facts, name))}
         if facts.status == "ok" and old.status:
-            changes.pop("status")  # A bad ending stays, even if the tool then closes normally.
+            changes.pop("status")  # A failure stays recorded, even if the tool then ends normally.
         changes["conditions"] = facts.conditions.over(old.conditions)
         changes["environment"] = old.environment | facts.environment
         self.facts = msgspec.structs.replace(old, **changes)
 
     def close_run(self) -> None:
-        """Keep the facts of the current run. Where the log does not state its start time, take the time before its first line."""
+        """Keep the facts of the current run. If the log does not state its start time, use the time before its first line."""
         began = self.first_time if not self.facts.start_time else None
         self.runs.append(msgspec.structs.replace(self.facts, start_time=began) if began else self.facts)
         self.facts, self.earlier_records, self.first_time = Facts(), self.records, None
 
     def close(self) -> None:
-        """End the log: from now on, the facts are those that all its runs share."""
+        """End the log. From now on, ``facts`` are the facts that all its runs share."""
         self.close_run()
         self.facts = _common(self.runs)
 

@@ -1,12 +1,12 @@
-"""Many records of a log at once, as columns: what makes a log of two million lines a matter of seconds.
+"""Many records of a log together, as columns. This makes it possible to read a log of two million lines in seconds.
 
-Where a log holds a run of lines of a shape that its format names (`tacholog.formats.kit.Bulk`), `RunCutter` cuts the run out whole
+If consecutive lines of a log have a shape that its format declares (`tacholog.formats.kit.Bulk`), `RunCutter` cuts out the whole run of lines
 (`tacholog.formats.kit.Lines`), and its numbers become arrays without an object for each line. Either ``parse`` reads the run itself, or the format
-has a rule or a function for its records: then ``parse`` reads the first and the last line of a run like any other line. The first gives the record
-that the others are like; the last leaves the format in the state that it would have after reading all of them. A line in doubt ends its run and is
-read like any other line, so that nothing is judged here that the format would judge differently.
+has a rule or a function for its records: then ``parse`` reads only the first and the last line of a run, like any other line. The first line gives
+the record that all others resemble; the last line leaves the format in the same state as if it had read all of them. A doubtful line ends its run and
+is read like any other line, so this module never decides anything that the format would decide differently.
 
-`Scan.batches` yields a `RecordBlock` for many records and an `Event` for a single one. Both become the same columns in `tacholog.store`.
+`Scan.batches` yields a `RecordBlock` for many records and an `Event` for a single record. Both become the same columns in `tacholog.store`.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from tacholog.formats.kit.findings import Records
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
-    # At run time, NumPy is imported where it is used: most logs are read without it.
+    # NumPy is imported where it is used at run time: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
 
 class RecordBlock(NamedTuple):
-    """Records that differ only in size, samples and numbers, each on a line of its own.
+    """Records that differ only in size, samples and numbers. Each record is on its own line.
 
     Attributes:
-        like: one of these records: all have its scope, test, side, participant, conditions and upper end of the size. Its size, samples and numbers
-            are not used, except for its samples if the columns have none.
-        columns: sizes, samples and numbers, n of each.
-        run: lines among which the records stand.
+        like: one of these records. All have the same scope, test, side, participant, conditions and upper end of the size. Its size and numbers are
+            not used; its samples are used only if the columns have none.
+        columns: n sizes, samples and numbers.
+        run: the lines that contain the records.
         lines: the line of each record, shape (n,).
     """
 
@@ -90,13 +90,13 @@ def _value_or_none(value: float) -> float | None:
     return value if value == value else None  # noqa: PLR0124 - NaN is what does not equal itself
 
 
-RUN_LINES = 24  # For a shorter run, setting up the arrays costs more than it saves.
-_LOOKED_AT = 1 << 14  # Bytes of a run: usually enough to see that it is long enough, without counting all its lines.
+RUN_LINES = 24  # For a shorter run, setting up the arrays takes longer than it saves.
+_LOOKED_AT = 1 << 14  # In bytes: the start of a run that usually shows that the run is long enough, without counting all its lines.
 _LEAST_LINES = 3  # ``parse`` reads the first and the last line.
 
 
 class RunCutter:
-    """Cuts the whole lines of a chunk into runs of these shapes, and the stretches between them."""
+    """Cuts the complete lines of a chunk into runs of these shapes, and the pieces between them."""
 
     def __init__(self, bulks: Sequence[Bulk], least: int) -> None:
         self._bulks = bulks
@@ -105,10 +105,10 @@ class RunCutter:
         self._pattern = re.compile(b"(?m:^)(?:" + shapes + b")") if bulks else None
 
     def cut(self, lines: bytes) -> Iterator[tuple[bytes, Bulk | None]]:
-        """Yield each run with its shape, and each stretch between runs with ``None``; every piece ends with a line end."""
+        """Yield each run with its shape, and each piece between runs with ``None``. Every run and piece ends with a line end."""
         end = 0
         for match in self._pattern.finditer(lines) if self._pattern else ():
-            # Before Python 3.11.4, a match forgets where the last whole line ended if the next line begins alike.
+            # Before Python 3.11.4, the end of a match is wrong if the next line begins like a line of the run.
             run = match[0][: match[0].rfind(b"\n") + 1]
             if run.count(b"\n", 0, _LOOKED_AT) < self._least and run.count(b"\n") < self._least:
                 continue
@@ -121,12 +121,12 @@ class RunCutter:
 
 
 def rows_of(run: Lines, like: Record) -> RecordBlock | None:
-    """Return the records of the lines after the first, up to the first line in doubt and without the last line before it; ``None`` if none.
+    """Return the records of the lines between the first and the last line; ``None`` if there are none. A doubtful line ends the lines before it.
 
     ``like`` is the record of the first line, as the format read it.
 
     Raises:
-        TypeError: the columns are not of one length, or not of the types that `RecordColumns` says.
+        TypeError: the columns do not have the same length, or the types that `RecordColumns` declares.
     """
     if run.count < _LEAST_LINES:
         return None
@@ -136,5 +136,5 @@ def rows_of(run: Lines, like: Record) -> RecordBlock | None:
     columns.check(run.count)
     if [(n.metric, n.statistic, n.marks) for n in columns.numbers] != [(n.metric, n.statistic, n.marks) for n in like.numbers]:
         return None
-    end = first_false(columns.possible()[1:])  # of the lines after the first; ``parse`` reads the last line before the doubt
+    end = first_false(columns.possible()[1:])  # counted from the second line; ``parse`` reads the last line before the doubtful line
     return RecordBlock.on(run.part(1, end), Records(like, columns.rows(slice(1, end)))) if end > 1 else None

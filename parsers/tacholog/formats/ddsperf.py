@@ -7,15 +7,15 @@ A line begins with the process and the seconds since its start::
     [31313] 1.000  270k/s   0n |@____..__.....................|   0% 100m
     [31312] 2.002  rss:7.2MB vcsw:6034 ivcsw:1113 tev:0%+1% recvUC:14%+5%
 
-Each becomes an interval record. A summary for each size and peer is derived when a process starts anew or the log ends. Percentiles of the whole
-run cannot be computed from those of its seconds, and the summary says so. A peer is named ``peer 1`` and so on, in the order in which the process
-names them, because its host and process number differ in each repetition. The rates in parentheses are divided by ten even in the first ten seconds,
-and are not read. A subscriber prints no line for a second in which nothing came: such seconds between two lines count as nothing received. A late
-report covers all the time since the previous one.
+Each line becomes an interval record. When a process starts again or the log ends, a summary for each size and peer is computed. Percentiles of the
+whole run cannot be computed from percentiles of its seconds, and the summary marks them as unknown. Peers are named ``peer 1`` and so on, in the
+order in which the process names them, because their hosts and process numbers differ in each repetition. The rates in parentheses are divided by ten
+even in the first ten seconds, and are not read. A subscriber prints no line for a second in which it received nothing: such seconds between two lines
+are intervals without messages. A late report covers all the time since the previous report.
 
-Conditions are the size and, by the definition, whether a latency is of pings or of data. ddsperf prints none of its options (topic, reliability,
+Conditions are the size and, in the definition, whether a latency is that of pings or of data. ddsperf prints none of its options (topic, reliability,
 history, rate, burst, listeners or waitsets): the manifest must state them. Lines of Cyclone DDS itself (``SECONDS.MICROS [DOMAIN] ddsperf: ...``) and
-of iceoryx, such as the chosen network interface, are known and not kept.
+of iceoryx, such as the chosen network interface, are recognised and ignored.
 Source: src/tools/ddsperf of Cyclone DDS; samples in tests/formats/ddsperf/, recorded with 0.10.2.
 """
 
@@ -120,21 +120,21 @@ _HEAD = LineStart(
     r"|-?[0-9]{1,10}\.[0-9]{3} +[0-9.e+]{1,12}[kM]?/s +\w{1,40}+ [^|\n]{0,8}\|)"
 )
 _MEBIBYTE, _KIBIBYTE = 1048576, 1024
-_PROCESSES, _SERIES = 16, 64  # More than any real log has, so that a hostile log cannot fill the memory.
+_PROCESSES, _SERIES = 16, 64  # More than in any real log, so that a hostile log cannot fill the memory.
 _REASONS = 5
-_LATE = 1.5  # Reports are about a second apart. With a longer gap, a report was late, or nothing came for a while.
+_LATE = 1.5  # Reports are about one second apart. A longer gap means that a report was late, or that nothing was received for a while.
 _RATE_ROUNDING = 5.0  # Messages per second: rates are printed in thousands with two decimals.
 _COUNTED = (("message_rate", "mean"), ("messages_received", "total"))
 _PERCENTILES = frozenset({"p50", "p90", "p99"})
 
 
 def detect(head: str) -> Detected:
-    """Return whether the log has lines that start with a process in brackets and continue as those of ddsperf."""
+    """Return whether the log has lines of ddsperf: a process in brackets, then a report or an event."""
     return Detected(_HEAD.is_in(head), wants="a line '[PID] SECONDS  size N total ...', '... mean Nus min', 'rss:', or '[PID] participant'")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield an interval record for each result line, and behind the last line of a process the summaries of its intervals."""
+    """Yield an interval record for each result line, and after the last line of a process the summaries of its intervals."""
     processes: dict[str, _Process] = {}
     reasons: list[str] = []
     for line in lines:
@@ -154,7 +154,10 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _event(event: re.Match[str], processes: dict[str, _Process]) -> Iterator[Finding]:
-    """Handle a participant that came or went: the interval around it is not whole. A new process with a known number starts anew."""
+    """Handle a participant that joins or leaves: this interval is incomplete.
+
+    If a new process has a known process number, the old process is summarised.
+    """
     pid = event["pid"]
     if event["event"] == "new (self)" and pid in processes:
         yield from processes.pop(pid).summaries()
@@ -220,7 +223,7 @@ def _subscriber(cells: Mapping[str, Cell]) -> Record | Broken | Literal["nothing
 
 
 def _totals(report: str) -> tuple[Number, ...]:
-    """Return the counters since the start on a subscriber's line."""
+    """Return the total counters on the line of a subscriber. They count since its start."""
     match = _SUBSCRIBER.fullmatch(report)
     return (counted("messages_received", int(match["total"])), counted("messages_lost", int(match["total_lost"]))) if match else ()
 
@@ -235,7 +238,7 @@ def _latency(cells: Mapping[str, Cell]) -> Record | Broken:
         _INTERVAL,
         test="latency",
         payload_bytes=size,
-        # Clocks that are not synchronised can make a one-way latency negative, which is impossible.
+        # If clocks are not synchronised, a one-way latency can be negative, which is impossible.
         numbers=tuple(printed("latency", name, value, 1.0, cell=cells[name]) for name, value in values.items()),
         samples=samples,
         side="subscriber" if is_one_way else "publisher",
@@ -277,13 +280,13 @@ class _Process:
     def __init__(self) -> None:
         self._time = -1e12
         self._is_whole = False
-        self._quiet = False  # Whether all participants were there when the current interval started; for the first interval they were not.
+        self._quiet = False  # Whether all participants were present when the current interval started; in the first interval they were not.
         self._totals: tuple[Number, ...] = ()
         self._series: dict[tuple[str | None, ...], Tally] = {}
         self._intervals: Counter[tuple[str | None, ...]] = Counter()
-        self._undisturbed: set[tuple[str | None, ...]] = set()  # The series without a change of participants since their latest interval.
+        self._undisturbed: set[tuple[str | None, ...]] = set()  # The series in which no participant has joined or left since their latest interval.
         self._roles: dict[str, str] = {}
-        self.partial = False  #: whether a line of it was broken: what the others come to is not all
+        self.partial = False  #: whether a line of the process was broken: then totals are incomplete
 
     def role(self, peer: str | None) -> str | None:
         """Return the name of a peer, independent of its host and process number; ``None`` for the process itself."""
@@ -292,7 +295,7 @@ class _Process:
         return self._roles.setdefault(peer, f"peer {len(self._roles) + 1}")
 
     def note_change(self) -> None:
-        """Note that a participant came or went: the next interval is not whole."""
+        """Note that a participant joined or left: the next interval is incomplete."""
         self._quiet = False
         self._undisturbed.clear()
 
@@ -302,7 +305,7 @@ class _Process:
         self._undisturbed.clear()
 
     def add(self, line: Line, time: float, record: Record, totals: tuple[Number, ...]) -> Iterator[Finding]:
-        """Count an interval in, unless its time has passed: then it is a repetition, or out of place."""
+        """Add an interval, unless its time has passed: then the line is repeated or out of order."""
         if time < self._time:
             return
         key = (record.conditions.definition, record.participant, str(record.payload_bytes))
@@ -321,10 +324,11 @@ class _Process:
         self._totals = totals or self._totals
 
     def _times(self, record: Record, since: float, totals: tuple[Number, ...]) -> tuple[float, float]:
-        """Return how long an interval lasted that ended ``since`` seconds after the previous one, and how long nothing was received before it.
+        """Return the length of an interval that ended ``since`` seconds after the previous interval, and how long nothing was received before it.
 
-        A publisher reports each second. The report of a subscriber covers the time that its samples take at its rate: one second, or more if it was
-        late. That nothing came before it is certain only if its counter grew by exactly these samples; otherwise lines are missing.
+        A publisher reports each second. The report of a subscriber covers the number of its samples divided by its rate: one second, or more if the
+        report was late. It is certain that nothing was received before this time only if the total counter grew by exactly these samples; otherwise
+        lines are missing.
         """
         if since < _LATE or record.side is None:
             return 1.0, 0.0
@@ -339,10 +343,10 @@ class _Process:
         return lasted, since - lasted
 
     def summaries(self) -> Iterator[Finding]:
-        """Yield the summary of each size and peer, with the resources that the process itself used. Peers report their own."""
+        """Yield the summary of each size and peer, with the resources that the process itself used, without those of its peers."""
         own_tally = self._series.pop(("ddsperf-process", None, "None"), None)
         used = own_tally.numbers() if own_tally else ()
-        # The counters go on over all sizes: with several sizes, only sums of intervals belong to one size.
+        # The counters do not restart at a new size. With several sizes, only the sum of its intervals belongs to a size.
         alone = sum(definition == "ddsperf-subscriber" for definition, *_ in self._series) == 1
         for key, tally in self._series.items():
             if key[0] == "ddsperf-process":
@@ -355,7 +359,7 @@ class _Process:
         self._intervals.clear()
 
     def _percentiles(self, key: tuple[str | None, ...], first: Record) -> Iterator[Number]:
-        """Yield the percentiles of the run if it has only one interval. From several intervals they cannot be computed, and are unknown."""
+        """Yield the percentiles of the run if it has only one interval. They cannot be computed from several intervals, and are then unknown."""
         for number in first.numbers:
             if number.statistic in _PERCENTILES and self._intervals[key] == 1:
                 yield number

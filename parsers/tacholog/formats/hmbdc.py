@@ -1,6 +1,6 @@
 """hmbdc: what ``tips-ping-pong`` prints, and the performance sample that comes with the library.
 
-A pinger prints one character for the attempts of each second, then its size and its result; a ponger prints one result for all its answers::
+A pinger prints one character for the attempts of each second, then its size and its result. A ponger prints one result for all its answers::
 
     Ping0cpy : msgSize=1000 msgPerSec=500
     round trip time (sec):(1998/1992):mean=0.001055589 std_dev=0.00198932 min=0.000000968 max=0.009193595 sampleSize=1998
@@ -8,10 +8,10 @@ A pinger prints one character for the attempts of each second, then its size and
     if clock is synced, one way latency (sec):
     mean=0.033357561 std_dev=0.0632374 min=0.000005181 max=0.346393959 sampleSize=697
 
-Neither states version, transport or machine. In ``(a/b)``, a is the number of replies and b the number of pings sent after the first reply: a may be
-larger. Conditions are the size, the rate, and the kind of ping (the data path); on the sample page also the transport and the reliability, whose
-machines, notes and commands are environment. Options of the program (transport, threads, cores) are printed nowhere and must be stated by the
-manifest.
+Neither states the version, the transport or the machine. In ``(a/b)``, a is the number of replies, and b the number of pings that were sent after the
+first reply, so a can be larger than b. Conditions are the size, the rate, and the kind of ping (the data path); on the sample page also the transport
+and the reliability. The machines, notes and commands of the sample page are environment. The options of the program (transport, threads, cores) are
+not printed: the manifest must state them.
 Source: logs of releases 15-29 and 17-6 and the program's text from 12-41 to 17-6; perf-sample.txt of 12-41 to 15.17-1.
 """
 
@@ -104,7 +104,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield the findings; a run in which no ping was answered has failed."""
+    """Yield the findings. If no ping of a run was answered, the run has failed."""
     page, pings = SamplePage(), _Pings()
     for line in lines:
         findings = page.take(line)
@@ -118,8 +118,8 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 class _Pings:
     """The results of pingers and pongers, each on two lines: the first line waits here for the second.
 
-    Where programs share a terminal, the second line of another program may follow a first line. Then a line without its partner comes next. So a
-    record waits for one more line, and is broken if it stands next to a line without a partner.
+    If programs share a terminal, the second line of another program may follow a first line. Then another line without its partner comes next. So
+    each record waits for one more line, and is broken if it is next to a line without a partner.
     """
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class _Pings:
             yield from findings
 
     def close(self) -> Iterator[Finding]:
-        """Release the record, and give up a first line without its second."""
+        """Release the record. A first line without its second line is broken."""
         if self._record:
             what = self._record.what
             self.answered |= isinstance(what, Record) and bool(what.samples)
@@ -224,7 +224,7 @@ def _one_way(first: Line, line: Line) -> Record | Broken:
 
 
 def _numbers(cells: Mapping[str, Cell]) -> list[Number] | None:
-    """Return the four statistics; empty for a result without samples, ``None`` if no samples can have these statistics."""
+    """Return the four statistics; empty for a result without samples, ``None`` if the statistics are impossible."""
     if "samples" not in cells:
         return []
     mean, least, most = (Decimal(cells[name]) for name in ("mean", "min", "max"))
@@ -235,13 +235,13 @@ def _numbers(cells: Mapping[str, Cell]) -> list[Number] | None:
 
 
 def _seconds(statistic: str, cell: Cell) -> Number:
-    """Return a time that was printed to the nanosecond. A negative time comes from two clocks and is no latency."""
+    """Return a time that was printed to the nanosecond. A negative time is a difference of two clocks, not a latency."""
     number = printed("latency", statistic, float(Decimal(cell).scaleb(9)), 1.0, cell=cell)
     return msgspec.structs.replace(number, resolution=1.0)
 
 
 def _deviation(cell: Cell) -> Number:
-    """Return a deviation with six significant digits. It is the root of a difference, which rounding may make negative."""
+    """Return a standard deviation with six significant digits. It is the root of a difference, which rounding can make negative."""
     if "nan" in cell:
         return impossible("latency", "std", cell=cell)
     value = Decimal(cell)
@@ -278,7 +278,7 @@ _POINTER = re.compile("shared po(?:ni|in)ter passing")
 
 
 class _Transport(NamedTuple):
-    """A transport of the table: the number of its rows, and its name as a condition."""
+    """A transport of the table: the number at the start of its rows, and its name as a condition."""
 
     block: int | None
     words: str
@@ -297,26 +297,26 @@ _SAMPLE_DATA_PATHS: Mapping[str, DataPath] = {"0cpy": "zero-copy", "regular": "c
 
 
 class SamplePage:
-    """hmbdc's performance sample: a page of text columns with rounded latencies of each transport, and the commands that gave them.
+    """hmbdc's performance sample: a page of text columns with rounded latencies of each transport, and the commands that measured them.
 
-    A block of lines a transport, name, notes and results side by side at columns 0, 20 and 53, and blank lines between the blocks::
+    Each transport has a block of lines, with its name, notes and results at columns 0, 20 and 53. Blank lines separate the blocks::
 
         inter-process       reliable,                        2.1) less than 1us for 0cpy messages (100B-10MB)
         (IPC)               sender blocks if buffer full     2.2) 1us - 4ms for regular messages (100B-10MB)
 
-    Names span lines, so results wait for the end of their block. Behind a ruler, the commands stand under the number of their row, each with the
+    Names span lines, so results wait for the end of their block. After a ruler, the commands are listed under the number of their row, each with the
     letter of its machine. The head of the oldest sample does not say that its latencies are one-way.
     """
 
     def __init__(self) -> None:
-        self._part = ""  # title, columns, table, commands: what was seen last.
+        self._part = ""  # The part of the page that was read last: title, columns, table or commands.
         self._block: list[Line] = []
         self._row = ""
         self._commands: dict[str, list[str]] = {}
         self._says_one_way = False
 
     def take(self, line: Line) -> list[Finding] | None:
-        """Read a line of the sample; ``None`` if it is no line of it."""
+        """Read a line of the sample; ``None`` if the line does not belong to the sample."""
         if title := _TITLE.fullmatch(line.text):
             findings = self.close()
             self._part = "title"
@@ -375,7 +375,7 @@ class SamplePage:
 
 
 def _fields(key: str, command: str) -> dict[str, str]:
-    """Return a command as JSON, with the values of its loops; as text if it cannot be parsed. The key names row, machine and index."""
+    """Return a command as JSON, with the values of its loops, or as text if it cannot be parsed. ``key`` states row, machine and index."""
     command_line = read_command(command)
     if command_line is None:
         return {f"command {key} text": command}
@@ -397,7 +397,7 @@ def _column(block: Sequence[Line], start: int, end: int) -> str:
 
 
 def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
-    """Return the findings in a whole block. One line with shifted columns spoils all of it: half a name is another name."""
+    """Return the findings in a complete block. If a line has shifted columns, the whole block is broken: a part of its name may be missing."""
     name, notes = _column(block, 0, _NOTES), _column(block, _NOTES, _RESULT)
     transport = _TRANSPORTS.get(name)
     if transport is None or any(_slipped(line) for line in block):
@@ -418,7 +418,7 @@ def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
 
 
 def _result(text: str, transport: _Transport, row_number: int, conditions: Conditions) -> Record | Broken:
-    """Return the result in a cell. Rows are numbered within their transport, one on each line; only prose has no number."""
+    """Return the result in a cell. The rows of a transport are numbered, with one row on each line; only prose has no number."""
     row = _ROW.fullmatch(text, _RESULT)
     if row is None and _PROSE.fullmatch(text, _RESULT) and transport.block is None:
         return _record(None, (), transport, conditions)
@@ -476,14 +476,17 @@ _SHELL = frozenset("$`;|&<>(){}")
 
 
 class CommandLine(msgspec.Struct, frozen=True):
-    """The words of a command, with ``{payload_bytes}`` and ``{messages_per_s}`` for the variables of a loop, and their values in each iteration."""
+    """The words of a command.
+
+    ``{payload_bytes}`` and ``{messages_per_s}`` stand for the variables of a loop; ``each`` has their values in each iteration.
+    """
 
     argv: tuple[str, ...]
     each: tuple[dict[str, int], ...] = ()
 
 
 def read_command(text: str) -> CommandLine | None:
-    """Parse a command line; ``None`` if it has more shell syntax than those of the sample.
+    """Parse a command line; ``None`` if it has shell syntax that the sample does not use.
 
     The sample writes three kinds of lines: a command; ``for s in 100 1000; do COMMAND; done``, with ``$s`` for the size; and ``for cfg in "100 500"
     "1000 50"; do a=($cfg); COMMAND; done``, with ``${a[0]}`` and ``${a[1]}`` for size and rate.
@@ -503,12 +506,12 @@ def read_command(text: str) -> CommandLine | None:
 
 
 def _are_numbers(value: list[str], last: int) -> bool:
-    """Whether the values of one iteration are numbers up to the last variable."""
+    """Whether the values of one iteration are numbers, and each variable has a value."""
     return len(value) > last and all(part.isascii() and part.isdecimal() for part in value)
 
 
 def _word(before: str, word: str, names: dict[int, str]) -> str:
-    """Return the word with its variable named after its option; add the index of the variable among the values of the loop to ``names``."""
+    """Return the word with its variable renamed after its option. Add the index of the variable in the values of the loop to ``names``."""
     option = _OPTIONS.get(word.partition("=")[0] if "=" in word else before)
     variable = _VARIABLE.search(word)
     if variable is None or option is None:

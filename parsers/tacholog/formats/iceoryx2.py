@@ -6,8 +6,7 @@ The benchmarks of publish-subscribe, events, requests and queues print lines of 
     iceoryx2::service::ipc::Service ::: MaxEventId: 128, Iterations: 1000000, Time: 3.1 s, Latency: 1550 ns
     [REQUESTS] iceoryx2::service::local::Service ::: Iterations: 10000000, Time: 6.5 s, Latency: 325 ns
 
-Conditions are the kind of service, which is the transport, and the benchmark, which is the definition; the size where it is printed. No other options
-are printed.
+Conditions are the kind of service (the transport), the benchmark (the definition), and the size, if it is printed. No other options are printed.
 
 The latency is the time divided by twice the iterations, cut to whole nanoseconds; a line with another latency is broken.
 Source: benchmarks/ of iceoryx2, releases 0.3 to 0.9; samples in tests/formats/iceoryx2/.
@@ -84,7 +83,7 @@ def _result(line: Line) -> Record | Broken:
         return Broken("the log ends within this line")
     duration_ns, latency_ns = round(Decimal(match["time"]) * 1_000_000_000), int(match["latency"])
     iterations = int(match["iterations"]) if match["iterations"] else None
-    # The time passed through a floating-point number before it was printed: it may be a nanosecond off.
+    # The time was converted to a floating-point number before it was printed, so it may be wrong by a nanosecond.
     means = {(duration_ns + slip) // (2 * iterations) for slip in (-1, 0, 1)} if iterations else set()
     if iterations is not None and latency_ns not in means:
         return Broken("the latency is not the time over twice the iterations")
@@ -105,7 +104,7 @@ def _result(line: Line) -> Record | Broken:
 
 
 def _conditions(match: re.Match[str]) -> Conditions | None:
-    """Return the conditions in the names: the kind of service is the transport, and each benchmark has its own definition."""
+    """Return the conditions that follow from the names: the kind of service is the transport, and each benchmark has its own definition."""
     service, queue = _SERVICE.fullmatch(match["type"]), _QUEUE.fullmatch(match["type"])
     definition = "iceoryx2-queue" if queue else "iceoryx2-publish-subscribe"
     if match["event"]:

@@ -11,11 +11,12 @@ A section names the transport; its table follows when all sizes have been measur
     |                 1 |                   63 |
     |              1024 |                1e+02 |
 
-(with a micro sign). Newer versions begin at 16 bytes and put the unit into the cell, as in ``16 [B]``. A kB is 1024 bytes. Two significant
-digits are printed, in the default notation of C++: ``63`` is exact to a microsecond, ``1e+02`` to ten, ``0.6`` to ten nanoseconds.
+(with a micro sign). Newer versions begin at 16 bytes and put the unit into the cell, as in ``16 [B]``. A kB is 1024 bytes. Two significant digits are
+printed, in the default notation of C++: the resolution of ``63`` is a microsecond, that of ``1e+02`` ten microseconds, that of ``0.6`` ten
+nanoseconds.
 
 Conditions are the size and the transport, from the heading. The number of round trips is the number of samples. No other options are printed. Output
-of RouDi, the daemon of iceoryx, is known and not kept.
+of RouDi, the daemon of iceoryx, is recognised and ignored.
 Source: iceoryx_examples/iceperf of iceoryx, releases 0.16 to 2.95; samples in tests/formats/iceperf/.
 """
 
@@ -71,7 +72,7 @@ _HANDED_OVER = {"ICEORYX": "iceoryx", "ICEORYX C API": "iceoryx C API", "ICEORYX
 
 
 class _Stage(IntEnum):
-    """The position within a section. Stages follow one another; after any other line, the position is lost until the next section."""
+    """The position within a section. The stages have a fixed order. If a line is out of order, the position is lost until the next section."""
 
     LOST = 0
     SECTION = 1
@@ -90,15 +91,15 @@ class _Section(msgspec.Struct):
     rounds: int | None = None
     kilobytes: bool = False
     last_bytes: int = 0
-    trouble: str | None = None  # Why the rows of the table cannot be records.
+    trouble: str | None = None  # The reason why the rows of the table cannot be records.
 
     def reach(self, stage: _Stage, *after: _Stage) -> None:
-        """Go on to a stage, if it may follow the current stage; otherwise the position is lost."""
+        """Continue with a stage, if it may follow the current stage; otherwise the position is lost."""
         self.stage = stage if self.stage in after else _Stage.LOST
 
 
 def detect(head: str) -> Detected:
-    """Say whether the log has a section or a table of iceperf."""
+    """Return whether the log has a section or a table of iceperf."""
     return Detected(_HEAD.is_in(head), wants="'****** ICEORYX ********' (or another section), or '| Payload Size [kB] | Average Latency [us] |'")
 
 
@@ -120,7 +121,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _unfinished(section: _Section) -> Facts | None:
-    """Return facts if a leader that started to measure printed no table; a follower never prints one."""
+    """Return facts about an unfinished run: a leader started to measure, but printed no complete table. A follower never prints a table."""
     if section.measuring is None:
         return None
     where = f"{section.name}: " if section.name else ""
@@ -128,15 +129,15 @@ def _unfinished(section: _Section) -> Facts | None:
 
 
 def _is_known(text: str, section: _Section) -> bool:
-    """Return whether the line is one that the tool prints around its rows, and move the section on."""
+    """Return whether the tool prints this line around its rows, and update the position within the section."""
     if match := _MEASURING.fullmatch(text):
         section.reach(_Stage.MEASURED, _Stage.SECTION)
         section.measuring = match["sizes"].rpartition(", ")[2]
     elif match := _MEASURED.fullmatch(text):
-        again = int(match["size"]) <= section.measured  # It belongs to another section, whose heading is missing.
+        again = int(match["size"]) <= section.measured  # The line belongs to another section, whose heading is missing.
         section.reach(_Stage.MEASURED, *(() if again else (_Stage.SECTION, _Stage.MEASURED)))
         section.measuring, section.measured = f"{match['size']} kB", int(match["size"])
-    elif _ONLY_WAY.fullmatch(text) and section.name is None:  # Version 0.16, which has no headings. Later versions wait below a heading.
+    elif _ONLY_WAY.fullmatch(text) and section.name is None:  # Version 0.16 has no headings. Later versions print this line after a heading.
         section.name, section.stage = "ICEORYX", _Stage.SECTION
     elif _RESULT.fullmatch(text):
         section.reach(_Stage.RESULT, _Stage.SECTION, _Stage.MEASURED)
@@ -156,7 +157,7 @@ def _is_known(text: str, section: _Section) -> bool:
 
 
 def _finish(section: _Section) -> None:
-    """End the table. Old versions print ``Finished!`` before the table too, when the subscriber has gone."""
+    """End the table. Old versions also print ``Finished!`` before the table, when the subscriber has left."""
     if section.stage == _Stage.ROWS:
         section.stage, section.measuring = _Stage.LOST, None
 
@@ -172,7 +173,7 @@ def _row(line: Line, section: _Section) -> Record | Broken:
         section.trouble = section.trouble or _why_lost(section)
         section.stage = _Stage.LOST
         return Broken(section.trouble)
-    # Each size is twice the previous one. A broken row may leave sizes out, but no size comes twice.
+    # Each size is twice the previous size. A broken row may leave sizes out, but no size is repeated.
     if payload_bytes <= section.last_bytes or payload_bytes & (payload_bytes - 1):
         section.stage = _Stage.LOST
         return Broken("a size out of order: the row is from another table")
@@ -202,7 +203,7 @@ def _bytes_of(measuring: str) -> int:
 
 
 def _mean(cell: Cell) -> Number:
-    """Return a mean in microseconds with two significant digits, without trailing zeros; it was in whole nanoseconds before."""
+    """Return a mean in microseconds with two significant digits, without trailing zeros. The tool computes it in whole nanoseconds."""
     value = Decimal(cell) * 1000
     return printed("latency", "mean", float(value), max(1.0, float(Decimal(10) ** (value.adjusted() - 1))) if value else 1.0, cell=cell)
 

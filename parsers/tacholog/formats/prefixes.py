@@ -1,9 +1,9 @@
-"""The prefix before each line of a log, which no tool printed: collectors of logs, launchers, mails and editors add it.
+"""The prefix of each line of a log. No tool prints it: collectors of logs, launchers, mails and editors add it.
 
-A prefix is a row of parts, such as a time and the name of a service. It is found in the text alone: nine of ten lines that are not blank must begin
-with the same parts. No tool prints some of these parts, such as a date and time before each line. A tool may print others, such as a word and a
-colon: they count as a prefix only if the formats know more lines of the log without them than with them. Each pattern matches at the start of a line,
-has a bounded length, and no two of its repetitions can match the same text, so that no log can make matching slow.
+A prefix consists of parts, such as a time and the name of a service. It is recognised from the text alone: nine of ten lines that are not blank must
+begin with the same parts. Some of these parts are never printed by a tool, such as a date and time before each line. Other parts may be printed by a
+tool, such as a word and a colon: they are a prefix only if the formats recognise more lines of the log without them than with them. Each pattern
+matches at the start of a line, has a bounded length, and no two of its repetitions can match the same text, so no log can make matching slow.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tacholog.formats.kit.lines import DAYS, MONTHS
 
 Surety = Literal["certain", "likely", "possible"]
 
-_LOOKED_AT = 4096  # Characters, to judge the first lines.
+_LOOKED_AT = 4096  # In characters: the start of the log from which the prefix is judged.
 _FIRST_LINES = 12
-_SEEN_LINES = 2000  # With more lines than this, these decide which prefix the log has.
-_JUDGED, _JUDGED_LINES = 1 << 16, 400  # Characters and lines that are shown to the formats.
+_SEEN_LINES = 2000  # In a longer log, this number of lines decides which prefix the log has.
+_JUDGED, _JUDGED_LINES = 1 << 16, 400  # The number of characters and lines that the formats are asked about.
 _MOST_PARTS = 8
-_SHARE = 0.9  # Of the lines that are not blank.
-_NAMED_SHARE = 0.5  # From this share on, a prefix that too many lines lack is named in a message.
-_LITERAL_LINES = 3  # In fewer lines, a common first word means nothing.
+_SHARE = 0.9  # The share of the lines that are not blank.
+_NAMED_SHARE = 0.5  # If a prefix has at least this share, but too many lines lack it, a message names it.
+_LITERAL_LINES = 3  # In fewer lines, a common first word does not prove a prefix.
 _MOST_WORDS = 4
 _EXAMPLE_CHARACTERS = 60
 
@@ -36,10 +36,10 @@ class Part(NamedTuple):
     Attributes:
         words: a description for messages.
         pattern: the text that it matches.
-        sure: "certain": no tool prints it before each line. "likely": it is a prefix if the formats know as many lines without it as with it.
-            "possible": it is a prefix if the formats know more lines without it.
-        public: whether it can name neither a person nor a machine.
-        only_behind: the parts that it may follow; empty: any part, or none.
+        sure: "certain": no tool prints it before each line. "likely": it is a prefix if the formats recognise as many lines without it as with it.
+            "possible": it is a prefix if the formats recognise more lines without it.
+        public: whether it cannot contain the name of a person or of a machine.
+        only_behind: the parts that it may follow; empty: any part, or no part.
     """
 
     words: str
@@ -64,7 +64,7 @@ def _time(inner: str) -> str:
 _TIME = "a time"
 _ZONE = r"(?:Z| ?(?:UTC|[+-](?:0[0-9]|1[0-4]):?[0-9]{2}))?"
 _DATE_AND_TIME = rf"[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ]{_CLOCK}{_FRACTION}{_ZONE}"
-# RFC 5424: host, program, process, kind of message, and nothing or [ID NAME="VALUE" ...], up to four in a row.
+# RFC 5424: host, program, process, kind of message, and structured data: none, or up to four [ID NAME="VALUE" ...].
 _SYSLOG = rf"<[0-9]{{1,3}}+>1 (?P<time>{_DATE_AND_TIME}) (?:[^ ]{{1,255}}+ ){{4}}(?:-|(?:\[[^]]{{1,500}}+\]){{1,4}}){_END}"
 _PARTS = (
     Part("a head of syslog", _SYSLOG, "certain", public=False),
@@ -83,14 +83,14 @@ _PARTS = (
     Part("the number of a process", r"\[[0-9]{1,9}+,[0-9]{1,9}+\]<std(?:out|err|diag)>:?"),
     Part("the number of a step", rf"#[0-9]{{1,6}}+ [0-9]{{1,9}}+\.[0-9]{{1,9}}+{_END}"),
     Part("the names of a host and a program", rf"{_WORD} {_WORD}(?:\[[0-9]{{1,10}}+\])?:{_END}", public=False, only_behind=(_TIME, "a priority")),
-    Part("a name in brackets", rf"\[[A-Za-z][\w./:@#=-]{{0,250}}+\]:?{_END}", "possible", public=False),  # iceoryx2 has one
+    Part("a name in brackets", rf"\[[A-Za-z][\w./:@#=-]{{0,250}}+\]:?{_END}", "possible", public=False),  # logs of iceoryx2 have such a part
     Part("the name of a service", rf"[A-Za-z][\w./-]{{0,200}}+ {{0,60}}+\|{_END}", public=False),
     Part("a name", rf"\w[\w.-]{{0,200}}+(?:/[\w.:-]{{1,200}}+){{1,5}}{_END}", public=False),
     Part("a dash", rf"[-|]{_END}", only_behind=(_TIME, "a level", "a name in brackets")),
     Part("a column", r"[^\t\n]{1,200}+\t", "possible", public=False, only_behind=("", "a column")),
 )
 _COMPILED = tuple(re.compile(part.pattern, re.ASCII) for part in _PARTS)
-# All patterns of a first part in one: most lines begin with none, and need one search instead of one for each part.
+# All patterns of first parts in one pattern: most lines begin with no part, and then need only one search.
 _ANY = re.compile("|".join(part.pattern.replace("(?P<time>", "(?:") for part in _PARTS if not part.only_behind or "" in part.only_behind), re.ASCII)
 _INDENTATION = "an indentation"
 _LEADING = re.compile(r"[ \t]{0,200}+")
@@ -102,7 +102,7 @@ class Prefix:
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = tuple(parts)
-        # Only the first time is that of the line: a later one may be of the program that passed the line on.
+        # Only the first time is the time of the line. A later time may be that of the program that passed the line on.
         patterns = [part.pattern if index == self._timed else part.pattern.replace("(?P<time>", "(?:") for index, part in enumerate(parts)]
         self.pattern = re.compile("".join(f"(?:{pattern})" for pattern in patterns), re.ASCII)
         self.has_time = self._timed is not None
@@ -125,11 +125,11 @@ class Prefix:
 
     @property
     def command(self) -> str:
-        """A shell command that cuts the prefix off."""
+        """A shell command that removes the prefix."""
         plain = re.sub(r"\(\?(?:P<time>|:)", "(", self.pattern.pattern.replace("}+", "}"))
         plain = re.sub(
             r"\{([01]),[0-9]{3,}\}", lambda match: "*" if match[1] == "0" else "+", plain
-        )  # sed would write out each count, and need gigabytes.
+        )  # sed would expand each count, and need gigabytes.
         plain = re.sub(r"\(\?i:([^()]*)\)", lambda match: f"({match[1].lower()}|{match[1].upper()})", plain)
         plain = plain.replace(r"[^\s:|\[\]]", "[^][:space:]:|[]").replace(r"[\w", "[[:alnum:]_")
         plain = plain.replace(r"\w", "[[:alnum:]_]").replace(r"[\[(]", "[[(]").replace(r"[\])]", "[])]")
@@ -137,11 +137,11 @@ class Prefix:
         return "sed -E " + shlex.quote(f"s{mark}^{plain}{mark}{mark}") if mark else "an editor"
 
     def match(self, text: str) -> re.Match[str] | None:
-        """Find the prefix at the start of a line."""
+        """Return the match of the prefix at the start of a line."""
         return self.pattern.match(text)
 
     def without_names(self, text: str, instead: str) -> str:
-        """Return the prefix of a line, with a text in place of each part that can name a person or a machine."""
+        """Return the prefix of a line. Each part that can name a person or a machine is replaced by a text."""
         pieces, position = [], 0
         for part in self.parts:
             match = re.compile(part.pattern, re.ASCII).match(text, position)
@@ -158,7 +158,7 @@ class FormatQueries(NamedTuple):
 
     Attributes:
         fit: whether any format fits the lines.
-        claimed: how many of the lines are known to the formats that fit; -1 if no format fits.
+        claimed: how many of the lines the formats that fit recognise; -1 if no format fits.
     """
 
     fit: Callable[[Sequence[str]], bool]
@@ -166,12 +166,12 @@ class FormatQueries(NamedTuple):
 
 
 def prefix_of(head: str, queries: FormatQueries) -> Prefix | None:
-    """Return the prefix of the lines of a log; ``None`` if there is none, or none that is certain enough.
+    """Return the prefix of the lines of a log; ``None`` if there is no prefix, or none is certain enough.
 
-    For a log without a prefix, only its first lines are examined, or the formats are asked whether they fit these without their first words.
+    For a log without a prefix, only its first lines are examined, or the formats are asked whether they fit these lines without their first words.
 
     Args:
-        head: the start of the log, in whole lines.
+        head: the start of the log, in complete lines.
         queries: the questions to the formats.
     """
     if not _may_be_prefixed(_lines(head[:_LOOKED_AT])[:_FIRST_LINES]):
@@ -183,10 +183,10 @@ def prefix_of(head: str, queries: FormatQueries) -> Prefix | None:
 
 
 def lacking_prefix(head: str, queries: FormatQueries) -> tuple[Prefix, int, int] | None:
-    """Return a prefix that many lines of a log have and too many lack, the number of lines that have it, and the number of lines that are not blank.
+    """Return a prefix that many lines have, but too many lines lack; the number of lines with it; and the number of lines that are not blank.
 
-    A part that the tool itself may print, such as a word, counts only where no format fits the log with it and one fits without it. A prefix does not
-    count if the formats know as many lines with it: then the tool prints it.
+    A part that the tool itself may print, such as a word, is a prefix only if no format fits the log with it, and a format fits without it. If the
+    formats recognise as many lines with the prefix as without it, the tool prints it, so it is no prefix.
     """
     lines = _lines(head)
     parts, count = _common(lines, _NAMED_SHARE)
@@ -231,7 +231,7 @@ def _may_be_prefixed(first: Sequence[str]) -> bool:
 
 
 def _chosen(lines: Sequence[str], first: Sequence[str], queries: FormatQueries) -> Prefix | None:
-    """Return the prefix without which the formats know most of the first lines. A certain prefix counts even if they know none."""
+    """Return the prefix without which the formats recognise the most of the first lines. A certain prefix is used even if they recognise none."""
     indentation = _with_indentation((), lines, every=True)
     behind, _ = _common([*_behind(indentation, lines)], _SHARE)
     parts = (*indentation, *behind) if behind else ()
@@ -256,7 +256,7 @@ def _without(prefix: Prefix, lines: Sequence[str]) -> list[str]:
 
 
 def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Iterator[Sequence[Part]]:
-    """Yield possible prefixes, the likeliest first: of two without which equally many lines are known, the first one counts."""
+    """Yield possible prefixes, the likeliest first: if equally many lines are recognised without two prefixes, the first prefix is used."""
     yield parts[:sure]
     yield ()
     for end in (*range(sure, len(parts) + 1), *range(sure - 1, -1, -1)):
@@ -267,7 +267,7 @@ def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Itera
 
 
 def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) -> Sequence[Part]:
-    """Add the indentation behind these parts that all lines share, or nearly all."""
+    """Add the indentation after these parts that all lines share, or nearly all lines."""
     widths = [len(_LEADING.match(behind)[0]) for behind in _behind(parts, lines) if behind.strip()]  # type: ignore[index]  # it always matches
     if not widths:
         return parts
@@ -276,7 +276,7 @@ def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) 
 
 
 def _with_words(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[Sequence[Part]]:
-    """Add the words that follow these parts in nearly all lines, one after the other."""
+    """Yield the parts with the words that follow them in nearly all lines, adding one word at a time."""
     for _ in range(_MOST_WORDS):
         matches = [match for behind in _behind(parts, lines) if (match := _FIRST_WORD.match(behind))]
         if len(lines) < _LITERAL_LINES or not matches:

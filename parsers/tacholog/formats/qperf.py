@@ -1,4 +1,4 @@
-"""qperf: a block for each test, with its name and a row for each figure; from one row up to some thirty rows with -vv.
+"""qperf: a block for each test, with its name and a row for each figure: one row by default, about thirty rows with -vv.
 
 As printed with -v, with values right-aligned to the widest name and value of their block::
 
@@ -10,15 +10,14 @@ As printed with -v, with values right-aligned to the widest name and value of th
         loc_cpus_used  =   199 % cpus
         rem_cpus_used  =   199 % cpus
 
-Units scale by 1000, up to a largest unit; with -uu, nothing is scaled. Sizes that are multiples of 1024 are printed as such, with the bytes behind
-them. Other sizes above 999 are rounded like all figures, and are taken for the requested size only if they are round.
-Rows of 0 are not printed. The end of a block is not marked: a block is complete if its columns are as narrow as its rows allow, and both sides report
-the same figures.
+Units scale by 1000, up to a largest unit; with -uu, nothing is scaled. Sizes that are multiples of 1024 are printed in such units, followed by the
+bytes. Other sizes above 999 are rounded like all figures, and are used as the requested size only if they are round. Rows with the value 0 are not
+printed. The end of a block is not marked: a block is complete if its columns are as narrow as its rows allow, and both sides report the same figures.
 
 Conditions are the kind of operation, from the name of the test (as part of the transport for operations other than sending, as in ``RDMA RC read``,
 and as part of the definition for both directions at once), the size, the time, and as settings the parameters that change how messages are sent:
-``affinity``, ``cq_poll``, ``sock_buf_size`` and so on, where -vv prints them. How the sides find each other (ports, kind of connection, timeout) is
-no condition and is not kept; the machines that ``conf`` names are environment.
+``affinity``, ``cq_poll``, ``sock_buf_size`` and so on, where -vv prints them. Parameters for the connection of the sides (ports, kind of connection,
+timeout) are no conditions and are ignored; the machines that ``conf`` names are environment.
 Source: the printing functions of qperf 0.4.11, and logs recorded with it; samples in tests/formats/qperf/.
 """
 
@@ -66,7 +65,7 @@ _TEST = re.compile(
     r"[ \t]{0,40}+(?P<test>conf|quit|(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)|"
     r"(?:rc|uc)_rdma_(?:read|write|write_poll)_(?:bw|lat)|rc_(?:compare_swap|fetch_add)_mr|ver_rc_(?:compare_swap|fetch_add)):"
 )
-_LIKE_TEST = re.compile(r"[^ \t]{1,40}")  # May be the rest of a test's name. Any other unknown line costs only itself.
+_LIKE_TEST = re.compile(r"[^ \t]{1,40}")  # May be the rest of the name of a test. Any other unknown line affects only itself.
 _ERROR = re.compile(
     r"server: ?.{0,200}|(?:[\w.:-]{1,64}: )?(?:failed to|unable to|cannot|could not) .{1,200}|"
     r"[\w ]{1,40} failed(?:: .{1,200})?|.{0,40}timed out.{0,80}|\w{1,40}: bad test; try: qperf --help tests"
@@ -79,9 +78,9 @@ _VERBS = (
 _HEADLINE_ROWS = {"lat": {"latency"}, "bw": {"bw", "send_bw"}}
 _RDMA = {"rc": "RDMA RC", "uc": "RDMA UC", "ud": "RDMA UD", "xrc": "RDMA XRC", "ver": "RDMA RC"}
 _ROWS = 100
-_LAST_MESSAGES = 2  # Messages under way at the end of the test.
+_LAST_MESSAGES = 2  # Messages that are on their way when the test ends.
 _LATE_SHARE = 0.001
-_TICK_NS = 1e7  # the clock ticks per second of times(2), with which qperf measures processor time
+_TICK_NS = 1e7  # the clock ticks per second of times(2), which qperf uses to measure processor time
 
 
 def detect(head: str) -> Detected:
@@ -91,7 +90,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield a record for each test. The machines of ``conf`` are facts about the run; a test without rows has failed."""
+    """Yield a record for each test. The machines of ``conf`` are facts about the run; if a test has no rows, the run has failed."""
     block = _FigureBlock()
     for line in lines:
         if _TEST.fullmatch(line.text):
@@ -110,7 +109,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _FigureBlock:
-    """A test and its rows so far. Rows that the tool is not known to print stay unknown, and do no harm."""
+    """A test and its rows so far. Rows that the tool is not known to print stay unknown, and do not affect the block."""
 
     def __init__(self) -> None:
         self._header: Line | None = None
@@ -213,7 +212,7 @@ def _conditions(test: str, rows: dict[str, FigureRow], *, is_latency: bool) -> C
 
 
 def _verb(test: str) -> str:
-    """Return the kind of RDMA, with its operation if it is not sending: a read, a write, or an operation on remote memory."""
+    """Return the kind of RDMA, with its operation, unless this is sending: a read, a write, or an operation on remote memory."""
     kind = test.partition("_")[0]
     verb = next((f" {words}" for name, words in _VERBS if name in test), "")
     return f"{_RDMA[kind]}{verb}{', verified' if kind == 'ver' else ''}"
@@ -225,21 +224,21 @@ def _settings(rows: dict[str, FigureRow]) -> str | None:
 
 
 def _samples(rows: dict[str, FigureRow]) -> int | None:
-    """Return the number of messages behind the figures: those that both sides received; ``None`` unless all digits are printed."""
+    """Return the number of messages behind the figures: the messages that both sides received; ``None`` unless all digits are printed."""
     names = ("loc_recv_msgs", "rem_recv_msgs") if "latency" in rows else ("recv_msgs",) if "recv_msgs" in rows else ("rem_recv_msgs",)
     counts = [row for name in names if (row := rows.get(name)) and row.factor == 1 and row.number is not None]
     return sum(int(row.number or 0) for row in counts) if len(counts) == len(names) else None
 
 
 def _complete(rows: dict[str, FigureRow]) -> bool:
-    """Whether all rows are there that always come together: size and time with their defaults, a rate with counts."""
+    """Whether no row of rows that are always printed together is missing: size and time with other parameters, a rate with counts."""
     defaults = "timeout" not in rows or {"msg_size", "time"} <= rows.keys()
     counted = any(name.endswith("_msgs") for name in rows)
     return defaults and (not counted or "msg_rate" in rows)
 
 
 def _agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether rate and latency, or rate, size and bandwidth, follow from each other, up to rounding and the times of the sides."""
+    """Whether rate and latency, or rate, size and bandwidth, are consistent, within rounding and the different times of the sides."""
     rate, latency = rows.get("msg_rate"), rows.get("latency")
     if rate and latency and latency.number and rate.number:
         return _close(rate.value * latency.value, 1e9, _times_differ(rows), rate, latency)
@@ -250,15 +249,17 @@ def _agree(rows: dict[str, FigureRow]) -> bool:
 
 
 def _times(rows: dict[str, FigureRow]) -> list[FigureRow]:
-    """Return how long the test took on each side."""
+    """Return the duration of the test on each side."""
     names = ("loc_real_time", "rem_real_time", "send_real_time", "recv_real_time")
     return [row for name in names if (row := rows.get(name)) and row.number]
 
 
 def _times_differ(rows: dict[str, FigureRow]) -> float:
-    """Return the share by which the times of the sides may differ. Each side counts clock ticks, and a figure uses the time of one side or of both.
+    """Return the share by which the times of the sides may differ.
 
-    If the times are not printed, they may differ by a tick of each side; without the planned time, nothing is known.
+    Each side counts clock ticks, and a figure uses the time of one side or of both sides.
+
+    If the times are not printed, each side may differ by one tick; without the planned time, the share is unknown, and 0 is returned.
     """
     values = [row.value for row in _times(rows)]
     if values:
@@ -268,7 +269,7 @@ def _times_differ(rows: dict[str, FigureRow]) -> float:
 
 
 def _counts_agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether the counts of messages fit the rate: they are the rate times a time between those of the two sides, up to rounding."""
+    """Whether the counts of messages match the rate: within rounding, they equal the rate times a time between the times of the two sides."""
     samples, rate = _samples(rows), rows.get("msg_rate")
     times = _times(rows)
     if samples is None or not rate or not rate.number or not times:
@@ -279,12 +280,12 @@ def _counts_agree(rows: dict[str, FigureRow]) -> bool:
 
 
 def _step(rate: FigureRow, time: FigureRow, digits: int) -> float:
-    """Return how many messages correspond to the last places of a rate and a time."""
+    """Return the number of messages that corresponds to the rounding of a rate and a time."""
     return ((resolution(rate, digits) or 0.0) * time.value + (resolution(time, digits) or 0.0) * rate.value) / 1e9
 
 
 def _ways_agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether each side of a ping-pong received what the other sent, except for the last messages under way."""
+    """Whether each side of a ping-pong received the messages of the other side, except for the last messages, which were still on their way."""
     if "latency" not in rows:
         return True
     counts = {name: row.value for name, row in rows.items() if name.endswith("_msgs") and row.factor == 1 and row.number is not None}
@@ -297,13 +298,13 @@ def _digits(row: FigureRow) -> int:
 
 
 def _close(value: float, expected: float, slack: float, *rows: FigureRow) -> bool:
-    """Whether two values are as close as the rounding of the figures behind them allows; with -e, figures may have fewer than three digits.
+    """Whether two values are equal within the rounding of their figures. With -e, figures may have fewer than three digits.
 
     Args:
         value: a value.
         expected: the expected value.
-        slack: a share by which they may differ in addition.
-        rows: the figures behind both.
+        slack: a share by which they may differ additionally.
+        rows: the figures from which both values were computed.
     """
     digits_of_figures = [_digits(row) for row in rows if row.exact is None]
     allowed = sum(10.0 ** (1 - digits) for digits in digits_of_figures) + slack
@@ -351,7 +352,7 @@ _PARAMETERS = (
     *("access_recv", "affinity", "alt_port", "cq_poll", "flip", "id", "msg_size", "mtu_size", "no_msgs", "poll_mode", "port", "rate", "rd_atomic"),
     *("service_level", "sl", "sock_buf_size", "src_path_bits", "static_rate", "time", "timeout", "use_cm"),
 )
-#: Parameters that change how messages are sent. The others name what is known otherwise, or only how the two sides find each other.
+#: Parameters that change how messages are sent. The other parameters are known from other rows, or only connect the two sides.
 SETTINGS = frozenset(
     f"{side}{name}" for name in {*_PARAMETERS} - {"msg_size", "time", "timeout", "id", "port", "alt_port", "use_cm"} for side in ("", "loc_", "rem_")
 )
@@ -376,8 +377,8 @@ _ANY_ORDER = frozenset(f"{prefix}{name}" for name in _PARAMETERS for prefix in (
 _MAY_BE_ZERO = frozenset({"cpus_user", "cpus_intr", "cpus_kernel", "cpus_iowait", "send_errors", "recv_errors", "errors", "max_cqe"})
 
 _ROW = re.compile(r"(?: {4}|\t *+)(?P<name>[a-z][a-z_]{0,30}+)(?P<gap>[ \t]{1,32}+)=(?P<behind> {2}| ?\t)(?P<value>[ \t]{0,40}+\S.{0,200})")
-_SCALED = 4  # A figure with a unit never has so many digits, or commas, before its point.
-_LIKE_ROW = re.compile(r"(?: {4}|\t).*?(?:(?: {2}|\t)=[ \t]|[ \t]=(?: [ \t]|\t))")  # Another program prints "x = y", with a blank on each side.
+_SCALED = 4  # A figure with a unit never has this many digits, or a comma, before its decimal point.
+_LIKE_ROW = re.compile(r"(?: {4}|\t).*?(?:(?: {2}|\t)=[ \t]|[ \t]=(?: [ \t]|\t))")  # Another program prints "x = y", with one blank on each side.
 _VALUE = re.compile(
     r"[ \t]*+(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3}){1,5}|[0-9]{1,18})(?:\.[0-9]{1,15})?)(?:[ \t](?P<unit>|[A-Za-z/]{1,9}|% cpus))?"
     r"(?: \((?P<exact>[0-9]{1,3}(?:,[0-9]{3}){0,5})\))?"
@@ -385,7 +386,7 @@ _VALUE = re.compile(
 
 
 class FigureRow(NamedTuple):
-    """A row: a name, and behind the equals sign a number with its unit, or only a text.
+    """A row: a name, and after the equals sign a number with its unit, or only a text.
 
     ``equals`` is the distance of the equals sign from the start of the name, and ``digits`` the end of the number; both are -1 in rows with tabs,
     which have no columns. ``cell`` is the printed number.
@@ -419,7 +420,7 @@ def read_row(line: Line) -> FigureRow | None:
     if value is None:
         return None if row.name in FIGURES or row.name in _QUANTITIES else row
     integer, *_ = value["number"].split(".")
-    if value["unit"] is None and (len(integer) < _SCALED or integer != value["number"]):  # The line may have been cut from "123 thousand".
+    if value["unit"] is None and (len(integer) < _SCALED or integer != value["number"]):  # The line may be "123 thousand", cut after the number.
         is_count = FIGURES[row.name][2] == "count" if row.name in FIGURES else row.name not in _QUANTITIES
         return row if is_count else None
     quantity, factor = _UNITS.get(value["unit"] or "", ("", 1))
@@ -436,7 +437,7 @@ def read_row(line: Line) -> FigureRow | None:
 
 
 def is_whole(rows: Sequence[FigureRow]) -> bool:
-    """Whether no row is missing, as far as the columns show: they are as wide as the widest name and value, and all alike."""
+    """Whether all rows are present, judged by the columns: the tool pads rows to the widest name and value, so the widest row is not missing."""
     names = {row.name for row in rows}
     if len(names) < len(rows):
         return False
@@ -451,13 +452,13 @@ def is_whole(rows: Sequence[FigureRow]) -> bool:
 
 
 def in_order(rows: Sequence[FigureRow]) -> bool:
-    """Whether the known rows stand in the order in which qperf prints them."""
+    """Whether the known rows are in the order in which qperf prints them."""
     ranks = [_ORDER["alt_port" if row.name in _ANY_ORDER else row.name] for row in rows]
     return ranks == sorted(ranks)
 
 
 def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
-    """Whether both sides report the same figures, as they do when both are busy, and their processor times add up."""
+    """Whether both sides report the same figures, as busy sides do, and the processor times of each side add up."""
     sides = {side: {name.removeprefix(f"{side}_") for name in rows if name.startswith(f"{side}_") and name in FIGURES} for side in _SIDES}
     for side, other in (("send", "recv"), ("loc", "rem")):
         if _lasting(sides[side]) != _lasting(sides[other]):
@@ -466,7 +467,7 @@ def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
 
 
 def _lasting(names: set[str]) -> list[str]:
-    """Return the figures that are never 0 and so are always printed; without their direction if there is only one direction."""
+    """Return the figures that are never 0, so that they are always printed; without their direction if there is only one direction."""
     never_zero = names - _MAY_BE_ZERO
     directions = {direction for direction in ("send_", "recv_") if any(name.startswith(direction) for name in never_zero)}
     return sorted(never_zero if len(directions) > 1 else (name.removeprefix("send_").removeprefix("recv_") for name in never_zero))
@@ -479,13 +480,13 @@ def _adds_up(rows: Mapping[str, FigureRow], side: str) -> bool:
 
 
 def precision(rows: Sequence[FigureRow]) -> int:
-    """Return the number of digits to which figures are rounded: 3, or the number given with -e."""
+    """Return the number of digits to which figures are rounded: 3, or the number of the option -e."""
     digit_counts = [len(row.number.as_tuple().digits) for row in rows if row.number is not None and "." in row.text]
     return max([3, *digit_counts])
 
 
 def resolution(row: FigureRow, digits: int) -> float | None:
-    """Return the unit of the last place before zeros were dropped, in the unit of the metric; ``None`` for an exact number."""
+    """Return the unit of the last digit before trailing zeros were removed, in the unit of the metric; ``None`` for an exact number."""
     number = row.number or Decimal(0)
     if row.exact is not None or (row.quantity in {"count", "size"} and row.factor == 1):
         return None
@@ -494,7 +495,7 @@ def resolution(row: FigureRow, digits: int) -> float | None:
 
 
 def as_bytes(row: FigureRow) -> int | None:
-    """Return a size in bytes if it is exact, or so round that it must be the requested one; ``None`` if only three digits are known."""
+    """Return a size in bytes if it is exact, or so round that it must be the requested size; ``None`` if only three digits are known."""
     if row.number is None or row.quantity != "size":
         return None
     size = row.exact if row.exact is not None else int(row.number * row.factor)

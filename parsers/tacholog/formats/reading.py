@@ -37,21 +37,21 @@ from tacholog.formats.validity import defect_of, defect_of_records, out_of_range
 from tacholog.formats.waiting import WaitingLines
 from tacholog.schema.records import Facts, Histogram, Number, Record
 
-MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may ask for: a line is held in memory as a whole.
-LOOKS = 16  # After each line in doubt, the rest of its run is tried again as arrays; after so many tries, it is read line by line.
+MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may set. A line is stored in memory as a whole.
+LOOKS = 16  # After each doubtful line, the rest of its run is tried again as arrays; after this many tries, it is read line by line.
 _CLASSES: dict[type, LineClass] = {Record: "record", Histogram: "record", Broken: "broken"}
 _OVER: Any = object()  # Returned by `next` when the format has finished.
 
 
 class FormatFailure(UnreadableInput):
-    """The code of a format failed, or yielded something that is not a finding: the log cannot be read in that format."""
+    """The code of a format failed, or yielded an object that is not a finding: the log cannot be read in this format."""
 
 
 class Event(NamedTuple):
-    """A finding on the lines ``line`` to ``last_line`` (0: it was known only at the end of the log). ``text`` is the text of the first line.
+    """A finding on the lines ``line`` to ``last_line`` (0: it became known only at the end of the log). ``text`` is the text of the first line.
 
-    ``lines`` are the lines that no earlier event has claimed: the second record on a row has none. ``run`` is the index of the run in the log; a log
-    may hold several runs, one after the other.
+    ``lines`` are the lines that no earlier event has claimed: a second record on the same row has no lines. ``run`` is the index of the run in the
+    log; a log may contain several runs, one after the other.
     """
 
     line: int
@@ -64,7 +64,7 @@ class Event(NamedTuple):
 
 
 class ChatterEvent(Event):
-    """The event of many lines without meaning for results, or whose numbers were counted into a result on another line."""
+    """The event of many lines that are no results, or whose numbers were added to a result on another line."""
 
     source: Lines
 
@@ -75,45 +75,44 @@ class ChatterEvent(Event):
 
 
 class Scan:
-    """One pass over a log. Iterate over it for the events, roughly in the order of their lines; afterwards ``account`` is complete."""
+    """One pass over a log. Iterate over it to get the events, roughly in the order of their lines. After that, ``account`` is complete."""
 
     def __init__(self, text: LogText, name: str | None = None, run_lines: int = RUN_LINES) -> None:
-        """Prepare to read an open log, in the format of that name or in the detected format.
+        """Prepare to read an open log, in the named format or in the detected format.
 
-        At least ``run_lines`` lines of one shape in a row are read as arrays; the findings do not depend on it.
+        Runs of at least ``run_lines`` lines with the same shape are read as arrays. The findings do not depend on this number.
 
         Raises:
-            UnreadableInput: no format fits, or several do; a damaged stream is named first.
+            UnreadableInput: no format fits, or several formats fit. If the stream is damaged, the message states this first.
         """
         self._text = text
         self.format_name = name or _detected(text)
         self.format: Format = format_named(self.format_name)
-        self._ours = is_ours(self.format)  # Our own formats are checked by tests; checking each record here would be slow.
+        self._ours = is_ours(self.format)  # Our own formats are checked by tests, and checking each record here would be slow.
         self._expands = expands_tabs(self.format)
         self.account = Account()
-        self._unreadable: OSError | UnreadableInput | None = None  # Why the log could not be read to its end: not the fault of the format.
+        self._unreadable: OSError | UnreadableInput | None = None  # Why the log could not be read to its end. This is not an error of the format.
         self._runs: RunCutter = self._guarded(lambda: RunCutter(getattr(self.format, "BULK", ()), run_lines))
         self._waiting = WaitingLines()
         self._found_blocks: list[RecordBlock] = []
         self._latest: Finding | None = None
-        self._lines_claimed: Sequence[Line] = ()  # Claimed by the latest finding that claimed any; the next finding may stand on one of them too.
+        self._lines_claimed: Sequence[Line] = ()  # The lines of the latest finding that claimed lines. The next finding may be on one of them too.
 
     @cached_property
     def system(self) -> str | None:
-        """The system that was measured, unless the manifest or the log itself states another; ``None`` if it is unknown."""
+        """The measured system, unless the manifest or the log itself states another system; ``None`` if it is unknown."""
         return system_of(self.format, self._text.head)
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield every event. A line that the format did not claim in time becomes an event of kind ``unknown``."""
+        """Yield every event. If the format does not claim a line in time, the line becomes an event of the kind ``unknown``."""
         return cast("Iterator[Event]", self.events())
 
     def events(self, wanted: Callable[[Record], bool] | None = None) -> Iterator[Event | RecordBlock]:
-        """Yield every event, sorted by line where blocks of records stand on the same lines.
+        """Yield every event. If blocks of records are on the same lines, their events are sorted by line.
 
-        Where ``wanted`` is false for a record, records like it are yielded as the block in which they were read, and many lines of chatter as one
-        event.
+        If ``wanted`` is false for the first record of a block, the block is yielded as a whole. With ``wanted``, many lines of chatter are one event.
         """
-        blocks: list[Iterator[Event]] = []  # Several blocks may take turns on the same lines.
+        blocks: list[Iterator[Event]] = []  # Several blocks may alternate on the same lines.
         for batch in self.batches():
             if isinstance(batch, RecordBlock) and wanted and not wanted(batch.like):
                 yield batch
@@ -131,16 +130,16 @@ class Scan:
         yield from heapq.merge(*blocks, key=attrgetter("line"))
 
     def batches(self) -> Iterator[Event | RecordBlock]:
-        """Yield every event, and many records at once where the format can read them as arrays.
+        """Yield every event. Many records that the format can read as arrays are yielded together.
 
         Raises:
-            FormatFailure: the format failed; do not trust anything that was yielded before.
+            FormatFailure: the format failed; the events before must not be used.
             UnreadableInput: the file could not be read to its end.
         """
         lines = self._lines()
         findings: Any = self._guarded(lambda: iter(self.format.parse(lines)))
         while True:
-            try:  # Not through `_guarded`, which would add two calls for each finding.
+            try:  # Without `_guarded`, which would add two calls for each finding.
                 finding = next(findings, _OVER)
             except KeyboardInterrupt:
                 raise
@@ -155,7 +154,7 @@ class Scan:
             if self._waiting.late or self._waiting.stretch:
                 yield from self._late_events()
             yield self._event_of_finding(finding) if type(finding) is Finding else self._event_of_many(finding)
-        while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not ask for are unknown.
+        while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not read are unknown.
             yield from self._late_events()
         yield from self._blocks()
         if self._text.trouble:
@@ -166,7 +165,7 @@ class Scan:
         self.account.size_bytes, self.account.sha256, self.account.text_sha256 = self._text.identity()
 
     def _guarded(self, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever somebody's code returns
-        """Run a piece of the format's code. An error in it costs only this log; the message names the package of the format."""
+        """Run code of the format. An error in it affects only this log; the message names the package of the format."""
         try:
             return step()
         except KeyboardInterrupt:
@@ -175,7 +174,7 @@ class Scan:
             raise self._failure(error) from error
 
     def _failure(self, error: BaseException) -> UnreadableInput:
-        """Return the exception for an error in the format's code. `sys.exit()` is an error too: it must not end the command as a success."""
+        """Return the exception for an error in the format's code. `sys.exit()` is an error too: it must not end the command successfully."""
         if error is self._unreadable:
             if isinstance(self._unreadable, UnreadableInput):
                 return self._unreadable
@@ -214,7 +213,7 @@ class Scan:
             raise
 
     def _lines_of_run(self, run: Lines) -> Iterator[Line]:
-        """Yield the lines of a run that the format must see. The others become records like the one before them."""
+        """Yield the lines of a run that the format must read. The other lines become records like the record before them."""
         index, tries = 0, 0
         while index < run.count:
             line, self._latest = run.line(index), None
@@ -228,7 +227,7 @@ class Scan:
             index += 1
 
     def _record_on(self, line: Line) -> Record | None:
-        """Return the record that the format found on this line. It must be the latest line that the format was given."""
+        """Return the record that the format found on this line, which must be the latest line that the format got."""
         finding = self._latest
         return (
             finding.what
@@ -246,7 +245,7 @@ class Scan:
         self._waiting.forget_late()
 
     def _event_of_unclaimed(self, line: Line) -> Event:
-        """Return the event of a line that the format did not claim: unknown, unless another tool prints such lines into logs of any format."""
+        """Return the event of a line that the format did not claim. The line is unknown, unless a tool prints such lines into logs of any format."""
         finding = next((finding for read in readers_of_any_log() if (finding := read(line))), None)
         if finding is None:
             return self._event((line,), "unknown", None, (line.number,))
@@ -278,11 +277,11 @@ class Scan:
         event = self._event(lines, _kind(finding), finding.what, tuple(line.number for line in claimed))
         if isinstance(finding.what, Broken) and finding.line and finding.line.number != event.line:
             damaged = next(line for line in lines if line.number == finding.line.number)
-            return event._replace(line=damaged.number, text=damaged.shown)  # Show the damaged line of a broken result, not the first.
+            return event._replace(line=damaged.number, text=damaged.shown)  # Of a broken result, the damaged line is shown.
         return event
 
     def _checked_for_prefix(self, finding: Finding, claimed: Sequence[Line]) -> Finding:
-        """Check a finding in a log with prefixes: a line without the prefix does not belong to the run."""
+        """Check a finding in a log with prefixes. A line without the prefix does not belong to the run."""
         self.account.first_time = self.account.first_time or next((time for line in claimed if (time := line.time)), None)
         prefix = self._text.prefix
         if (
@@ -294,7 +293,7 @@ class Scan:
         return finding
 
     def _event_of_many(self, finding: BulkFinding) -> Event | RecordBlock:
-        """Claim lines that were given to the format at once."""
+        """Claim lines that the format got together."""
         lines, what = finding
         if what is not None:
             return self._block_of_records(lines, what)
@@ -315,7 +314,7 @@ class Scan:
         return block
 
     def _event_of_pieces(self, finding: Finding) -> Event:
-        """Claim the lines of one finding, some of which were given at once."""
+        """Claim the lines of a finding. The format got some of these lines together."""
         pieces = sorted((piece for piece in (finding.line, *finding.also) if piece), key=lambda piece: piece.number)
         numbers = tuple(chain.from_iterable(self._waiting.claim_all(piece) for piece in pieces))
         first, last = (piece.line(index) if isinstance(piece, Lines) else piece for piece, index in ((pieces[0], 0), (pieces[-1], -1)))
@@ -332,12 +331,12 @@ class Scan:
 
 
 def _has_tabs_for_blanks(text: str) -> bool:
-    """Whether tabs stand between the words of a line. JSON may have any blanks."""
+    """Whether there are tabs between the words of a line. In JSON, tabs are allowed."""
     return "\t" in text.strip() and text.lstrip()[:1] not in ('"', "{", "}")
 
 
 def _as_formats_see(line: Line, expand: bool) -> Line:
-    """Return the line as formats see it. Editors, terminals and web pages add and strip trailing blanks, and replace blanks by tabs."""
+    """Return the line in the form that formats get. Editors, terminals and web pages add and remove trailing blanks, and replace blanks by tabs."""
     if line.text[-1:] in (" ", "\t"):
         line = line._replace(text=line.text.rstrip(" \t"))
     return line._replace(text=line.text.expandtabs()) if expand and "\t" in line.text else line
@@ -380,7 +379,7 @@ class LineProblem(NamedTuple):
 
 
 class Log(msgspec.Struct, frozen=True):
-    """A log that was read as a whole: for tests and small programs. Use `Scan` for logs of any size."""
+    """A log that was read completely into memory: for tests and small programs. Use `Scan` for logs of any size."""
 
     name: str
     format: str
@@ -420,7 +419,7 @@ class Log(msgspec.Struct, frozen=True):
 
 
 def read(path: Path, name: str | None = None) -> Log:
-    """Read one log file whole, in the format of that name or the one that its content shows.
+    """Read a log file completely, in the named format or in the detected format.
 
     Raises:
         UnreadableInput: the file cannot be opened, or its format is not known.
@@ -451,7 +450,7 @@ _TAB = 8  # Columns.
 
 
 def with_positions_in_log(record: Record, finding: Finding, lines: Sequence[Line]) -> Record:
-    """Return the record with the positions of its numbers in the log: lines of the log may be longer than the format saw them."""
+    """Return the record with the positions of its numbers in the log: lines of the log may be longer than the lines that the format got."""
     if all(number.value_start is None for number in record.numbers):
         return record
     in_log = {line.number: line for line in lines}
@@ -464,7 +463,7 @@ def with_positions_in_log(record: Record, finding: Finding, lines: Sequence[Line
 
 
 def _number_in_log(number: Number, seen_line: Line | None, line: Line | None) -> Number:
-    """Return a number with its position on a line of the log. The format saw this line as ``seen_line``."""
+    """Return a number with its position on a line of the log. The format got this line as ``seen_line``."""
     start, end = number.value_start, number.value_end
     if start is None or end is None or (seen_line is line and line and line.shown is line.text):
         return number
@@ -477,7 +476,7 @@ def _number_in_log(number: Number, seen_line: Line | None, line: Line | None) ->
 
 
 def _offset_in_log(offset: int, seen_text: str, line: Line) -> int | None:
-    """Return the offset on a line of the log for an offset in the text that the format saw; ``None`` if that text is another."""
+    """Return the offset on a line of the log for an offset in the text that the format got; ``None`` if the two texts differ."""
     before, text = len(line.shown) - len(line.text), line.text.rstrip(" \t")
     if line.text.startswith(seen_text):
         return before + offset
@@ -494,16 +493,16 @@ def _offset_in_log(offset: int, seen_text: str, line: Line) -> int | None:
 
 
 class HeldRecords:
-    """Holds the records of a log until all facts about their runs are known. Beyond a limit, they wait in a file."""
+    """Stores the records of a log until all facts about their runs are known. If there are more than a limit, they are stored in a file."""
 
     def __init__(self, in_memory: int = 20_000) -> None:
-        """Hold up to ``in_memory`` records in memory."""
+        """Store up to ``in_memory`` records in memory."""
         self._in_memory = in_memory
         self._events: list[Event] = []
         self._file: IO[bytes] | None = None
 
     def add(self, event: Event) -> None:
-        """Hold the event of a record, without its text and its further lines."""
+        """Store the event of a record, without its text and its other lines."""
         self._events.append(event)
         if len(self._events) >= self._in_memory:
             self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 - it is closed when it is forgotten, and has no name
@@ -512,7 +511,7 @@ class HeldRecords:
             self._events.clear()
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield the events in their order, once."""
+        """Yield the events in their order. This is possible only once."""
         if self._file:
             decoder = msgspec.msgpack.Decoder(list[tuple[int, int, int, Record]])
             with self._file as rows:

@@ -21,11 +21,11 @@ _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
 _PACKED = {"BZh": "bzip2", "PK\x03\x04": "zip", "7z": "7-Zip", "Rar!": "rar", '\x04"M\x18': "lz4"}
 _SEEN_CHARACTERS = 4096
 _SAID_CHARACTERS = 300
-_LONGEST_GAP = 40  # Characters between two quoted words of a log; a hostile log can have thousands.
-_CANDIDATES = 3  # The number of formats that are named for a log that no format fits.
+_LONGEST_GAP = 40  # The largest number of characters between two quoted words of a log; in a hostile log there can be thousands.
+_CANDIDATES = 3  # The number of formats that a message names if no format fits a log.
 _WORD = re.compile(r"[A-Za-z0-9_/]+")
 _SPECIFIC = re.compile(r"[A-Za-z].{3}")
-_BINARY_SHARE = 0.1  # Of characters that no text has. A log with a few stray bytes has fewer.
+_BINARY_SHARE = 0.1  # The share of characters that do not occur in text. A log with a few stray bytes has fewer.
 
 
 TABS = "tabs stand between its words: if they are in place of blanks, restore them with 'expand', or copy the log anew"
@@ -34,29 +34,29 @@ TABS = "tabs stand between its words: if they are in place of blanks, restore th
 class Format(Protocol):
     """A format module.
 
-    ``parse`` claims each line that it understands at most 4096 lines, or 8 MiB, after it was given the line; a line that it does not claim is unknown
-    and is reported. It opens nothing, reads no environment, and keeps a bounded number of lines.
+    ``parse`` must claim each line that it recognises at most 4096 lines, or 8 MiB, after it got the line; a line that it does not claim is unknown
+    and is reported. It opens no files, reads no environment, and stores a bounded number of lines.
 
     Optional parts:
 
-    - ``BULK``: shapes of lines that the tool prints by the hundred thousand; see `tacholog.formats.kit.bulk`.
-    - ``LINE_BYTES``: the limit for lines of more than 64 KiB, at most 4 MiB.
-    - ``STATES``: which conditions the log states, so that the plan of a campaign can tell which are missing; see `tacholog.formats.kit.States`.
+    - ``BULK``: shapes of lines that the tool prints in very large numbers; see `tacholog.formats.kit.bulk`.
+    - ``LINE_BYTES``: the limit for the length of a line, if lines are longer than 64 KiB; at most 4 MiB.
+    - ``STATES``: the conditions that the log states, so that the plan of a campaign can find missing conditions; see `tacholog.formats.kit.States`.
     - ``COMPUTED``: how the format computes numbers that its tool does not print; see `computed_of`.
-    - ``EXPANDS_TABS = True``: the tool prints no tabs; tabs in a log stand for blanks up to every eighth column.
-    - ``system_of``, a function: the system that was measured, for the start of a log; ``None`` if the log may be of several and names none.
-    - ``read_in_any_log``, a function of Tacholog's own formats: it is asked about each line that the format of a log does not know, for tools that
-      print messages of their own into logs of other formats.
+    - ``EXPANDS_TABS = True``: the tool prints no tabs. Tabs in a log replace blanks up to the next multiple of 8 columns.
+    - ``system_of``, a function: returns the measured system for the start of a log; ``None`` if the log may be of several systems and names none.
+    - ``read_in_any_log``, a function of Tacholog's own formats: it is called with each line that the format of a log does not recognise, for tools
+      that print their messages into logs of other formats.
     """
 
     __doc__: str | None
-    SYSTEM: str  #: the system that the tool measures unless a manifest says otherwise
-    TOOL: str  #: the tool's own name
+    SYSTEM: str  #: the system that the tool measures unless a manifest states another system
+    TOOL: str  #: the name that the tool uses for itself
     DIALECTS: Sequence[Dialect]
-    DEFINITIONS: Mapping[str, str]  #: metric definitions by name: a sentence each on what the number is
+    DEFINITIONS: Mapping[str, str]  #: metric definitions by name, each with a sentence about the meaning of the number
 
     def detect(self, head: str) -> Detected:
-        """Return whether the start of a log (up to 1 MiB of text) is of this format."""
+        """Return whether a log has this format, judged from its start (up to 1 MiB of text)."""
         ...
 
     def parse(self, lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
@@ -65,7 +65,7 @@ class Format(Protocol):
 
 
 class InstalledFormats(NamedTuple):
-    """The formats that could be loaded, and the reasons why others could not. A broken package costs only its own format."""
+    """The formats that could be loaded, and the reasons why others could not. A broken package affects only its own formats."""
 
     formats: Mapping[str, Format]
     failures: Mapping[str, str]
@@ -97,13 +97,13 @@ def installed() -> InstalledFormats:
 
 
 def _way_out(error: BaseException) -> str:
-    """Return a hint for a format that imports a module that Tacholog does not have, such as a format for an older version."""
+    """Return a hint for a format that imports a module that Tacholog does not have, for example because it was written for an older version."""
     is_moved = isinstance(error, ImportError) and (error.name or "").startswith("tacholog.")
     return "; all that formats need is in tacholog.formats.kit" if is_moved else ""
 
 
 def _missing_part(module: object) -> str | None:
-    """Return what a module lacks to be a format; ``None`` if it lacks nothing."""
+    """Return the missing part of a module that is no valid format; ``None`` if the format is valid."""
     missing = [name for name in _PARTS if not hasattr(module, name)]
     if missing:
         return f"it lacks {', '.join(missing)}"
@@ -129,7 +129,7 @@ def is_ours(module: Format) -> bool:
 
 
 def package_of(name: str) -> str:
-    """Return the package and version that provides the format of that name."""
+    """Return the package that provides the format of that name, with its version."""
     entry = entries().get(name)
     if entry is None:
         return "an unknown package"
@@ -148,7 +148,7 @@ def readers_of_any_log() -> Sequence[Callable[[Line], Finding | None]]:
 
 
 def states_of(name: str) -> Mapping[str, States] | None:
-    """Return which conditions the logs of a format state, by test; ``None`` if the format does not declare it, or is not installed."""
+    """Return the conditions that the logs of a format state, by test; ``None`` if the format does not declare them, or is not installed."""
     states = getattr(formats().get(name), "STATES", None)
     if not isinstance(states, Mapping) or not all(isinstance(test, str) and isinstance(value, States) for test, value in states.items()):
         return None
@@ -156,9 +156,9 @@ def states_of(name: str) -> Mapping[str, States] | None:
 
 
 def computed_of(name: str | None) -> Mapping[tuple[str, str], Sequence[str]]:
-    """Return how a format computes numbers from others on their line, by metric and statistic; empty if it does not declare this.
+    """Return the formulas with which a format computes numbers from other numbers on their line, by metric and statistic; empty if it declares none.
 
-    Each number has one formula or several for lines with different fields: ``{("loss", "total"): ["lost / (received + lost)"]}``.
+    A number has one formula, or several for lines with different fields: ``{("loss", "total"): ["lost / (received + lost)"]}``.
     """
     computed = getattr(formats().get(name or ""), "COMPUTED", None)
     if not isinstance(computed, Mapping):
@@ -179,7 +179,7 @@ def format_named(name: str) -> Format:
     """Return the format of that name.
 
     Raises:
-        UnreadableInput: there is none.
+        UnreadableInput: there is no such format.
     """
     try:
         return formats()[name]
@@ -189,13 +189,13 @@ def format_named(name: str) -> Format:
 
 
 def _near(name: str) -> str:
-    """Return a hint with the formats that were probably meant: those of a tool of that name, else those with a similar name."""
+    """Return a hint with the formats that were probably meant: the formats of a tool with that name, else formats with a similar name."""
     near = formats_of_tool(name) or difflib.get_close_matches(name, formats(), 2)
     return f" (is {' or '.join(near)} meant?)" if near else ""
 
 
 def any_fits(lines: Sequence[str], names: Collection[str] | None = None) -> bool:
-    """Return whether any format, or one of these, fits the first lines of a log."""
+    """Return whether any format (or any of the named formats) fits the first lines of a log."""
     head = "\n".join(lines)
     return any(_ask(module, head).fits for name, module in formats().items() if names is None or name in names)
 
@@ -220,14 +220,16 @@ def _claimed_by(module: Format, lines: Sequence[str]) -> int:
 
 
 def detect(head: str) -> str:
-    """Return the name of the one format that fits the start of a log. If the first line names a format, that one fits, whatever the log quotes.
+    """Return the name of the only format that fits the start of a log.
+
+    If the first line names a format, only this format fits, whatever the log quotes.
 
     Raises:
-        UnreadableInput: none fits, or several do; the message names the candidates and what each wants.
+        UnreadableInput: no format fits, or several formats fit; the message names the candidates and describes the logs that they read.
     """
     if not head:
         raise UnreadableInput("the file is empty")
-    plain = "\n".join(line.rstrip(" \t\r") for line in head.split("\n"))  # As formats see it; see `reading`.
+    plain = "\n".join(line.rstrip(" \t\r") for line in head.split("\n"))  # In the form that formats get; see `reading`.
     expanded = plain.expandtabs() if "\t" in plain else plain
     answers = {name: _ask(module, expanded if expands_tabs(module) else plain) for name, module in formats().items()}
     fitting = [name for name, detected in answers.items() if detected.fits]
@@ -246,9 +248,9 @@ def detect(head: str) -> str:
 
 
 def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:
-    """Return the formats that resemble the log most, the best first, each with two neighbouring words that the log shares with it.
+    """Return the formats that match the log best, the best first, each with two neighbouring words that the log and the format have in common.
 
-    The words of a format are those that it quotes in ``wants``. A single word is no evidence: prose has it too.
+    The words of a format are those that it quotes in ``wants``. A single word is no evidence, because it also occurs in prose.
     """
     own_pairs = {name: _pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in answers.items()}
     shared = Counter(pair for pairs in own_pairs.values() for pair in pairs)
@@ -270,7 +272,7 @@ def _pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
 
 
 def _quoted(text: str, first: re.Match[str], second: re.Match[str]) -> str:
-    """Return the text from one word to the next as it stands in the log; a long text between them is left out."""
+    """Return the text from one word to the next, as it is in the log. A long text between them is left out."""
     is_short = second.start() - first.end() <= _LONGEST_GAP
     return text[first.start() : second.end()] if is_short else f"{first[0]} ... {second[0]}"
 
@@ -286,17 +288,17 @@ def _binary(head: str) -> str | None:
 
 
 def system_of(module: Format, head: str) -> str | None:
-    """Return the system that logs with this start measure, unless a manifest states another; ``None`` if it is unknown."""
+    """Return the measured system of logs with this start, unless a manifest states another system; ``None`` if it is unknown."""
     return module.system_of(head) if is_ours(module) and hasattr(module, "system_of") else module.SYSTEM
 
 
 def expands_tabs(module: Format) -> bool:
-    """Whether tabs in logs of this format stand for blanks, because its tool prints no tabs."""
+    """Whether tabs in logs of this format replace blanks, because its tool prints no tabs."""
     return getattr(module, "EXPANDS_TABS", False) is True
 
 
 def _ask(module: Format, head: str) -> Detected:
-    """Ask a format whether it fits. A format that raises an exception does not fit."""
+    """Return whether a format fits. A format that raises an exception does not fit."""
     try:
         fits, wants, *names_itself = module.detect(head)  # two values, or three
         return Detected(bool(fits), str(wants), any(names_itself))

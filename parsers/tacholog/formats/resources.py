@@ -1,18 +1,19 @@
-"""What the processes of a run used, as the kernel counted it: ``resources.log``, which ``tacholog bench`` writes beside the logs of a run.
+"""Resource usage of the processes of a run, as the kernel counted it: ``resources.log``, which ``tacholog bench`` writes beside the logs of a run.
 
-One line a process; a key is left out if nobody knows its value::
+One line for each process. If a value is unknown, its key is left out::
 
     process resources log=resources/1
     used process=server side=subscriber test=latency payload_bytes=64 duration_ns=8123456789 user_ns=120000000 system_ns=90000000
         voluntary_switches=2042 involuntary_switches=17 peak_memory_bytes=7340032 .
     end processes=1
 
-The second line is one line in the log; its dot shows that it is whole. Resources are of the whole process, of the children that it waited for, and
-of orphans that it left. Where ``peak_memory_below_bytes`` stands, the peak is not above it: the kernel counted the process that started it too.
-Where ``cpu_resolution_ns`` stands, the process ran on a host behind ssh, and a shell there counted: processor time in such steps, and
-``voluntary_switches_above``, ``involuntary_switches_above`` and ``peak_memory_above_bytes`` as they were at the last look before the end.
+The second and third lines are one line in the log; its dot shows that it is complete. Resources are of the whole process, of the children that it
+waited for, and of orphans that it left. If there is ``peak_memory_below_bytes``, the peak is at most this value: the kernel also counted the process
+that started the measured process. If there is ``cpu_resolution_ns``, the process ran on a host behind ssh, and a shell on this host counted:
+processor time with this resolution, and ``voluntary_switches_above``, ``involuntary_switches_above`` and ``peak_memory_above_bytes`` as lower bounds,
+sampled for the last time before the end.
 
-Conditions are those of the run that the log stands beside: no line here states any.
+Conditions are those of the run to which the log belongs: no line of this log states any.
 
 Source: campaign/measure.py of this project; samples in tests/formats/resources/, written by `tacholog bench`.
 """
@@ -69,11 +70,11 @@ _NUMBERS: Mapping[str, tuple[str, str]] = {
 }
 _COUNTS = ("payload_bytes", "cpu_resolution_ns")
 _WORDS = ("process", "side", "test", *_COUNTS)
-_CPU_RESOLUTION_NS = 1000.0  # the kernel tells it in microseconds
+_CPU_RESOLUTION_NS = 1000.0  # the kernel states processor time in microseconds
 
 
 def detect(head: str) -> Detected:
-    """Return whether the log opens with a line that names this dialect."""
+    """Return whether the first line of the log names this dialect."""
     return Detected(fits := head.startswith(_HEAD), wants=f"a first line '{_HEAD}'", names_itself=fits)
 
 
@@ -94,7 +95,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _record(line: Line) -> Record | Broken | None:
-    """Read one process. A line that names no test belongs to a run without results, and gives no record."""
+    """Read the line of a process. A line that names no test belongs to a run without results, and is no record."""
     pairs = [(pair[1], Cell(pair[2], pair.start(2))) for pair in _PAIR.finditer(line.text)]
     fields = dict(pairs)
     if line.text != "used" + "".join(f" {name}={value}" for name, value in pairs) + " ." or len(fields) < len(pairs):

@@ -12,13 +12,13 @@ Nearly every line has the prefix ``sockperf: ``, and some are coloured even in f
     ...
     sockperf: ---> <MIN> observation =    1.571
 
-Times are microseconds. Neither the message size nor whether it was a ping-pong is printed there; a full log has its parameters on top.
-A throughput test says what was sent. Its "MBps" are 2^20 bytes a second and its "Mbps" 2^20 bits, of the message without headers.
-Up to 3.5 the mean is called ``avg-lat``.
+Times are microseconds. This output states neither the message size nor whether the test was a ping-pong; a full log begins with its parameters. A
+throughput test states what was sent. Its "MBps" are 2^20 bytes per second and its "Mbps" 2^20 bits per second, of the message without headers. Up to
+3.5 the mean is called ``avg-lat``.
 
-Conditions are the transport of the socket line, and of a full log's parameters the size, the time, under load the rate, and as settings all others
-(burst, replies and so on). How a side waits for its socket (``using recvfrom() to block on socket(s)``) is said before a summary in the same words
-by all modes, and is not kept.
+Conditions are the transport on the socket line, and from the parameters of a full log the size, the time, the rate (under load), and, as settings,
+all other parameters (burst, replies and so on). All modes print the same words about how a side waits for its socket (``using recvfrom() to block on
+socket(s)``), so these words are ignored.
 Source: the printing functions of sockperf 2.5 to 3.10, logs recorded with 3.7, and a published log from before 3.6; samples in
 tests/formats/sockperf/.
 """
@@ -97,7 +97,7 @@ _FAILED = re.compile(
     r"ERROR: .{1,500}|No messages were received from the server\. Is the server down\?|No valid observations found\. .{1,200}|"
     r"Test end before test start\. Ending statistics early|Test ends uncompleted, .{1,200}"
 )
-# Signals end a test at any moment, so this line can stand anywhere, even within a result.
+# Signals end a test at any time, so this line can be anywhere, even within a result.
 _INTERRUPTED = re.compile(r"Test end \(interrupted by (?:timer|user|signal [0-9]{1,3})\)")
 _CHATTER = re.compile(
     r"|sockperf\[CLIENT\] send on:(?:sockperf: using \w{1,20}\(\) to block on socket\(s\))?|\[SERVER\] (?:listen|send) on:|"
@@ -125,9 +125,9 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 def _context_of(parameters: str) -> TestParameters:
-    """Return the meaning of a full log's parameters. Only under load are some messages answered and others not; otherwise the mode is unknown.
+    """Return the facts that the parameters of a full log state. If only some messages are answered, the mode is under-load; otherwise it is unknown.
 
-    Parameters that are no condition with a name of its own are settings. A parameter without a value is a switch.
+    A parameter that is no condition with a separate name is a setting. A parameter without a value is a switch.
     """
     values = {name: int(value) for name, value in _PARAMETER.findall(parameters)}
     under_load = values.get("reply-every", 1) > 1
@@ -140,7 +140,7 @@ def _context_of(parameters: str) -> TestParameters:
 
 
 class _Client:
-    """The output of one client after another: what is stated about socket and parameters holds until the next version line."""
+    """The output of clients, one after another. The stated socket and parameters apply until the next version line."""
 
     def __init__(self) -> None:
         self._context = TestParameters()
@@ -210,7 +210,7 @@ class TestParameters(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A line of a block: its beginning, its whole pattern, and the steps that may follow."""
+    """A line of a block: its beginning, its complete pattern, and the steps that may follow."""
 
     starts: re.Pattern[str]
     pattern: re.Pattern[str]
@@ -229,7 +229,7 @@ class ResultBlock(NamedTuple):
 
 
 class ResultReader:
-    """The block that is open. A line that does not come next in it ends it, and its lines so far are broken."""
+    """The open block. If a line is not the next line of the block, the block ends, and its lines so far are broken."""
 
     def __init__(self) -> None:
         self._reset()
@@ -246,7 +246,7 @@ class ResultReader:
         return self._block is not None
 
     def take(self, line: Line, text: str, context: TestParameters) -> list[Finding] | None:
-        """Use a line without its prefix; ``None`` if it belongs to no block."""
+        """Read a line without its prefix; ``None`` if it belongs to no block."""
         steps = [(block, name) for block in _BLOCKS for name, step in block.steps.items() if step.starts.match(text)]
         if not steps:
             return None
@@ -268,7 +268,7 @@ class ResultReader:
         return findings
 
     def close(self) -> list[Finding]:
-        """Leave the block; its lines so far are broken."""
+        """Leave the block. Its lines so far are broken."""
         findings = [finding_on(self._lines, Broken("a result that does not go on to its end"))] if self._lines else []
         self._reset()
         return findings
@@ -307,7 +307,7 @@ def _counted(metric: str, cell: Cell) -> Number:
 
 
 def _printed(metric: str, statistic: str, cell: Cell, unit: float, resolution: float) -> Number:
-    """Return a number that was printed as a whole multiple of the resolution. A deviation of zero is exact."""
+    """Return a number that was printed as a multiple of the resolution. A deviation of zero is exact."""
     return printed(metric, statistic, float(round(float(cell) * unit)), resolution, zero_is_exact=statistic in _DEVIATIONS.values(), cell=cell)
 
 
@@ -340,7 +340,7 @@ def _read_statistics(rows: BlockRows, context: TestParameters) -> Record | Broke
 
 
 def _contradiction(rows: BlockRows) -> str | None:
-    """Return why these lines cannot belong to one result, all of which is computed from one sorted list of samples."""
+    """Return the reason why these lines cannot belong to one result; ``None`` if they can. A result is computed from one sorted list of samples."""
     average, total = rows["average"][0], rows["total"][0]
     samples = int(rows["valid"][0]["received"])
     if int(total["samples"]) != samples or total["hundredth"] != f"{samples / 100:.2f}" or samples == 0:
@@ -367,17 +367,17 @@ _THROUGHPUT: Mapping[str, Step] = {
     "rate": _step("Summary: Message Rate ", rf"is (?P<rate>[0-9]{{1,10}}) \[msg/sec\]{_PACKETS}", "bandwidth"),
     "bandwidth": _step("Summary: BandWidth ", rf"is {_BANDWIDTH}"),
 }
-_SIZE_WITHOUT_NOTE = "1472"  # The note on how to send faster is left out at the size that it recommends.
+_SIZE_WITHOUT_NOTE = "1472"  # The note on how to send faster is missing if the size is the recommended size.
 
 
 def _read_throughput(rows: BlockRows, context: TestParameters) -> Record | Broken:
-    """Return the record of a throughput test: what the client sent, whether or not it arrived."""
+    """Return the record of a throughput test: the messages that the client sent, received or not."""
     total, rate, band = rows["total"][0], rows["rate"][0], rows["bandwidth"][0]
     note = rows["note"][0] if "note" in rows else {"size": _SIZE_WITHOUT_NOTE}
     middle, spread = int(note.get("size") or note["middle"]), int(note.get("range", "0"))
     sent, per_second = int(total["sent"]), int(rate["rate"])
     decimals = len(band["bytes"].partition(".")[2])
-    # The unit is MiB, or a thousand MiB with --giga-size. With nine decimals, 3.7 prints "GBps" for MiB.
+    # The unit is MiB, or a thousand MiB with --giga-size. 3.7 prints "GBps" with nine decimals for values in MiB.
     unit = 1000 * _MIB if band["unit"] == "G" and decimals == len("000") else _MIB
     bits, resolution = float(band["bits"]) * unit, float(unit * 10**-decimals)
     if trouble := _contradictory_rates(float(band["bytes"]) * unit, bits, resolution, per_second * middle):
@@ -416,7 +416,7 @@ def _contradictory_rates(bytes_per_s: float, bits_per_s: float, resolution: floa
 
 
 def _is_over_time(sent: int, seconds: float, per_second: int) -> bool:
-    """Whether this is the rate of that many messages. Time is rounded to the millisecond, so the rate may differ a little."""
+    """Whether the rate equals the number of messages divided by the time. The time is rounded to milliseconds, so the rate may differ slightly."""
     return sent / (seconds + 1e-3) - 1 <= per_second and per_second * (seconds - 1e-3) <= sent + 1
 
 
@@ -426,22 +426,24 @@ _BLOCKS = (ResultBlock(_STATISTICS, _read_statistics), ResultBlock(_THROUGHPUT, 
 _HEADER = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (?P<latency>latency|rtt)\(usec\)")
 _ROW_MARK = re.compile(r"[0-9]{1,18}, ")
 _ROW = re.compile(r"([0-9]{1,12}), ([0-9]{1,9}\.[0-9]{9}), ([0-9]{1,9}\.[0-9]{9}), ([0-9]{1,9}\.[0-9]{3})")
-# Times have few digits before the point, so that they are exact as floating point; logs start at zero.
+# Times have few digits before the point, so they are exact in floating point. Logs start at time zero.
 PACKETS = Bulk(rb"\d{1,12}+, \d{1,6}+\.\d{9}, \d{1,6}+\.\d{9}, \d{1,9}+\.\d{3}")
 BULK = (PACKETS,)
 _GARBLED = Broken("a packet's row that is cut, garbled or out of its place")
 
 
 class Packets:
-    """The table of packets behind the last record: one row each, counted into the distribution that the record was made from.
+    """The table of packets after the last record, with one row for each packet.
 
-    A latency always has three decimals, so a row that has them is whole also where the log ends behind it. A row that is cut is refused: its last
-    cell is the sample itself, and its two times give that only to a nanosecond.
+    Its latencies are the distribution from which the record was computed.
+
+    A latency always has three decimals, so a row with three decimals is complete even if the log ends after it. A cut row is refused: its last cell
+    is the latency, which cannot be computed exactly from its two times.
     """
 
     def __init__(self) -> None:
         self._record: Record | None = None
-        self.is_open = False  #: whether this is within the table
+        self.is_open = False  #: whether the current line is within the table
         self._latencies_ns = Distribution(is_exact=False)
 
     def behind(self, findings: Iterable[Finding]) -> None:
@@ -449,7 +451,7 @@ class Packets:
         self._record = next((finding.what for finding in findings if isinstance(finding.what, Record)), self._record)
 
     def take(self, line: Line, text: str) -> Finding | None:
-        """Use the header or a row, without its prefix; ``None`` if the line is neither."""
+        """Read the header or a row, without its prefix; ``None`` for any other line."""
         if header := _HEADER.fullmatch(text):
             self.is_open = self._record is not None and (self._record.conditions.basis == "rtt") == (header["latency"] == "rtt")
             self._latencies_ns = Distribution(is_exact=False)
@@ -465,7 +467,7 @@ class Packets:
         return Finding(line, None)
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Use rows as long as they are the next rows of the table."""
+        """Read rows as long as they are the next rows of the table."""
         import numpy as np
 
         if not self.is_open:
@@ -486,7 +488,7 @@ class Packets:
         return (packet == number) & (abs(latency_ns - expected_ns) <= 1)
 
     def close(self, line: Line | None = None) -> list[Finding]:
-        """End the table, if one is open: yield its distribution if it holds all packets of the summary; otherwise the log is truncated."""
+        """End an open table. If it has all packets of the summary, yield its distribution; otherwise the log is truncated."""
         record, is_open = self._record, self.is_open
         self._record, self.is_open = None if is_open else record, False
         if not is_open or record is None:

@@ -1,4 +1,4 @@
-"""Bytes to lines, whatever the bytes are: bounded memory, no exception from hostile content.
+"""Convert bytes to lines, whatever the bytes are: in bounded memory, and without exceptions for hostile content.
 
 Logs compressed by gzip, xz or Zstandard are expanded member by member, and a decompression bomb is never expanded to its end.
 """
@@ -32,11 +32,11 @@ else:
     from backports import zstd
 
 CHUNK_BYTES = 1 << 20
-EXPANDED_BYTES = 1 << 36  # Nobody reads a log above 64 GiB as text.
-# Real logs shrink to a tenth, the most monotonous to a hundredth. A stream that grows 900-fold, beyond 2 MiB, was made to do so.
+EXPANDED_BYTES = 1 << 36  # No text log is larger than 64 GiB.
+# Real logs are compressed to a tenth, the most monotonous logs to a hundredth. If a stream larger than 2 MiB expands 900-fold, it was made to do so.
 BOMB_RATIO, BOMB_BYTES = 900, 1 << 21
 _PIECE_BYTES = 1 << 13
-_MEMORY_BYTES = 1 << 28  # No packer makes a dictionary above 256 MiB by default.
+_MEMORY_BYTES = 1 << 28  # No compressor uses a dictionary above 256 MiB by default.
 _WINDOW_LOG = 27
 
 
@@ -45,7 +45,7 @@ class Damaged(Exception):
 
 
 class _Member(Protocol):
-    """One of several compressed streams in a file: the interface of `lzma.LZMADecompressor` and of its Zstandard counterpart."""
+    """One of several compressed streams in a file. This is the interface of `lzma.LZMADecompressor` and of its Zstandard counterpart."""
 
     @property
     def eof(self) -> bool: ...
@@ -79,7 +79,7 @@ class _Gzip:
 
 
 class Compression(NamedTuple):
-    """A compression: its name in messages, the bytes with which it starts, and a function that starts a member."""
+    """A compression: its name in messages, the bytes at its start, and a function that creates the decompressor of a member."""
 
     name: str
     magic: bytes
@@ -94,7 +94,7 @@ COMPRESSIONS = (
 
 
 def compression_of(start: bytes) -> Compression | None:
-    """Return how a file that starts with these bytes is compressed; ``None`` if it is not."""
+    """Return the compression of a file that starts with these bytes; ``None`` if it is not compressed."""
     return next((compression for compression in COMPRESSIONS if start.startswith(compression.magic)), None)
 
 
@@ -102,10 +102,10 @@ def expanded(compression: Compression, compressed: Iterator[bytes]) -> Iterator[
     """Expand a stream in chunks of at most 1 MiB.
 
     Raises:
-        Damaged: the stream cannot be expanded any further; what was yielded before is good.
+        Damaged: the stream cannot be expanded any further; the chunks that were yielded before are valid.
     """
-    fed = grown = 0  # of the current member: earlier members do not hide a bomb
-    all_fed = all_grown = 0  # of all members: many small ones are a bomb too
+    fed = grown = 0  # the output of the current member: earlier members must not hide a bomb
+    all_fed = all_grown = 0  # the output of all members: many small members can be a bomb too
     member = compression.member()
     for piece in _small(compressed):
         fed += len(piece)
@@ -113,7 +113,7 @@ def expanded(compression: Compression, compressed: Iterator[bytes]) -> Iterator[
         remaining = piece
         while remaining or not (member.eof or member.needs_input):
             if member.eof:
-                remaining = remaining.lstrip(b"\x00")  # Padding between members, to a whole block.
+                remaining = remaining.lstrip(b"\x00")  # Padding between members, to a multiple of the block size.
                 if not remaining:
                     break
                 member, fed, grown = compression.member(), len(remaining), 0
@@ -130,7 +130,7 @@ def expanded(compression: Compression, compressed: Iterator[bytes]) -> Iterator[
 
 
 def _small(compressed: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the stream in pieces so small that their sizes can be compared with the sizes of the output."""
+    """Yield the stream in small pieces, so that their sizes can be compared with the sizes of the output."""
     for piece in compressed:
         for start in range(0, len(piece), _PIECE_BYTES):
             yield piece[start : start + _PIECE_BYTES]
@@ -154,20 +154,21 @@ def _refuse_bomb(compression: Compression, fed: int, grown: int) -> None:
 
 
 HEAD_BYTES = 1 << 20
-LINE_BYTES = 1 << 16  # The longest line of most tools is a histogram of a few KiB; a format may have a limit of its own.
-_LOOKED_AT = 4096  # Bytes, to detect the encoding.
+LINE_BYTES = 1 << 16  # The longest line of most tools is a histogram of a few KiB. A format may declare another limit.
+_LOOKED_AT = 4096  # The number of bytes from which the encoding is detected.
 _MOSTLY = 0.9
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-# Standard input, and the files of <(...) in a shell: these are pipes too, but opening them does not block.
+# Standard input, and the files of <(...) in a shell: they are pipes too, but opening them does not block.
 _HANDED_OVER = re.compile(r"/dev/stdin|/(dev|proc/self)/fd/[0-9]+")
 _NO_FILES = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
-# Control sequences of terminals: colours, cursor moves and modes; window titles; character sets; and reset, which stands in no word.
-# ECMA-48 has more, such as two blanks and a digit. Where one byte of a log became an escape, those would remove "  2" from "  27".
+# Control sequences of terminals: colours, cursor moves and modes; window titles; character sets; and reset, which never occurs within a word. ECMA-48
+# has more sequences, such as two blanks and a digit. They are not removed: if a damaged byte of a log is an escape, "  2" would be removed from "
+# 27".
 _CONTROL = re.compile(
     r"\x1b(?:\[[0-?]{0,100}[ -/]{0,10}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[()*+][0AB]|#[3-68]|%[@G]| [FG]|[78](?![0-9.])|[=>])|(?<!\w)\x1bc",
 )
-# Of a mail: "=" and two digits stand for a character, "=" at the end of a line joins it with the next. Such a text has no other "=".
+# Of a mail: "=" and two digits encode a character, and "=" at the end of a line joins it with the next line. Such a text has no other "=".
 _JOINED_LINE, _PLAIN_EQUALS = re.compile(r"[^=\n]=$", re.MULTILINE), re.compile(r"=(?!\n|[0-9A-F]{2})")
 _QUOTED_PRINTABLE = "the text is quoted-printable, as mails are sent: '=' joins lines, '=3D' stands for '='; decode it first (python3 -m quopri -d)"
 UTF16_REFUSED = "the text is UTF-16; convert it to UTF-8 first (iconv -f {} -t UTF-8)"
@@ -197,16 +198,16 @@ class Digest:
 
 
 class LogText:
-    """The text of an open log: its head for detection, then its lines, once.
+    """The text of an open log: first its head for detection, then its lines, which can be read only once.
 
-    A log may be compressed (gzip, xz, Zstandard). After reading, ``trouble`` says why the bytes ended early; ``None`` if they did not.
+    A log may be compressed (gzip, xz, Zstandard). After reading, ``trouble`` is the reason why the bytes ended early; ``None`` if they did not.
     """
 
     def __init__(self, stream: BinaryIO, on_chunk: Callable[[int], object] | None = None) -> None:
         """Wrap a stream opened for reading; only its first MiB is read now.
 
-        ``on_chunk`` is called with the size of each chunk of text before its lines are handed out. It may stop the reading by raising
-        UnreadableInput: a compressed log may hold a hundred times as much text as its size suggests.
+        ``on_chunk`` is called with the size of each chunk of text before its lines are yielded. It may raise UnreadableInput to stop the reading: the
+        text of a compressed log can be a hundred times larger than the log.
 
         Raises:
             UnreadableInput: the text is UTF-16.
@@ -226,13 +227,13 @@ class LogText:
 
     @property
     def head(self) -> str:
-        """The start of the text, at most 1 MiB, without control sequences and prefixes; lines end as on Unix."""
+        """The start of the text, at most 1 MiB, without control sequences and prefixes, and with the line ends of Unix."""
         text, prefix = self._raw_head(), self.prefix
         return "\n".join(line[match.end() :] if (match := prefix.match(line)) else line for line in text.split("\n")) if prefix else text
 
     @property
     def note(self) -> str | None:
-        """A message about the prefix or the encoding of the lines; ``None`` if there is nothing to say."""
+        """A message about the prefix or the encoding of the lines; ``None`` if there is no message."""
         if _JOINED_LINE.search(text := self._whole_lines()) and not _PLAIN_EQUALS.search(text):
             return _QUOTED_PRINTABLE
         if self.prefix:
@@ -247,32 +248,32 @@ class LogText:
         return _text(self._head[:HEAD_BYTES]).replace("\r\n", "\n")
 
     def _whole_lines(self) -> str:
-        """Return the whole lines of the head. The last one may be cut, so it is left out for a longer log."""
+        """Return the complete lines of the head. If the log is longer than the head, the last line is left out, because it may be cut."""
         head = self._raw_head()
         return head[: head.rfind("\n") + 1] if len(self._head) > HEAD_BYTES else head
 
     def identity(self) -> tuple[int, str, str]:
         """Return the size in bytes and SHA-256 of the stored log, and the SHA-256 of its text, after it was read to its end."""
         while self._digest.read(CHUNK_BYTES):
-            pass  # Bytes that a parser did not need still belong to the file.
+            pass  # Bytes that a format did not read still belong to the file.
         stored = self._digest.sha256()
         return self._digest.size_bytes, stored, self._expanded_hash.hexdigest() if self._expanded_hash else stored
 
     def lines(self) -> Iterator[Line]:
         """Yield each line without its end, without control sequences of terminals, and without the prefix of the log.
 
-        Invalid UTF-8 becomes U+FFFD. A line over 64 KiB is cut and marked as not whole.
+        Invalid UTF-8 is replaced by U+FFFD. A line longer than 64 KiB is cut and marked as incomplete.
         """
         return (piece for piece in self.pieces(RunCutter((), 1)) if isinstance(piece, Line))
 
     def pieces(self, runs: RunCutter, limit: int = LINE_BYTES) -> Iterator[Line | Lines]:
-        """Yield each line as `lines` does, and whole runs of lines as they stand in the log. A run ends at the end of a chunk.
+        """Yield each line as `lines` does, but runs of lines with the same shape together. A run ends at the end of a chunk.
 
-        A line over ``limit`` bytes is cut.
+        A line longer than ``limit`` bytes is cut.
         """
         number, carried, is_whole, _line = 1, b"", True, self._line
         if self.prefix:
-            runs = RunCutter((), 1)  # Runs are shapes of whole lines.
+            runs = RunCutter((), 1)  # The patterns of runs match complete lines.
         for chunk in self._all_chunks():
             begin, end = chunk.find(b"\n"), chunk.rfind(b"\n") + 1
             if begin < 0:
@@ -305,7 +306,7 @@ class LogText:
             yield chunk
 
     def _expanded(self, compression: Compression, start: bytes) -> Iterator[bytes]:
-        """Expand the stream; the text before any damage is kept."""
+        """Expand the stream. If it is damaged, the text before the damage is used."""
         self._expanded_hash = digest = hashlib.sha256()
         try:
             for chunk in expanded(compression, self._plain(start)):
@@ -315,7 +316,7 @@ class LogText:
             self.trouble = str(damage)
 
     def _first_chunks(self) -> bytes:
-        """Return as many chunks as the head needs: a compressed stream may yield small chunks."""
+        """Return the number of chunks that the head needs, because a compressed stream may yield small chunks."""
         chunks: list[bytes] = []
         while sum(map(len, chunks)) < HEAD_BYTES and (chunk := next(self._chunks, b"")):
             chunks.append(chunk)
@@ -348,7 +349,7 @@ def _without_prefix(prefix: Prefix, number: int, raw: bytes, is_whole: bool) -> 
 
 
 def why_no_text(head: bytes) -> str | None:
-    """Return why bytes are not the text of one log, with a remedy; ``None`` if they may be."""
+    """Return the reason why bytes are not the text of one log, with a remedy; ``None`` if they may be the text of a log."""
     if encoding := utf16_of(head):
         return UTF16_REFUSED.format(encoding)
     if _is_tar(head):
@@ -357,7 +358,10 @@ def why_no_text(head: bytes) -> str | None:
 
 
 def utf16_of(head: bytes) -> str | None:
-    """Return the name in ``iconv`` of the UTF-16 encoding of bytes; ``None`` for others. Without a byte-order mark, every second byte is NUL."""
+    """Return the name in ``iconv`` of the UTF-16 encoding of bytes; ``None`` for other encodings.
+
+    Without a byte-order mark, every second byte is NUL.
+    """
     if head.startswith(UTF16_MARKS):
         return "UTF-16"
     start = head[:_LOOKED_AT]
@@ -369,7 +373,7 @@ def utf16_of(head: bytes) -> str | None:
 
 
 def _is_tar(head: bytes) -> bool:
-    """Whether bytes begin like a tar archive: its header holds the sum of its bytes, with each byte of the sum counted as a blank."""
+    """Whether bytes begin like a tar archive: its header contains the sum of its bytes, in which the bytes of the sum itself count as blanks."""
     header = head[:_TAR_HEADER]
     checksum = header[_TAR_SUM].strip(b" \0")
     if len(header) < _TAR_HEADER or not checksum.isdigit() or not header[0]:
@@ -389,12 +393,12 @@ def not_a_file(path: Path) -> str | None:
     try:
         kind = _NO_FILES.get(stat.S_IFMT(path.stat().st_mode))
     except OSError:
-        return None  # Opening it will raise the error.
+        return None  # Opening the path will raise the error.
     return f"not a file but a {kind}" if kind else None
 
 
 def would_wait(path: Path) -> str | None:
-    """Return a message if reading a path may block for ever; ``None`` for a file, and for what a shell passes for ``<(...)``."""
+    """Return a message if reading a path may block for ever; ``None`` for a file, and for a pipe that a shell creates for ``<(...)``."""
     return None if _HANDED_OVER.fullmatch(str(path)) else not_a_file(path)
 
 
@@ -403,7 +407,7 @@ def open_log(path: Path) -> Iterator[LogText]:
     """Open a log file that the user names. `open_log_in` opens logs that a manifest or a folder names.
 
     Raises:
-        UnreadableInput: it cannot be opened or read, is not a file but a named pipe or the like, or is UTF-16.
+        UnreadableInput: it cannot be opened or read, or is not a regular file (for example a named pipe), or is UTF-16.
     """
     if wrong := would_wait(path):
         raise UnreadableInput(wrong)
@@ -429,10 +433,10 @@ def text_of(stream: BinaryIO) -> LogText:
 
 @contextmanager
 def open_log_in(folder: Path, name: str) -> Iterator[LogText]:
-    """Open a log by its name in a folder, as evidence is opened: it must be a regular file inside the folder, reached without a link.
+    """Open a log by its name in a folder. It must be a regular file inside the folder, and no link may be on the way.
 
     Raises:
-        UnreadableInput: it is no such file, cannot be opened or read, or is UTF-16.
+        UnreadableInput: there is no such file, or it cannot be opened or read, or is UTF-16.
     """
     with open_evidence(folder, name) as stream:
         yield LogText(stream)

@@ -1,7 +1,8 @@
 """Checks of the findings of a format. An error in a format must neither look like a measurement nor break the code that uses the record.
 
-There are two kinds of errors. A record with an impossible number (`out_of_range`) costs only its line, because the log may be wrong. A finding of a
-wrong type (`defect_of`) is an error of the format and costs the whole log: a format that yields texts for sizes cannot be trusted elsewhere.
+There are two kinds of errors. If a record has an impossible number (`out_of_range`), only its line is lost, because the log may be wrong. A finding
+with a wrong type (`defect_of`) is an error of the format, and the whole log is lost: a format that yields texts as sizes cannot be trusted in other
+lines.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tacholog.schema.marks import FORMAT_MARKS
 from tacholog.schema.records import Bins, Facts, Histogram, Number, Record
 
 if TYPE_CHECKING:
-    # At run time, NumPy is imported where it is used: most logs are read without it.
+    # NumPy is imported where it is used at run time: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -64,7 +65,7 @@ def _impossible_number(record: Record) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _impossible_condition(conditions: Conditions) -> str | None:
-    """Cached, because a log has few different conditions, and each of its records has some."""
+    """Return the error in conditions. It is cached, because many records of a log share few different conditions."""
     for name in Conditions.__struct_fields__:
         value = getattr(conditions, name)
         if type(value) is int and not 0 <= value < COUNT_LIMIT:
@@ -85,7 +86,7 @@ def _clocks_apart(record: Record, number: Number) -> bool:
 
 
 def defect_of(finding: Finding | BulkFinding, reached: int) -> str | None:
-    """Return why this is not a valid finding in a log of which ``reached`` lines were handed out; ``None`` if it is valid."""
+    """Return the reason why this is not a valid finding; ``None`` if it is valid. The format has got ``reached`` lines of the log so far."""
     if type(finding) is BulkFinding:
         return _defect_of_many(finding, reached)
     if type(finding) is not Finding:
@@ -121,7 +122,7 @@ def _defect_of_many(finding: BulkFinding, reached: int) -> str | None:
 
 
 def defect_of_records(records: Records, count: int) -> str | None:
-    """Return why these are not records on that many lines; ``None`` if they are."""
+    """Return the reason why these are not valid records on this number of lines; ``None`` if they are valid."""
     columns, indices = records.columns, records.places
     if indices is not None and not (indices.dtype.kind == "i" and indices.ndim == 1 and len(indices) and _ascending(indices, count)):
         return "finds Records on places that are not ascending, or not within their Lines"
@@ -147,7 +148,7 @@ def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | N
         return _defect_of_histogram(what)
     try:
         plain = msgspec.to_builtins(what)
-        msgspec.convert(plain, kind)  # This checks each field by the type that the schema declares for it.
+        msgspec.convert(plain, kind)  # Checks each field against the type that the schema declares for it.
     except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
         return f"has a {kind.__name__} that is none: {error}"
     if isinstance(what, Record | Facts):
@@ -161,7 +162,7 @@ def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | N
 
 
 def _defect_of_record(record: Record) -> str | None:
-    """Return what is wrong with a record beyond the types of its fields."""
+    """Return the error in a record whose fields have the right types."""
     for name, size, least in (("size", record.payload_bytes, 1), ("size", record.payload_bytes_high, 1), ("number of samples", record.samples, 0)):
         if size is not None and not least <= size < COUNT_LIMIT:
             return f"has a {name} of {size!r:.40}, which is none"
@@ -183,7 +184,7 @@ def _defect_of_number(number: Number) -> str | None:
 
 
 def _texts(plain: Any) -> Iterator[str]:  # noqa: ANN401 - a finding as plain values
-    """Yield the texts of a finding except those of its numbers, which are words of the schema."""
+    """Yield the texts of a finding, except the texts in its numbers, which are words of the schema."""
     if isinstance(plain, str):
         yield plain
     elif isinstance(plain, dict):
@@ -194,7 +195,7 @@ def _texts(plain: Any) -> Iterator[str]:  # noqa: ANN401 - a finding as plain va
 
 
 def _defect_of_text(text: str) -> str | None:
-    """Check that a text can be written as UTF-8, which has no halves of characters, and is not too long."""
+    """Check that a text can be encoded as UTF-8 (it has no lone surrogates), and is not too long."""
     if not text.isascii():
         try:
             text.encode()

@@ -1,4 +1,4 @@
-"""The lines that a format was given: each waits here until it has a class, so that no line disappears."""
+"""The lines that a format got: each line waits here until it has a class, so that no line disappears."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from tacholog.formats.kit.bulk import Bulk, Lines
 from tacholog.formats.kit.lines import Line
 
 if TYPE_CHECKING:
-    # At run time, NumPy is imported where it is used: most logs are read without it.
+    # NumPy is imported where it is used at run time: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
 CLAIM_WINDOW_LINES = 4096
-HELD_CHARACTERS = 1 << 23  # Of lines that wait for their class, and the same again for lines that wait to be reported.
-UNKNOWN_IN_A_ROW = 10_000  # Longer unknown stretches are reported as one: a 2 GB file of noise must not fill the memory.
+HELD_CHARACTERS = 1 << 23  # The limit for lines that wait for their class. The same limit applies to lines that wait to be reported.
+UNKNOWN_IN_A_ROW = 10_000  # A longer sequence of unknown lines is reported as one event: a 2 GB file of noise must not fill the memory.
 _NO_RUN = Lines(0, b"", Bulk(b""))
 
 
 class WaitingLines:
-    """The lines that a format was given and has not claimed.
+    """The lines that a format got, but has not claimed.
 
     Attributes:
-        reached: the number of the last line that the format was given.
+        reached: the number of the last line that the format got.
         late: lines that were not claimed in time, and wait to be reported.
-        stretch: the first and the last number of further late lines, and how many they are.
+        stretch: for further late lines, the number of the first and of the last line, and their count.
     """
 
     def __init__(self) -> None:
@@ -35,29 +35,29 @@ class WaitingLines:
         self._late_characters = 0
         self._lines: dict[int, Line] = {}
         self._characters = 0
-        self._run = _NO_RUN  # The run that was given last, and which of its lines were claimed.
+        self._run = _NO_RUN  # The latest run that the format got, and the flags of its claimed lines.
         self._claimed = bytearray()
 
     def give(self, line: Line) -> None:
-        """Note that the format is given a line."""
+        """Record that the format gets a line."""
         if self._claimed:
             self._settle()
         self._hold(line)
         self.reached = line.number
 
     def give_run(self, run: Lines) -> None:
-        """Note that the format is given many lines at once. It may claim some of them later, like other lines."""
+        """Record that the format gets many lines together. It may claim some of them later, like other lines."""
         if self._claimed:
             self._settle()
         self._run, self._claimed = run, bytearray(run.count)
         self.reached = run.number + run.count - 1
 
     def text(self, line: Line) -> str:
-        """Return the text of a line as it stands in the log; the text that the format saw, if the line was claimed before."""
+        """Return the text of a line as it is in the log, or, if the line was claimed before, as the format got it."""
         return self._lines.get(line.number, line).text
 
     def claim(self, number: int) -> Line | None:
-        """Claim a line; return it, or ``None`` if it was claimed before."""
+        """Claim a line, and return it; ``None`` if it was claimed before."""
         index = number - self._run.number
         if 0 <= index < len(self._claimed):
             claimed, self._claimed[index] = self._claimed[index], 1
@@ -67,7 +67,7 @@ class WaitingLines:
         return line
 
     def claim_all(self, lines: Line | Lines) -> Sequence[int]:
-        """Claim lines; return the numbers of those that were not claimed before."""
+        """Claim lines, and return the numbers of the lines that were not claimed before."""
         if isinstance(lines, Line):
             return (lines.number,) if self.claim(lines.number) else ()
         start = lines.number - self._run.number
@@ -78,7 +78,7 @@ class WaitingLines:
         return [number for number in range(lines.number, lines.number + lines.count) if self.claim(number)]
 
     def claim_places(self, lines: Lines, indices: NDArray[np.int64]) -> bool:
-        """Claim some lines of the latest run; return whether they belong to it and none was claimed before."""
+        """Claim some lines of the latest run. Return whether they all belong to it, and none was claimed before."""
         import numpy as np
 
         claimed = np.frombuffer(self._claimed, dtype=np.uint8)
@@ -89,7 +89,7 @@ class WaitingLines:
         return True
 
     def expire(self) -> None:
-        """Give up all waiting lines: the log has ended."""
+        """Make all waiting lines late, because the log has ended."""
         self._settle()
         self._expire(0, 0)
 
@@ -98,7 +98,7 @@ class WaitingLines:
         self.late, self.stretch, self._late_characters = [], None, 0
 
     def _settle(self) -> None:
-        """Let the unclaimed lines of the run wait like any others."""
+        """Queue the unclaimed lines of this run in the same way as single lines."""
         run, claimed = self._run, self._claimed
         self._run, self._claimed = _NO_RUN, bytearray()
         index = claimed.find(0)
@@ -113,7 +113,7 @@ class WaitingLines:
             self._expire(CLAIM_WINDOW_LINES, HELD_CHARACTERS)
 
     def _expire(self, lines: int, characters: int) -> None:
-        """Move the oldest waiting lines to the late lines, until no more than so many lines and characters wait."""
+        """Move the oldest waiting lines to the late lines, until at most this number of lines and characters wait."""
         while len(self._lines) > lines or self._characters > characters:
             number = next(iter(self._lines))
             line = self.claim(number)

@@ -1,15 +1,15 @@
 """The privacy classes: which fields may be published, and what is published instead of a value.
 
-Publishing works by an allow-list. The schema declares the class of each condition and of each column (`tacholog.schema.columns.PrivacyClass`); the
-fields of manifests and hosts have their classes here. A field without a class is not published, and `tests/report/test_classes.py` fails for it.
+Publishing works by an allow-list. The schema declares the class of each condition and of each column (`tacholog.schema.columns.PrivacyClass`); this
+module declares the classes of the fields of manifests and hosts. A field without a class is not published, and `tests/report/test_classes.py` fails.
 
-- ``public``: the value is shown. Known names in it are replaced all the same, and so are parts that look like an address, a folder or a secret.
+- ``public``: the value is shown. Known names in it are replaced nevertheless, and so are parts that look like an address, a folder or a secret.
 - ``name``, ``address``, ``path``: a pseudonym replaces the whole value.
 - ``free text``: a person wrote it. Numbers and public words are shown, all other words are masked (`tacholog.privacy.redactor`).
 - ``never``: the value stays on the machine that builds the site.
-- ``nested``: a struct whose fields have classes of their own.
-- ``open``: a table whose keys people choose. Known keys have a class, all other keys and their values are free text. Labels are an exception: their
-  names and values name rows and pages, as the name of a system does, so all of them are public.
+- ``nested``: a struct whose fields have separate classes.
+- ``open``: a table whose keys people choose. Known keys have a class; all other keys and their values are free text. Labels are an exception: their
+  names and values appear in the names of rows and pages, like the name of a system, so all labels are public.
 """
 
 from __future__ import annotations
@@ -64,17 +64,17 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     Limits: _all("public", "steal_percent other_load"),
     StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
-# Fields that hold a version, and fields that hold a digest. A version of four numbers is not an address, and a digest is not a secret.
+# Fields that contain a version, and fields that contain a digest. A version of four numbers is not an address, and a digest is not a secret.
 VERSIONS = frozenset(("program_version", "system_version", "tool_version", "build"))
 _DIGESTS = frozenset(("sha256", "program_sha256"))
-# Names that become parts of addresses. Links to them must last, so only known names are replaced in them.
+# Names that become parts of URLs. Links to them must stay valid, so only known names are replaced in them.
 IDENTIFIERS = frozenset(("run", "log", "file"))
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 LABELS = "labels"
-REPLACED = "replaced"  # the value of a field that cannot hold the redacted text
-_LABEL_NAME, _LABEL_VALUE = 64, 200  # characters, as in a manifest
-_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # if a number may follow
+REPLACED = "replaced"  # replaces a redacted text that the field cannot contain
+_LABEL_NAME, _LABEL_VALUE = 64, 200  # limits in characters, as in a manifest
+_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # the limit if a number may be appended
 
 # The keys that our own harness and `tacholog host` write, and the options of this project's campaigns.
 OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
@@ -102,7 +102,7 @@ OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
     "network": _all("public", "loopback_mtu nic switch net.core.rmem_max net.core.wmem_max net.core.rmem_default net.core.wmem_default"),
     "system": _all("public", "kernel distribution architecture virtualisation cgroup_cpus mitigations clocksource libc compiler"),
 }
-# The names that a kernel gives to network cards. A name that is made of the card's address (enx...) is not public.
+# The names that the kernel gives to network cards. A name that contains the hardware address of the card (enx...) is not public.
 _INTERFACE = re.compile(r"(?:eth|wlan|ib|eno|ens|enp|wlp)\d[\da-z]{0,9}")
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z_-]{0,40}")
 NESTED: Mapping[str, type[msgspec.Struct]] = {
@@ -156,10 +156,10 @@ def is_unchanged(text: str, field: str, class_: PrivacyClass, redactor: Redactor
 
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:
-    """Return an open table (in JSON) in the form that may be shown. Tables that differ still differ afterwards, because they distinguish runs."""
+    """Return an open table (in JSON) in the form that may be shown. Different tables stay different, because they distinguish runs."""
     try:
         entries = msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError:  # of a manifest, in which people may write anything
+    except msgspec.DecodeError:  # a table of a manifest, in which people may write anything
         return redactor.free(text)
     if table == LABELS:
         return labels_text(_labels(entries, redactor)) or text
@@ -170,7 +170,7 @@ def _open_text(text: str, table: str, redactor: Redactor) -> str:
 
 
 def _labels(labels: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
-    """Return labels in the form that may be shown. Labels that differ still differ afterwards, because they distinguish runs."""
+    """Return labels in the form that may be shown. Different labels stay different, because they distinguish runs."""
     published: dict[str, str] = {}
     numbered = _Numbering()
     for name, value in labels.items():
@@ -204,7 +204,7 @@ def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Red
 
 @lru_cache
 def _limited(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """Return the type hints of those fields of a struct that cannot hold every text."""
+    """Return the type hints of the fields of a struct that do not accept every text."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hint for name, hint in hints.items() if any(isinstance(part, msgspec.Meta) or get_origin(part) is Literal for part in _parts(hint))}
 
@@ -218,11 +218,11 @@ def _parts(hint: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
 
 
 def _valid(redacted_value: Any, value: Any, hint: Any) -> Any:  # noqa: ANN401 - whatever the field holds
-    """Return the redacted value if the field can hold it, or else a substitute: a redacted manifest must not be refused as invalid input."""
+    """Return the redacted value if the field accepts it, or else a substitute: a redacted manifest must not be rejected as invalid input."""
     try:
         return msgspec.convert(redacted_value, hint)
     except msgspec.ValidationError:
-        is_word = any(get_origin(part) is Literal for part in _parts(hint))  # A word of the schema names nobody.
+        is_word = any(get_origin(part) is Literal for part in _parts(hint))  # The allowed words of the schema contain no names.
         return value if is_word else REPLACED
 
 
@@ -236,13 +236,13 @@ def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str
         shown_fact, text = _entry(table, fact, value, redactor)
         return f"{redactor.free(machine)}.{shown_fact}", text
     known_class = OPEN[table].get(key) or ("public" if table == "network" and _INTERFACE.fullmatch(key) else None)
-    # The value of an option is free text of the campaign, for any name of the option.
+    # The value of an option is free text, whatever the name of the option is.
     class_: PrivacyClass = "free text" if known_class is None or table == "options" else known_class
     return (key if known_class else redactor.free(key), _value(value, key, class_, redactor))
 
 
 def _with_distinct_keys(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the entries as a table. Keys that became equal by masking are numbered, so that none is lost."""
+    """Return the entries as a table. Keys that became equal by masking are numbered, so that no entry is lost."""
     table: dict[str, Any] = {}
     numbered = _Numbering()
     for key, value in entries:
@@ -251,13 +251,13 @@ def _with_distinct_keys(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Numbering:
-    """Finds unused names by adding numbers from 2 on. It remembers the last number of each stem, so that it need not try all again."""
+    """Finds unused names by appending numbers from 2 on. It stores the last number of each stem, so that a number is not tried twice."""
 
     def __init__(self) -> None:
         self._tried: dict[str, int] = {}
 
     def free(self, stem: str, used: Container[str]) -> str:
-        """Return the first unused name with this stem. Names in ``used`` must stay there."""
+        """Return the first unused name with this stem. Names must not be removed from ``used`` later."""
         number = self._tried.get(stem, 1) + 1
         while f"{stem}{number}" in used:
             number += 1
@@ -276,7 +276,7 @@ def _value(value: Any, field: str, class_: PrivacyClass, redactor: Redactor) -> 
 
 
 def _argument(word: str, redactor: Redactor) -> str:
-    """Return a word of a command line in the form that may be shown. The name of an option is public, its value is free text."""
+    """Return an argument of a command line in the form that may be shown. The name of an option is public, its value is free text."""
     option, equals, value = word.partition("=")
     if not _OPTION.fullmatch(option):
         return redactor.free(word)

@@ -1,7 +1,6 @@
 """Find the names in a line of text: of machines, users, addresses, folders and secrets.
 
-A name is found by its look (`names_by_look`), by the key before it (``user=NAME``), or by the command that it belongs to
-(``ssh -l NAME HOST``).
+A name is recognised by its form (`names_by_look`), by the key before it (``user=NAME``), or by the command that it belongs to (``ssh -l NAME HOST``).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _FIGURES = re.compile(r"[\d.:+\-_/%]*")
 _KEYED = re.compile(r"(?<![\w.-])[-?&]{0,2}(?P<key>[A-Za-z_][\w.-]{0,40}?)(?P<sign>[=:])")
 _WORD = r"\w(?:[\w.-]{0,253}\w)?"
 NAME = re.compile(_WORD)
-_NAMED = re.compile(rf"[^\x00-\x7f\w]{{0,8}}(?P<name>{_WORD})")  # after signs that no shell puts before a name
+_NAMED = re.compile(rf"[^\x00-\x7f\w]{{0,8}}(?P<name>{_WORD})")  # only after signs that no shell puts before a name
 _PLAIN_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?%?")
 _BEHIND_PEER = re.compile(r" size \d")
 _PEER = re.compile(r"@?(?P<host>[^\W\d_](?:[\w.-]{0,253}\w)?):\d{1,9}:?")
@@ -38,7 +37,7 @@ _KEYS: Mapping[str, Kind] = {
 _SECRET_KEY = re.compile(
     r"passw|passphrase|secret|token|credential|(?:key|pass|auth)s?\d{0,9}(?![a-z])|(?<![a-z])(?:pw|pwd)\d{0,9}(?![a-z])|authoriz|bearer|cookie"
 )
-_SCHEMES = frozenset(("bearer", "basic", "digest", "negotiate", "apikey"))  # between `Authorization:` and the secret itself
+_SCHEMES = frozenset(("bearer", "basic", "digest", "negotiate", "apikey"))  # words between `Authorization:` and the secret itself
 _IDENTITIES = frozenset(("uid", "gid", "euid", "egid", "groups"))  # uid=1001(name)
 _SHELLS = frozenset(("ssh", "slogin", "rlogin", "scp", "sftp", "rsync"))
 _RUNS_AS = frozenset(("sudo", "su", "doas", "runuser"))
@@ -56,7 +55,7 @@ _UNAME = re.compile(r"\s+\S{1,255}\s+[0-9]+\.[0-9]")
 _UNAME_WITHIN = re.compile(r"\s+(?P<host>\S{1,255})\s+[0-9]+\.[0-9]+\.[0-9]")
 _LONG_RUN = re.compile(r"(?=[a-z]{0,40}0)[a-z0-9]{20}")  # a serial number, a digest or a key
 _MOST_EXAMINED = 20_000  # tokens of one line
-_COMMAND_WORDS = 12  # how many words after `ssh` and the like belong to that command
+_COMMAND_WORDS = 12  # the number of words after `ssh` and similar commands that belong to the command
 
 
 def _kind_of_key(key: str) -> Kind | None:
@@ -75,7 +74,7 @@ class _Expected(NamedTuple):
 def find_names(line: str, harmless: HarmlessTokens) -> Iterator[NameSpan]:
     """Yield the names in a line, in the order of its tokens.
 
-    At most `_MOST_EXAMINED` tokens are examined. If there are more, the rest of the line counts as one secret, because no tool prints such lines.
+    At most `_MOST_EXAMINED` tokens are examined. If there are more, the rest of the line is treated as one secret, because no tool prints such lines.
     """
     context = LineContext()
     examined = 0
@@ -102,14 +101,14 @@ class LineContext:
     def __init__(self) -> None:
         self.before: list[str] = []
         self._expected: _Expected | None = None
-        self._key: Kind | None = None  # of the last word, if a sign after it makes it a key
+        self._key: Kind | None = None  # the kind of name that the last word announces, if the next sign makes it a key
         self._tool, self._tool_position = "", 0
         self._host_due = False
         self._position = 0
 
     @property
     def is_idle(self) -> bool:
-        """Whether the tokens read so far announce nothing."""
+        """Whether the tokens read so far announce no name."""
         return self._expected is None and self._key is None and not self._tool
 
     def skip(self, word: str) -> None:
@@ -120,7 +119,7 @@ class LineContext:
             self._tool, self._host_due = "", False
 
     def take(self, token: re.Match[str], line: str) -> Iterator[NameSpan]:
-        """Yield the names in a token, and remember what it announces."""
+        """Yield the names in a token, and remember which name it announces."""
         word, start, lower = token[0], token.start(), token[0].lower()
         expected, self._expected = self._expected, None
         key, self._key = self._key, None
@@ -187,7 +186,7 @@ def _name_span(word: str, kind: Kind) -> tuple[int, int] | None:
 
 
 def _names_in_token(word: str, before: list[str], token: re.Match[str], line: str) -> Iterator[NameSpan]:
-    """Yield the names in one token: by its key, then by their look."""
+    """Yield the names in one token: by its key, then by their form."""
     for key in _KEYED.finditer(word):
         value_start = key.end()
         named: Kind | None = "host" if key["key"] == "name" and before[-1:] == ["host"] else _kind_of_key(key["key"])
@@ -209,7 +208,7 @@ def _is_peer(word: str, before: list[str], after: str) -> bool:
 
 
 def may_hold_name(shape: str) -> bool:
-    """Whether a token of this shape (every digit written as 0) may be a name or announce one. It is cheap, and errs on the side of yes."""
+    """Whether a token of this shape (every digit written as 0) may be a name or announce a name. It is fast; in doubt, it returns true."""
     if len(shape) > LONGEST_TOKEN or "@" in shape or "\\" in shape or "~" in shape or "::" in shape:
         return not _FIGURES.fullmatch(shape)
     if shape.count(":") > 2 or shape.count("-") > 3 or shape.count(".") > 1 or "0x0" in shape:  # noqa: PLR2004
@@ -237,7 +236,7 @@ MAC = re.compile(
     r"(?<![\w:.-])(?:[0-9A-Fa-f]{2}(?:(?:[:-][0-9A-Fa-f]{2}){19}|(?:[:-][0-9A-Fa-f]{2}){7}|(?:[:-][0-9A-Fa-f]{2}){5})"
     r"|[0-9A-Fa-f]{4}(?:\.[0-9A-Fa-f]{4}){2}|[0-9A-Fa-f]{4}(?::[0-9A-Fa-f]{4}){3})(?![\w:-])"
 )
-_GUID = re.compile(r"(?<!\w)0x[0-9A-Fa-f]{16}(?!\w)")  # of InfiniBand; a pointer looks the same, and is not needed either
+_GUID = re.compile(r"(?<!\w)0x[0-9A-Fa-f]{16}(?!\w)")  # a GUID of InfiniBand; a pointer looks the same, and is replaced too
 # The name that systemd or rdma-core gives to a network card after its address: enx00e04c680123, wlx..., rocex525400c0fe123455.
 ADDRESS_IN_NAME = re.compile(
     r"(?<![^\W_])(?:en|ib|sl|wl|ww|roce|iw|opa|hfi|usnic)x(?P<address>[0-9a-f]{12}(?:[0-9a-f]{4})?)(?![^\W_])", re.IGNORECASE
@@ -269,7 +268,7 @@ _COMMON = ("/dev/", "/proc/", "/sys/", "/usr/", "/bin/", "/sbin/", "/lib/", "/li
 
 
 class NameSpan(NamedTuple):
-    """The span of a name in a text, and its kind. ``is_other_host``: it names another machine than the one that wrote the text."""
+    """The span of a name in a text, and its kind. ``is_other_host``: whether it names a different machine than the machine that wrote the text."""
 
     start: int
     end: int
@@ -325,14 +324,14 @@ def _paths(word: str) -> Iterator[NameSpan]:
 
 
 def _is_common(path: str) -> bool:
-    """Whether every machine has this path, or it is not a path: `/s` after a unit, a single slash."""
+    """Whether every machine has this path, or the text is not a path: `/s` after a unit, a single slash."""
     if path.startswith("/") and "/" not in path[1:]:
         return path.rstrip(".:") in ("/dev", "/proc", "/sys", "/usr", "/bin", "/tmp", "/etc", "/var") or is_public(path)  # noqa: S108
     return path.startswith((".", *_COMMON)) and all(map(is_public, path.split("/")))
 
 
 def split_path(path: str) -> tuple[str, str]:
-    """Split a path into its folder, with the last slash, and the name of the file."""
+    """Split a path into its folder, including the last slash, and the name of the file."""
     end = max(path.rfind("/"), path.rfind("\\")) + 1
     return path[:end], path[end:]
 

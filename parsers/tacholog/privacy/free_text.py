@@ -1,6 +1,6 @@
 """Free text, written by people: only numbers and words that are known to be public are shown.
 
-Public are the words of Tacholog's own texts (``public_words.txt``), numbers and measures. All other words are masked.
+The public words are those of Tacholog's own texts (``public_words.txt``), numbers and measures. All other words are masked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tacholog.privacy.settings import HOST_PSEUDONYM
 
 MASK = "[…]"
 WORDS_FILE = Path(__file__).with_name("public_words.txt")
-_LONGEST_GAP = 3  # characters between two masked words that are masked as one
+_LONGEST_GAP = 3  # the characters between two masked words that are masked together with them
 _PSEUDONYM = re.compile(r"(?:host|session|participant)-[0-9a-f]{6}(?!\w)|(?:user|address|path|secret|hidden)-\d{1,9}(?!\w)")
 # A time as tools print it: "Mon Nov 23 01:37:44", "Sat, 21 Nov 2026 01:53:10 GMT". "Jan" alone may be a person.
 _WEEKDAY, _MONTH = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)", "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
@@ -42,7 +42,7 @@ def is_public(text: str) -> bool:
 
 
 def masked(text: str, hides: Callable[[str], bool]) -> str:
-    """Return free text with only its public words. Adjacent words that are not public become one mark.
+    """Return free text with only its public words. A group of adjacent words that are not public is replaced by one mark.
 
     ``hides`` tells whether a word that is not public is masked.
     """

@@ -17,7 +17,7 @@ _EVERYDAY = frozenset(
     )
 )
 _SHORTEST = 3
-NameList = list[tuple[str, str, bool]]  # kind, name, and whether it names another machine than the one that wrote the text
+NameList = list[tuple[str, str, bool]]  # kind, name, and whether it names a different machine than the machine that wrote the text
 
 
 class Screening:
@@ -30,7 +30,7 @@ class Screening:
         self._by_rule: dict[Callable[[str], bool], HarmlessTokens] = {}
 
     def harmless_by(self, rule: Callable[[str], bool]) -> HarmlessTokens:
-        """Return a recogniser for texts that may be shown unchanged: each token is public by ``rule``, and none is a name."""
+        """Return a recogniser for texts that may be shown unchanged: each token is public according to ``rule``, and no token is a name."""
         if rule not in self._by_rule:
             self._by_rule[rule] = HarmlessTokens(lambda shape: self._may_be_replaced(shape) or not rule(shape))
         return self._by_rule[rule]
@@ -48,11 +48,11 @@ class KnownNames:
         self._keep = {folded(word) for word in privacy.keep}
         self.hosts = {folded(plain(name)): pseudonym for name, pseudonym in hosts.items()} if privacy.hosts == "pseudonym" else {}
         self._stated_hosts = frozenset(self.hosts)
-        self.own_names: dict[str, set[str]] = {}  # by pseudonym, the names of that machine in its own logs: many machines are called "vm"
-        self._full: dict[str, set[str]] = {}  # by name, the longer names of which it may be the short form
+        self.own_names: dict[str, set[str]] = {}  # maps each pseudonym to the names of this machine in its own logs: many machines are called "vm"
+        self._full: dict[str, set[str]] = {}  # maps each name to the longer names that it may abbreviate
         self.users: set[str] = set()
         self.variants: dict[str, int] = {}  # the number of each masked table of options, in order of appearance
-        self.originals: dict[str, list[str]] = {}  # of each published label, in order of appearance
+        self.originals: dict[str, list[str]] = {}  # the originals of each published label, in order of appearance
         self.harmless = HarmlessTokens(may_hold_name)
         self._screening: tuple[int, Screening] | None = None
 
@@ -61,7 +61,7 @@ class KnownNames:
         self.add(self.found_in([line]), host)
 
     def found_in(self, lines: Iterable[str]) -> NameList:
-        """Return the names of machines and users in lines, each once and in order. The result does not depend on the settings of a site."""
+        """Return the names of machines and users in lines, without duplicates and in order. The result does not depend on the settings of a site."""
         names: dict[tuple[str, str, bool], None] = {}
         for line in lines:
             if not self.harmless(line):
@@ -79,7 +79,7 @@ class KnownNames:
 
     def screening(self) -> Screening:
         """Return the screening for all names that are known now."""
-        count = len(self.hosts) + len(self.users)  # Both only grow.
+        count = len(self.hosts) + len(self.users)  # Both sets only grow.
         if self._screening is None or self._screening[0] != count:
             self._screening = count, Screening(self.everywhere())
         return self._screening[1]
@@ -90,7 +90,7 @@ class KnownNames:
         return [self.hosts, sorted(self._stated_hosts), own_names, sorted(self.users), sorted(self._keep)]
 
     def add_host(self, name: str, pseudonym: str | None = None) -> None:
-        """Add the name of a machine, and its short form."""
+        """Add the name of a machine, and its short form (without the domain)."""
         for form in dict.fromkeys((folded(name), folded(name).split(".")[0])):
             is_name = self.hides(form) and not HOST_PSEUDONYM.match(form) and not _is_number(form) and NAME.fullmatch(form)
             if is_name and form not in self._stated_hosts:
@@ -103,7 +103,8 @@ class KnownNames:
     def _pseudonym_of(self, form: str) -> str:
         """Return the pseudonym of a name. It depends on which machines have which names, and not on the order of their runs.
 
-        A name that several machines have identifies none of them. Its pseudonym is made from theirs, so that nobody can guess the name from it.
+        If several machines have the name, it identifies none of them. The pseudonym is then made from the pseudonyms of the machines, so that nobody
+        can check a guess of the name.
         """
         owners = sorted(pseudonym for pseudonym, names in self.own_names.items() if form in names)
         if owners:
@@ -116,7 +117,7 @@ class KnownNames:
         return folded(word) not in self._keep and word.lower() != "localhost"
 
     def everywhere(self) -> set[str]:
-        """Return the names that are replaced everywhere. Everyday words are not among them."""
+        """Return the names that are replaced everywhere, without everyday words."""
         names = {word for word in (*self.hosts, *self.users) if len(word) >= _SHORTEST and word not in _EVERYDAY}
         return names | {folded(plain(word)) for word in self.privacy.hide}
 

@@ -33,11 +33,11 @@ from tacholog.visible import INVISIBLE
 
 _HIDDEN = re.compile(f"[{INVISIBLE}]")
 _SEQUENCE = re.compile("\x1b\\[[0-9;]{0,100}[A-Za-z]")
-LINES = ".lines"  # suffix of the folder with the classes of the lines of redacted logs
+LINES = ".lines"  # the suffix of the folder with the line classes of redacted logs
 WITHHELD = "[withheld]"
 _HIDDEN_WITHHELD = "[withheld: hidden characters]"
 SHOW_UNKNOWN = 'unknown_lines = "show" under [privacy] in site.toml shows them'
-_NOT_SHOWN = "[This log is UTF-16. It is not shown, because names in it could not be found.]\n"
+_NOT_SHOWN = "[This log is not shown: it is encoded as UTF-16, and tacholog cannot hide confidential names in this encoding.]\n"
 _CODES: tuple[LineClass, ...] = ("unknown", "record", "chatter", "broken")
 OnBytes = Callable[[int], object]
 Ranges = list[tuple[int, int]]
@@ -54,7 +54,7 @@ class OriginalLog(NamedTuple):
 class LineClasses(msgspec.Struct, frozen=True):
     """The lines of a redacted log by class, as ranges of line numbers, and the withheld lines.
 
-    ``cut`` is the number of lines of which only the start is shown. ``prefix`` names the prefix that was removed from each line before it was read.
+    ``cut`` is the number of lines that are shown only in part. ``prefix`` names the prefix that was removed from each line before it was read.
     """
 
     lines: int
@@ -131,7 +131,7 @@ class _LineRedactor:
         return self._shown_text(text, kind)
 
     def _shown_prefix(self, prefix: Prefix, text: str) -> str:
-        """Redact the prefix of a line. The tool did not write it, so it is treated like an unknown line; a time or a log level names nobody."""
+        """Redact the prefix of a line. The tool did not write it, so it is treated like an unknown line. A time or a log level is not a name."""
         if self._privacy.unknown_lines == "withhold":
             return prefix.without_names(text, WITHHELD)
         return self._redactor.text(text)
@@ -139,11 +139,12 @@ class _LineRedactor:
     def _shown_text(self, text: str, kind: LineClass) -> str:
         if kind in ("record", "chatter") and self._is_native:
             return native_line(text, self._redactor)
-        # A result line holds words and numbers of the tool. So does an unknown line that the owner wants to show. Any other line is free text.
+        # A result line consists of words and numbers of the tool. The same is assumed for an unknown line that the owner wants to show. Any other
+        # line is free text.
         return self._redactor.text(text) if kind in ("record", "unknown") else self._redactor.free(text)
 
     def closing(self) -> bytes:
-        """Return a last line that names the withheld lines. At the end it changes no line number."""
+        """Return a last line that names the withheld lines. At the end, it does not change any line number."""
         return f"[{withheld_words(self._withheld)}]\n".encode() if self._withheld else b""
 
     def line_classes(self) -> LineClasses:
@@ -157,7 +158,7 @@ def is_withheld(text: str) -> bool:
 
 
 def withheld_words(ranges: Ranges) -> str:
-    """Return a sentence on withheld lines: how many, which, and how to show them."""
+    """Return a sentence on the withheld lines: how many lines, which lines, and how to show them."""
     count = sum(last - first + 1 for first, last in ranges)
     return f"{count} line{'s' if count > 1 else ''} withheld ({line_words(ranges)}): {SHOW_UNKNOWN}"
 
@@ -182,16 +183,16 @@ def save_line_classes(folder: Path, log: str, classes: LineClasses) -> None:
     content = msgspec.json.encode(classes)
     there = sha256_of(folder_of_classes, name)
     if there == hashlib.sha256(content).hexdigest():
-        return  # Reading is much faster than writing, and a build saves the classes of all logs.
+        return  # Reading is much faster than writing, and each build saves the classes of all logs.
     path = folder_of_classes / name
     if there is None:
-        path.unlink(missing_ok=True)  # It may be a link.
+        path.unlink(missing_ok=True)  # The file may be a link.
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 
 
 def saved_line_classes(folder: Path, log: str) -> LineClasses | None:
-    """Read the file of `save_line_classes`; ``None`` for a log that is not redacted."""
+    """Read the file of `save_line_classes`; ``None`` if the log has no such file."""
     try:
         return msgspec.json.decode(read_evidence(*line_classes_path(folder, log)), type=LineClasses)
     except (UnreadableInput, msgspec.DecodeError):
@@ -208,7 +209,7 @@ def line_classes_path(folder: Path, log: str) -> tuple[Path, str]:
     return Path(f"{folder}{LINES}"), _shown_name(log)
 
 
-@lru_cache(maxsize=1 << 10)  # Many runs have logs of the same name.
+@lru_cache(maxsize=1 << 10)  # Many runs have logs with the same name.
 def _shown_name(log: str) -> str:
     return f"{hashlib.sha256(log.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
 
@@ -216,7 +217,7 @@ def _shown_name(log: str) -> str:
 def sha256_of(folder: Path, log: str) -> str | None:
     """Return the SHA-256 of a file; ``None`` if it cannot be read."""
     if "/" in log:
-        return _read_sha256(folder, log)  # None of its folders may be a link, which is checked when they are opened.
+        return _read_sha256(folder, log)  # No folder on the way may be a link. This is checked when the folders are opened.
     (digest,) = digests_in(open_cache()).all_sha256([f"{folder}/{log}"], lambda _path: _read_sha256(folder, log))
     return digest
 
@@ -248,18 +249,18 @@ def _kinds(stream: BinaryIO, format_name: str | None) -> tuple[bytearray, Prefix
                     codes.extend(bytes(max(number + 1 - len(codes), len(codes))))
                 codes[number] = code
     except UnreadableInput:
-        return bytearray(1), None  # If a format fails in the middle of a log, its classes for earlier lines are not trusted either.
+        return bytearray(1), None  # If a format fails in the middle of a log, its classes for the earlier lines are not used either.
     return codes, text.prefix
 
 
 def _limit(format_name: str | None) -> int:
-    """Return how many bytes of a line are shown: as many as the format reads."""
+    """Return the number of bytes of a line that are shown: as many as the format reads."""
     limit: int = LINE_BYTES if format_name is None else getattr(formats().get(format_name), "LINE_BYTES", LINE_BYTES)
     return limit
 
 
 def _lines(stream: BinaryIO, limit: int, on_bytes: OnBytes | None) -> Iterator[tuple[bytes, bool]]:
-    """Yield each line with its line end, and whether it is whole. A longer line is cut, and keeps its line end."""
+    """Yield each line with its line end, and whether it is complete. A line over the limit is cut, but keeps its line end."""
     tail, is_whole = b"", True
     try:
         for chunk in _chunks(stream, on_bytes):
@@ -270,7 +271,7 @@ def _lines(stream: BinaryIO, limit: int, on_bytes: OnBytes | None) -> Iterator[t
                 tail, is_whole = b"", True
             tail, is_whole = _clipped(tail + last, limit, is_whole)
     except Damaged:
-        pass  # the lines before the damage count
+        pass  # the lines before the damage are used
     if tail:
         yield tail, is_whole
 
@@ -307,19 +308,19 @@ def _add(ranges: Ranges, number: int) -> None:
 
 
 class LogFolder:
-    """The folder of redacted logs while a build fills it."""
+    """The folder of redacted logs during a build."""
 
     def __init__(self, folder: Path) -> None:
-        """``folder`` may hold the logs of the previous build."""
+        """``folder`` may contain the logs of the previous build."""
         self._folder = folder
-        self._names: set[str] = set()  # of the folders of runs
+        self._names: set[str] = set()  # the folders of runs
 
     def of_run(self, run: str) -> Path:
         """Return the folder of the redacted logs of a run."""
         return self._folder / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
     def keep(self, of_run: Path, logs: Collection[str]) -> None:
-        """Keep the published logs of a run, and delete other logs that an earlier build published."""
+        """Keep the published logs of a run, and delete all other logs in its folder."""
         _delete_others(os.fspath(of_run), logs)
         _delete_others(f"{of_run}{LINES}", {_shown_name(name) for name in logs})
         self._names.add(of_run.name)

@@ -14,6 +14,7 @@ _PUBLIC_KEYS = """
     warmup_s touch verify waiting load_mode demands recovery_ms demand recovery_time_ns rate_per_s basis from probe_every batch_bytes batched_by
     batch_messages publishers subscribers slow_subscriber instances instances_heard interval_s seed cpu_pub cpu_sub tuning timeout_s guarantees kernel
     distribution cpu_model cpus_online threads_per_core memory_bytes governor isolated_cpus idle_driver idle_states turbo transparent_huge_pages
+    shared_memory_huge_pages realtime_throttling relation shared_cache numa_nodes cache_line_ns
     virtualisation clocksource mitigations_off name resolution_ns
     overhead_ns at load1 load5 load15 time requested achieved rcvbuf_bytes sndbuf_bytes congestion payload_bytes messages duration_ns outcome
     index p50_ns p99_ns max_ns received lost samples duplicated reordered corrupted overflow mean_ns std_ns min_ns p90_ns p99.9_ns p99.99_ns
@@ -25,7 +26,7 @@ _PUBLIC_KEYS = """
     voluntary_switches involuntary_switches peak_memory_from peak_memory_bytes status latency throughput errors late answer_limit_ns answer_limit_s
     endpoints
 """
-# Settings of transports whose values are the transport's own words, or numbers: no paths, no addresses.
+# Settings of transports whose values are numbers or fixed words of the transport, not paths or addresses.
 PUBLIC_SETTINGS = """
     congestion nagle faults capacity
     sockets high_water_mark io_threads
@@ -36,7 +37,7 @@ PUBLIC_SETTINGS = """
     pipeline output_buffer_limit
     buffers data_sharing datagram_bytes depth heartbeat_ms max_samples queue queue_full reliability segment_bytes writer_bytes
     history
-    threading idle mtu term_length window
+    threading idle mtu send term_length window
 """
 PUBLIC_KEYS = frozenset(f"{_PUBLIC_KEYS} {PUBLIC_SETTINGS}".split())
 _STATISTICS = re.compile(r"(?:lateness|from_send)_(?:mean|std|min|max|p\d{2}(?:\.9{1,4})?)_ns|(?:udp6?|tcp|ip6?)_[a-z_]{1,30}")
@@ -69,7 +70,7 @@ def _is_native(shape: str) -> bool:
 
 
 def is_public_pair(key: str, value: str) -> bool:
-    """Whether a value with this key may be shown in any kind of line."""
+    """Whether a value with this key may be shown in every kind of line."""
     if key == "participant":
         return bool(_PARTICIPANT.fullmatch(value))
     return (key in PUBLIC_KEYS and key != "name") or bool(_STATISTICS.fullmatch(key))

@@ -1,4 +1,4 @@
-"""Redact a dataset for a site: own runs, by the class of each field and line. Published figures stay unchanged."""
+"""Redact a dataset for a site: own runs, according to the class of each field and line. Published figures stay unchanged."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def redacted_with_redactor(
 def _rows(table: pd.DataFrame) -> list[Row]:
     """Return the rows of a table, with ``None`` for missing values.
 
-    Whole columns are converted: to take the values out one by one took as long as redacting them.
+    Whole columns are converted: reading the values one by one took as long as redacting them.
     """
     names = [str(name) for name in table.columns]
     columns: list[Any] = [table[name] for name in names]  # According to the type hints of pandas, a missing value cannot become None.
@@ -89,7 +89,10 @@ def _rows(table: pd.DataFrame) -> list[Row]:
 
 
 def _learn(rows: list[Row], logs: Mapping[str, list[Row]], ids: Mapping[str, str], redaction: _Redaction) -> None:
-    """Collect the names in the lines of all logs and in the strings of all manifests. Strings under naming keys are read as ``key=value`` too."""
+    """Collect the names in the lines of all logs and in the strings of all manifests.
+
+    Strings with a key that announces a name are also read as ``key=value``.
+    """
     names, host = redaction.names, {str(row["run"]): shown_host(str(row["host"]), ids) for row in rows}
     keys = {(run, str(log["log"])): names_key(log, redaction.text_bytes) for run, run_logs in logs.items() if run in host for log in run_logs}
     of_manifests = {str(row["run"]): manifest_names_key(str(row["manifest"])) for row in rows}
@@ -120,7 +123,7 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
             yield from _strings(inner, str(name))
     elif isinstance(value, list):
         if all(isinstance(inner, str) for inner in value):
-            yield " ".join(value)  # One command, such as `ssh`, `-l`, `NAME`.
+            yield " ".join(value)  # The list may be one command, such as `ssh`, `-l`, `NAME`.
         for inner in value:
             yield from _strings(inner, key)
     elif isinstance(value, str):
@@ -130,7 +133,7 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
 
 
 class _Redaction(NamedTuple):
-    """The settings and helpers that the redaction of all logs of a site shares."""
+    """The settings and objects that are shared by the redaction of all logs of a site."""
 
     privacy: Privacy
     log_folder: LogFolder
@@ -140,7 +143,10 @@ class _Redaction(NamedTuple):
     names: KnownNames
 
     def byte_counter(self, log: str) -> Callable[[int], object]:
-        """Return a function that is called with the bytes read of a log. It reports progress, and refuses a log that is too large."""
+        """Return a function that is called with the number of bytes read from a log.
+
+        It reports progress, and raises an error if the log is too large.
+        """
         read = 0
 
         def count_bytes(count: int) -> None:
@@ -181,7 +187,7 @@ def _published_run(
             text = msgspec.json.encode(with_published_labels(msgspec.json.decode(text, type=Manifest), labels, redactor))
     else:
         manifest = msgspec.json.decode(str(row["manifest"]), type=Manifest)
-        without_results = {entry.file for entry in manifest.logs if not entry.results}  # Their unknown lines are no problem.
+        without_results = {entry.file for entry in manifest.logs if not entry.results}  # Their unknown lines are not reported.
         published, unshown = _written(root, logs, target, redactor, redaction)
         text = msgspec.json.encode(published_manifest(manifest, redactor))
         if key and not unshown:
@@ -194,11 +200,11 @@ def _published_run(
     return _PublishedRun(target, text.decode(), withheld, unshown)
 
 
-_PublishedLogs = dict[str, tuple[str, LineClasses]]  # by the name of a log, its published name and its lines by class
+_PublishedLogs = dict[str, tuple[str, LineClasses]]  # maps the name of each log to its published name and its lines by class
 
 
 def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, redaction: _Redaction) -> tuple[_PublishedLogs, dict[str, str]]:
-    """Redact the logs of a run and write them. Return the published logs, and why others are not shown."""
+    """Redact the logs of a run and write them. Return the published logs, and the reasons why other logs are not shown."""
     published: _PublishedLogs = {}
     unshown: dict[str, str] = {}
     for log in logs:
@@ -211,7 +217,7 @@ def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, reda
         except (MemoryError, OSError):
             raise
         except Exception as error:  # noqa: BLE001 - any failure on a stranger's log affects only this log
-            unshown[name] = f"it is not shown, because Tacholog failed: {type(error).__name__}"  # The text of the error may quote the log.
+            unshown[name] = f"it is not shown, because Tacholog failed: {type(error).__name__}"  # The text of the error may contain text of the log.
             continue
         if lines is not None:
             published[name] = shown_name, lines
@@ -219,7 +225,7 @@ def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, reda
 
 
 def _still_current(root: Path, logs: list[Row], cached: RedactedRun | None) -> RedactedRun | None:
-    """Return a run from the cache if its logs have not changed since, or else ``None``."""
+    """Return a run from the cache if its logs have not changed since then, or else ``None``."""
     if cached is None or cached.logs.keys() != {str(log["log"]) for log in logs}:
         return None
     return cached if all(logtext.sha256_of(root, str(log["log"])) == log["sha256"] for log in logs) else None
@@ -242,7 +248,7 @@ def _restored(cached: RedactedRun, target: Path, cache: RedactionCache) -> bool:
 
 
 def _may_be_shown(log: Row, privacy: Privacy) -> bool:
-    """Whether a log can be shown. If no format reads it, each line would be withheld, and it may not even be a file of its folder."""
+    """Whether a log can be shown. If no format reads it, every line would be withheld, and the path may even lead out of the folder."""
     return isinstance(log["sha256"], str) or privacy.unknown_lines == "show"
 
 
@@ -307,10 +313,10 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
     Args:
         runs: the run of each text.
         texts: the column.
-        is_plain: whether a text stays as it is in every run. Most do, and are looked at once.
-        redact: returns what is shown of any other text of a run. Each pair of them is looked at once.
+        is_plain: whether a text stays unchanged in every run. Most texts do. Each different text is checked only once.
+        redact: returns the replacement of a text of a run. It is called only once for each pair of run and text.
     """
-    words = texts.astype("category").cat.remove_unused_categories()  # Words of other runs may be among the categories.
+    words = texts.astype("category").cat.remove_unused_categories()  # The categories may contain words of other runs.
     words = words.cat.set_categories(sorted(words.cat.categories))  # Files must not depend on the order in which runs were read.
     rows = words.isin([word for word in words.cat.categories if not is_plain(str(word))]).to_numpy()
     if rows.any():
@@ -318,7 +324,7 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
         count = len(words.cat.categories)
         pairs, numbers = np.unique(names.codes.to_numpy(np.int64) * count + words.cat.codes.to_numpy()[rows], return_inverse=True)
         texts_of_pairs = [redact(str(names.categories[pair // count]), str(words.cat.categories[pair % count])) for pair in pairs]
-        # No text that is replaced may stay among the words of the column, which are saved with it.
+        # The replaced texts must not stay among the words of the column, which are saved with it.
         words = words.where(~rows).cat.remove_unused_categories()
         every = pd.Index(sorted({*words.cat.categories, *(text for text in texts_of_pairs if text is not None)}), dtype="str")
         codes = words.cat.set_categories(every).cat.codes.to_numpy(np.int64, copy=True)
@@ -349,12 +355,12 @@ def host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
 
 
 def shown_host(name: str, ids: Mapping[str, str]) -> str | None:
-    """Return the pseudonym of the machine of a run. The manifest may hold a pseudonym already."""
+    """Return the pseudonym of the machine of a run. The manifest may contain a pseudonym already."""
     return ids.get(name) or (name if HOST_PSEUDONYM.match(name) else None)
 
 
 def _unread(data: Dataset) -> set[str]:
-    """Return the names of unreadable host files, because they are names of machines too: TOML files with a problem that belongs to no run."""
+    """Return the names of unreadable host files: TOML files with a problem that belongs to no run. These names are names of machines too."""
     files = {*map(str, data.problems[data.problems["run"] == ""]["log"].unique())} - {RENAMES_FILE, REQUIREMENTS_FILE}
     return {file.removesuffix(".toml") for file in files if file.endswith(".toml")}
 
@@ -365,7 +371,7 @@ def published_hosts(hosts: Mapping[str, Host], ids: Mapping[str, str], privacy: 
 
 
 def _host(name: str, host: Host, privacy: Privacy, redactor: Redactor) -> Host:
-    """Return a machine named after its processor, because people often call it by its name in their network."""
+    """Return a machine named after its processor, because its own name is often its name in the network."""
     published = published_host(host, redactor)
     if privacy.hosts == "show" or name in privacy.keep:
         return published

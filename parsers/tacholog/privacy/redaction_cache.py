@@ -25,7 +25,7 @@ _CODE = (
     *("tacholog.privacy", "tacholog.schema", "tacholog.evidence", "tacholog.runs", "tacholog.visible"),
     *("tacholog.formats.kit", "tacholog.formats.source", "tacholog.formats.source"),
 )
-_AT_ONCE = 4_000_000  # bytes that are collected before they are written together
+_AT_ONCE = 4_000_000  # the number of bytes that are collected before they are written together
 _RUNS_AT_ONCE = 100
 _Value = TypeVar("_Value")
 
@@ -33,7 +33,7 @@ _Value = TypeVar("_Value")
 class RedactedLog(msgspec.Struct, frozen=True):
     """A redacted log: its published name, the SHA-256 of its redacted text, and its lines by class.
 
-    The text has an entry of its own: it is large, and usually it lies in the folder of redacted logs already.
+    The text has a separate entry, because it is large, and usually exists in the folder of redacted logs already.
     """
 
     name: str
@@ -48,8 +48,8 @@ class RedactedRun(msgspec.Struct, frozen=True):
         logs: the redacted logs by their names.
         manifest: the redacted manifest as JSON. Its labels may change in the next build, because they must differ from those of all other runs.
         numbers: the numbers of the names in the logs and the manifest. The texts of the tables continue the numbering.
-        without_results: the logs that hold no results, by the manifest.
-        has_labels: whether there are labels in the manifest.
+        without_results: the logs without results, according to the manifest.
+        has_labels: whether the manifest has labels.
     """
 
     logs: dict[str, RedactedLog]
@@ -60,7 +60,7 @@ class RedactedRun(msgspec.Struct, frozen=True):
 
 
 class RedactionCache:
-    """The entries of the cache for redaction."""
+    """The cache entries of redacted runs, logs and names."""
 
     def __init__(self, cache: Cache) -> None:
         """Make the object without reading or writing anything."""
@@ -69,7 +69,7 @@ class RedactionCache:
         self._waiting = 0
 
     def names(self, keys: Iterable[bytes]) -> dict[bytes, NameList]:
-        """Return the names in logs and manifests, for those keys that the cache has."""
+        """Return the names in logs and manifests for the keys that the cache has."""
         values = self._cache.get(Kind.PUBLISHED, keys)
         return {key: names for key, value in values.items() if (names := _decoded(value, NameList)) is not None}
 
@@ -104,7 +104,7 @@ class RedactionCache:
             self.flush()
 
     def flush(self) -> None:
-        """Write all values that are not written yet."""
+        """Write all values that have not been written yet."""
         self._cache.put(Kind.PUBLISHED, self._new)
         self._new, self._waiting = {}, 0
 
@@ -145,7 +145,7 @@ def run_key(manifest: str, logs: Sequence[Row], settings: bytes, machine: str | 
         manifest: the manifest as JSON.
         logs: the rows of the logs.
         settings: the result of `settings_key`.
-        machine: the pseudonym of its machine.
+        machine: the pseudonym of the machine of the run.
     """
     parts = []
     for log in logs:

@@ -3,8 +3,8 @@
 There are two levels of protection:
 
 - Free text (`Redactor.free`): only numbers and the words of ``public_words.txt`` are shown.
-- Public text (`Redactor.text`), such as a field of the schema or a result line: names that were found anywhere in the data, addresses, folders
-  and secrets are replaced, although such text should hold none.
+- Public text (`Redactor.text`), such as a field of the schema or a result line: names that were found anywhere in the data, addresses, folders and
+  secrets are replaced, although such text should not contain any.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tacholog.privacy.settings import HOST_PSEUDONYM, Kind, host_pseudonym
 from tacholog.privacy.tokens import HarmlessTokens, WordFinder, folded, plain
 
 _VERSION_BEFORE = re.compile(r"(?:\bv|version|release|\bver)\W{0,3}$", re.IGNORECASE)
-_LOOK_BACK = 12  # characters before an address that may show that it is a version
+_LOOK_BACK = 12  # the characters before an address that may show that it is a version
 
 
 class Redactor:
     """Replaces names in the texts of one run. All names must have been collected before."""
 
     def __init__(self, names: KnownNames, machine: str | None = None) -> None:
-        """``machine`` is the pseudonym of the machine that the run was made on."""
+        """``machine`` is the pseudonym of the machine on which the run was made."""
         self.privacy = names.privacy
         self._names, self.machine = names, machine
         self._numbers: dict[str, dict[str, int]] = {}
@@ -49,7 +49,7 @@ class Redactor:
         return self._names.variants.setdefault(text, len(self._names.variants) + 1)
 
     def distinct(self, text: str, original: str) -> str:
-        """Return the text that replaces an original, with a number if it also replaces another original of any run."""
+        """Return the text that replaces an original. A number is appended if the same text already replaces another original of any run."""
         originals = self._names.originals.setdefault(text, [])
         if original not in originals:
             originals.append(original)
@@ -63,7 +63,7 @@ class Redactor:
     def redacted_as_seen(self, text: str, redact: Callable[[str], str]) -> str:
         """Redact a text without its invisible characters. If nothing is replaced, the text stays unchanged.
 
-        Invisible characters can hide a name in two ways: inside it, or between it and a word that it would otherwise be a part of.
+        Invisible characters can hide a name in two ways: inside the name, or between the name and an adjacent word.
         """
         visible = plain(text)
         if visible == text:
@@ -77,7 +77,7 @@ class Redactor:
         return text if self.is_harmless(text) else self.redacted_as_seen(text, self._text)
 
     def version(self, text: str) -> str:
-        """Return a public text that begins with a version: four numbers at its start are not an address. The rest is redacted as in `text`."""
+        """Redact a public text that begins with a version: four numbers at its start are not an address. The rest is redacted as in `text`."""
         four = IPV4.match(text)
         return f"{four[0]}{self.text(text[four.end() :])}" if four and self._without_known(four[0]) == four[0] else self.text(text)
 
@@ -101,7 +101,7 @@ class Redactor:
         return without_names if self.privacy.free_text == "show" else masked(without_names, self._names.hides)
 
     def harmless_by(self, rule: Callable[[str], bool]) -> HarmlessTokens:
-        """Return a recogniser for texts that may be shown unchanged: each token is public by ``rule``, and none is a name."""
+        """Return a recogniser for texts that may be shown unchanged: each token is public according to ``rule``, and no token is a name."""
         return self._screening.harmless_by(rule)
 
     def identifier(self, text: str) -> str:
@@ -195,7 +195,7 @@ class Redactor:
 
 
 def _without_overlaps(names: Iterable[NameSpan]) -> Iterator[NameSpan]:
-    """Yield the names in order. If names overlap, the first one counts; if they start at the same place, the longest one."""
+    """Yield the names in order. If names overlap, only the first one is used; if they start at the same position, only the longest one."""
     end = 0
     for name in sorted(names, key=lambda name: (name.start, -name.end)):
         if name.start >= end:

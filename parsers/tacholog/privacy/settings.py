@@ -1,8 +1,8 @@
-"""What the owner of a site wants shown (the table ``[privacy]`` of ``site.toml``), and the names that replace the rest: ``host-3fa94c``, ``user-1``.
+"""The privacy settings of a site (the table ``[privacy]`` of ``site.toml``), and the pseudonyms that replace names: ``host-3fa94c``, ``user-1``.
 
 Users, addresses, paths and secrets are numbered within a run, in the order in which its logs name them. Logs do not change, so the numbers are
-stable, and nobody can guess an original from a number. A machine keeps its pseudonym across runs, because comparisons must know that it is the
-same machine.
+stable, and nobody can guess an original from a number. A machine keeps its pseudonym across runs, because a comparison must recognise the same
+machine.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Kind = Literal["host", "user", "address", "path", "secret"]
 
 
 class Privacy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a site treats names, and text that is not known to be public.
+    """The settings for names, and for text that is not known to be public.
 
-    ``unknown_lines`` are the lines of own logs that no format understands. ``free_text`` is what people wrote into manifests, and the words of
-    own logs that are no results. ``keep`` lists words that are always shown, ``hide`` lists words that are always replaced.
+    ``unknown_lines`` are the lines of own logs that no format understands. ``free_text`` are the texts that people wrote into manifests, and the
+    words in own logs outside of results. ``keep`` lists words that are always shown, ``hide`` lists words that are always replaced.
     """
 
     hosts: Treatment = "pseudonym"
@@ -50,7 +50,7 @@ NUMBERED_PSEUDONYM = re.compile(r"\b(?:user|address|path|secret)-\d+\b")
 def host_pseudonym(name: str, kind: str = "host") -> str:
     """Return the pseudonym of a machine whose properties are not known.
 
-    It is a hash of the name. With ``TACHOLOG_PSEUDONYM_KEY`` set, only somebody who has the key can check a guessed name against it.
+    It is a hash of the name. If ``TACHOLOG_PSEUDONYM_KEY`` is set, only a person with the key can check whether a guessed name has this pseudonym.
     """
     key = os.environ.get(KEY_VARIABLE, "")
     return f"{kind}-" + hmac.new(key.encode(), name.lower().encode(), hashlib.sha256).hexdigest()[:6]

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from tacholog.visible import ACCENTS, UNSEEN
 
-# Quotes and brackets stand around names, a comma or a semicolon between them.
+# Quotes and brackets enclose names; commas and semicolons separate them.
 DELIMITERS = " \t\r\n\v\f\"'`<>()[]{},;|"
 TOKEN = re.compile(rf"[^\s{re.escape(DELIMITERS.strip())}]+")
 LONGEST_TOKEN = 512  # A longer token is not a word. It is masked unless it consists of digits and signs.
@@ -25,7 +25,7 @@ _MOST_SHAPES = 50_000
 _RAW_BYTES = {0xDC00 + byte: byte for byte in range(0x80, 0x100)}
 
 # Characters that look like ASCII characters: letterlike symbols, letters in circles, full-width and mathematical letters. Superscript digits are not
-# among them, because they change a number.
+# included, because they change a number.
 _LOOK_ALIKES = {
     code: form
     for first, last in ((0x2100, 0x214F), (0x24B6, 0x24E9), (0xFF01, 0xFF5E), (0x1D400, 0x1D7FF))
@@ -65,7 +65,7 @@ def _folded(char: str) -> str:
 
 
 class HarmlessTokens:
-    """Recognises texts that need no examination, because every token has a shape that is known to be harmless."""
+    """Recognises harmless texts without an examination: every token has a shape that is known to be harmless."""
 
     def __init__(self, may_matter: Callable[[str], bool]) -> None:
         """``may_matter`` tells whether a token of a given shape may be a part of a text that is replaced."""
@@ -78,14 +78,14 @@ class HarmlessTokens:
         return token.translate(SHAPE) in self._harmless
 
     def __call__(self, text: str) -> bool:
-        """Whether the text holds nothing that is replaced."""
+        """Whether the text contains nothing that must be replaced."""
         shapes = text.translate(SHAPE).split()
         if self._harmless.issuperset(shapes):
             return True
         unknown = set(shapes) - self._harmless
         for memory in (self._harmless, self._suspicious):
             if len(memory) > _MOST_SHAPES:
-                memory.clear()  # A log of noise has new words on each line. The memory for them is limited.
+                memory.clear()  # A log of noise has new words on each line. The memory for words is limited.
         fresh = unknown - self._suspicious
         suspicious = {shape for shape in fresh if self._may_matter(shape)}
         self._suspicious |= {shape for shape in suspicious if len(shape) <= LONGEST_TOKEN}
@@ -94,11 +94,11 @@ class HarmlessTokens:
 
 
 class WordFinder:
-    """Finds given names in texts, as whole words and in any case. A text is read once, for any number of names."""
+    """Finds given names in texts, as whole words and in upper or lower case. A text is read once, for any number of names."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        """``words`` are folded. Each has a letter or a digit."""
-        # By the first letters and digits of each name, with the number of signs before them, the longest name first.
+        """``words`` must be folded. Each must contain a letter or a digit."""
+        # The names, grouped by their first letters and digits and the number of signs before these; the longest name first.
         self._by_first_piece: dict[str, list[tuple[str, int]]] = {}
         for word in sorted(words, key=lambda word: (-len(word), word)):
             if piece := PIECE.search(word):
@@ -106,7 +106,7 @@ class WordFinder:
         self.first_shapes = frozenset(piece.translate(SHAPE) for piece in self._by_first_piece)
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield start and end of each name in the text."""
+        """Yield the start and the end of each name in the text."""
         if not self._by_first_piece:
             return
         lower, end = folded(text), 0

@@ -1,4 +1,4 @@
-"""An answer to a question as words, as a table and as figures: for pages, the command line and notebooks alike."""
+"""An answer to a question as words, as a table and as figures, for pages, the command line and notebooks."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tacholog.view.numerals import in_full, quantity, rounded
 from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue
 
 _STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest"}
-_MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that need no name, except for latencies
+_MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that are named only for latencies
 _CLEAR_RISE = 2.0  # the answer mentions a step of the axis at which a subject changes by at least this factor
-_LOG_FROM = 20  # an axis whose ends are this far apart has equal distances for equal ratios
-_NO_CLEAR_LEAD = 1.05  # without a test, medians that are this close are called alike
+_LOG_FROM = 20  # if the largest value of an axis is at least this many times the smallest, the axis is logarithmic
+_NO_CLEAR_LEAD = 1.05  # without a test, medians with a smaller ratio count as equal
 _CLOSE = 1.05  # smaller ratios are not mentioned
 _SEVERAL = 2
 _MOST_CASES = 8  # that a sentence lists
@@ -38,7 +38,7 @@ _SHORT_REASONS = ("not measured", "nothing arrived")
 
 
 class Sentence(NamedTuple):
-    """A sentence of an answer. ``is_sure``: tests carry it. ``None``: it is about something else."""
+    """A sentence of an answer. ``is_sure``: whether tests prove it. ``None``: it is not a claim that a test could prove."""
 
     text: str
     is_sure: bool | None = None
@@ -52,7 +52,7 @@ def metric_words(metric: str, statistic: str) -> str:
 
 
 def question_title(question: Question, answer: Answer) -> str:
-    """Return the question in words: the title that its author wrote, or one made from its fields."""
+    """Return the question in words: the title by its author, or a title made from its fields."""
     if question.title:
         return question.title
     over = f" over {answer.over.title}" if answer.over else ""
@@ -64,7 +64,18 @@ def question_title(question: Question, answer: Answer) -> str:
 
 
 def sentences(answer: Answer) -> list[Sentence]:
-    """Return the answer in a few sentences: who is best and where, by how much, and how sure that is."""
+    """Return the answer in a few sentences: the best subject of each case, its lead, the certainty, and the chosen values."""
+    return [*_ranking(answer), *_scope(answer)]
+
+
+def _scope(answer: Answer) -> Iterator[Sentence]:
+    """Yield the chosen values: readers of the first sentences must know that runs with other values are not part of them."""
+    values = [choice.field.words(choice.value) for choice in answer.choices if choice.value is not None]
+    if values:
+        yield Sentence(f"This is about {_listed(values)} only.")
+
+
+def _ranking(answer: Answer) -> list[Sentence]:
     if len(answer.subject.values) < _SEVERAL:
         return [*_of_one_subject(answer)]
     name = metric_words(answer.metric, answer.statistic)
@@ -83,7 +94,7 @@ def sentences(answer: Answer) -> list[Sentence]:
 
 
 def _turns(answer: Answer) -> Iterator[Sentence]:
-    """Yield a warning if the runs of two subjects were not made in turns, because time may then explain a difference."""
+    """Yield a warning if the runs of two subjects did not alternate, because the time may then explain a difference."""
     in_a_row = [test for test in answer.tests if test.is_shown and test.took_turns is False]
     unknown = [test for test in answer.tests if test.is_shown and test.took_turns is None]
     if in_a_row:
@@ -93,7 +104,7 @@ def _turns(answer: Answer) -> Iterator[Sentence]:
 
 
 def _leads(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> list[float]:
-    """Return the ratio of the best two of each case, above 1."""
+    """Return the ratio of the best two subjects of each case, above 1."""
     pairs = [[answer.cells[Case(panel, subject, point)].value for subject in answer.ranked(panel, point)[:2]] for panel, point in wins]
     return [max(pair) / min(pair) if min(pair) > 0 else math.inf for pair in pairs]
 
@@ -132,7 +143,7 @@ def _everywhere(answer: Answer, cases: int) -> str:
 
 
 def _stretches(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> list[tuple[str, str]] | None:
-    """Return who is best on which stretch of the axis, if all panels agree and there are few stretches."""
+    """Return the stretches of the axis with the best subject of each, if all panels agree and there are few stretches."""
     if answer.over is None:
         return None
     by_point: list[tuple[Value, Value]] = []
@@ -188,7 +199,7 @@ def _how_sure(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]
     each = f"{min(runs)} runs of each" if min(runs) == max(runs) else f"{min(runs)} to {max(runs)} runs of each"
     if not answer.tests:
         return Sentence(
-            f"No test: there {'is one run' if max(runs) == 1 else f'are {each}'}, and a test takes {MIN_RUNS}. So the order may be chance.",
+            f"No test: there {'is one run of each' if max(runs) == 1 else f'are {each}'}, and a test takes {MIN_RUNS}. So the order may be chance.",
             is_sure=False,
         )
     sure = sum(test.is_shown for test in answer.tests)
@@ -202,7 +213,7 @@ def _how_sure(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]
 
 
 def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
-    """Yield how the numbers of a single subject change over the axis."""
+    """Yield sentences on how the numbers of a single subject change over the axis."""
     (subject,) = answer.subject.values
     for panel in answer.panels:
         cells = [(point, cell) for point in answer.points if (cell := answer.cells.get(Case(panel, subject, point)))]
@@ -238,19 +249,19 @@ def _panel_words(answer: Answer, panel: tuple[Value, ...]) -> list[str]:
 
 
 def panel_title(answer: Answer, panel: tuple[Value, ...]) -> str:
-    """Return the conditions in which a panel differs from the others; nothing if there is only one panel."""
+    """Return, in words, the conditions in which a panel differs from the others; an empty text if there is only one panel."""
     return ", ".join(_panel_words(answer, panel))
 
 
 def choice_words(choice: ChosenValue) -> str:
-    """Return a field with more values in the data than in the answer, and the values that the answer shows."""
+    """Return, in words, a field that has more values in the data than in the answer, and the value that the answer uses."""
     others = [f"{choice.field.short(value)} ({_runs(runs)})" for value, runs in choice.runs.items() if value != choice.value]
     choice_text = f"{choice.field.short(choice.value)} ({_runs(choice.runs[choice.value])})"
     return f"These runs differ in {choice.field.title}. Shown: {choice_text}. Not shown: {_listed(others)}."
 
 
 def choice_sentences(answer: Answer) -> list[str]:
-    """Return a sentence for each field with more values in the data than in the answer, and how a reader can choose others."""
+    """Return a sentence for each field that has more values in the data than in the answer, and how a reader can choose other values."""
     axis = {"number": "put it on the axis, divide by it", "text": "divide by it"}
     return [f"{choice_words(choice)} To see them, {axis[choice.field.kind]}, or choose another value." for choice in answer.choices]
 
@@ -260,7 +271,7 @@ def _runs(count: int) -> str:
 
 
 def partial_words(answer: Answer) -> str:
-    """Return of which cases only some runs have the number; nothing if all have it."""
+    """Return, in words, the cases in which only some runs have the number; an empty text if there are none."""
     parts = []
     for partial in answer.partial:
         case = partial.case
@@ -271,20 +282,20 @@ def partial_words(answer: Answer) -> str:
 
 
 def off_axis_words(answer: Answer) -> str:
-    """Return how many runs are left out because they do not state the axis; nothing if there are none."""
+    """Return, in words, how many runs are left out because they do not state the field of the axis; an empty text if there are none."""
     if not answer.off_axis_count or answer.over is None:
         return ""
     return f"{_runs(answer.off_axis_count)} of the same metric {'does' if answer.off_axis_count == 1 else 'do'} not state the {answer.over.title}."
 
 
 def following_words(answer: Answer) -> str:
-    """Return which fields differ together with the subject, so that a reader knows what else may be the cause; nothing if none does."""
+    """Return, in words, the fields that differ together with the subject, because they may be the cause; an empty text if there are none."""
     names = [field.title for field in answer.follows]
     return f"Not asked, but different too from case to case: {_listed(names)}." if names else ""
 
 
 def missing_sentences(answer: Answer) -> list[str]:
-    """Return a sentence on missing numbers for each reason. A subject without any number is named once."""
+    """Return a sentence on missing numbers for each reason. A subject without any number is mentioned only once."""
     measured = {case.subject for case in answer.cells}
     reasons: dict[str, dict[str, None]] = {}
     for missing in answer.missing:
@@ -296,7 +307,7 @@ def missing_sentences(answer: Answer) -> list[str]:
 
 
 def _shortened(cases: Sequence[str]) -> str:
-    """Return cases as a list of which the end is counted if it is long: the table shows them all."""
+    """Return cases as a list. If it is long, its end is replaced by a count, because the table shows all cases."""
     more = f"; and {len(cases) - _MOST_CASES} more" if len(cases) > _MOST_CASES + 1 else ""
     return f"{'; '.join(cases[: _MOST_CASES if more else None])}{more}"
 
@@ -304,8 +315,8 @@ def _shortened(cases: Sequence[str]) -> str:
 def answer_table(answer: Answer, links: Links | None = None, *, ranges_in_text: bool = False) -> Table:
     """Return the numbers: a row for each subject, a column for each point of the axis; without an axis, a column for each panel.
 
-    A cell is the median over the runs, with the range of the runs. Its link leads to the line of the run that is the median. Terminals, Markdown and
-    notebooks have one text in a cell (``ranges_in_text``).
+    A cell contains the median over the runs, with the range of the runs. Its link leads to the log line of the median run. In terminals, Markdown and
+    notebooks, both are one text (``ranges_in_text``).
     """
     columns_are_panels = answer.over is None and len(answer.by) == 1
     divisions = () if columns_are_panels else answer.by
@@ -364,7 +375,7 @@ def _runs_words(cell: AnswerCell, unit: str) -> str:
 
 
 def figures(answer: Answer) -> list[Figure]:
-    """Return a figure for each panel: a line for each subject, a dot for each run. Without an axis, one figure with a place for each panel."""
+    """Return a figure for each panel: a line for each subject, a dot for each run. Without an axis, return one figure with all panels."""
     if answer.over is None:
         return [_without_axis(answer)]
     return [figure for panel in answer.panels if (figure := _over_axis(answer, panel, answer.over))]
@@ -384,12 +395,12 @@ def _over_axis(answer: Answer, panel: tuple[Value, ...], axis: Factor) -> Figure
 
 
 def _without_axis(answer: Answer) -> Figure:
-    """Return one figure of an answer without an axis: a place for each panel, or for each subject if there is one panel."""
+    """Return one figure of an answer without an axis: it has a position for each panel, or, with a single panel, for each subject."""
     traces: list[Trace] = []
     is_divided = len(answer.panels) > 1
     for slot, subject in enumerate(answer.subject.values):
-        beside = _SPREAD * (slot / max(len(answer.subject.values) - 1, 1) - 0.5)
-        positions = [(number + 1 + beside if is_divided else slot + 1.0, panel) for number, panel in enumerate(answer.panels)]
+        shift = _SPREAD * (slot / max(len(answer.subject.values) - 1, 1) - 0.5)
+        positions = [(number + 1 + shift if is_divided else slot + 1.0, panel) for number, panel in enumerate(answer.panels)]
         cells = [(position, panel_title(answer, panel), answer.cells.get(Case(panel, subject, None))) for position, panel in positions]
         traces += _traces(answer, subject, slot, [(position, words, cell) for position, words, cell in cells if cell], "points")
     labels = [answer.subject.short(value) for value in answer.subject.values]
@@ -402,7 +413,7 @@ def _without_axis(answer: Answer) -> Figure:
 
 def _traces(answer: Answer, subject: Value, slot: int, cells: Sequence[tuple[float, str, AnswerCell]], shape: str) -> Iterator[Trace]:
     name, unit = answer.subject.short(subject), answer.unit
-    least = -1.0 if unit == "ratio" else 0.0  # a logarithmic axis has no zero
+    least = -1.0 if unit == "ratio" else 0.0  # a logarithmic axis cannot show zero
     points = tuple(
         PlotPoint(x, cell.value, _point_words(words, quantity(cell.value, unit)), more=(_runs_words(cell, unit),), result=cell.median)
         for x, words, cell in cells
@@ -438,8 +449,8 @@ def _figure(title: str, answer: Answer, traces: Sequence[Trace], x: Axis) -> Fig
 
 
 def _values_axis(answer: Answer, words: str) -> Axis:
-    """Return the axis of the values. All panels have the same, so that they can be compared by eye."""
-    least = -1.0 if answer.unit == "ratio" else 0.0  # a logarithmic axis has no zero
+    """Return the axis of the values. All panels have the same axis, so that readers can compare them."""
+    least = -1.0 if answer.unit == "ratio" else 0.0  # a logarithmic axis cannot show zero
     values = [result.value for cell in answer.cells.values() for result in cell.results if result.value is not None and result.value > least]
     bases = {cell.median.conditions.basis for cell in answer.cells.values()}
     basis = BASIS_WORDS.get(str(next(iter(bases)))) if len(bases) == 1 and answer.metric == "latency" else None
@@ -499,7 +510,7 @@ def as_json(answer: Answer) -> str:
 
 
 def tests_table(answer: Answer) -> Table:
-    """Return the tests: in each case the best subject, the next one, their ratio with its interval, and the adjusted p-value."""
+    """Return the significance tests: for each case, the best subject, the second best, their ratio with its interval, and the adjusted p-value."""
     rows = []
     for test in answer.tests:
         case = [*_panel_words(answer, test.panel), *([answer.over.words(test.point)] if answer.over else [])]
@@ -512,5 +523,5 @@ def tests_table(answer: Answer) -> Table:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence: ``a, b and c``."""
+    """Return words as an enumeration: ``a, b and c``."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

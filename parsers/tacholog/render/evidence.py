@@ -1,4 +1,4 @@
-"""The lines that say what numbers are based on: release, campaign, machine and runs, and the remarks of those who measured them."""
+"""Lines that state what numbers are based on: release, campaign, machine and runs, and the remarks of the persons who measured them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _parts(evidence: Evidence, view: View, documents: Collection[str]) -> Iterat
 
 
 def _runs(evidence: Evidence) -> str:
-    """Return the number of runs behind each number, as a range if series or sizes differ in it."""
+    """Return the number of runs of each number, as a range if it differs between series or sizes."""
     if evidence.fewest_runs_each < evidence.most_runs_each:
         return f"{evidence.fewest_runs_each} to {evidence.most_runs_each} runs"
     return ("no results", "one run")[evidence.most_runs_each] if evidence.most_runs_each < _SEVERAL else f"{evidence.most_runs_each} runs"
@@ -78,7 +78,7 @@ def _machine(evidence: Evidence, host: Host | None, documents: Collection[str]) 
 
 
 def remarks(runs: Iterable[RunRow], but: Container[str] = ()) -> Html:
-    """Return each remark once, with the names of its runs if it does not apply to all. ``but`` are remarks that the page shows already."""
+    """Return each remark once, with the names of its runs if it does not apply to all. Remarks in ``but`` are already on the page and left out."""
     remarks_to_show = [remark for remark in remarks_on(runs) if remark.note not in but]
     if not remarks_to_show:
         return NOTHING

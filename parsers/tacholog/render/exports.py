@@ -19,7 +19,7 @@ from tacholog.compare.row_values import RowValue
 from tacholog.view.names import row_name
 from tacholog.visible import drawn_in_line
 
-_NAME_LENGTH = 1024  # of a benchmark, in Bencher
+_NAME_LENGTH = 1024  # the largest length of a benchmark's name in Bencher
 _MEASURES: Mapping[str, str] = {"goodput": "goodput", "message_rate": "message-rate", "loss": "loss"}
 
 
@@ -38,7 +38,7 @@ def bencher(values: Iterable[RowValue]) -> bytes:
 
 
 def github_action_benchmark(values: Iterable[RowValue]) -> dict[str, bytes]:
-    """Return two files for github-action-benchmark: it reads metrics where smaller is better and where bigger is better from separate files."""
+    """Return two files for github-action-benchmark, because it reads metrics for which smaller or bigger values are better from separate files."""
     files: dict[str, list[dict[str, Any]]] = {"smaller-is-better.json": [], "bigger-is-better.json": []}
     for name, row in _named(values, with_metric=True):
         entry: dict[str, Any] = {"name": name, "unit": row.unit.replace("_per_", "/").replace("_", " "), "value": row.value}
@@ -54,7 +54,7 @@ def _measure(row: RowValue) -> str:
 
 
 def _named(values: Iterable[RowValue], *, with_metric: bool) -> Iterator[tuple[str, RowValue]]:
-    """Yield each row with a unique name. If several rows have the same name, the machine is added, and then a number."""
+    """Yield each row with a unique name. If several rows have the same name, the machine is appended, then a number."""
     used_names: set[tuple[str, str]] = set()
     for row in values:
         name = row_name(row.key, with_system=True)

@@ -1,6 +1,6 @@
 """HTML in which text is escaped by default. Logs and manifests come from strangers, so their text never reaches a page unescaped.
 
-`Html` is the type `Markup` of markupsafe, which templates use, too. All other values are text and are escaped on their way into a page. Only the
+`Html` is the type `Markup` of markupsafe, which templates also use. All other values are text, and are escaped before they reach a page. Only the
 functions of this module and the environment of `tacholog.render.templates` make `Html` from variable text; ruff (S704) reports all others.
 """
 
@@ -17,7 +17,7 @@ from markupsafe import Markup
 from tacholog.visible import HIDDEN, HIDDEN_IN_LINE, drawn, sign
 
 _VOID = {"br", "col", "img", "meta", "link", "input"}
-_SVG_EMPTY = {"path", "line", "circle", "rect", "use"}  # in SVG, an element that is not closed contains all that follows
+_SVG_EMPTY = {"path", "line", "circle", "rect", "use"}  # in SVG, an unclosed element contains everything that follows
 _NOT_AS_IT_IS = re.compile(f"[&<>\"'{HIDDEN.pattern.removeprefix('[')}")
 _SPELT_IN_JSON = re.compile(f"<|{HIDDEN.pattern}")
 
@@ -26,17 +26,17 @@ NOTHING = Html()
 
 
 def esc(text: object) -> Html:
-    """Return ``text`` escaped for an element or a quoted attribute, with hidden characters made visible. `Html` is returned as it is."""
+    """Return ``text`` escaped for an element or a quoted attribute, with hidden characters made visible. `Html` is returned unchanged."""
     return text if isinstance(text, Html) else Html(escaped(str(text)))
 
 
 def escaped(text: str) -> str:
-    """Return text escaped like `esc`, but as `str`. A site has a million pieces of text, and most need no change, so a quick test comes first."""
+    """Return text escaped as by `esc`, but as `str`. A site has a million pieces of text, and most need no escaping, so a fast test comes first."""
     return html.escape(drawn(text)) if _NOT_AS_IT_IS.search(text) else text
 
 
 def _joined(parts: Iterable[object], between: str = "") -> str:
-    # Not `between.join`, because `Html.join` would escape the parts once more.
+    # Not `between.join`, because `Html.join` would escape the parts a second time.
     return str.join(between, [part if isinstance(part, Html) else escaped(str(part)) for part in parts])
 
 
@@ -95,7 +95,7 @@ def unhidden(text: str) -> str:
 
 
 def data_block(value: object, class_: str, kind: str = "application/json") -> Html:
-    """Return ``value`` as JSON in a script element that browsers do not run. ``<`` is escaped, so nothing in it can end the element."""
+    """Return ``value`` as JSON in a script element that browsers do not execute. ``<`` is escaped, so the value cannot end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     text = _SPELT_IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1] if match[0] != "<" else "\\u003c", text)
     return Html(f'<script type="{html.escape(kind)}" class="{html.escape(class_)}">{text}</script>')

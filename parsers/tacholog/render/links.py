@@ -1,7 +1,7 @@
-"""The links of our HTML: to log pages, to other pages of a site, out of the site, and those that scripts use.
+"""The links of our HTML: to log pages, to other pages of a site, to other sites, and the links that scripts use.
 
 Inside a site, ``doc:NAME?QUERY#ANCHOR`` leads to a page and ``root:PATH`` to a file. They become addresses when a page is written.
-Addresses outside come from manifests and settings, which strangers write: only plain web addresses become links.
+Addresses of other sites come from manifests and settings, which strangers may write, so only plain web addresses become links.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Links(msgspec.Struct, frozen=True):
     all_numbers: str | None = None
 
     def to_line(self, result: ResultRow) -> str | None:
-        """Return the link to a number on its log line; ``None`` if the number has no line or logs have no pages."""
+        """Return the link to a number on its log line; ``None`` if the number has no line, or if logs have no pages."""
         anchor = number_anchor(result)
         return None if self.logs is None or anchor is None else f"{self.to_log(result.run.run, result.log)}#{anchor}"
 
@@ -61,7 +61,7 @@ class SourceDocument(msgspec.Struct, frozen=True):
 
 
 def is_web_address(address: str) -> bool:
-    """Whether an address may be a link: http or https, with a host, and without a user name, because a user name can disguise the host."""
+    """Whether an address may become a link: http or https, with a host, and without a user name, which could disguise the host."""
     if _UNSAFE.search(address) or HIDDEN.search(address):
         return False
     try:
@@ -72,7 +72,7 @@ def is_web_address(address: str) -> bool:
 
 
 def out_link(address: str | None, words: object) -> Html:
-    """Return a link out of the site, or only the words if the address may not be a link."""
+    """Return a link to another site; return only the words if the address must not become a link."""
     if address is None or not is_web_address(address):
         return esc(words)
     return tag("a", words, href=address, rel="noopener noreferrer", class_="tl-out")
@@ -107,29 +107,29 @@ _LINK = re.compile(r'href="(doc|root):([^"#?]*)')
 
 
 def with_addresses(html: str, target: Callable[[str, str], str]) -> str:
-    """Replace each link by its address. ``target`` returns the address for the kind (doc, root) and the name of a link."""
+    """Replace each link by its address. ``target`` returns the address, from the kind (doc, root) and the name of a link."""
     return _LINK.sub(lambda match: f'href="{target(match[1], match[2])}', html)
 
 
 def pages_linked(html: str) -> set[str]:
-    """Return the pages that HTML links to."""
+    """Return the pages to which HTML links."""
     return {name for kind, name in _LINK.findall(html) if kind == "doc"}
 
 
-@lru_cache(maxsize=1 << 14)  # the rows of a table lead to the same few pages
+@lru_cache(maxsize=1 << 14)  # cached, because the rows of a table lead to the same few pages
 def address_from(document: str, kind: str, name: str) -> str:
     """Return the address of a page or a file, relative to the page of a document."""
     return posixpath.relpath(f"{name}.html" if kind == "doc" else name, posixpath.dirname(document) or ".")
 
 
 class ScriptLinks:
-    """The links of one script. Each link is one hidden element of the page, which Sphinx resolves; the data of the script refer to it by number."""
+    """The links of one script. Each link is a hidden element of the page, which Sphinx resolves; the data of the script refer to it by number."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def number(self, link: str | None) -> int | None:
-        """Return the number of a link. Links that differ only in their anchors have the same number."""
+        """Return the number of a link. Links that differ only in their anchor have the same number."""
         return None if link is None else self._numbers.setdefault(link.partition("#")[0], len(self._numbers))
 
     def log(self, links: Links, result: ResultRow) -> int | None:

@@ -1,4 +1,4 @@
-"""Text from logs and manifests, made safe for Markdown and for terminals, on one line."""
+"""Text from logs and manifests in a form that is safe for Markdown and for terminals, on one line."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tacholog.render.html import unhidden
 _ACTIVE = re.compile(r"[\\|<>*_`\[\]~$&#]")
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "#": "&#35;"}
 # GitHub makes links, mentions and pictures from these pieces of plain text: https://, www., me@example.org, @name, #1, GH-1 and :tada:. It searches
-# the text that a reader sees, so escaping does not prevent this. An invisible character after the first characters does (U+2060, word joiner).
+# the rendered text, so escaping does not prevent this. An invisible character (U+2060, word joiner) after the first characters does.
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|:(?=//|(?!\d\d:)[\w+-]{1,60}:)|www(?=\.)|\bgh-(?=\d)", re.IGNORECASE)
 _MARK = "\u2060"
-_MARK_ENTITY = "&#8288;"  # visible to readers of the source
+_MARK_ENTITY = "&#8288;"  # an escape sequence, which is visible in the source
 
 
 def escape(cell: str) -> str:

@@ -1,4 +1,4 @@
-"""Quality marks: the sign at a number, and the note that it links to."""
+"""Quality marks: the sign at a number, and the note to which it links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tacholog.schema.marks import MARKS, Mark
 from tacholog.view.series import TWO_GROUPS, Cell
 
 _OF_SOME_RUNS = " Some numbers have this mark because of only some of their runs."
-UsedMarks = dict[str, bool]  # the marks on a page; True if, for at least one number, only some of its runs have the mark
+UsedMarks = dict[str, bool]  # the marks on a page; True if some number has the mark because of only some of its runs
 
 
 def mark_of(name: str) -> Mark:
@@ -35,13 +35,13 @@ def shared_mark(name: str, anchor: str) -> Html:
 
 
 def shared_marks_note(names: Iterable[str], anchor: str) -> Html:
-    """Return a note above a table for the marks of all its numbers; nothing without marks."""
+    """Return a note above a table on the marks that all its numbers have; nothing if there are none."""
     notes = [shared_mark(name, anchor) for name in names]
     return tag("p", join(notes, " "), class_="tl-note") if notes else NOTHING
 
 
 def add_shared_marks(used: UsedMarks, shared: Iterable[str]) -> None:
-    """Add the marks that are shown above a table: their notes are needed even if the table is cut."""
+    """Add the marks that are shown above a table, because their notes are needed even if the table is shortened."""
     for mark in shared:
         used.setdefault(mark, False)
 

@@ -1,7 +1,7 @@
 """The position of a number on its log line, so that a link leads to the number itself and not only to its line.
 
-Many formats state the position. For other formats only the line is known. Then the printed value is searched on the line, to its last digit, in all
-units that logs use. If the value occurs more than once, the word before it decides (``lost=0 duplicated=0``). If the position stays unclear, or
+Many formats state the position. For other formats, only the line is known. In this case, the exact printed value is searched on the line, in all
+units that logs use. If the value occurs more than once, the word before it decides (``lost=0 duplicated=0``). If the position is still unclear, or if
 the number was computed from others, the link leads to the whole line.
 """
 
@@ -19,7 +19,7 @@ from tacholog.view.results import ResultRow
 
 _PRINTED = re.compile(r"(?<![\w.])\d{1,30}(?:\.\d{1,30})?")
 _WORD_BEFORE = re.compile(r"([A-Za-z][\w.]{0,40})\W{0,12}$")
-_BEFORE = 64  # characters before a number in which its word is searched
+_BEFORE = 64  # the number of characters before a number in which its word is searched
 _STEPS = (1.0, 1e3, 1e6, 1e9)
 _SCALES: Mapping[str, tuple[float, ...]] = {
     "ns": _STEPS,
@@ -27,13 +27,13 @@ _SCALES: Mapping[str, tuple[float, ...]] = {
     "messages_per_s": _STEPS,
     "ratio": (1.0, 0.01),
 }
-_NEAR = 1e-9  # relative tolerance for floating point, not for rounding
+_NEAR = 1e-9  # relative tolerance for errors of floating point, not for rounding
 Span = tuple[int, int]
 NOWHERE: Mapping[str, Span] = {}
 
 
 def number_anchor(result: ResultRow) -> str | None:
-    """Return the anchor of a number on its log page, which is also the end of its permanent id; ``None`` for a number without a line."""
+    """Return the anchor of a number on its log page, which is also the end of its permanent id; ``None`` if the number has no line."""
     return None if result.line is None else with_ordinal(f"L{result.line}:{result.metric}.{result.statistic}", result.ordinal)
 
 
@@ -48,7 +48,7 @@ def by_line(results: Iterable[ResultRow]) -> dict[int, dict[str, ResultRow]]:
 
 
 def with_anchors(text: str, numbers: Mapping[str, ResultRow], format_spans: Mapping[str, Span] = NOWHERE) -> Html:
-    """Return a line, escaped, with an anchor at each number whose position is known. The anchors of other numbers are at the start of the line.
+    """Return a line, escaped, with an anchor at each number whose position is known. All other anchors are at the start of the line.
 
     ``format_spans`` are the positions that the format of the log states, by anchor.
     """
@@ -77,7 +77,7 @@ def _pieces(text: str, anchors_at: Mapping[Span, list[str]]) -> Iterator[Html]:
         yield visible(text[end:start])
         marked = visible(text[start:stop])
         for anchor in anchors:
-            marked = tag("b", marked, id=anchor)  # the shortest element: a site has a hundred thousand of them
+            marked = tag("b", marked, id=anchor)  # the shortest element, because a site has a hundred thousand of them
         yield marked
         end = stop
     yield visible(text[end:])
@@ -105,7 +105,7 @@ def _found_in(text: str, result: ResultRow, value: float) -> set[Span]:
     near, resolution = _NEAR * abs(value), result.resolution
     spans: set[Span] = set()
     for scale in _scales(result):
-        # A line has up to a hundred numbers and is searched for each of them, so a bisection limits the search to numbers of about this value.
+        # A line has up to a hundred numbers, and each is searched. A bisection limits the search to numbers of about this value.
         first, last = bisect_left(values, (value - 2 * near) / scale), bisect_right(values, (value + 2 * near) / scale)
         for number, last_place, span in printed[first:last]:
             fits = resolution is None or abs(scale * last_place - resolution) <= _NEAR * resolution
@@ -116,7 +116,7 @@ def _found_in(text: str, result: ResultRow, value: float) -> set[Span]:
 
 @lru_cache(maxsize=64)
 def _printed_in(text: str) -> tuple[list[float], list[tuple[float, float, Span]]]:
-    """Return the numbers of a line in ascending order: a list of values, and a list of (value, one unit of its last digit, span)."""
+    """Return the numbers on a line in ascending order: a list of values, and a list of (value, unit of the last digit, span)."""
     printed = sorted((float(match[0]), 10.0 ** -len(match[0].partition(".")[2]), match.span()) for match in _PRINTED.finditer(text))
     return [value for value, _, _ in printed], printed
 

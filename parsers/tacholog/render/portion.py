@@ -1,4 +1,4 @@
-"""A portion of a page as one piece of HTML: for the page of an older release, and for a page that loads the piece on request."""
+"""A portion of a page as one piece of HTML, for the page of an older release, and for a page that loads the piece on demand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tacholog.view.views import TESTS, Selection, View
 TEST_TITLES = {"latency": "Latency", "throughput": "Throughput", "demand": "Throughput in bursts", "sustain": "Highest sustained rate"}
 COST_TITLE = "processor time, context switches and memory"
 NUMBERS_TITLE = "all percentiles, samples and every run"
-MOST_SENTENCES = 3  # with more series, the table is easier to read
+MOST_SENTENCES = 3  # if there are more series, the table is easier to read than the figure
 _OF_RATES = ("goodput", "messages", "loss")
 DRAWN = {"latency": ("latency",), "throughput": _OF_RATES, "demand": _OF_RATES, "sustain": ("sustained",)}
 
@@ -34,15 +34,15 @@ DRAWN = {"latency": ("latency",), "throughput": _OF_RATES, "demand": _OF_RATES, 
 def portion_html(
     part: View, portion: Portion, selection: Selection, links: Links, suffix: str, move_out: MoveTableOut | None, number: int = 1
 ) -> Html:
-    """Return the numbers of a portion: a figure and the table of sizes of its first test, and everything else folded under its heading.
+    """Return the numbers of a portion: a figure and the table of sizes of its first test, and everything else folded under headings.
 
     Args:
         part: all data of the page.
-        portion: the portion of them to show.
+        portion: the portion of the data to show.
         selection: the selection that gave ``part``. Ids are made from it, so they equal those on a page that shows everything.
         links: the addresses of the log pages.
-        suffix: the end of ids that do not belong to one series; it tells them from those that the page has already.
-        move_out: moves large tables into files of their own.
+        suffix: the end of ids that do not belong to one series; it distinguishes them from the ids on the page.
+        move_out: a function that moves large tables into separate files.
         number: the number of the part of the page, as for `page_anchor`.
     """
     parts: list[Html | str] = []
@@ -60,7 +60,7 @@ def portion_html(
 
 
 class _TestContext:
-    """The context of one test on the page: its links, and the parts from which ids are made."""
+    """The context of one test on the page: its links, and the parts of its ids."""
 
     def __init__(self, test: str, selection: Selection, links: Links, suffix: str, move_out: MoveTableOut | None, number: int) -> None:
         self.test, self.suffix, self.move_out, self._number = test, suffix, move_out, number
@@ -93,7 +93,7 @@ def _test(part: View, portion: Portion, series: Sequence[Series], context: _Test
 def _costs(results: Sequence[ResultRow], series: Sequence[Series], context: _TestContext) -> Html:
     """Return the cost of a message, folded; nothing if it was not measured.
 
-    ``results`` are those of the portion only: searching the results of all releases for each portion takes quadratic time.
+    ``results`` are only the results of the portion, because searching the results of all releases for each portion would take quadratic time.
     """
     if not has_cost(series, results):
         return NOTHING
@@ -122,7 +122,7 @@ def _each(name: str, figures: Iterable[tuple[int, Figure | None]], context: _Tes
 
 
 def portion_runs(part: View, portion: Portion, links: Links, find_log: FindOfferedLog, move_rows_out: MoveRowsOut | None) -> Html:
-    """Return the table of the runs of a portion, folded. ``move_rows_out`` moves all but the first runs out of the piece."""
+    """Return the table of the runs of a portion, folded. ``move_rows_out`` moves all runs except the first ones out of the piece."""
     if not portion.is_first:
         return NOTHING
     return folded(tag("h2", "Runs and raw logs"), runs_table(portion.only(part), links, find_log, move_rows_out))

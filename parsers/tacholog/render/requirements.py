@@ -1,7 +1,7 @@
 """Requirements in words: text for a terminal, Markdown for a pull request, JUnit XML for CI services, badges for a README, and tables for a page.
 
-In JUnit XML, a requirement is a test suite and each of its rows is a test case. A row that cannot be told is an error, or skipped if the caller
-tolerates it. Source: https://github.com/testmoapp/junitxml, which collects what the services read.
+In JUnit XML, a requirement is a test suite, and each of its rows is a test case. A row with the verdict "cannot be told" is an error, or skipped if
+the caller accepts it. Source: https://github.com/testmoapp/junitxml, which describes the elements that the services read.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from tacholog.view.refusals import TITLES as CONDITION_TITLES
 from tacholog.view.requirements import JudgedRelease, sections
 from tacholog.visible import drawn
 
-_TWO = 2  # requirements that passed are "both"
+_TWO = 2  # "both" instead of "all" for this number of passed requirements
 TITLES: Mapping[RequirementVerdict, str] = MappingProxyType(
     {"failed": "Failed", "missing": "No such row", "undecided": "Cannot be told", "passed": "Passed"}
 )
-CLASSES: Mapping[RequirementVerdict, str] = MappingProxyType(  # the classes of a diff's verdicts, for the same colours
+CLASSES: Mapping[RequirementVerdict, str] = MappingProxyType(  # the classes of a comparison's verdicts, to use the same colours
     {"failed": "worse", "missing": "not_comparable", "undecided": "inconclusive", "passed": "no_change"}
 )
 _REASONS: Mapping[str, str] = MappingProxyType(
@@ -71,7 +71,7 @@ class RequirementLine(NamedTuple):
 def lines_table(
     requirement_lines: Sequence[RequirementLine], label: str = "", link_of: Callable[[RequirementLine], str | None] = lambda _line: None
 ) -> Table:
-    """Return lines as a table. ``link_of`` gives the link to a median, which is the value of a run."""
+    """Return lines as a table. ``link_of`` returns the link to a median, which is the value of a run."""
     columns = [TableColumn(name) for name in ("verdict", "requirement", "row", "limit")]
     columns += [TableColumn("median", align="right"), TableColumn("interval"), TableColumn()]
     rows = []
@@ -92,13 +92,13 @@ def lines_table(
 
 
 def headline(report: RequirementReport) -> str:
-    """Return the result in one line: how many requirements got each verdict, worst first."""
+    """Return the result in one line: the number of requirements with each verdict, the worst first."""
     counted = [f"{report.counts[verdict]} {TITLES[verdict].lower()}" for verdict in VERDICTS if report.counts[verdict]]
     return ", ".join(counted) or "no requirements"
 
 
 def lines(report: RequirementReport) -> list[RequirementLine]:
-    """Return all rows of all requirements, worst first."""
+    """Return all rows of all requirements, the worst first."""
     requirement_lines = [line for result in report.results for line in lines_of(result)]
     return sorted(requirement_lines, key=lambda line: VERDICTS.index(line.verdict))
 
@@ -135,12 +135,12 @@ def interval(result: RequirementResult, row: RequirementRow) -> str:
 
 
 def change(worse: float) -> str:
-    """Return a change in words: by how much the new side is worse or better."""
+    """Return, in words, by how much the new side is worse or better."""
     return "equal" if worse == 0 else f"{percent(abs(worse))} {'worse' if worse > 0 else 'better'}"
 
 
 def remark(result: RequirementResult, row: RequirementRow) -> str:
-    """Return the evidence for the verdict of a row, or why it is undecided."""
+    """Return the evidence for the verdict of a row, or the reason why it is undecided."""
     return "; ".join([*(reason(result, row, code) for code in row.reasons), *_evidence(row)])
 
 
@@ -174,7 +174,7 @@ def reason(result: RequirementResult, row: RequirementRow, code: str) -> str:
 
 
 def lost_words(report: RequirementReport) -> str:
-    """Return which runs did not end well; an empty text if all did. Their results are missing from the values."""
+    """Return, in words, the runs that did not end well; an empty text if all did. Their results are missing from the values."""
     if not report.lost:
         return ""
     named = ", ".join(f"{run.run} ({run.status})" for run in report.lost[:_NAMED])
@@ -192,12 +192,12 @@ def about(report: RequirementReport) -> str:
     return ", ".join([*(name for name in names if name), _counted(report.runs, "run")])
 
 
-#: Markdown for a pull request has at most this many lines: rows that need no attention are folded, and of the others the worst come first.
+#: The largest number of Markdown lines for a pull request. Rows that need no attention are folded, and of the others, the worst come first.
 MOST_LINES = 28
 
 
 def text(report: RequirementReport) -> str:
-    """Return the report as text, worst first."""
+    """Return the report as text, the worst rows first."""
     return "\n".join(plain(line) for line in _text(report)) + "\n"
 
 
@@ -214,11 +214,11 @@ def _text(report: RequirementReport) -> Iterator[str]:
 
 
 def markdown(report: RequirementReport, most_lines: int = MOST_LINES) -> str:
-    """Return the report as Markdown of at most so many lines: the rows that did not pass, worst first; then, folded, the rows that did.
+    """Return the report as Markdown of at most ``most_lines`` lines: the rows that did not pass, the worst first; then, folded, the rows that did.
 
     Args:
         report: the verdicts.
-        most_lines: how long it may be, 14 or more.
+        most_lines: the largest number of lines, at least 14.
     """
     requirement_lines = lines(report)
     open_rows = [line for line in requirement_lines if line.verdict != "passed"]
@@ -256,7 +256,7 @@ def junit(report: RequirementReport, fail_on: Collection[str] = ()) -> str:
 
     Args:
         report: the verdicts.
-        fail_on: the verdicts that are failures or errors; none: all but ``passed``. Rows of the others are skipped.
+        fail_on: the verdicts that are failures or errors; if empty, all except ``passed``. Rows with other verdicts are skipped.
     """
     counted = fail_on or FAIL_ON
     root = Element("testsuites", name="requirements")
@@ -299,17 +299,17 @@ _COLOURS: Mapping[RequirementVerdict, str] = MappingProxyType(
 )
 _GREY = "#555"
 _HEIGHT, _PAD, _BASE = 20, 6, 14
-_NARROW, _WIDE = "fijlrt.,:;!|'()[] I", "mwMW%@"  # characters whose width differs most from the mean, in a sans-serif font of 11 px
+_NARROW, _WIDE = "fijlrt.,:;!|'()[] I", "mwMW%@"  # characters whose width differs most from the average, in a sans-serif font of 11 px
 _LONGEST = 80
 
 
 def badges(report: RequirementReport) -> dict[str, str]:
-    """Return a badge for each requirement and one for all of them, ``requirements``, by the names of their files without ``.svg``."""
+    """Return a badge for each requirement, and the badge ``requirements`` for all of them, by file name without ``.svg``."""
     worst = report.results[0].verdict if report.results else "missing"  # The results are sorted, the worst first.
     images = {"requirements": badge("requirements", headline(report), worst)}
     for result in report.results:
         name = slug(result.name)
-        while name in images:  # two requirements may have one name
+        while name in images:  # several requirements may have the same name
             name += "-2"
         images[name] = badge(result.name, _verdict_text(result), result.verdict)
     return images
@@ -320,7 +320,7 @@ def _verdict_text(result: RequirementResult) -> str:
 
 
 def badge(label: str, message: str, verdict: RequirementVerdict) -> str:
-    """Return a badge: the label on grey, the message on the colour of the verdict. The title has the words for readers who do not see colours."""
+    """Return a badge: the label on grey, the message on the colour of the verdict. The title states the verdict for colour-blind readers."""
     texts = [_shortened(label), _shortened(message)]
     widths = [_width(text) + 2 * _PAD for text in texts]
     total = sum(widths)
@@ -343,7 +343,7 @@ def _shortened(text: str) -> str:
 
 
 def _width(text: str) -> int:
-    """Return the approximate width of a text at 11 px; ``textLength`` then enforces it in any font."""
+    """Return the approximate width of a text at 11 px. With ``textLength``, any font has exactly this width."""
     return round(sum(4.0 if char in _NARROW else 10.0 if char in _WIDE else 7.0 for char in text))
 
 
@@ -352,7 +352,7 @@ def requirements_html(judged: Iterable[JudgedRelease], find: FindLink) -> Html:
 
     Args:
         judged: the releases.
-        find: returns the link to a value, which is that of a run.
+        find: a function that returns the link to a value, which is that of a run.
     """
     parts: list[object] = []
     judged_sections = sections(judged)
@@ -374,7 +374,7 @@ def requirements_html(judged: Iterable[JudgedRelease], find: FindLink) -> Html:
 
 
 def _requirement_counts(report: RequirementReport) -> str:
-    """Return how many requirements got each verdict, and the number of their measurements if it differs."""
+    """Return the number of requirements with each verdict, and the number of their measurements if it differs."""
     count, total = sum(len(result.rows) for result in report.results), len(report.results)
     counted = f"{'Both' if total == _TWO else f'All {total}'} requirements passed" if report.counts["passed"] == total > 1 else headline(report)
     return counted if count in (0, total) else f"{counted} ({count} measurements)"
@@ -388,7 +388,7 @@ def _page_rows(judged: JudgedRelease, find: FindLink) -> Html:
     table = lines_table(lines(judged.report), f"Requirements of {judged.system} {judged.release}", link_of)
     heads = [*(column._replace(heading=column.heading.capitalize()) for column in table.columns[:-1]), TableColumn("Evidence")]
     rows = [row._replace(cells=[row.cells[0]._replace(text=tag("b", row.cells[0].text)), *row.cells[1:]]) for row in table.rows]
-    # A table of the class `rows` has no headings on narrow screens, so its cells must be clear without them.
+    # A table of the class `rows` has no headings on narrow screens, so its cells must be understood without headings.
     return scroller(table._replace(columns=heads, bodies=[rows]), "scroll", tools=False)
 
 
@@ -406,7 +406,7 @@ def _history(releases: Sequence[JudgedRelease], label: str) -> Html:
 
 
 def _cell(result: RequirementResult) -> TableCell:
-    """Return the verdict of a requirement in a release; with its value, if it has one row."""
+    """Return the verdict of a requirement in a release, with its value if it has only one row."""
     requirement_lines = lines_of(result)
     parts: list[object] = [TITLES[result.verdict].lower()]
     if len(result.rows) == 1 and requirement_lines[0].value:

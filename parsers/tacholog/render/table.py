@@ -1,7 +1,7 @@
-"""A table as a value, and its four writers: HTML, Markdown, text for a terminal, and CSV.
+"""A table as a value, and its four output forms: HTML, Markdown, text for a terminal, and CSV.
 
-Everything that is shown as a table becomes a `Table` first. How tables look is defined here and in ``templates/table.html.jinja`` alone.
-Tables of words are made here, too. Tables of measured numbers are made by `tacholog.render.tables.results`.
+Everything that is shown as a table becomes a `Table` first. The form of tables is defined only here and in ``templates/table.html.jinja``. Tables of
+words are made here, and tables of measured numbers in `tacholog.render.tables.results`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RULES: dict[Align, str] = {"left": "---", "right": "--:", "centre": ":-:"}
 
 
 class TableColumn(NamedTuple):
-    """The head of a column. ``align`` is for Markdown and terminals; ``width`` is the class of the whole column, whose width a style sheet sets."""
+    """The heading of a column. ``align`` is for Markdown and terminals; ``width`` is a class, for which a style sheet sets the column's width."""
 
     heading: str | Html = ""
     unit: str = ""
@@ -32,12 +32,12 @@ class TableColumn(NamedTuple):
 
 
 class TableCell(NamedTuple):
-    """A cell. The macro of the template unpacks it, so the fields have the same order there.
+    """A cell. The macro of the template unpacks it, so the order of the fields is the same there.
 
-    ``text`` is the visible text, ``value`` the number in full, by which scripts sort. If ``is_empty`` is set, ``text`` says why there is no value.
-    ``range`` goes from the lowest to the highest run. ``marks`` are names of quality marks. ``below`` is shown under the number. ``pad`` holds
+    ``text`` is the visible text, and ``value`` is the number in full, by which scripts sort. If ``is_empty`` is set, ``text`` states why there is no
+    value. ``range`` goes from the lowest to the highest run. ``marks`` are names of quality marks. ``below`` is shown under the number. ``pad`` holds
     invisible digits that align decimal points. ``scope`` makes the cell a heading (row, rowgroup). ``span`` is the number of columns that it covers.
-    ``head`` is the name of its column, which phones show.
+    ``head`` is the name of its column, which is shown on phones.
     """
 
     text: str | Html = ""
@@ -84,7 +84,7 @@ class Table(NamedTuple):
         return [row for body in self.bodies for row in body]
 
     def with_rest(self, words: str) -> Table:
-        """Return the table with a last row that says what is left out; the same table if there are no words."""
+        """Return the table with a last row that states what is left out; the same table if there is nothing to state."""
         return self._replace(bodies=[[*self.rows, TableRow([TableCell(words, span=len(self.columns))])]]) if words else self
 
     def without_empty_columns(self, empty: Sequence[str] = ("",)) -> Table:
@@ -105,12 +105,12 @@ def empty(why: str = NOT_STATED, link: str | None = None, marks: tuple[str, ...]
 
 
 def exact(value: float) -> str:
-    """Return a number as `Cell.value`."""
+    """Return a number in the form of `TableCell.value`."""
     return f"{value:.12g}"
 
 
 def words_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object]], class_: str = "") -> Table:
-    """Return a table of words: names, dates, sentences. The first cell of a row is its heading. On phones, each other cell names its column.
+    """Return a table of words: names, dates, sentences. The first cell of a row is its heading. On phones, the other cells name their column.
 
     Plain text is marked as words, because its digits are part of a name and not a result.
     """
@@ -128,14 +128,14 @@ def _as_text(content: object) -> str | Html:
 
 def html(table: Table) -> Html:
     """Return a table as HTML."""
-    from tacholog.render.templates import table_macro  # imported here, because Jinja takes long to load and only HTML needs it
+    from tacholog.render.templates import table_macro  # imported here, because Jinja takes long to load, and only HTML needs it
 
     widths = [column.width for column in table.columns]
     return Html(table_macro()(table.class_, widths if any(widths) else (), table.columns, table.bodies, _Signs(table.anchor)))  # noqa: S704 - it escapes
 
 
 def scroller(table: Table, frame: str = "tl-scroll", *, tools: bool = True) -> Html:
-    """Return a table in a scrollable region, so that the page never scrolls sideways. ``tools`` adds an element for the buttons of a script."""
+    """Return a table in a scrollable region, so that the page itself does not scroll sideways. ``tools`` adds an element for a script's buttons."""
     region = tag("div", html(table), class_=frame, role="region", aria_label=table.label, tabindex=0)
     return join([tag("div", class_="tl-tools"), region]) if tools else region
 
@@ -198,7 +198,7 @@ def plain_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object
 
 
 def first_rows(rows: Sequence[Sequence[object]], what: str, where: str, most: int = MOST_ROWS) -> tuple[Sequence[Sequence[object]], Html]:
-    """Return the first rows, and a sentence on the others: their number, their kind (``what``), and ``where`` to find them."""
+    """Return the first rows, and a sentence on the other rows: their number, their kind (``what``), and ``where`` they are listed."""
     left = len(rows) - most
     if left <= 0:
         return rows, NOTHING

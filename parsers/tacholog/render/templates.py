@@ -1,7 +1,7 @@
 """The Jinja environments for pages and for tables. Every value is escaped, except values of the type `Html`.
 
 No template can switch escaping off: there is no filter that declares text safe, the tag ``autoescape`` is refused, and the sandbox hides the classes
-of values. An unknown name is an error, and so is ``None``: a page must not show "None".
+of values. An unknown name or ``None`` as a value is an error, because a page must not show "None".
 """
 
 from __future__ import annotations
@@ -55,21 +55,21 @@ def table_macro(folder: Path | None = None) -> Callable[..., str]:
     return _table_macro(folder or templates_dir())
 
 
-@lru_cache(maxsize=2)  # a site has many pages: a new environment for each would compile the same templates again
+@lru_cache(maxsize=2)  # cached: a site has many pages, and a new environment for each would compile the same templates again
 def _templates_in(folder: Path) -> _Environment:
     return _Environment(folder, _as_html, autoescape=True)
 
 
 @lru_cache(maxsize=2)
 def _table_macro(folder: Path) -> Callable[..., str]:
-    # Without Jinja's own escaping, which makes a new object from each piece of text and doubles the time for tables. `finalize` escapes instead.
+    # Jinja's own escaping makes a new object from each piece of text, which doubles the time for tables. Here `finalize` escapes instead.
     environment = _Environment(folder, _as_piece, autoescape=False)
     macro: Callable[..., str] = environment.get_template("table.html.jinja").module.table  # type: ignore[attr-defined]
     return macro
 
 
 def rendered(name: str, **context: object) -> Html:
-    """Return a template, filled with values."""
+    """Return a template filled with values."""
     return Html(html_templates().get_template(name).render(**context))  # noqa: S704 - the environment has escaped every value
 
 
@@ -79,7 +79,7 @@ def counted(number: float) -> Html:
 
 
 def labelled(value: object) -> Html:
-    """Return a text with digits, such as a title, in an element whose class says that the digits are no measurement."""
+    """Return a text with digits, such as a title, in an element whose class states that the digits are no measurement."""
     return tag("span", value, class_="stat-label")
 
 
@@ -87,15 +87,15 @@ def _as_html(value: object) -> str:
     """Return a value, escaped.
 
     Raises:
-        TypeError: the value has no form as text, for example a list or ``None``.
+        TypeError: the value cannot be shown as text, for example a list or ``None``.
     """
     if isinstance(value, str | int | float):
         return esc(value)
-    if type(value) is Undefined:  # of "x if y" without an else
+    if type(value) is Undefined:  # the result of "x if y" without an else
         return ""
     raise TypeError(f"a template shows {value!r}, which is not text")
 
 
 def _as_piece(value: object) -> str:
-    """Return a value, escaped, as plain `str`: without Jinja's own escaping, nothing escapes it a second time."""
+    """Return the escaped value as plain `str`. Jinja's own escaping is off, so nothing escapes it a second time."""
     return escaped(value) if type(value) is str else _as_html(value)

@@ -163,6 +163,13 @@ def _topology(root: Path) -> tuple[int, int, int]:
     return len(packages), len(cores), len(folders)
 
 
+def siblings_of(cpu: int, root: Path = ROOT) -> frozenset[int]:
+    """Return the processors that are hardware threads of the same core, this one too; nothing where the kernel does not say."""
+    listed = _text(root, f"{_CPU}/cpu{cpu}/topology/thread_siblings_list") or ""
+    ends = [part.split("-") for part in listed.split(",") if part]
+    return frozenset(number for first, *last in ends for number in range(int(first), int((last or [first])[0]) + 1))
+
+
 def _caches(root: Path) -> Properties:
     kinds = {"Data": "d", "Instruction": "i", "Unified": ""}
     sizes = {}

@@ -21,6 +21,7 @@ Reliability = Literal["reliable", "best-effort"]
 LoadMode = Literal["closed", "open", "max-rate", "paced"]
 Basis = Literal["one-way", "rtt", "rtt/2"]
 Reach = Literal["process", "host", "network"]
+Placement = Literal["one-cpu", "siblings", "shared-cache", "one-node", "two-nodes", "two-hosts", "mixed", "unpinned"]
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -97,6 +98,14 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         _about(
             "public",
             "What the tool asked of the kernel for its processes: a real-time priority, locked memory, memory of one NUMA node. none: nothing of it.",
+        ),
+    ] = None
+    placement: Annotated[
+        Placement | None,
+        _about(
+            "public",
+            "What the processors of the two sides share: everything (one-cpu), a core (siblings: its two hardware threads), a cache, a NUMA node, "
+            "a machine (two-nodes), or nothing (two-hosts). mixed: not the same for all subscribers. unpinned: a side had several processors.",
         ),
     ] = None
     warmup: Annotated[str | None, _about("public", "What was done before the measurement began.")] = None

@@ -1,6 +1,6 @@
-"""The blocks of pages: tables, figures, sentences, lists. Templates call them for the pages of a site, and directives for those of other projects.
+"""The blocks of pages: tables, figures, sentences, lists. The templates of a site and the directives for other projects call them.
 
-Each takes the page that it stands on, and the part of the data that it shows, and returns HTML.
+The arguments of each block are its page and the part of the data that it shows. It returns HTML.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tacholog.render.portion import TEST_TITLES, portion_html, portion_runs
 from tacholog.render.requirements import requirements_html
 from tacholog.render.tables import comparison, definitions, logs, summary
 from tacholog.render.tables.cost import cost_note, cost_summary, cost_table, spin_note
+from tacholog.render.tables.cost import rig_cost as rig_cost_words
 from tacholog.render.tables.definitions import schema_table
 from tacholog.render.tables.history import link_finder, tables_of
 from tacholog.render.tables.hosts import host_card, machines_side_by_side
@@ -52,10 +53,11 @@ from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
 from tacholog.view.portions import Portion, at_once, portions
 from tacholog.view.portions import evidence as evidence_of
+from tacholog.view.results import RunRow
 from tacholog.view.series import Series
 from tacholog.view.side_by_side import DOCUMENT as SIDE_BY_SIDE
 from tacholog.view.side_by_side import side_by_side_of
-from tacholog.view.views import TESTS, Selection, View, manifest_of
+from tacholog.view.views import TESTS, Selection, View, manifest_of, rig_series
 from tacholog.visible import drawn
 
 EVERYTHING = Selection()
@@ -67,21 +69,21 @@ _FILES = (
     (CITATION, "how to cite this site"),
     (DESCRIPTION, "what the data are, for search engines (Schema.org)"),
 )
-# What a page holds at once. Each of these is some ten to a hundred elements.
+# The limits of a page. Each script and each card has some ten to a hundred elements.
 _MOST_SCRIPTS = 10
 _MOST_CARDS = 4
-_TAG = re.compile(r"<[^>]*>")  # `<` and `>` of the content are escaped too
+_TAG = re.compile(r"<[^>]*>")  # `<` and `>` in the content are escaped as well
 _BETWEEN_TAGS = re.compile(r">[^<]*")
 _WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W\d_]+)*")
 _WORDS = frozenset({"releases", "machines", "schema", "marks", "metrics", "conditions", "definitions", "statistics"})  # tables of words
-_WITH_ANCHORS = 20  # portions whose ids lead to them from the page; of more, a page has only links
+_WITH_ANCHORS = 20  # the number of portions whose ids load them from the page; for further portions, a page has only links
 
 
 def table(page: Page, name: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
     """Return a table: all numbers of a test, or the listing with this name.
 
     Raises:
-        TachologError: there is no such table, or nothing to show in it.
+        TachologError: there is no such table, or it would be empty.
     """
     part = page.part(wanted)
     if name in TESTS:
@@ -121,7 +123,7 @@ _LISTINGS: Mapping[str, Callable[[View, Page], Html]] = {
 
 
 def _all_numbers(page: Page, test: str, part: View, wanted: Selection, *, best: bool) -> Html:
-    """Return a table for each series, and one of its trials. What a page cannot hold is loaded when somebody asks for it."""
+    """Return a table for each series, and a table of its trials. Tables that do not fit on the page are loaded on demand."""
     if not part.summaries():
         raise TachologError(f"no data set for {_described(wanted)} (test {test})")
     series, trials = page.series(part, wanted, test, best=best), part.trials()
@@ -139,10 +141,10 @@ def _all_numbers(page: Page, test: str, part: View, wanted: Selection, *, best: 
 
 
 def summary_of(page: Page, test: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
-    """Return the answer in sentences. ``loss`` gives one line on the largest loss of a test, or nothing if no rate has the mark for loss.
+    """Return the answer in sentences. ``loss`` gives one line on the largest loss of a test; it is empty if no rate has the mark for loss.
 
     Raises:
-        TachologError: there is nothing to say.
+        TachologError: there are no sentences on the test.
     """
     named_test = (wanted.test or "throughput") if test == "loss" else test
     series = page.series(page.part(wanted).only(Selection(test=named_test)), wanted, named_test, best=best)
@@ -156,7 +158,7 @@ def summary_of(page: Page, test: str, wanted: Selection = EVERYTHING, *, best: b
 
 
 def plot(page: Page, name: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
-    """Return a figure over message size, or nothing if there is nothing to draw (no message was lost).
+    """Return a figure over message size; nothing if there is nothing to plot, for example because no message was lost.
 
     Raises:
         TachologError: there is no such figure, or no data for it.
@@ -182,21 +184,31 @@ def _drawn(page: Page, figure: Figure | None, anchor: str) -> Html:
 
 
 def evidence(page: Page, wanted: Selection = EVERYTHING) -> Html:
-    """Describe the runs behind the first numbers of a page: a line for each set of runs, then the remarks that all of them have."""
+    """Describe the runs of the first numbers on a page: a line for each set of runs, then the remarks that all these runs have."""
     part, best_evidence = page.part(wanted), page.best(wanted).evidence
     lines = evidence_words.evidence_lines(best_evidence, part, page.documents)
     return lines + loaded(page, wanted) + evidence_words.evidence_remarks(best_evidence, part)
 
 
 def loaded(page: Page, wanted: Selection = EVERYTHING, metric: str | None = None) -> Html:
-    """Return a sentence that says whether the system was loaded while it was measured; with ``metric``, while this metric was."""
+    """Return a sentence that states whether the system was loaded while it was measured; with ``metric``, while this metric was."""
     return evidence_words.load_line(result for result in page.part(wanted).results if metric in (None, result.metric))
 
 
-def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] = (), *, only_new: bool = False) -> Html:
-    """Return the notes in the manifests of the runs, each once; with ``only_new``, without those that `evidence` shows.
+def rig_cost(page: Page, wanted: Selection = EVERYTHING) -> Html:
+    """Say what perftest itself cost in the sessions of the first numbers of a page; nothing if they did not measure it."""
+    return rig_cost_of(page, page.best(wanted).only(page.part(wanted)).runs.values())
 
-    If ``releases`` are named, only their runs count.
+
+def rig_cost_of(page: Page, runs: Iterable[RunRow]) -> Html:
+    """Say what perftest itself cost in the sessions of these runs; nothing if they did not measure it."""
+    return rig_cost_words(rig_series(page.data.view, runs), page.links)
+
+
+def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] = (), *, only_new: bool = False) -> Html:
+    """Return the notes in the manifests of the runs, each once; with ``only_new``, without the notes that `evidence` shows.
+
+    If ``releases`` are named, only their runs are considered.
     """
     part = page.part(wanted)
     if releases:
@@ -209,7 +221,7 @@ def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] 
 
 
 def scripts(page: Page, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
-    """Return scripts that repeat the runs, folded if there are several; runs with the same script share it."""
+    """Return scripts that repeat the runs, folded if there are several. Runs with the same script share it."""
     part = page.part(wanted)
     part = page.best(wanted).only(part) if best else part
     scripts_by_body: dict[str, tuple[str, str]] = {}
@@ -225,7 +237,7 @@ def scripts(page: Page, wanted: Selection = EVERYTHING, *, best: bool = False) -
         return code(drawn(next(iter(scripts_by_body.values()))[1]), "sh")
     overflow, each = page.overflow("more-scripts", "tl-script"), list(scripts_by_body.values())
     most = len(each) if overflow is None or len(each) <= _MOST_SCRIPTS else _MOST_SCRIPTS
-    # Colours are an element for each word: several scripts had more elements than all tables of a page.
+    # Coloured code has an element for each word, so several scripts would have more elements than all tables of a page.
     details = [tag("details", tag("summary", tag("code", run)), code(drawn(text), "none"), class_="tl-script") for run, text in each[:most]]
     if overflow is None or most == len(each):
         return join(details)
@@ -234,7 +246,7 @@ def scripts(page: Page, wanted: Selection = EVERYTHING, *, best: bool = False) -
 
 
 def host(page: Page, name: str, wanted: Selection = EVERYTHING) -> Html:
-    """Return the card of a machine. Without a name, return a card for each machine of the runs, and the machine of the best evidence first.
+    """Return the card of a machine. Without a name, return a card for each machine of the runs, beginning with that of the best evidence.
 
     Raises:
         TachologError: there is no such machine, or no run.
@@ -293,7 +305,7 @@ def doubts(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHI
 
 
 def machines(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
-    """Return for each machine a figure of all systems, and which transport suits which message."""
+    """Return, for each machine, a figure of all systems, and the transports that lead for each kind of message."""
     return _or_none(page, wanted, lambda part: machines_at_home(part, pages, page.links, f"{page.anchor('', wanted)}-machines", page.documents))
 
 
@@ -315,7 +327,8 @@ def systems_side_by_side(page: Page, pages: PageIndex = NO_PAGES, wanted: Select
             side_by_side_page(compared, each, part.hosts, page.links, f"{anchor}-{number}" if number else anchor, documents, overflow)
             for number, each in enumerate(slices)
         ]
-        return join([first, *(folded(tag("span", each.words), html) for each, html in zip(slices[1:], others, strict=True))])
+        folds = [folded(tag("span", each.words), html) for each, html in zip(slices[1:], others, strict=True)]
+        return join([first, *folds, rig_cost_of(page, [run for table in compared.tables for run in table.runs()])])
 
     return _or_none(page, wanted, make)
 
@@ -328,7 +341,7 @@ def _or_none(page: Page, wanted: Selection, make: Callable[[View], Html]) -> Htm
 def older(page: Page, title: str, wanted: Selection = EVERYTHING) -> Html:
     """Return a list of older releases and further series. Each item is loaded when a reader opens it, and has a page of its own.
 
-    ``title`` is the title of the page, with which the titles of the items begin.
+    ``title`` is the title of the page. The titles of the items begin with it.
     """
     part = page.part(wanted)
     items = [_portion(page, part, portion, wanted, title, has_anchors=number < _WITH_ANCHORS) for number, portion in enumerate(portions(part)[1:])]
@@ -338,7 +351,7 @@ def older(page: Page, title: str, wanted: Selection = EVERYTHING) -> Html:
 def _portion(page: Page, part: View, portion: Portion, wanted: Selection, title: str, *, has_anchors: bool) -> Html:
     words = f"release {portion.title}" if portion.is_release else portion.title
     name = page.part_name(words)
-    numbered = name.removeprefix(page.own_part_name(slug(words)))  # Releases `1-RC` and `1-rc` are two parts, too.
+    numbered = name.removeprefix(page.own_part_name(slug(words)))  # Releases `1-RC` and `1-rc` also get two parts.
     suffix = f"{slug(portion.title)}-{numbered}" if numbered else slug(portion.title)
     content = portion_html(part, portion, wanted, page.links, suffix, page.table_part(part_of(name, RUNS)), page.number(wanted))
     body = join([content, portion_runs(part, portion, page.links, offered_log, _rest_of_runs(page, words))])
@@ -358,17 +371,17 @@ def _rest_of_runs(page: Page, portion_name: str) -> MoveRowsOut | None:
 def sources(
     _page: Page, published: Iterable[SourceDocument] = (), *, digests: bool = False, vendor: str | None = None, repository: str | None = None
 ) -> Html:
-    """Return where figures come from, with links out of the site. An address that is no plain web address is left out."""
+    """Return the sources of the figures, with links to other sites. An address that is not a plain web address is left out."""
     return sources_list(published, vendor, digests=digests) + own_links(repository)
 
 
 def dataset(_page: Page, described: Mapping[str, object]) -> Html:
-    """Return a description of the data for search engines as a block of data, which no reader sees and no browser runs."""
+    """Return a description of the data for search engines, as a data block that is neither visible nor executed."""
     return data_block(described, "tl-dataset", _LINKED_DATA)
 
 
 def programs(page: Page) -> Html:
-    """Return a list of the files of a site that are made for programs."""
+    """Return a list of the files of a site that are intended for programs."""
     links = [(tag("a", file, href=f"root:{file}"), words) for file, words in _FILES]
     links += [(feed_link(page, file, file), f"{title}, as an Atom feed") for file, title in page.feeds.items()]
     return tag("ul", *(tag("li", link, f": {words}") for link, words in links))
@@ -393,22 +406,22 @@ def code(text: str, language: str) -> Html:
     """Return a block of code, with colours for its language."""
     from sphinx.highlighting import PygmentsBridge
 
-    # Pygments does not escape quotes, and `href="doc:` in our HTML is a link of ours.
+    # Pygments does not escape quotes, but in our HTML, `href="doc:` marks an internal link.
     coloured = _BETWEEN_TAGS.sub(lambda match: match[0].replace('"', "&quot;"), PygmentsBridge().highlight_block(text, language))
     return tag("div", Html(coloured), class_=f"highlight-{language} notranslate")  # noqa: S704 - Pygments has escaped the text
 
 
 def is_searched(name: str, subject: str) -> bool:
-    """Whether the search index has the words of a block. Instead of the words of most tables, it has the keywords of their page."""
+    """Whether the words of a block belong in the search index. For most tables, the index has the keywords of their page instead."""
     return name in ("doubts", "sources", "script") or (name == "table" and subject in _WORDS) or (name == "host" and bool(subject))
 
 
 def words_of(html: str) -> list[str]:
-    """Return each word of HTML once, without numbers: a page has thousands of numbers."""
+    """Return each word of HTML once, without numbers, because a page has thousands of numbers."""
     return list(dict.fromkeys(_WORD.findall(unescape(_TAG.sub(" ", html)))))
 
 
-LIMIT = 50  # rows of each verdict
+LIMIT = 50  # the largest number of rows of each verdict
 
 
 def diff(
@@ -423,18 +436,18 @@ def diff(
     only: Sequence[str] = (),
     limit: int = LIMIT,
 ) -> Html:
-    """Return what changed between two releases.
+    """Return the differences between two releases.
 
     Args:
         page: the page.
         old: the first release.
-        new: the second one.
-        system: the system, if only one is meant.
-        pages: where numbers are shown.
+        new: the second release.
+        system: the system; by default all systems.
+        pages: the index of the pages that show numbers.
         labels: the labels that the runs must have.
-        policy: what counts as a change.
-        only: the verdicts to show; all of them if there are none.
-        limit: the most rows of each verdict.
+        policy: the rules for what counts as a change.
+        only: the verdicts to show; if empty, all verdicts.
+        limit: the largest number of rows of each verdict.
 
     Raises:
         TachologError: a release or a name is not known.
@@ -464,7 +477,7 @@ def _report(page: Page, old: str, new: str, system: str | None, labels: Labels, 
 
 
 def history(page: Page, metric: str, statistic: str, wanted: Selection = EVERYTHING) -> Html:
-    """Return a metric over all releases of each system.
+    """Return the history of a metric over all releases of each system.
 
     Raises:
         TachologError: no system has two releases.
@@ -486,7 +499,7 @@ def history(page: Page, metric: str, statistic: str, wanted: Selection = EVERYTH
 
 
 def changes(page: Page, wanted: Selection = EVERYTHING) -> Html:
-    """Return the releases of each system, and what changed since the one before."""
+    """Return the releases of each system, with the changes from the previous release."""
     part = page.part(wanted)
 
     def compared(system: str, old: str, new: str) -> Comparison:
@@ -500,7 +513,7 @@ def requirements(page: Page, wanted: Selection = EVERYTHING) -> Html:
     """Return a table of all requirements with their verdicts and their history.
 
     Raises:
-        TachologError: there are none in the data.
+        TachologError: the data contain no requirements.
     """
     part = page.part(wanted)
     if page.data.requirements is None:

@@ -1,4 +1,4 @@
-"""The blocks of pages that answer a question: the answer in words, its figures, its table, its tests, and what is not shown."""
+"""The blocks of pages that answer a question: the answer in words, its figures, its table, its tests, and the values left out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacholog.render.answers import (
 from tacholog.render.figures.plots import plot
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.table import scroller
-from tacholog.site.blocks import code
+from tacholog.site.blocks import code, rig_cost_of
 from tacholog.site.page import Page
 from tacholog.site.questions import AskedQuestion
 from tacholog.slugs import slug
@@ -29,14 +29,19 @@ from tacholog.visible import drawn
 
 
 def answer_loaded(_page: Page, asked: AskedQuestion) -> Html:
-    """Return a sentence that says whether the system was loaded while it was measured."""
+    """Return a sentence that states whether the system was loaded while it was measured."""
     modes = {result.conditions.load_mode for cell in asked.answer.cells.values() for result in cell.results}
     words = load_words(modes, has_latency=asked.answer.metric == "latency")
     return tag("p", words, class_="tl-note") if words else NOTHING
 
 
+def answer_rig_cost(page: Page, asked: AskedQuestion) -> Html:
+    """Say what perftest itself cost in the sessions of the answer; nothing if they did not measure it."""
+    return rig_cost_of(page, [result.run for cell in asked.answer.cells.values() for result in cell.results])
+
+
 def answer_words(_page: Page, asked: AskedQuestion) -> Html:
-    """Return the answer in words, and how sure it is."""
+    """Return the answer in words, and how certain it is."""
     return tag("div", *map(_sentence, sentences(asked.answer)), class_="tl-answer-lead")
 
 
@@ -46,26 +51,26 @@ def _sentence(sentence: Sentence) -> Html:
 
 
 def answer_figures(page: Page, asked: AskedQuestion, *, first: bool = False) -> Html:
-    """Return a figure for each panel, all with the same axes; with ``first`` only the first one."""
+    """Return a figure for each panel, all with the same axes; with ``first``, return only the first figure."""
     if asked.answer.run_count == 1:
-        return NOTHING  # a single point is no picture
+        return NOTHING  # a figure with a single point shows nothing
     panels = figures(asked.answer)[: 1 if first else None]
     drawn = [plot(figure, f"tl-{slug(asked.title)}-{number}", page.links) for number, figure in enumerate(panels, start=1)]
     return tag("div", *drawn, class_="tl-multiples" if len(drawn) > 1 else "tl-single")
 
 
 def answer_numbers(page: Page, asked: AskedQuestion) -> Html:
-    """Return the table of the answer: medians with their ranges, each linked to its line."""
+    """Return the table of the answer: medians with their ranges, each with a link to its log line."""
     return scroller(answer_table(asked.answer, page.links))
 
 
 def answer_tests(_page: Page, asked: AskedQuestion) -> Html:
-    """Return the tests of the answer; nothing if there are too few runs for any."""
+    """Return the significance tests of the answer; nothing if there are too few runs for any test."""
     return scroller(tests_table(asked.answer)) if asked.answer.tests else NOTHING
 
 
 def answer_notes(_page: Page, asked: AskedQuestion) -> Html:
-    """Return what the answer leaves out: values of fields that a reader may choose, what else differs, and cases without a number."""
+    """Return what the answer leaves out: values of fields that a reader may choose, other differing fields, and cases without a number."""
     notes = []
     for choice, alternatives in asked.alternatives:
         links = [tag("a", other.words, href=f"doc:{other.document}") for other in alternatives]
@@ -92,11 +97,11 @@ def question_as_toml(_page: Page, asked: AskedQuestion) -> Html:
     lines += [f"by = [{', '.join(map(_quoted, question.by))}]"] if question.by else []
     lines += [f"metric = {_quoted(question.metric)}"]
     lines += [f"where = {{ {', '.join(f'{_quoted(name)} = {_quoted(value)}' for name, value in question.where.items())} }}"] if question.where else []
-    return code(drawn("\n".join(lines)), "none")  # colours would split hostile words into elements
+    return code(drawn("\n".join(lines)), "none")  # without colours, because they would split hostile words into elements
 
 
 def question_as_command(_page: Page, asked: AskedQuestion) -> Html:
-    """Return the command that asks the question of a folder of runs."""
+    """Return the command that answers the question for a folder of runs."""
     question = asked.answer.question
     options = ["--subject", question.subject, *(["--over", question.over] if question.over else [])]
     options += [word for field in question.by for word in ("--by", field)]

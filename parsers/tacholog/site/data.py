@@ -1,4 +1,4 @@
-"""The data that a site shows: the dataset, its view, the comparisons of its releases, and the verdicts on its requirements. Each is made once."""
+"""The data that a site shows: the dataset, its view, the comparisons of its releases, and the verdicts on its requirements. Each is computed once."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _KINDS = ("*.parquet", "*.json", "*.toml", f"{BANDS}/*.csv")
 
 
 class SiteData:
-    """A saved dataset, and what several pages derive from it. Everything is derived once."""
+    """A saved dataset, and the values that several pages derive from it. Each value is computed once."""
 
     def __init__(self, folder: Path, data: Dataset, view: View) -> None:
-        """``folder`` holds ``data``, and ``view`` is a view of it."""
+        """Create the data of a site. ``folder`` contains the dataset ``data``, and ``view`` is a view of it."""
         self.folder, self.data, self.view = folder, data, view
-        self.documents: frozenset[str] = frozenset()  # the pages of the site, if it is one of ours
+        self.documents: frozenset[str] = frozenset()  # the pages of the site, if Tacholog builds it
         self.feeds: Mapping[str, str] = {}  # their titles, by their files
         self._comparisons: dict[tuple[object, ...], Comparison] = {}
 
@@ -51,8 +51,8 @@ class SiteData:
         """Compare two releases.
 
         Args:
-            which: the system, if only one is meant, and the two releases.
-            policy: what counts as a change.
+            which: the system (``None``: all systems), and the two releases.
+            policy: the rules for what counts as a change.
             labels: the labels that the runs must have.
         """
         key = (which, policy := policy or Policy(), labels)
@@ -66,17 +66,17 @@ class SiteData:
         return self._comparisons[key]
 
     def compare(self, system: str, old: str, new: str) -> Comparison:
-        """Compare two releases of a system by the usual rules."""
+        """Compare two releases of a system by the default rules."""
         return self.comparison((system, old, new))
 
     @cached_property
     def requirements(self) -> RequirementFile | None:
-        """The requirements beside the dataset, if there are any."""
+        """The requirements stored with the dataset, if there are any."""
         return kept_requirements(self.folder)
 
     @cached_property
     def judged(self) -> list[JudgedRelease]:
-        """The verdicts on the requirements for the newest releases of each system, the oldest release first."""
+        """The verdicts on the requirements, for the newest releases of each system, the oldest release first."""
         file, data = self.requirements, self.renamed
         if file is None:
             return []
@@ -96,7 +96,7 @@ def _state_of(folder: Path) -> tuple[tuple[str, int], ...]:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the files of a saved dataset, and those beside it that comparisons read."""
+    """Return the files of a saved dataset, and the files next to it that comparisons read."""
     return sorted(file for kind in _KINDS for file in folder.glob(kind))
 
 
@@ -107,10 +107,10 @@ def hold(data: SiteData) -> None:
 
 
 def data_in(folder: Path) -> SiteData:
-    """Return the data in the folder of a saved dataset. The dataset is opened once, and again after a change.
+    """Return the data in the folder of a saved dataset. The dataset is opened only once, unless its files change.
 
     Raises:
-        TachologError: the folder holds no dataset.
+        TachologError: the folder contains no dataset.
     """
     folder = folder.resolve()
     state = _state_of(folder)
@@ -123,18 +123,18 @@ def data_in(folder: Path) -> SiteData:
 
 
 def documents_of_site(folder: str | None) -> frozenset[str]:
-    """Return the names of the pages that `tacholog report` makes of a dataset; nothing for a dataset of another project."""
+    """Return the names of the pages that `tacholog report` makes of a dataset; an empty result for the dataset of another project."""
     opened = _open.get(Path(folder)) if folder else None
     return opened[1].documents if opened else frozenset()
 
 
 DOCUMENT = "requirements"
 LABELS = "label"
-_VOCABULARY = ("metric", "statistic", "unit", "size")  # `read_requirements` refuses all but words of the schema
+_VOCABULARY = ("metric", "statistic", "unit", "size")  # `read_requirements` refuses all words that are not in the schema
 
 
 def find_requirements(roots: Sequence[Path]) -> Path | None:
-    """Return the first folder of runs that has a file of requirements; nothing if none has.
+    """Return the first folder of runs that contains a file of requirements; ``None`` if no folder does.
 
     Raises:
         UnreadableInput: the file cannot be used; the message names file, line and key.
@@ -154,7 +154,7 @@ def _content(root: Path) -> bytes:
 
 
 def keep_requirements(root: Path | None, folder: Path, redactor: Redactor) -> None:
-    """Copy the requirements in a folder of runs beside the dataset, redacted as the dataset is. Without such a folder, none are kept.
+    """Copy the requirements in a folder of runs to the folder of the dataset, redacted like the dataset. Without such a folder, there are none.
 
     A file that has not changed keeps its modification time.
     """
@@ -168,7 +168,7 @@ def keep_requirements(root: Path | None, folder: Path, redactor: Redactor) -> No
 
 
 def _redacted(content: bytes, redactor: Redactor) -> bytes:
-    """Return a file of requirements whose texts are those of the redacted dataset; the same file if nothing is replaced."""
+    """Return a file of requirements with the texts of the redacted dataset; the same file if no text is replaced."""
     tables = tomllib.loads(content.decode("utf-8-sig"))
     redacted_tables = {kind: [_redacted_entry(entry, redactor) for entry in entries] for kind, entries in tables.items()}
     return content if redacted_tables == tables else tomli_w.dumps(redacted_tables).encode()
@@ -187,12 +187,12 @@ def _redacted_entry(entry: Mapping[str, Any], redactor: Redactor) -> dict[str, A
 
 
 def kept_requirements(folder: Path) -> RequirementFile | None:
-    """Return the requirements beside a dataset. Return nothing if there are none, or if a release to compare with has no name."""
+    """Return the requirements stored with a dataset; ``None`` if there are none, or if a release to compare with has no name."""
     path = folder / FILE
     return read_requirements(path) if path.is_file() else None
 
 
 def releases_of_site(data: Dataset) -> Base:
-    """Return a function that gives the runs of the release that a relative requirement compares with; none if the site lacks it."""
+    """Return a function that returns the runs of the baseline release of a relative requirement, or no runs if the site lacks this release."""
     there = {str(name) for name in data.runs["release"].dropna()}
     return lambda name: of_release(data, name) if name in there else of_runs(data, ())

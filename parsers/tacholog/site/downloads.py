@@ -1,6 +1,6 @@
-"""The files for download: all numbers as Parquet; those of each page as CSV; those of each release of a system as JSON lines; text is compressed.
+"""The downloads: all numbers as Parquet, the numbers of each page as CSV, those of each release as JSON lines. Text files are compressed.
 
-Each kind of file has each number once. No text holds all numbers, because text grows too large: 387 runs had 52 MB of JSON.
+Each kind of file contains each number once. No text file contains all numbers, because it would become too large: 387 runs had 52 MB of JSON.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 ALL = f"{DATA}/results.parquet"
 _RELEASES = f"{DATA}/releases"
-_LEVEL = 6  # of compression: level 9 takes twice the time for 3 % less
+_LEVEL = 6  # compression level: level 9 takes twice the time for 3 % less
 _CSV, _JSON = ".csv.gz", ".jsonl.gz"
 
 
 class ReleaseFile(NamedTuple):
-    """The numbers of a release: system, release, how many, and the address of its file without the ending."""
+    """The file with the numbers of a release: system, release, number of rows, and the address of the file without its ending."""
 
     system: str
     release: str
@@ -43,7 +43,7 @@ class ReleaseFile(NamedTuple):
 
 
 def release_files(view: View) -> list[ReleaseFile]:
-    """Return the file of each system and release that has numbers."""
+    """Return the file for each system and release that has numbers."""
     runs = _runs_of_releases(view)
     names = numbered(runs)
     order = sorted(runs, key=lambda pair: (alphabetical(pair[0]), natural(pair[1])))
@@ -51,7 +51,7 @@ def release_files(view: View) -> list[ReleaseFile]:
 
 
 def _runs_of_releases(view: View) -> dict[tuple[str, str], list[str]]:
-    """Return the runs with numbers of each system and release."""
+    """Return, for each system and release, the runs with numbers."""
     runs: dict[tuple[str, str], list[str]] = {}
     for name in view.by_run:
         run = view.runs[name]
@@ -60,14 +60,14 @@ def _runs_of_releases(view: View) -> dict[tuple[str, str], list[str]]:
 
 
 def write_downloads(site: Path, data: Dataset, view: View, former: FormerSite, fields: Sequence[str] = DEFAULT) -> dict[tuple[str, str], str]:
-    """Write the files, with the runs in the order of their names. Return the digest of all numbers of each log, by run and log.
+    """Write the files, with the runs in the order of their names. Return a digest of all numbers for each log, by run and log.
 
     Args:
         site: the folder of the site.
         data: the dataset.
-        view: the same dataset.
-        former: the files of the last build.
-        fields: what makes a page (``pages`` of ``site.toml``).
+        view: the view of the same dataset.
+        former: the files of the previous build.
+        fields: the fields that define a page (``pages`` in ``site.toml``).
     """
     (site / _RELEASES).mkdir(parents=True, exist_ok=True)
     table = results_table(data)
@@ -84,7 +84,7 @@ def write_downloads(site: Path, data: Dataset, view: View, former: FormerSite, f
 
 
 def _write(site: Path, former: FormerSite, files: TableFiles, kind: FileKind, column: str, numbered_files: Iterable[tuple[str, int]]) -> None:
-    """Write a file for each number in a column."""
+    """Write one file for each of the numbers in a column."""
     digests = files.digests(column)
     for name, number in numbered_files:
         if not former.has(name, digests[(number,)]):
@@ -92,7 +92,7 @@ def _write(site: Path, former: FormerSite, files: TableFiles, kind: FileKind, co
 
 
 def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64], list[Values]]:
-    """Return an index for each row, and the list of different values that the indices refer to."""
+    """Return an index for each row, and the list of distinct values to which the indices refer."""
     import pandas as pd
 
     codes, different = pd.MultiIndex.from_arrays(values_of_rows(table, fields)).factorize()
@@ -100,7 +100,7 @@ def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64
 
 
 def download_links(view: View, system: str | None, transport: str | None, file: str | None = None) -> Html:
-    """Return links to the downloads: of one page, if its file or system and transport are given, else of the whole site."""
+    """Return links to the downloads: of one page, if its file or its system and transport are stated, otherwise of the whole site."""
     named = file or (csv_name(system, transport) if system and transport else None)
     if named:
         return tag("p", "The numbers of this page: ", tag("a", "CSV (gzip)", href=f"root:{named}", download=True), class_="tl-download")

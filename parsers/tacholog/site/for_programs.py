@@ -1,6 +1,6 @@
-"""The files of a site that programs read: newest results, badges, Atom feeds, and how to cite the site.
+"""The files of a site for programs: newest results, badges, Atom feeds, and how to cite the site.
 
-``results/latest.json`` holds the newest release of each system in a small and stable form, for dashboards. The feeds list comparisons of releases,
+``results/latest.json`` contains the newest release of each system in a small and stable form, for dashboards. The feeds list comparisons of releases,
 and the steps and drifts of all histories, the newest first. ``CITATION.cff`` and a Schema.org Dataset in JSON-LD describe the site.
 
 Source:
@@ -53,16 +53,16 @@ CITATION, DESCRIPTION = "CITATION.cff", "dataset.jsonld"
 _FILES = ((ALL, "application/vnd.apache.parquet"), (LATEST, "application/json"))
 RELEASES_FEED, CHANGES_FEED = "releases.atom", "changes.atom"
 _ATOM = "http://www.w3.org/2005/Atom"
-_COMPARISONS, _CHANGES = 10, 50  # entries; the first kind costs a comparison each
+_COMPARISONS, _CHANGES = 10, 50  # the largest number of entries; each release needs a comparison
 _Moments = Mapping[tuple[str, str], str]  # by system and release
 _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "https://tacholog.invalid/feed")
 
 
 class LatestRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One row: its name, and the median over its runs with its 95 % interval, in the unit of the schema.
+    """One row: its name, and the median over its runs with its 95 % confidence interval, in the schema's unit.
 
-    What is not known is left out: no ``low`` and ``high`` where too few runs were made for an interval. ``marks`` are names of quality marks
-    (`tacholog.schema.marks`), such as ``undersampled``; they are left out where there are none.
+    Unknown values are left out: there is no ``low`` and no ``high`` if there are too few runs for an interval. ``marks`` are names of quality marks
+    (`tacholog.schema.marks`), such as ``undersampled``; the field is left out if there are none.
     """
 
     name: str
@@ -92,7 +92,7 @@ class LatestRequirement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Latest(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
-    """The content of the file. Fields are added, and never changed or removed without another ``schema``."""
+    """The content of the file. Fields may be added, but are not changed or removed unless ``schema`` gets another number."""
 
     schema_: Literal["latest/1"] = "latest/1"
     generated_by: str
@@ -101,7 +101,7 @@ class Latest(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
 
 
 def latest_files(data: Dataset, file: RequirementFile | None) -> dict[str, bytes]:
-    """Return the file, and the badges of the requirements if there are any, by their paths in the site."""
+    """Return the file, and the badges of the requirements, if there are any, by their paths in the site."""
     chosen = newest(data)
     files: dict[str, bytes] = {}
     requirements: list[LatestRequirement] = []
@@ -110,7 +110,7 @@ def latest_files(data: Dataset, file: RequirementFile | None) -> dict[str, bytes
         report = judge(newest(data, others) if others else chosen, file, releases_of_site(data))
         made = badges(report)
         files = {f"{BADGES}/{name}.svg": svg.encode() for name, svg in made.items()}
-        named = list(made)[1:]  # the first is that of all requirements together
+        named = list(made)[1:]  # the first badge is that of all requirements together
         requirements = [
             LatestRequirement(name=drawn(result.name), limit=result.stated, verdict=result.verdict, badge=f"{BADGES}/{name}.svg")
             for result, name in zip(report.results, named, strict=True)
@@ -120,7 +120,7 @@ def latest_files(data: Dataset, file: RequirementFile | None) -> dict[str, bytes
 
 
 def _one_row_a_line(latest: Latest) -> bytes:
-    """Return the file with one row in a line. It is half as long as indented JSON, and if one row changes, one line changes."""
+    """Return the file with each row on one line. It is half as long as indented JSON, and a change of one row changes one line."""
     encoder = msgspec.json.Encoder()
     lists = [b",\n".join(map(encoder.encode, rows)) for rows in (latest.rows, latest.requirements)]
     head = (encoder.encode(latest.schema_), encoder.encode(latest.generated_by))
@@ -173,7 +173,7 @@ def _is_day(text: str) -> bool:
 
 
 def _citation(released: str | None, systems: list[str], settings: SiteSettings) -> str:
-    """Return a citation file. A JSON string is a YAML string too, so no name can become YAML of its own."""
+    """Return a citation file. Texts are written as JSON strings, which are also YAML strings, so a name cannot change the structure of the YAML."""
     entries: list[tuple[str, object]] = [
         ("cff-version", "1.2.0"),
         ("message", "If you use these measurements, please cite them as below. Each number has an id of its own: see the page about the figures."),
@@ -188,7 +188,7 @@ def _citation(released: str | None, systems: list[str], settings: SiteSettings) 
 
 
 def description(runs: Iterable[RunRow], settings: SiteSettings) -> dict[str, object]:
-    """Return the description for search engines of datasets. It is part of the first page, too, because they follow no link to it."""
+    """Return the description for search engines of datasets. It is also a part of the first page, because they follow no link to it."""
     there = list(runs)
     released, systems = _last_day(there), _systems(there)
     base = f"{drawn(settings.url).rstrip('/')}/" if settings.url else ""
@@ -212,7 +212,7 @@ def description(runs: Iterable[RunRow], settings: SiteSettings) -> dict[str, obj
 
 
 class FeedEntry(NamedTuple):
-    """One entry: the key of its id, its title, its time, its page, and a summary."""
+    """One entry of a feed: the key of its id, its title, its time, its page, and a summary."""
 
     key: str
     title: str
@@ -232,14 +232,14 @@ class Feed(NamedTuple):
 
 
 def feeds(view: View, compare: Compare, name: str) -> list[Feed]:
-    """Return both feeds. A release whose runs state no time has no place in a feed.
+    """Return both feeds. A release whose runs state no start time has no entry.
 
-    A feed without entries exists, too: subscribers wait for its first entry.
+    A feed without entries is also written, so that readers can already subscribe to it.
 
     Args:
-        view: all that the site shows.
-        compare: compares two releases of a system.
-        name: what the site is called.
+        view: the view of everything that the site shows.
+        compare: a function that compares two releases of a system.
+        name: the name of the site.
     """
     runs = list(view.runs.values())
     moments = _moments(runs)
@@ -254,7 +254,7 @@ def feeds(view: View, compare: Compare, name: str) -> list[Feed]:
 
 
 def newest_change(all_feeds: Sequence[Feed]) -> dict[str, str] | None:
-    """Return the newest step or drift of all histories: its words, and the document of the page that shows it; nothing if there is none."""
+    """Return the newest step or drift of all histories: its description, and the document of the page that shows it; ``None`` if there is none."""
     entries = [entry for feed in all_feeds if feed.file == CHANGES_FEED for entry in feed.entries]
     return {"title": entries[0].title, "document": entries[0].page.removesuffix(".html")} if entries else None
 
@@ -277,12 +277,12 @@ def _change_entries(view: View, moments: _Moments, compare: Compare) -> list[Fee
             for change in history.changes:
                 if moment := moments.get((system, history.releases[change.release])):
                     entry = _change_entry(system, history, change, (moment, page))
-                    entries.setdefault(entry.key, entry)  # two campaigns may show the same change: the clearest stands for both
+                    entries.setdefault(entry.key, entry)  # Two campaigns may show the same change. Only the clearest one gets an entry.
     return sorted(entries.values(), key=lambda entry: entry.updated, reverse=True)[:_CHANGES]
 
 
 def _change_entry(system: str, history: SystemHistory, change: HistoryChange, moment_and_page: tuple[str, str]) -> FeedEntry:
-    """Return the entry of a change. Its id is made from what changed and when, so it lasts while later releases make its size more exact."""
+    """Return the entry of a change. Its id contains only the kind and the time of the change, so it stays when later releases refine the size."""
     moment, page = moment_and_page
     before, release = history.releases[change.before], history.releases[change.release]
     row = {name: value for name, value in msgspec.to_builtins(change.line.key).items() if name != "system"}
@@ -291,12 +291,12 @@ def _change_entry(system: str, history: SystemHistory, change: HistoryChange, mo
 
 
 def _key(*words: str) -> str:
-    """Return the words as one text. Different words give different texts."""
+    """Return the words as one text. Different lists of words give different texts."""
     return msgspec.json.encode(words).decode()
 
 
 def _moments(runs: Sequence[RunRow]) -> _Moments:
-    """Return the start of the last run of each release, as a date of RFC 3339. A release without any start time is left out."""
+    """Return the start of the last run of each release, as a date of RFC 3339. A release without start times is left out."""
     newest_moments: dict[tuple[str, str], datetime] = {}
     for run in runs:
         if run.system and run.release and run.start_time and (when := in_utc(run.start_time)):
@@ -314,7 +314,7 @@ def write_feeds(site: Path, all_feeds: Sequence[Feed], settings: SiteSettings) -
 def atom(feed: Feed, settings: SiteSettings) -> bytes:
     """Return the text of a feed. Links are absolute if ``site.toml`` states the address of the site.
 
-    The ids are made from the name of the site and not from its address: they must not change where the site moves.
+    The ids are made from the name of the site and not from its address, because they must not change if the site moves.
     """
     base = f"{drawn(settings.url).rstrip('/')}/" if settings.url else ""
     of_feed = uuid.uuid5(_NAMES, _key(settings.name, feed.file))
@@ -342,7 +342,7 @@ def _add(parent: Element, name: str, text: str) -> None:
 
 
 def write_for_programs(site: Path, data: SiteData, settings: SiteSettings) -> None:
-    """Write them all into the folder of a site."""
+    """Write all files for programs into the folder of a site."""
     files: dict[str, str | bytes] = {**latest_files(data.renamed, data.requirements), **citation_files(data.view.runs.values(), settings)}
     for name, content in files.items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)

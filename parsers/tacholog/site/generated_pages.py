@@ -1,7 +1,7 @@
-"""The pages that Sphinx collects: those of the data and of logs. Each is made of one template, in one pass, with its parts.
+"""The pages of the data and of logs, which Sphinx collects. Each is made from one template, together with its parts.
 
-The theme makes the pages of the data. Pages of parts and of logs, which are thousands, are written into a frame: a page without content that the
-theme made once, with the header, the footer and the policy of the site.
+The theme renders the pages of the data. The thousands of pages of parts and logs are instead written into a frame: a page without content, with the
+header, the footer and the policy of the site, which the theme renders only once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _PAGE = "page.html"  # the template of the theme
 _NO_CONTENTS = {"html_theme.sidebar_secondary.remove": "true"}
 _NO_MENUS = "no-menus"
-# Plotly sets styles on what it draws.
+# Plotly sets inline styles.
 _POLICY = Html(
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'\">"
@@ -58,13 +58,14 @@ _USED_WITHOUT_MENUS: Mapping[str, tuple[str, ...]] = {
 _UNPUBLISHED = tag("p", "This site was not published yet. ", tag("a", "Its first page", href="../index.html"), ".")
 _TAG = re.compile(r"<[^>]*>")  # `<` and `>` of the content are escaped too
 _PARAGRAPH = re.compile(r"<p\b[^>]*>(.*?)</p>", re.DOTALL)
-_PREVIEW = 200  # characters of a description: search engines and chats show about as many
+_PREVIEW = 200  # the number of characters of a description, about as many as search engines and chats show
 _SUMMARY = re.compile(r"<summary>.*?</summary>", re.DOTALL)
 _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "table": blocks.table,
     "plot": blocks.plot,
     "summary": blocks.summary_of,
     "evidence": blocks.evidence,
+    "rig_cost": blocks.rig_cost,
     "loaded": blocks.loaded,
     "remarks": blocks.remarks,
     "script": blocks.scripts,
@@ -85,6 +86,7 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "changes": blocks.changes,
     "requirements": blocks.requirements,
     "answer_loaded": blocks_of_questions.answer_loaded,
+    "answer_rig_cost": blocks_of_questions.answer_rig_cost,
     "answer_words": blocks_of_questions.answer_words,
     "answer_figures": blocks_of_questions.answer_figures,
     "answer_numbers": blocks_of_questions.answer_numbers,
@@ -101,12 +103,12 @@ _FRAME = f"{LOGS}/frame"
 _ADDRESS = re.compile(r'((?:href|src|action|data-content_root)=")\.\./')
 _SCRIPT = re.compile(r"(<script\b.*?</script>)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_BLANK = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")  # From the first blank of a stretch on, so that a long one is gone through once.
+_BLANK = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")  # The match starts at the first blank of a stretch, so that a long stretch is scanned only once.
 _VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')
 
 
 class GeneratedPages:
-    """All pages of a site that are not documents of Sphinx."""
+    """All pages of a site that are not written in the sources of Sphinx."""
 
     def __init__(
         self,
@@ -121,13 +123,13 @@ class GeneratedPages:
         """Prepare the pages.
 
         Args:
-            data: what they show.
-            pages: those of the data.
-            logs: those of logs.
+            data: the data that the pages show.
+            pages: the pages of the data.
+            logs: the pages of logs.
             feeds: the feeds of the site.
             settings: the content of ``site.toml``.
-            former: the files of the last build.
-            digests: those of all numbers of each log, by run and log.
+            former: the files of the previous build.
+            digests: the digest of all numbers of each log, by run and log.
         """
         self._former, self._digests = former, digests
         self.data, self._pages, self._logs = data, {page.document: page for page in pages}, logs
@@ -163,7 +165,7 @@ class GeneratedPages:
         return nodes.reference("", "", content, internal=True, refuri=app.builder.get_relative_uri(str(node["refdoc"]), name))
 
     def _context(self, _app: Sphinx, document: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-        """Give the templates of the theme what they need for these pages."""
+        """Add the values that the templates of the theme need for these pages."""
         has_document = context["hasdoc"]
         page = self._pages.get(document)
         context["root_doc"] = "index"
@@ -181,10 +183,10 @@ class GeneratedPages:
             context["theme_disable_search"] = True
 
     def _collect(self, app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
-        """Yield each page of the data. Pages of parts and of logs, which are thousands, are written here, into a frame that the theme made once."""
+        """Yield each page of the data. Write the thousands of pages of parts and logs here, into a frame that the theme rendered once."""
         indexer = app.builder.indexer  # type: ignore[attr-defined]  # of the builder for HTML
         prune = indexer.prune
-        indexer.prune = lambda documents: prune({*documents, *self._pages})  # Sphinx keeps the words of its own documents only.
+        indexer.prune = lambda documents: prune({*documents, *self._pages})  # Sphinx adds only the words of its own documents to the search.
         frame = self._frame(app, {})
         for number, planned in enumerate(self._pages.values(), 1):
             terminal.status(f"page {number} of {len(self._pages)}, {planned.document}")
@@ -216,7 +218,7 @@ class GeneratedPages:
         self._write_framed(app, frame, f"{VERSIONS}/index", "Versions", _UNPUBLISHED)
 
     def _body(self, planned: SitePage, page: Page) -> tuple[str, list[str]]:
-        """Return the body of a page, and its words for the search."""
+        """Return the body of a page, and the words of the page for the search."""
         hidden: list[Html] = []
         words: list[str] = []
 
@@ -239,7 +241,7 @@ class GeneratedPages:
         return self._addressed(page.document, body), [markup.unescape(_TAG.sub(" ", _SUMMARY.sub(" ", text))), *words]
 
     def _addressed(self, document: str, html: str) -> str:
-        """Return HTML whose links are addresses.
+        """Return the HTML with each reference to a page replaced by the address of the page.
 
         Raises:
             TachologError: a link leads to a page that does not exist.
@@ -249,7 +251,7 @@ class GeneratedPages:
         return with_addresses(html, partial(address_from, document))
 
     def _feed(self, app: Sphinx, planned: SitePage, page: Page, words: Sequence[str]) -> None:
-        """Feed the words of a page to the search."""
+        """Add the words of a page to the search."""
         document = new_document(page.document)
         for section in page.sections:
             of_section = nodes.section("", nodes.title("", plain_title(section.title)), ids=[section.anchor])
@@ -261,7 +263,7 @@ class GeneratedPages:
         app.builder.indexer.feed(page.document, f"{page.document}.html", page.title, document)  # type: ignore[attr-defined]  # as above
 
     def _frame(self, app: Sphinx, meta: Mapping[str, str]) -> PageFrame:
-        """Return a page without content, as the theme makes it in a folder of the site."""
+        """Return a page without content, as the theme renders it in a folder of the site."""
         path = Path(app.doctreedir, "frame.html")
         context = {"title": FRAME_TITLE, "body": "", "meta": {**_NO_CONTENTS, **meta}}
         app.builder.handle_page(_FRAME, context, _PAGE, outfilename=path)  # type: ignore[attr-defined]  # as above
@@ -284,7 +286,7 @@ class GeneratedPages:
 
 
 def _without_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Leave out inline scripts. On pages without menus, leave out also the files that they do not use: there are thousands of these pages."""
+    """Remove inline scripts. On pages without menus, also remove the files that they do not use, because there are thousands of these pages."""
     context["script_files"] = [file for file in context["script_files"] if file.filename]
     if _NO_MENUS in (context.get("meta") or {}):
         for kind, used in _USED_WITHOUT_MENUS.items():
@@ -292,7 +294,7 @@ def _without_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str
 
 
 def preview(title: str, body: str, document: str, settings: SiteSettings) -> Html:
-    """Return the elements by which search engines and chats show a shared link: the title of a page, and its first paragraph."""
+    """Return the elements that search engines and chats use to present a shared link: the title of a page, and its first paragraph."""
     first = _PARAGRAPH.search(body)
     if first is None:
         return NOTHING
@@ -306,13 +308,13 @@ def preview(title: str, body: str, document: str, settings: SiteSettings) -> Htm
 
 
 def contents_of(sections: Sequence[Heading]) -> str:
-    """Return the list of the headings of a page as Sphinx makes it, which the theme reads."""
+    """Return the list of the headings of a page in the form of Sphinx, which the theme reads."""
     title, *others = sections
     return str(tag("ul", tag("li", tag("a", title.title, class_="reference internal", href="#"), _below(others, title.level + 1))))
 
 
 def _below(sections: Sequence[Heading], level: int) -> Html:
-    """Return the list of the sections of a level, each with those below it."""
+    """Return the list of the sections of a level, each with its subsections."""
     starts = [index for index, section in enumerate(sections) if section.level == level]
     ends = pairwise([*starts, len(sections)])
     items = [tag("li", _to(sections[start]), _below(sections[start + 1 : end], level + 1)) for start, end in ends]
@@ -330,7 +332,7 @@ class PageFrame:
         """Read the page without content.
 
         Raises:
-            TachologError: the page was not written whole, or the theme made one of another form.
+            TachologError: the page was not written completely, or the theme made a page without an article.
         """
         text = page.read_text(encoding="utf-8") if page.is_file() else ""
         if not text.rstrip().endswith("</html>"):
@@ -343,14 +345,14 @@ class PageFrame:
         self._before, self._after = _once(_VIEWPORT, _squeezed(before)), _squeezed(after)
 
     def page(self, document: str, title: str, content: str) -> str:
-        """Return a whole page: its heading and its content. Addresses in it are those of the page; ``document`` says how deep the page lies."""
+        """Return a complete page: the heading and the content in this frame. The addresses of the frame are adapted to the depth of ``document``."""
         up = "../" * document.count("/") or "./"
         head = _readdressed(self._before, up).replace(FRAME_TITLE, esc(title)).replace(f"{_FRAME}.html", f"{quote(document)}.html")
         return f"{head}{_BODY}{heading(title)}{content}{_END}{_readdressed(self._after, up)}"
 
 
 def _once(pattern: re.Pattern[str], text: str) -> str:
-    """Return text in which only the first match is left: Sphinx and the theme both write the same element."""
+    """Return the text with only the first match, because Sphinx and the theme both write the same element."""
     first = pattern.search(text)
     return text if first is None else text[: first.end()] + pattern.sub("", text[first.end() :])
 
@@ -360,12 +362,12 @@ def _readdressed(text: str, up: str) -> str:
 
 
 def _squeezed(text: str) -> str:
-    """Return HTML without its comments, blank lines and indents. Elements of scripts stay as they are."""
+    """Return HTML without comments, blank lines and indentation. Script elements do not change."""
     return "".join(part if part.startswith("<script") else _BLANK.sub("\n", _COMMENT.sub("", part)) for part in _SCRIPT.split(text))
 
 
 def heading(title: str) -> Html:
-    """Return the heading of a page with the anchors that Sphinx and MyST give one."""
+    """Return the heading of a page, with the anchors that Sphinx and MyST would give it."""
     anchor, other = make_id(title) or "top", github_slugify(title)
     link = tag("a", "#", href=f"#{anchor}", class_="headerlink", title="Link to this heading")
     return join([tag("span", id=other) if other != anchor else "", tag("h1", title, link, id=anchor)])

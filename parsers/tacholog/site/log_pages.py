@@ -1,7 +1,7 @@
 """The pages of logs, and the files of raw logs.
 
-Each line of a log has its number and its class on its page, so that every number on the site can link to the line it was read from. The file that is
-offered for a log is the log itself, or its redacted copy.
+A page shows each line of a log with its number and its class, so that every number on the site can link to the line from which it was read. The
+download of a log is the log itself, or its redacted copy.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from tacholog.view.views import View, log_document, manifest_of
 
 SHOWN_LINES = 5000
 LINKED_LINES = 20_000  # further lines that are shown because numbers or problems link to them
-_PLACES = 100  # lines of a withheld range that links can lead to, beside its first one
-WHOLE_CHARACTERS = 800  # of one line; a longer one is cut
-SHOWN_CHARACTERS = 240  # of a line that is cut
-BARE_CHARACTERS = 160  # of a line of a result without a number to link to, such as a histogram: a site has thousands of them
-LINKED_CHARACTERS = 2000  # of a line that is cut, if a number stands on it
+_PLACES = 100  # the number of lines of a withheld range that have anchors, besides the first line
+WHOLE_CHARACTERS = 800  # longer lines are cut
+SHOWN_CHARACTERS = 240  # shown of a line that is cut
+BARE_CHARACTERS = 160  # shown of a result line without linked numbers, such as a histogram, because a site has thousands of them
+LINKED_CHARACTERS = 2000  # shown of a line that is cut, if it contains a linked number
 _FIELD = re.compile(r"[A-Za-z_]\w*")
 _CLASSES: Mapping[LineClass, str] = {"record": "result", "chatter": "chatter", "broken": "broken", "unknown": "unknown"}
 _State = tuple[int, ...]
 
 
 class LogPage(NamedTuple):
-    """The page of a log: its document, and the pages of results that lead to it, by document and title."""
+    """The page of a log: its document, and the pages of results that link to it, by document and title."""
 
     document: str
     log: LogRow
@@ -65,7 +65,7 @@ class LogPage(NamedTuple):
 
 
 def log_pages(view: View, folder: str, fields: tuple[str, ...]) -> list[LogPage]:
-    """Return the page of each log in a folder. ``fields`` make the pages of results."""
+    """Return the page of each log in a folder. ``fields`` are the fields that define a page of results."""
     parents: dict[str, list[tuple[str, str]]] = {}
     for page in (page for group in page_groups(view, fields) for page in group.pages):
         for run in view.only(page.selection).runs:
@@ -76,14 +76,14 @@ def log_pages(view: View, folder: str, fields: tuple[str, ...]) -> list[LogPage]
 def log_bodies(
     pages: Sequence[LogPage], view: View, documents: Collection[str], digests: Mapping[tuple[str, str], str], is_made: Callable[..., bool]
 ) -> Iterator[tuple[LogPage, Html]]:
-    """Yield each page that must be made, with its content below the heading.
+    """Yield each page that is not up to date, with its content below the heading.
 
     Args:
         pages: all pages of logs.
-        view: everything that the site shows.
+        view: the view of everything that the site shows.
         documents: the pages of the site.
-        digests: those of all numbers of each log, by run and log.
-        is_made: is called with a page and everything that it shows, and returns whether the site has this page already.
+        digests: the digest of all numbers of each log, by run and log.
+        is_made: a function that is called with a page and everything that it shows, and returns whether the site already has this page.
     """
     problems: dict[tuple[str, str], list[ProblemRow]] = {}
     for problem in view.problems:
@@ -111,9 +111,9 @@ def _body(page: LogPage, view: View, problems: Sequence[ProblemRow], documents: 
 
 
 def raw_files(view: View, former: FormerSite) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the content of each raw log and each manifest for download. Logs are named after their content, so equal logs share a file.
+    """Yield the name and the content of each raw log and each manifest for download. Logs are named by their content, so equal logs share a file.
 
-    Files that ``former`` has are left out.
+    Files that the former site already has are left out.
     """
     written = set[str]()
     for log in view.logs:
@@ -138,9 +138,9 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results
 
     Args:
         path: the log file.
-        format_name: the format that the log was read with; ``None`` if there is none.
-        wanted: the numbers of lines that something links to. They are shown in logs of any size.
-        results: the numbers of the log. Each gets an anchor where it was printed, and a label if its line does not name it.
+        format_name: the format in which the log was read; ``None`` if there is none.
+        wanted: the numbers of linked lines. These lines are shown even if the log is large.
+        results: the numbers of the log. Each gets an anchor at its position in the line, and a label if the line does not name it.
     """
     if not is_there(path.parent, path.name):
         return tag(
@@ -164,25 +164,25 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results
 
 
 def linked_lines(results: Iterable[ResultRow], problems: Iterable[ProblemRow]) -> set[int]:
-    """Return the numbers of the lines that something on the site links to."""
+    """Return the numbers of the lines to which something on the site links."""
     lines = [*(line for result in results for line in (result.line, result.number_line)), *(problem.line for problem in problems)]
     return {line for line in lines if line}
 
 
 def _needed(wanted: Iterable[int]) -> set[int]:
-    """Return the lines that are shown because something links to them, limited to what a page can hold."""
+    """Return the lines that must be shown because something links to them, limited to the number that fits on a page."""
     return set(sorted(set(wanted))[:LINKED_LINES])
 
 
 def _counted(text: LogText, last: int | None) -> Iterator[Line]:
-    """Yield the lines up to ``last``. The redaction added the lines after it."""
+    """Yield the lines up to ``last``. The lines after it were added by the redaction."""
     return (line for line in text.lines() if last is None or line.number <= last)
 
 
 class _Classes(NamedTuple):
-    """The class of each line, as ranges of line numbers, and the ranges that are withheld.
+    """The class of each line, as ranges of line numbers, and the ranges of withheld lines.
 
-    ``spans`` are the positions of numbers in their lines by anchor, where the format states them.
+    ``spans`` are the positions of numbers in their lines, by anchor, if the format states them.
     """
 
     ranges: Sequence[tuple[int, int, LineClass]] = ()
@@ -192,7 +192,7 @@ class _Classes(NamedTuple):
 
     @classmethod
     def of_shown(cls, line_classes: logtext.LineClasses) -> _Classes:
-        """Return the classes that were saved when the log was redacted, because its format cannot read the redacted text."""
+        """Return the classes that were stored when the log was redacted, because its format cannot read the redacted text."""
         ranges = sorted((first, last, kind) for kind, ranges_of_kind in line_classes.kinds.items() for first, last in ranges_of_kind)
         counts: Counter[LineClass] = Counter()
         for first, last, kind in ranges:
@@ -205,18 +205,18 @@ class _Classes(NamedTuple):
 
 
 def _taken_off(prefix: str | None) -> Html:
-    """Return a note on what stands before each line, if something does."""
+    """Return a note on the prefix of the lines; empty if they have none."""
     return tag("p", f"Each line begins with {prefix}, which was taken off before the line was read.", class_="tl-note") if prefix else NOTHING
 
 
 def _stripped(count: int) -> Html:
-    """Return a note on lines that are shown without their terminal control sequences, if there are any."""
+    """Return a note on the lines that are shown without their terminal control sequences; empty if there are none."""
     if not count:
         return NOTHING
     lines = "1 line is shown without its control sequences (colours, cursor movements)"
     if count > 1:
         lines = f"{count} lines are shown without their control sequences (colours, cursor movements)"
-    return tag("p", f"{lines}; the raw file has them.", class_="tl-note")
+    return tag("p", f"{lines}; the raw file contains them.", class_="tl-note")
 
 
 def _classes(path: Path, format_name: str | None, numbers: Mapping[int, Mapping[str, ResultRow]]) -> _Classes:
@@ -246,7 +246,7 @@ def _classes(path: Path, format_name: str | None, numbers: Mapping[int, Mapping[
 class _Additions(NamedTuple):
     """Additions to lines: labels for lines that hold only a number, the numbers by their anchors, and formulas of computed numbers.
 
-    ``spans`` are the positions that the format states, by anchor.
+    ``spans`` are the positions stated by the format, by anchor.
     """
 
     labels: Mapping[int, str]
@@ -274,7 +274,7 @@ def _rows(lines: Iterable[Line], classes: _Classes, needed: set[int], additions:
 
 
 def _withheld(first: int, last: int) -> Html:
-    """Return one entry for a range of withheld lines, with an anchor for each line of it."""
+    """Return one entry for a range of withheld lines, with an anchor for each of its first lines."""
     words = f"{last - first + 1} line{'s' if last > first else ''} withheld ({logtext.line_words([(first, last)])})"
     anchors = [tag("span", NOTHING, id=f"L{number}") for number in range(first + 1, min(last, first + _PLACES) + 1)]
     link = tag("a", str(first), href=f"#L{first}", aria_label=f"Line {first}, withheld")
@@ -290,7 +290,7 @@ def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
     shifted = {anchor: (start - cut_off, end - cut_off) for anchor, (start, end) in spans.items()}
     if numbers and additions.formulas:
         label = "; ".join(filter(None, [label, *_computed(text, numbers, shifted, additions.formulas)]))
-    is_plain = kind == "chatter"  # Most lines are, and the bytes of a site are mostly lines of logs: the legend names what is not marked.
+    is_plain = kind == "chatter"  # Most lines are chatter and get no class, to save bytes.
     link = tag("a", str(number), href=f"#L{number}", aria_label=None if is_plain else f"Line {number}, {_CLASSES[kind]}")
     row_class = None if is_plain else f"tl-{kind}"
     is_bare = kind == "record" and not numbers
@@ -308,24 +308,24 @@ def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
 def _computed(
     text: str, numbers: Mapping[str, ResultRow], stated_spans: Mapping[str, Span], formulas: Mapping[tuple[str, str], Sequence[str]]
 ) -> Iterator[str]:
-    """Yield the formula of each linked number that the line does not print. A formula is left out if the line lacks one of its fields."""
+    """Yield the formula of each linked number that is computed and not printed. A formula is left out if the line lacks one of its fields."""
     spans = spans_of(text, numbers, stated_spans)
     for anchor, result in numbers.items():
         candidates = formulas.get((result.metric, result.statistic), ())
         formula = next((formula for formula in candidates if all(f" {field}=" in text for field in _FIELD.findall(formula))), None)
-        if formula is not None and result.value and spans[anchor] is None:  # of a share of 0, the line says that 0 were lost
+        if formula is not None and result.value and spans[anchor] is None:  # for a share of 0, the line already says that 0 were lost
             metric = METRICS[result.metric]
             yield f"{metric.words}: {quantity(result.value, metric.unit)} = {formula}"
 
 
 def _characters(text: str, numbers: Mapping[str, ResultRow], stated_spans: Mapping[str, Span]) -> int:
-    """Return how many characters of a long line are shown: all up to the last linked number."""
+    """Return how many characters of a long line are shown: at least up to the last linked number."""
     ends = [span[1] for span in spans_of(text, numbers, stated_spans).values() if span]
     return max([SHOWN_CHARACTERS, *ends])
 
 
 def labels_of(results: Iterable[ResultRow]) -> dict[int, str]:
-    """Return a label for each line that holds only one number of a record. Tables extracted from documents have one cell in a line."""
+    """Return a label for each line that contains only one number of a record, as in tables extracted from documents, with one cell per line."""
     words_by_line: dict[int, list[str]] = {}
     for result in results:
         if result.value_line is not None and result.last_line not in (None, result.line):
@@ -346,13 +346,13 @@ def _legend(counts: Mapping[LineClass, int]) -> Html:
 
 
 def offered_log(run: RunRow, log: LogRow) -> OfferedLog:
-    """Return what a page says about the file that is offered for a log."""
+    """Return the text on a page about the download of a log."""
     if run.root is None:
         return OfferedLog(log.sha256 or "", is_readable=False)
     return _offered(run.root, log.log, log.sha256, (_state(f"{run.root}/{log.log}"), _state(line_classes_file(run.root, log.log))))
 
 
-@lru_cache(maxsize=1 << 14)  # several pages name a log, and it is read once for all of them
+@lru_cache(maxsize=1 << 14)  # cached, because several pages name the same log
 def _offered(folder: str, log: str, sha256: str | None, _states: tuple[_State, _State]) -> OfferedLog:
     root = Path(folder)
     line_classes = saved_line_classes(root, log)
@@ -361,7 +361,7 @@ def _offered(folder: str, log: str, sha256: str | None, _states: tuple[_State, _
 
 
 def _state(path: str) -> _State:
-    """Return values that change when somebody writes to a file; nothing if the file cannot be examined."""
+    """Return values that change if somebody writes to a file; an empty result if the state of the file cannot be read."""
     try:
         status = os.lstat(path)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The folder of a site: refuse to overwrite folders that Tacholog did not create, and move a new site into one that it did create."""
+"""The folder of a site: refuse to overwrite folders that Tacholog did not create, and move a new site into a folder that it created."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def claim(site: Path, roots: Sequence[Path]) -> None:
     """Mark a folder as the output of `tacholog report`.
 
     Raises:
-        UnreadableInput: the folder holds other files, or the data.
+        UnreadableInput: the folder contains other files, or the data.
     """
     for root in roots:
         if site.resolve() in (root.resolve(), *root.resolve().parents):
@@ -35,10 +35,10 @@ def claim(site: Path, roots: Sequence[Path]) -> None:
 
 
 def refuse_foreign(folder: Path, allowed: Iterable[str], *, ours: bool) -> None:
-    """Refuse a folder that holds files of somebody else.
+    """Refuse a folder that contains files of another origin.
 
     Raises:
-        UnreadableInput: the folder is not ``ours`` and holds other names than the ``allowed`` ones.
+        UnreadableInput: the folder is not ``ours``, and contains names that are not ``allowed``.
     """
     if ours or not folder.exists():
         return
@@ -49,30 +49,30 @@ def refuse_foreign(folder: Path, allowed: Iterable[str], *, ours: bool) -> None:
 
 @contextmanager
 def only_one_build(work: Path) -> Iterator[None]:
-    """Hold the working folder of a site while the site is built.
+    """Lock the working folder of a site while the site is built.
 
     Raises:
-        TachologError: another process builds the same site now. Each would delete what the other one has written.
+        TachologError: another process is building the same site. Each process would delete the files of the other.
     """
     work.mkdir(mode=0o755, parents=True, exist_ok=True)
-    with locked(work, "another process builds this site now; wait until it has ended"):
+    with locked(work, "another process is building this site; wait until it has finished"):
         yield
 
 
 def not_there(*paths: Path) -> list[Path]:
-    """Return the paths and the folders above them that do not exist yet. The deepest come first."""
+    """Return the paths and their parent folders that do not exist yet, the deepest first."""
     missing = {path for wanted in paths for path in (wanted, *wanted.parents) if not path.exists()}
     return sorted(missing, key=lambda path: len(path.parts), reverse=True)
 
 
 @contextmanager
 def nothing_left_of_refused(site: Path, made: Iterable[Path]) -> Iterator[None]:
-    """Remove what a build has made if it is refused before it writes a page, for example because there is no run.
+    """Remove the files and folders of a build that is refused before it writes a page, for example because there is no run.
 
     Args:
         site: the folder of the site.
-        made: files and folders that this build makes before it reads anything; what is in a folder before the folder. A folder that somebody else has
-            put something into stays.
+        made: files and folders that this build creates before it reads anything; the content of a folder stands before the folder. A folder is not
+            removed if it contains other files.
     """
     try:
         yield
@@ -85,14 +85,15 @@ def nothing_left_of_refused(site: Path, made: Iterable[Path]) -> Iterator[None]:
 
 
 def take_over(made: Path, site: Path, reused: Collection[str] = ()) -> None:
-    """Make a site equal to one that was made in another folder. A file that did not change is not touched; what belongs to no site stays.
+    """Make a site equal to a new one in another folder. A file that did not change is not touched; files that belong to no site stay.
 
-    New files come first, the first page after all others, and old files go last: a reader of a site that was stopped in between finds every page.
+    New files are moved first, with the first page after all others, and old files are deleted last. If this is interrupted, readers still find every
+    page.
 
     Args:
-        made: the site as it is to be. Its files are moved.
-        site: the site that readers see.
-        reused: files of it that stay. They were not made again.
+        made: the folder of the new site. Its files are moved.
+        site: the folder of the site that readers see.
+        reused: files in ``site`` that stay, because they were not made again.
     """
     names = sorted(_below(made), key=lambda name: (name == FIRST_PAGE, name))
     for name in names:
@@ -105,7 +106,7 @@ def take_over(made: Path, site: Path, reused: Collection[str] = ()) -> None:
 
 
 def _clear_way(site: Path, name: str) -> None:
-    """Remove whatever stands in the way of a file: files and links in place of its folders, and a folder or a link in its own place."""
+    """Remove everything that prevents a file from being written: files and links in place of its folders, and a folder or a link in its own place."""
     for folder in [*Path(name).parents][-2::-1]:
         if (site / folder).is_symlink() or (site / folder).is_file():
             (site / folder).unlink()
@@ -117,7 +118,7 @@ def _clear_way(site: Path, name: str) -> None:
 
 
 def _bring(source: Path, target: Path, part: Path) -> None:
-    """Replace a file in one step. From another disk, it is copied to a file beside the site's first."""
+    """Replace a file in one step. If it is on another disk, first copy it to the disk of the site."""
     try:
         source.replace(target)
     except OSError as error:
@@ -137,7 +138,7 @@ def _remove_empty(site: Path, name: str) -> None:
 
 
 def _below(site: Path) -> Iterator[str]:
-    """Yield the files of a site, and the links in it."""
+    """Yield the files and the links of a site."""
     for folder, names, files in walk(os.fspath(site)):
         inside = folder[len(os.fspath(site)) :].lstrip("/")
         names_of_site = [name for name in files if inside or not name.startswith(".")]  # Names such as .git are not part of a site.
@@ -147,9 +148,9 @@ def _below(site: Path) -> Iterator[str]:
 
 
 def walk(top: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield each folder with the names of the folders and of the other files in it, as `os.walk` does. Names that the caller removes are left out.
+    """Yield each folder with its folders and its other files, as `os.walk` does. Names that the caller removes are skipped.
 
-    `os.walk` asks the system about each folder once more, whether it is a link, although its entry says so: a third of its time.
+    `os.walk` also asks the system whether each folder is a link, although the entry of the folder states it. That takes a third of its time.
     """
     to_do = [top]
     while to_do:
@@ -164,7 +165,7 @@ def walk(top: str) -> Iterator[tuple[str, list[str], list[str]]]:
                         names.append(entry.name)
                     elif entry.is_symlink() and os.path.isdir(entry.path):  # noqa: PTH112 - to make a `Path` takes longer
                         names.append(entry.name)
-                        links.add(entry.name)  # They are not followed: they may lead out of the folder, or back.
+                        links.add(entry.name)  # Links are not followed, because they may lead out of the folder or back into it.
                     else:
                         files.append(entry.name)
         except OSError:

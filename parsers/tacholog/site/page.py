@@ -1,7 +1,7 @@
-"""A page that is being made: its ids, its headings, and the parts that are loaded when somebody asks for them.
+"""A page under construction: its ids, its headings, and its parts, which are loaded on demand.
 
-A part is a script, because a page from a local disk may load scripts and nothing else. It holds HTML, compressed: text of this kind shrinks to a
-tenth. An older release is a page of its own too, for readers without JavaScript.
+A part is a script, because a page on a local disk may load only scripts. It contains compressed HTML, which shrinks to a tenth. A part with an older
+release also has a page of its own, for readers without JavaScript.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from tacholog.site.data import SiteData
 
 _PLACE = re.compile(r'<(?:section|details|figure)[^>]* id="([^"]+)"')
-_NEEDS_SCRIPT = "This table needs JavaScript. The pages of the logs have the same numbers, and so has the CSV file of this page."
+_NEEDS_SCRIPT = "This table needs JavaScript. The pages of the logs and the CSV file of this page contain the same numbers."
 _BRACKETS = str.maketrans("<>", "\u2039\u203a")
 _CALL = "tachologPart("
 _SCRIPT = re.compile(r'tachologPart\("[^"]+", "([^"]+)"\);\n')
-_MOST_BYTES = 2**28  # of the pieces of one script
+_MOST_BYTES = 2**28  # the limit for the pieces of one script
 _DRAWN_FROM = re.compile(r'<script type="application/json" class="tl-spec">[^<]*</script>')
 _FIGURE = re.compile(r'<figure(?= class="tl-figure")')
-#: The part of a page, or of another part, that holds its large tables of single runs.
+#: The part of a page (or of another part) with its large tables of single runs.
 RUNS = "runs"
 
 
@@ -53,7 +53,7 @@ class Heading(msgspec.Struct, frozen=True):
 
 
 class Page:
-    """A page while it is made. The functions of `tacholog.site.blocks` put their numbers, ids and parts on it."""
+    """A page under construction. The functions of `tacholog.site.blocks` add their numbers, ids and parts to it."""
 
     def __init__(
         self,
@@ -66,14 +66,14 @@ class Page:
         feeds: Mapping[str, str] | None = None,
         keeps_parts: bool = False,
     ) -> None:
-        """Begin a page.
+        """Create an empty page.
 
         Args:
-            document: its name.
-            data: all that the site shows; nothing if the project has no data, so that every block is an error.
-            title: its title; pages of parts are named after it.
-            documents: the pages of the site. Other pages are not linked.
-            logs: the folder of the pages of logs; without it, numbers are not linked.
+            document: the name of the page.
+            data: the data that the site shows; ``None`` if the project has no data, so that every block is an error.
+            title: the title of the page. The titles of pages of parts contain it.
+            documents: the pages of the site. There are no links to other pages.
+            logs: the folder of the pages of logs; ``None``: numbers have no links.
             feeds: the feeds of the site, by their files, with their titles.
             keeps_parts: whether large parts get files of their own.
         """
@@ -81,12 +81,12 @@ class Page:
         self.documents, self.links, self.feeds, self.keeps_parts = documents, Links(logs), feeds or {}, keeps_parts
         self.parts: dict[str, LoadedPart] = {}
         self.sections: list[Heading] = []
-        self.says_costs = False  # whether it says already what the numbers of a table of costs mean
+        self.says_costs = False  # whether the page has already explained the numbers of a table of costs
         self._numbers, self._ids, self._slugs = SelectionNumbers(), set[str](), set[str]()
 
     @property
     def data(self) -> SiteData:
-        """All that the site shows.
+        """The data that the site shows.
 
         Raises:
             TachologError: the project has no data.
@@ -96,31 +96,31 @@ class Page:
         return self._data
 
     def part(self, wanted: Selection) -> View:
-        """Return a part of the data. Its selection gets its number now, even if nothing on the page needs an id: all pages count alike."""
+        """Return a part of the data. Its selection is numbered even if nothing on the page needs an id, so that all pages number alike."""
         view = self.data.view.only(wanted)
         self.number(wanted)
         return view
 
     def number(self, wanted: Selection) -> int:
-        """Return the number of a selection among those of the page that have the same name in ids."""
+        """Return the number of a selection among the selections of the page that have the same name in ids."""
         return self._numbers.number(wanted)
 
     def anchor(self, subject: str, wanted: Selection) -> str:
-        """Return an id that is made from the selection, so that links to it last."""
+        """Return an id made from the selection, so that links to it stay valid."""
         return page_anchor(subject, *wanted.values(), number=self.number(wanted))
 
     def links_beside(self, wanted: Selection, test: str | None) -> Links:
-        """Return the links of a table that stands beside those with all numbers of a test, as on the pages of a site."""
+        """Return the links for a table next to the tables with all numbers of a test, as on the pages of a site."""
         others = msgspec.structs.replace(wanted, test=None)
         stands_beside = test and wanted.system and wanted.transport and not wanted.run
         return Links(self.links.logs, numbers_anchor(str(test), others, self.number(wanted)) if stands_beside else None)
 
     def best(self, wanted: Selection) -> Portion:
-        """Return the best evidence of a selection, of all tests. A page begins with it."""
+        """Return the best evidence of a selection, for all tests. A page begins with it."""
         return portions(self.data.view.only(msgspec.structs.replace(wanted, test=None)))[0]
 
     def series(self, part: View, wanted: Selection, test: str, *, best: bool) -> list[Series]:
-        """Return the series of a test to show. Each keeps the colour that it has among all series."""
+        """Return the series of a test to show. Each series keeps its colour among all series."""
         return self.best(wanted).series_of(test, part.series()) if best else part.series()
 
     # Parts
@@ -130,22 +130,22 @@ class Page:
         return part_of(PurePosixPath(self.document).name, name)
 
     def part_name(self, words: str) -> str:
-        """Return a name for a part with a page of its own. No other page, and no other part of any page, has this name.
+        """Return a name for a part with a page of its own. It is unique among all pages and all parts of pages.
 
-        No page has ``--`` in its name, because `slug` makes none. So the name depends on this page only. Of parts of this page that would have one
-        name, the second is numbered.
+        Names of pages do not contain ``--``, because `slug` never returns it. So the name depends only on this page. If two parts of this page have
+        the same name, the second one is numbered.
         """
         name, used = self.own_part_name(slug(words)), {*self.parts, self.own_part_name(RUNS)}
         return next(candidate for candidate in (name, *(f"{name}-{number}" for number in range(2, len(used) + 3))) if candidate not in used)
 
     def put_aside(self, part: LoadedPart) -> None:
-        """Keep a part of the page, or more pieces of it."""
+        """Store a part of the page, or further pieces of the part."""
         if self.keeps_parts:
             existing = self.parts.get(part.name, LoadedPart(part.name, {}))
             self.parts[part.name] = LoadedPart(part.name, existing.pieces | part.pieces, part.title or existing.title)
 
     def table_part(self, name: str) -> MoveTableOut | None:
-        """Return a function that moves large tables to the part with this name; nothing if the project keeps no parts."""
+        """Return a function that moves large tables to the part with this name; ``None`` if the project does not store parts."""
         if not self.keeps_parts:
             return None
 
@@ -156,12 +156,12 @@ class Page:
         return keep
 
     def folded(self, part: LoadedPart, summary: Html, *anchors: Html, class_: str) -> Html:
-        """Return a folded element that loads a part when a reader opens it. It has a link to the page of the part.
+        """Return a folded element that loads a part when a reader opens it. The element has a link to the page of the part.
 
         Args:
-            part: its name, what it holds, and the title of its page.
-            summary: what is shown while the element is closed.
-            anchors: what the element holds until the part is there.
+            part: its name, its content, and the title of its page.
+            summary: the content that is shown while the element is closed.
+            anchors: the content of the element until the part is loaded.
             class_: the class of the element.
         """
         self.put_aside(part)
@@ -169,7 +169,7 @@ class Page:
         return tag("details", tag("summary", summary), tag("div", link, *anchors), class_=class_, data_part=f"{part.name}.js", id=f"{part.name}-here")
 
     def overflow(self, name: str, class_: str = "tl-release") -> Callable[[str, Html], Html] | None:
-        """Return a function that moves the end of a list to a part of its own, and returns the link to it; nothing if the project keeps no parts."""
+        """Return a function that moves the end of a list to its own part, and returns a link to it; ``None`` if the project stores no parts."""
         if not self.keeps_parts:
             return None
 
@@ -182,13 +182,13 @@ class Page:
     # Sections
 
     def section(self, level: int, title: str, anchor: str = "", *, caller: Callable[[], Html]) -> Html:
-        """Return a section with the ids that Sphinx and MyST give one: links to pages of other versions of this site stay good.
+        """Return a section with the same ids as in Sphinx and MyST, so that links to pages of other versions of the site stay valid.
 
         Args:
-            level: that of its heading.
-            title: the heading.
-            anchor: an id that it has before these.
-            caller: returns the content; so a template calls it.
+            level: the level of its heading.
+            title: the text of the heading.
+            anchor: an additional id, before the others.
+            caller: the function that returns the content; a template passes it in a call block.
         """
         of_title, of_words = make_id(title), github_slugify(title)
         if not of_title or of_title in self._ids:
@@ -205,7 +205,7 @@ class Page:
         return tag("section", *(tag("span", id=other) for other in others), tag(f"h{level}", title, link), caller(), id=first)
 
     def fold(self, title: str, level: int = 2, *, caller: Callable[[], Html]) -> Html:
-        """Return content that is folded under a heading; nothing if the content is empty."""
+        """Return content that is folded under a heading; an empty text if the content is empty."""
         content = caller()
         if not content.strip():
             return NOTHING
@@ -222,22 +222,22 @@ def plain_title(title: str) -> str:
 
 
 def _free(name: str, sign: str, used: Collection[str]) -> str:
-    """Return a name with the first number behind it that is not taken."""
+    """Return a name with the first free number appended."""
     return next(candidate for number in range(1, len(used) + 2) if (candidate := f"{name}{sign}{number}") not in used)
 
 
 def places_of(content: Html) -> list[Html]:
-    """Return empty elements with the ids of a part that is loaded later: a link to one of these ids opens the part."""
+    """Return empty elements with the ids of a part that is loaded later. A link to one of these ids opens the part."""
     return [tag("span", id=anchor, class_="tl-place") for anchor in _PLACE.findall(str(content))]
 
 
 def part_of(name: str, part: str) -> str:
-    """Return the name of a part of a page, or of a part of it. Neither page nor ``part`` has two hyphens in its name, so no two parts share one."""
+    """Return the name of a part of a page, or of a part of a part. It is unique, because neither a page nor ``part`` has ``--`` in its name."""
     return f"{name}--{part}"
 
 
 class LoadedPart(msgspec.Struct):
-    """A part: its name beside its page, its pieces by the ids that they belong to, and the title of its own page, if it has one."""
+    """A part: the suffix of its name, its pieces by the ids of their elements, and the title of its own page, if it has one."""
 
     name: str
     pieces: dict[str, str]
@@ -245,37 +245,37 @@ class LoadedPart(msgspec.Struct):
 
 
 def page_of_part(document: str, part: LoadedPart, content: str) -> str:
-    """Return the content of the page of a part, below its heading. ``content`` is its piece with the addresses of the page."""
+    """Return the content of the page of a part, below its heading. ``content`` is the piece of the part, with the addresses of the page."""
     link = tag("a", "The main page of these results", href=f"{PurePosixPath(document).name}.html")
     back = str(tag("p", link, " says how all of this was measured, and on which machines.", class_="tl-note"))
-    if "<h2" not in content:  # the end of a list that stands deep in its page: here its headings follow the title
+    if "<h2" not in content:  # The end of a list is deep in its page. Here its headings come directly below the title.
         content = content.replace("<h4 ", "<h2 ").replace("</h4>", "</h2>")
-    # What a script draws a figure from is in the script of the part, compressed. Readers without scripts see the drawing.
+    # The data of figures are in the script of the part, compressed. Readers without JavaScript see the static figure.
     return back + _FIGURE.sub(f'<figure data-part="{part.name}.js"', _DRAWN_FROM.sub("", content))
 
 
 def sibling(document: str, name: str) -> str:
-    """Return the name of a file beside a page."""
+    """Return the name of a file next to a page."""
     return f"{document.rpartition('/')[0]}/{name}".lstrip("/")
 
 
 def script_of(name: str, pieces: dict[str, str]) -> str:
-    """Return the script of a part, which gives its pieces to the page that loads it."""
+    """Return the script of a part, which passes the pieces of the part to the page that loads it."""
     packed = base64.b64encode(zlib.compress(json.dumps(pieces, ensure_ascii=False).encode(), 9)).decode()
     return f"tachologPart({json.dumps(f'{name}.js')}, {json.dumps(packed)});\n"
 
 
 def pieces_of(script: str) -> dict[str, str]:
-    """Return the pieces in the script of a part; nothing if it is another script.
+    """Return the pieces in the script of a part; ``None`` if it is any other script.
 
     Raises:
-        UnreadableInput: it is the script of a part, and is damaged.
+        UnreadableInput: it is the script of a part, but is damaged.
     """
     if not script.startswith(_CALL):
         return {}
     match = _SCRIPT.fullmatch(script)
     if match is None:
-        raise UnreadableInput("the script does not end as it was written")
+        raise UnreadableInput("the script is incomplete")
     try:
         unpacker = zlib.decompressobj()
         content = unpacker.decompress(base64.b64decode(match[1]), _MOST_BYTES)

@@ -1,4 +1,4 @@
-"""The list of pages, and the values for the template of each."""
+"""The list of pages, and the values for the template of each page."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _TITLES = {
     "downloads": ("Downloads", True),
     REQUIREMENTS: ("Requirements", False),
 }
-#: The pages of the menu, in order; those that a site does not have are left out.
+#: The pages in the menu, in order. Pages that a site does not have are left out.
 MENU = (
     *(QUESTIONS, "systems", SIDE_BY_SIDE, "compare", "releases", "hosts", "quality"),
     *("methodology", "fairness", "definitions", "downloads", "about"),
@@ -58,7 +58,7 @@ _OWN_FORMAT = "native"
 _COMPARED_WORDS = "vs, versus"
 _SHARED_MEMORY = re.compile(r"shm|iceoryx|aeron-ipc", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
-# What people type for a way of waiting, beside the words of the page.
+# Search words for a way of waiting, in addition to the words of the page.
 _WAITING_WORDS = {"busy-poll": "polls polling spins CPU", "spin-then-block": "polls polling spins sleeps CPU", "block": "sleeps sleeping blocks"}
 
 
@@ -66,15 +66,15 @@ class SitePage(msgspec.Struct, frozen=True):
     """A page to make.
 
     Attributes:
-        document: its name.
+        document: the name of the page.
         template: the name of its template.
         title: its heading.
         context: the values for the template.
-        parents: the pages above it, that of the menu first.
-        anchor: an id that its heading has before the usual ones.
-        keywords: words for the search that stand in no text of the page.
-        entries: phrases whose first result this page is, as those of an index, each with the id that it leads to.
-        has_contents: whether a list of its headings stands beside it.
+        parents: the pages above it, beginning with the page in the menu.
+        anchor: an additional id of its heading, before the usual ones.
+        keywords: additional search words, which no text of the page contains.
+        entries: phrases, as in an index, for which this page is the first search result, each with the id of its target.
+        has_contents: whether a list of its headings stands next to the page.
     """
 
     document: str
@@ -126,7 +126,7 @@ def _is_by_size(view: View) -> bool:
 
 
 def _question_pages(asked: Sequence[AskedQuestion], shared: dict[str, Any]) -> Iterator[SitePage]:
-    """Yield the page of each question, and one that lists those that the site asks."""
+    """Yield the page of each question, and a page that lists the questions of the site."""
     if asked:
         yield SitePage(QUESTIONS, "questions.html.jinja", "Questions", shared)
     for each in asked:
@@ -144,7 +144,7 @@ def _result_page(view: View, page: ResultPage, group: PageGroup) -> SitePage:
 
 
 def _phrases(view: View, page: ResultPage) -> Iterator[str]:
-    """Yield kinds of transports that readers search for, although no text of the page names them."""
+    """Yield kinds of transports for which readers search, although no text of the page contains the names."""
     if any(_SHARED_MEMORY.search(part.transport) for part in page.parts):
         yield "shared memory"
     if any(conditions.data_path == "zero-copy" for conditions in conditions_among(view.results)):
@@ -173,14 +173,14 @@ def _result_context(page_view: View, page: ResultPage) -> dict[str, Any]:
 
 
 def _common_labels(view: View, page: ResultPage) -> str:
-    """Return in words the labels that all runs of a page share and that do not stand in its heading."""
+    """Return, in words, the labels that all runs of a page share and that its heading does not contain."""
     texts = {run.labels for run in view.runs.values()}
     values = [(field, {labels_of(text).get(field) for text in texts}) for field in label_fields(texts) if field not in page.fields]
     return joined([(field, next(iter(labels))) for field, labels in values if len(labels) == 1])
 
 
 def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any]:
-    """Return the values for a part of a page: its tests, what is drawn of each, and which releases it does not show at once."""
+    """Return the values for a part of a page: its tests, their figures, and the releases that are only loaded on demand."""
     part_view = view.only(part.selection)
     first, *others = portions(part_view)
     tests = [context for test in TESTS if (context := _test_context(part_view, part.selection, first, test))]
@@ -199,7 +199,7 @@ def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any
 
 
 def _test_context(view: View, selection: Selection, first: Portion, test: str) -> dict[str, Any] | None:
-    """Return what a page shows of a test of its best evidence: its figures, and whether there are sentences and costs."""
+    """Return the content of a page for a test of its best evidence: its figures, and whether there are sentences and costs."""
     of_test = view.only(Selection(test=test))
     series = first.series_of(test, of_test.series())
     if not series:
@@ -221,9 +221,9 @@ def _test_context(view: View, selection: Selection, first: Portion, test: str) -
 
 
 def _keywords(part: View) -> str:
-    """Return words for the search index that stand only in the tables of a page: conditions, percentiles, versions, machines.
+    """Return search words that occur only in the tables of a page: conditions, percentiles, versions, machines.
 
-    A phrase is found only as a whole, so its words are here too.
+    The search finds a phrase only as a whole, so its single words are added too.
     """
     conditions = list(conditions_among(part.results))
     keywords = {words(name, value) for measured in conditions for name, value in msgspec.structs.asdict(measured).items() if name in SHOWN_CONDITIONS}
@@ -243,7 +243,7 @@ def _is_percentile(statistic: str) -> bool:
 
 
 def _size_words(part: View) -> list[str]:
-    """Return the message sizes as search words without blanks: ``64kib``. The search page converts what is typed in the same way."""
+    """Return the message sizes as search words without blanks: ``64kib``. The search page converts the user's words in the same way."""
     sizes = sorted({result.payload_bytes for result in part.results if result.payload_bytes is not None})
     return [size(payload_bytes).replace("\u00a0", "").replace("\u202f", "").lower() for payload_bytes in sizes]
 
@@ -254,7 +254,7 @@ def _kind(part: View) -> str:
 
 
 def _counts(view: View) -> dict[str, Any]:
-    """Return counts of runs, numbers, logs and marks. Several pages show those of the whole site."""
+    """Return counts of runs, numbers, logs and marks. The counts of the whole site are shown on several pages."""
     return view.once("counts", partial(_counted, view))
 
 
@@ -280,7 +280,7 @@ def _line_counts(view: View) -> dict[str, int]:
 
 
 def _sources(view: View) -> Iterator[Source]:
-    """Yield each published document that runs come from, once."""
+    """Yield each published document from which runs were taken, once."""
     digests: set[str] = set()
     for manifest in _short_manifests(view).values():
         source = manifest.source
@@ -314,7 +314,7 @@ class _Argv(msgspec.Struct, frozen=True):
 
 
 class _Stated(msgspec.Struct, frozen=True):
-    """The fields of a manifest that the list of pages needs. To keep all fields of all manifests would take much memory."""
+    """The fields of a manifest that the list of pages needs. All fields of all manifests would take much memory."""
 
     system: str | None = None
     published: bool = False
@@ -326,22 +326,22 @@ _decode = msgspec.json.Decoder(_Stated).decode
 
 
 def _short_manifests(view: View) -> Mapping[str, _Stated]:
-    """Return these fields of the manifest of each run. Each manifest is read once."""
+    """Return these fields of the manifest of each run. Each manifest is read only once."""
     return view.once("stated in manifests", lambda: {name: _decode(run.manifest) for name, run in view.runs.items() if run.manifest})
 
 
 def _has_library(view: View) -> bool:
-    """Whether any log names a library as its system, and not the system that its campaign names."""
+    """Whether any log names a library as its system, other than the system that its campaign names."""
     return any(not (run := view.runs[name]).published and run.system != manifest.system for name, manifest in _short_manifests(view).items())
 
 
 def _links(group: PageGroup) -> list[dict[str, str]]:
-    """Return the pages of a group, except a page that is the group's own."""
+    """Return the pages of a group, except for a page that is also the page of the group."""
     return [{"name": page.name, "document": page.document} for page in group.pages if page.document != group.document]
 
 
 def _again(view: View) -> dict[str, Any]:
-    """Return whether any page has a script, and the systems whose runs `tacholog bench` can repeat: those that our own tool has measured."""
+    """Return whether any page has a script, and the systems whose runs `tacholog bench` can repeat, because our own tool measured them."""
     native = {log.run for log in view.logs if log.format == _OWN_FORMAT}
     manifests = _short_manifests(view)
     ours = {
@@ -356,7 +356,7 @@ def _again(view: View) -> dict[str, Any]:
 
 
 def _group_pages(view: View, groups: Sequence[PageGroup], diffs: Sequence[dict[str, Any]]) -> Iterator[SitePage]:
-    """Yield a page for each group that has more than one page of its own: its pages, and what changed between the releases of a system."""
+    """Yield a page for each group with more than one page. It lists these pages, and the changes between the releases of a system."""
     for group in groups:
         if not _links(group):
             continue
@@ -389,7 +389,7 @@ def _about(view: View) -> SitePage:
 
 
 def _with_transports(pages: Iterable[SitePage], groups: Sequence[PageGroup]) -> Iterator[SitePage]:
-    """Yield the pages of comparisons, each with the pages of its system's transports, which it links to."""
+    """Yield the pages of comparisons, each with links to the pages of its system's transports."""
     parts = [part for group in groups for page in group.pages for part in page.parts]
     for page in pages:
         of_system = PageIndex(part for part in parts if part.system == page.context.get("system"))
@@ -402,7 +402,7 @@ def _diff_pages(view: View) -> Sequence[SitePage]:
 
 
 def _made_diff_pages(view: View) -> Iterator[SitePage]:
-    """Yield a page for each two consecutive releases, for each older release with the newest one, and for the history of each metric."""
+    """Yield a page for each two consecutive releases, for each older release against the newest one, and for the history of each metric."""
     pairs, documents = neighbours(view.runs.values()), diff_documents(view.runs.values())
     for system, old, new in sorted([*pairs, *since(view.runs.values())], key=lambda pair: pair[0].lower()):  # neighbours first
         context = {"system": system, "old": old, "new": new, "neighbours": (system, old, new) in pairs, "selection": Selection(system=system)}

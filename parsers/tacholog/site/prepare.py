@@ -1,4 +1,4 @@
-"""The dataset of a site: read, limited to the systems of the site, redacted, and saved where the directives read it."""
+"""The dataset of a site: read, limited to the systems of the site, redacted, and saved in the folder from which the directives read it."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from tacholog.store.load import load
 from tacholog.store.logs import Progress
 from tacholog.store.pool import Work
 
-_NAMED = 3  # problems named in one line; check lists them all
+_NAMED = 3  # the number of problems in one line; check lists all of them
 
 
 _SHOWN = "shown"
 
 
 def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress: Progress | None = None, reading: Work | None = None) -> Dataset:
-    """Return the dataset to show. Save it in ``work/dataset``, and redacted logs in ``work/shown``.
+    """Return the dataset to show. Save it in ``work/dataset``, and the redacted logs in ``work/shown``.
 
-    The list of what could not be read is saved too, with the real names. `saved_complaints` returns it.
+    The list of unreadable files is saved too, with their real names. `saved_complaints` returns it.
 
     Raises:
-        UnreadableInput: there is no run in the folders, or no run of a system that the settings name.
+        UnreadableInput: the folders contain no run, or no run of a system that the settings name.
     """
-    data = load(roots, settings.limits.limits, progress, work=reading)
+    data = load(roots, settings.limits.limits, work=reading)
     with_renames, with_requirements, wrong = _beside_runs(roots)
     if wrong:
         data = msgspec.structs.replace(data, problems=pd.concat([data.problems, frame("problems", wrong)], ignore_index=True))
     return_freed_memory()
     complained = complaints(with_copies(data))
-    if data.runs.empty:  # Pages without a run say nothing, and Sphinx refuses their empty lists.
+    if data.runs.empty:  # Pages without a run have no content, and Sphinx refuses their empty lists.
         has_bare_logs = bool((data.problems["kind"] == FORGOTTEN).any())
         raise UnreadableInput(_nothing(roots, complained.unread, has_bare_logs=has_bare_logs))
     chosen, text_bytes = with_copies(_only(data, settings)), settings.limits.limits.text_bytes
@@ -65,7 +65,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
 
 
 def _beside_runs(roots: Sequence[Path]) -> tuple[Path | None, Path | None, list[Row]]:
-    """Return the folder with the renames, the folder with the requirements, and a problem for each of the two files that cannot be used."""
+    """Return the folder with the renames, the folder with the requirements, and a problem for each of these two files that cannot be used."""
     renames, requirements, problems = None, None, list[Row]()
     try:
         find_renames(roots)
@@ -80,7 +80,7 @@ def _beside_runs(roots: Sequence[Path]) -> tuple[Path | None, Path | None, list[
 
 
 def _nothing(roots: Sequence[Path], unread: Sequence[str], *, has_bare_logs: bool) -> str:
-    """Return the message for folders without a readable run: what is wrong, and what to do where logs have no ``run.toml``."""
+    """Return the message for folders without a readable run: the reason, and the remedy if there are logs without a ``run.toml``."""
     folders = ", ".join(str(root) for root in roots)
     if not unread:
         return f"no run.toml below {folders}: nothing to report"
@@ -88,14 +88,14 @@ def _nothing(roots: Sequence[Path], unread: Sequence[str], *, has_bare_logs: boo
     message = f"no run could be read below {folders}: {'; '.join(unread[:_NAMED])}{more}"
     if not has_bare_logs:
         return message
-    advice = "each folder of logs needs a run.toml (docs/add-a-run.md says how); tacholog parse and tacholog diff read logs without one"
+    advice = "each folder of logs needs a run.toml (docs/add-a-run.md explains it); tacholog parse and tacholog diff read logs without one"
     return f"{message}. To build pages, {advice}"
 
 
 def _keep_bands(roots: Sequence[Path], folder: Path) -> list[str]:
-    """Copy the calibrations of single builds from the roots beside the dataset, where the comparisons on the pages read them.
+    """Copy the calibrations of single builds from the roots to the folder of the dataset, where the comparisons on the pages read them.
 
-    Return a message for each that is not a regular file.
+    Return a message for each calibration that is not a regular file.
     """
     contents: dict[str, bytes] = {}
     refused: list[str] = []
@@ -137,10 +137,10 @@ def _only(data: Dataset, settings: SiteSettings) -> Dataset:
 
 
 def _left_out(runs: pd.DataFrame, what: str | CampaignOfRelease) -> pd.Series:
-    """Return which runs belong to a campaign, or to a campaign of one release.
+    """Return which runs belong to a campaign, or to a campaign and a release.
 
     Raises:
-        UnreadableInput: none is.
+        UnreadableInput: no run does.
     """
     campaign = what if isinstance(what, str) else what.campaign
     _refuse_unknown("campaigns_left_out: no run of the campaign", [campaign], runs["campaign"])
@@ -166,7 +166,7 @@ def _renames(root: Path) -> bytes:
 
 def _save(data: Dataset, folder: Path, renaming: Path | None) -> None:
     fresh = folder.with_name(f"{folder.name}.new")
-    shutil.rmtree(fresh, ignore_errors=True)  # files of a build that was stopped at this step
+    shutil.rmtree(fresh, ignore_errors=True)  # files of a build that was interrupted at this step
     data.save(fresh, packed=True)
     if renaming is not None:
         (fresh / RENAMES_FILE).write_bytes(_renames(renaming))
@@ -174,7 +174,7 @@ def _save(data: Dataset, folder: Path, renaming: Path | None) -> None:
         (folder / RENAMES_FILE).unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     for file in sorted(fresh.iterdir()):
-        # Pages depend on these files, so a file that has not changed keeps its modification time.
+        # Pages depend on these files, so an unchanged file keeps its modification time.
         if not (folder / file.name).is_file() or not filecmp.cmp(file, folder / file.name, shallow=False):
             file.replace(folder / file.name)
     shutil.rmtree(fresh)

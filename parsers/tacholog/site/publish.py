@@ -1,11 +1,11 @@
-"""Publish a built site beside its older versions.
+"""Publish a built site together with its older versions.
 
-The newest version is at the root. Each version stays at ``versions/<label>/``. An address that the newest version no longer has leads to the
-version that had it. Raw logs are at the root only: they are named after their content, and the pages of all versions lead to them there.
-One that no version leads to any more is not kept. A file that was published before and has not changed is not written again.
+The newest version is at the root. Each version stays at ``versions/<label>/``. If the newest version no longer has an address, the address leads to
+the version that had it. Raw logs are at the root only: they are named by their content, and the pages of all versions link to them there. A raw log
+is removed if no version links to it any more. A file that was published before and has not changed is not written again.
 
-The new content is written beside the folder and swapped in at the end, in one step. If anything stops it before that step, such as a full disk or a
-killed process, the folder is unchanged, and the next attempt starts again. If two processes publish into one folder, the second one is refused.
+The new content is written next to the folder and swapped with it at the end, in one step. If publishing is interrupted before that step, for example
+by a full disk, the folder is unchanged, and the next attempt starts again. If two processes publish into one folder, the second one is refused.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from tacholog.view.page_index import DATA, RAW, VERSIONS
 
 _NOTES = "versions.json"
 _INDEX = "index.html"
-_OWNERS = (".git", "CNAME")  # these belong to the owner of the folder and stay in it
+_OWNERS = (".git", "CNAME")  # these names belong to the owner of the folder and are not changed
 _ALLOWED = (*_OWNERS, ".nojekyll", ".tacholog-publish.lock", ".tacholog-publish.new")
 _GIT_TIMEOUT_S = 600
-_RAW_LOG = re.compile(r"raw/([0-9a-f]{2})/\1[0-9a-f]{62}\.gz")  # as `tacholog.render.tables.logs.raw_log_name` makes it
+_RAW_LOG = re.compile(r"raw/([0-9a-f]{2})/\1[0-9a-f]{62}\.gz")  # as `tacholog.render.tables.logs.raw_log_name` names them
 _RAW_LINK = re.compile(r'(href=")((?:\.\./)*raw/[0-9a-f]{2}/[0-9a-f]{64}\.gz")')
 _NAMED_RAW_LOG = re.compile(_RAW_LOG.pattern.encode())
 _STYLE = Html("body{font:1.05rem/1.6 system-ui,sans-serif;max-width:44rem;margin:4rem auto;padding:0 1rem}")
@@ -53,18 +53,18 @@ _NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EBUSY, errno.EXDEV)
 def publish(site: Path, target: Path, label: str, *, replace: bool = False, incomplete: bool = False) -> Path:
     """Publish a built site into a folder of versions, and return the folder of this version.
 
-    The new content is written aside and replaces the folder in one step at the end. Readers see either the old content or the new one.
+    The new content is written elsewhere and replaces the folder in one step at the end. Readers see either the old content or the new one.
 
     Args:
         site: the built site.
         target: the folder of published versions, or an empty one.
         label: the release. Its pages stay at ``versions/<label>/``.
-        replace: allow to publish a release again that was published before.
-        incomplete: allow a site for which some runs, logs or folders could not be read.
+        replace: whether a release that is already published may be published again.
+        incomplete: whether to accept a site for which some runs, logs or folders could not be read.
 
     Raises:
-        UnreadableInput: the site is not finished or changed while it was copied, the label is taken or cannot be the name of a folder, the folder
-            holds other files, links in place of folders of ours, or a list of versions that is damaged, or another process is publishing into it.
+        UnreadableInput: the site is not finished or changed while it was copied, the label is used already or cannot be the name of a folder, the
+            folder contains other files, links in place of its folders, or a damaged list of versions, or another process is publishing into it.
         TachologError: something could not be written. The folder is unchanged.
     """
     stamp = _publishable(site, label, incomplete=incomplete)
@@ -75,7 +75,7 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
         _refuse_links(target)
         version = target / VERSIONS / label
         if os.path.lexists(version) and (version.is_symlink() or not version.is_dir()):
-            raise UnreadableInput(f"{version}: this is no version but {'a link' if version.is_symlink() else 'a file'}; take another label")
+            raise UnreadableInput(f"{version}: this is not a version but {'a link' if version.is_symlink() else 'a file'}; take another label")
         if version.is_dir() and not replace:
             raise UnreadableInput(
                 f"{version}: this release was published already, and published pages are not changed (use --replace to publish it again)"
@@ -90,12 +90,12 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
         _keep_raw_logs(target, fresh)
         _write(fresh / VERSIONS / _NOTES, json.dumps(dates, indent=1, sort_keys=True) + "\n")
         _keep_addresses(fresh)
-        (fresh / ".nojekyll").touch()  # GitHub would leave out every folder whose name starts with an underscore
+        (fresh / ".nojekyll").touch()  # GitHub would omit every folder whose name starts with an underscore
     return version
 
 
 def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
-    """Return the stamp of a site that may be published under this label."""
+    """Return the stamp of a site, if the site may be published under this label."""
     check_release_name(label)
     if label in (_INDEX, _NOTES):
         problem = f"{VERSIONS}/{label} is a file of the site itself"
@@ -108,19 +108,19 @@ def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
 
 
 def _incomplete(stamp: Stamp) -> str:
-    """Say what is missing or altered in the evidence of a site."""
+    """Return, in words, what is missing or altered in the evidence of a site."""
     some = f"{stamp.problems} runs, logs or folders" if stamp.problems > 1 else "a run, log or folder"
     gaps = [f"{some} could not be read"] if stamp.problems else []
     if not stamp.altered:
-        return f"{gaps[0]} (tacholog report says why); --incomplete publishes the rest"
+        return f"{gaps[0]} (tacholog report states why); --incomplete publishes the rest"
     logs = f"{stamp.altered} logs are not those" if stamp.altered > 1 else "a log is not the one"
     gaps.append(f"{logs} that {RUN_FILE} names, by the SHA-256")
     numbers = f"the numbers of {'these logs' if stamp.altered > 1 else 'this log'} too, each with a mark"
-    return f"{' and '.join(gaps)} (tacholog report says why); --incomplete publishes the site as it is, {numbers}"
+    return f"{' and '.join(gaps)} (tacholog report states why); --incomplete publishes the site as it is, {numbers}"
 
 
 def published(target: Path) -> dict[str, str]:
-    """Return the labels of the published versions with their dates, the newest first. A link is no version: it may lead to any folder.
+    """Return the labels of the published versions with their dates, the newest first. Links are left out, because they may lead to any folder.
 
     Raises:
         UnreadableInput: the list of the dates is damaged.
@@ -139,7 +139,7 @@ def published(target: Path) -> dict[str, str]:
 
 
 def _copy_site(site: Path, stamp: Stamp, before: Path, fresh: Path) -> None:
-    """Copy a site to the root of the new folder. A file that is published already with the same content is linked from there."""
+    """Copy a site to the root of the new folder. A file that is already published with the same content is linked from there."""
     for name, digest in stamp.files.items():
         (fresh / name).parent.mkdir(parents=True, exist_ok=True)
         if sha256_of(before / name) == digest:
@@ -149,7 +149,7 @@ def _copy_site(site: Path, stamp: Stamp, before: Path, fresh: Path) -> None:
 
 
 def _keep_version(root: Path, names: Sequence[str], version: Path) -> None:
-    """Keep the site at the root as a version too, without its raw logs: the pages of the version lead to those at the root."""
+    """Store the site at the root as a version too, without its raw logs, because the pages of the version link to those at the root."""
     for name in names:
         if _RAW_LOG.fullmatch(name):
             continue
@@ -163,25 +163,25 @@ def _keep_version(root: Path, names: Sequence[str], version: Path) -> None:
 
 
 def _refuse_links(target: Path) -> None:
-    """Refuse links in place of files that are read in the folder: they may lead to files that nobody wants to publish.
+    """Refuse links in place of files that are read in the folder, because they may lead to private files.
 
     Raises:
-        UnreadableInput: there is one.
+        UnreadableInput: there is such a link.
     """
     for path in (target / VERSIONS, target / VERSIONS / _NOTES, target / RAW, *(target / RAW).glob("??")):
         if path.is_symlink():
-            raise UnreadableInput(f"{path}: this is a link, and links are not followed; put what it leads to in its place")
+            raise UnreadableInput(f"{path}: this is a link, and links are not followed; replace it by its target")
 
 
 def _keep_links(before: Path, fresh: Path) -> None:
-    """Keep links beside the versions, such as ``latest``, as they are. Nothing that they lead to is copied."""
+    """Copy links next to the versions, such as ``latest``, without following them. Their targets are not copied."""
     for path in before.iterdir() if before.is_dir() else ():
         if path.is_symlink() and not os.path.lexists(fresh / path.name):
             _linked(path, fresh / path.name)
 
 
 def _keep_raw_logs(before: Path, fresh: Path) -> None:
-    """Keep the raw logs that pages of the older versions lead to. Others belong to a version that was replaced, perhaps for private text in a log."""
+    """Keep the raw logs to which pages of the older versions link. Other raw logs belong to a replaced version, and may contain private text."""
     for name in sorted(_raw_logs_named(fresh / VERSIONS)):
         if not (fresh / name).exists() and (before / name).is_file() and not (before / name).is_symlink():
             (fresh / name).parent.mkdir(parents=True, exist_ok=True)
@@ -189,7 +189,7 @@ def _keep_raw_logs(before: Path, fresh: Path) -> None:
 
 
 def _raw_logs_named(versions: Path) -> set[str]:
-    """Return the addresses of the raw logs that the pages of these versions name."""
+    """Return the addresses of the raw logs to which the pages of these versions link."""
     named: set[str] = set()
     for page in versions.rglob("*.html"):
         if page.is_file() and not page.is_symlink():
@@ -198,7 +198,7 @@ def _raw_logs_named(versions: Path) -> set[str]:
 
 
 def _linked(source: str | Path, target: str | Path) -> None:
-    """Give a published file a second name in the new folder, because it never changes. Copy it if the file system has no hard links."""
+    """Hard-link a published file into the new folder, because it never changes. Copy it if the file system has no hard links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
@@ -206,7 +206,7 @@ def _linked(source: str | Path, target: str | Path) -> None:
 
 
 def _keep_addresses(target: Path) -> None:
-    """Keep the addresses that the newest version no longer has: they get a page that leads to the version that had them."""
+    """Keep the addresses that the newest version no longer has: each gets a page that leads to the version that had it."""
     labels = published(target)
     for label in labels:
         for page in _pages(target / VERSIONS / label):
@@ -216,7 +216,7 @@ def _keep_addresses(target: Path) -> None:
 
 
 def _keep_address(page: Path, label: str, target: Path) -> None:
-    """Keep an address that the newest version does not have: a page redirects to the older version, a manifest or a table is there too."""
+    """Keep an address that the newest version does not have: a page redirects to the older version; a manifest or a table is copied."""
     if page.suffix == ".html":
         _write(target / page, _redirect(f"{'../' * (len(page.parts) - 1)}{VERSIONS}/{label}/{page.as_posix()}", label))
     else:
@@ -225,7 +225,7 @@ def _keep_address(page: Path, label: str, target: Path) -> None:
 
 
 def _pages(version: Path) -> Iterator[Path]:
-    """Yield the files that others may have linked to: pages, raw logs and tables."""
+    """Yield the files to which others may have linked: pages, raw logs and tables."""
     for path in sorted(version.rglob("*")):
         if path.is_file() and not path.is_symlink() and (path.suffix == ".html" or path.relative_to(version).parts[0] in (RAW, DATA)):
             yield path.relative_to(version)
@@ -258,7 +258,7 @@ def _write(path: Path, text: str) -> None:
 def publish_branch(site: Path, branch: str, label: str, *, replace: bool = False, incomplete: bool = False, push: bool = False) -> None:
     """Publish to a branch of the git repository of the current folder. The working tree is not touched.
 
-    A site that is committed on the local branch already, but was not pushed, is only pushed: an earlier push may have failed.
+    If the site is already committed on the local branch, but not pushed, it is only pushed, because an earlier push may have failed.
 
     Raises:
         TachologError: the branch cannot have this name, or git or `publish` failed.
@@ -277,13 +277,13 @@ def publish_branch(site: Path, branch: str, label: str, *, replace: bool = False
 
 
 def _holds(target: Path, label: str, stamp: Stamp) -> bool:
-    """Return whether the newest content of a folder is that of a site, and is kept as this version."""
+    """Return whether the newest content of a folder is that of a site, and also stored as this version."""
     return (target / VERSIONS / label).is_dir() and all(sha256_of(target / name) == digest for name, digest in stamp.files.items())
 
 
 @contextmanager
 def _named(target: Path, branch: str) -> Iterator[None]:
-    """Name the branch in messages, instead of the temporary folder, which is gone when somebody reads them."""
+    """Name the branch in messages instead of the temporary folder, which no longer exists when a user reads them."""
     try:
         yield
     except TachologError as error:
@@ -307,7 +307,7 @@ def _push(branch: str, label: str) -> None:
     if pushed.returncode:
         raise TachologError(
             f"branch {branch}: {label} is committed on the local branch, but git could not push it to origin. "
-            f"Mend what git says, and the same command pushes it. git says: {' '.join(pushed.stderr.split())}"
+            f"Solve the problem that git reports, then run the same command again to push it. git reports: {' '.join(pushed.stderr.split())}"
         )
 
 
@@ -318,7 +318,7 @@ def _git_folder_for(branch: str) -> Path:
         UnreadableInput: a branch cannot have this name, or the current folder is not in a repository.
     """
     short = not branch.startswith(("-", "refs/", "heads/", "remotes/", "tags/")) and branch not in ("HEAD", "@")
-    # With the full name, because `git check-ref-format --branch` accepts @{-1}, the branch that was checked out before.
+    # With the full name, because `git check-ref-format --branch` accepts @{-1}, the previously checked out branch.
     if not short or subprocess.run(["git", "check-ref-format", f"refs/heads/{branch}"], capture_output=True, check=False).returncode:
         raise UnreadableInput(f"--branch {branch!r}: not a name for a branch (gh-pages is one)")
     answer = subprocess.run(["git", "rev-parse", "--git-common-dir"], capture_output=True, text=True, check=False)
@@ -328,16 +328,16 @@ def _git_folder_for(branch: str) -> Path:
 
 
 def _restore(branch: str, target: Path) -> bool:
-    """Write the current content of the branch to a folder. The branch of origin comes first: it is what readers see.
+    """Write the current content of the branch to a folder. The branch of origin is preferred, because readers see it.
 
-    Return whether it is that of origin.
+    Return whether the content is that of origin.
 
     Raises:
         TachologError: git could not read the branch.
     """
     for remote, name in ((True, f"refs/remotes/origin/{branch}"), (False, f"refs/heads/{branch}")):
         if subprocess.run(["git", "rev-parse", "--verify", "--quiet", name], capture_output=True, check=False).returncode == 0:
-            archive = target.with_suffix(".zip")  # not tar, which Python unpacks safely only since 3.11.4
+            archive = target.with_suffix(".zip")  # not tar, which Python unpacks safely only since version 3.11.4
             words = ["git", "archive", "--output", str(archive), name]
             done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_GIT_TIMEOUT_S)
             if done.returncode:
@@ -350,7 +350,7 @@ def _restore(branch: str, target: Path) -> bool:
 
 @contextmanager
 def replaced(folder: Path, owned: Sequence[str]) -> Iterator[Path]:
-    """Yield an empty folder for the new content. When the block ends without an error, it replaces ``folder``.
+    """Yield an empty folder for the new content. It replaces ``folder`` when the block ends without an error.
 
     Args:
         folder: the folder to replace. It need not exist, and stays unchanged until the block has ended.
@@ -369,7 +369,7 @@ def replaced(folder: Path, owned: Sequence[str]) -> Iterator[Path]:
             fresh.mkdir(parents=True)
             yield fresh
             if folder.exists():
-                shutil.copystat(folder, fresh)  # the new folder has the permissions of the old one
+                shutil.copystat(folder, fresh)  # the new folder gets the permissions of the old one
             _keep(folder, fresh, owned)
             _exchange(folder, fresh)
         except OSError as error:
@@ -379,7 +379,7 @@ def replaced(folder: Path, owned: Sequence[str]) -> Iterator[Path]:
 
 
 def _staging_folder(folder: Path) -> Path:
-    """Return the path for the new content: beside the folder, or inside it if the folder is a mount or its parent cannot be written."""
+    """Return the path for the new content: next to the folder; inside the folder if that is a mount point or its parent is not writable."""
     parent = folder.parent
     while not parent.exists():
         parent = parent.parent
@@ -390,7 +390,7 @@ def _staging_folder(folder: Path) -> Path:
 
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Hold a lock on a file. The kernel releases it when the process ends, even if it is killed; a file that is left over does no harm.
+    """Hold a lock on a file. The kernel releases it when the process ends, even if it is killed. A leftover file has no effect.
 
     Raises:
         UnreadableInput: another process holds the lock.
@@ -418,7 +418,7 @@ def _locked(path: Path, what: str) -> int:
             raise UnreadableInput(f"{what}: another tacholog publish is writing to it; try again later") from None
         if _is_same_file(path, handle):
             return handle
-        os.close(handle)  # The process before us ended, and deleted its file between our two calls.
+        os.close(handle)  # The previous process ended and deleted its file between our two calls.
 
 
 def _is_same_file(path: Path, handle: int) -> bool:
@@ -429,7 +429,7 @@ def _is_same_file(path: Path, handle: int) -> bool:
 
 
 def _keep(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
-    """Bring the owner's names into the new folder: copy files, and move folders. `_recover` can undo a move."""
+    """Bring the owner's names into the new folder: copy files, and move folders. `_recover` can undo the moves."""
     for name in owned:
         if (folder / name).is_dir() and not (folder / name).is_symlink():
             (folder / name).rename(fresh / name)
@@ -438,7 +438,7 @@ def _keep(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
 
 
 def _recover(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
-    """Remove what an earlier attempt left, after moving the owner's folders back: a process that was killed could not do it."""
+    """Remove the leftovers of an interrupted attempt, after moving the owner's folders back."""
     if not os.path.lexists(fresh):
         return
     for name in owned:
@@ -451,7 +451,7 @@ def _recover(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
 
 
 def _why(error: OSError) -> str:
-    """Return the reason of an error. ``copytree`` lists all files that it could not copy; the first one is enough."""
+    """Return the reason for an error. ``copytree`` lists all files that it could not copy; only the first one is returned."""
     if isinstance(error, shutil.Error):
         _, target, reason = error.args[0][0]
         return f"{Path(target).name}: {str(reason).partition('] ')[2].partition(': ')[0] or reason}"
@@ -459,13 +459,13 @@ def _why(error: OSError) -> str:
 
 
 def _exchange(folder: Path, fresh: Path) -> None:
-    """Swap the two folders in one step. If the system cannot do that (a mount), swap their entries one by one."""
+    """Swap the two folders in one step. If the system cannot do this (a mount point), swap their entries one by one."""
     if not folder.exists():
         fresh.rename(folder)
         return
     if _swapped(fresh, folder):
         return
-    # index.html comes last, when the pages that it links to are there.
+    # index.html is moved last, when the pages to which it links exist.
     names = {path.name for parent in (fresh, folder) for path in parent.iterdir()} - {fresh.name, f"{fresh.stem}.lock"}
     for name in sorted(names, key=lambda name: (name == "index.html", name)):
         if not os.path.lexists(folder / name):
@@ -478,7 +478,7 @@ def _exchange(folder: Path, fresh: Path) -> None:
 
 
 def _swapped(first: Path, second: Path) -> bool:
-    """Swap two paths in one step (Linux: ``renameat2``). Return False if the system or the file system cannot do that."""
+    """Swap two paths in one step (Linux: ``renameat2``). Return False if the system or the file system does not support this."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except AttributeError:

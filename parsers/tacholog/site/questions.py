@@ -1,4 +1,4 @@
-"""The questions of a site: those of ``site.toml``, else those that the data choose, each with its answer and its page."""
+"""The questions of a site, from ``site.toml`` or else chosen by the data, each with its answer and its page."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from tacholog.view.views import View
 
 #: The page that lists all questions.
 DOCUMENT = "questions"
-_TRANSPORT_BY_SIZE = (("system", "payload_bytes"), ("transport", "payload_bytes"))  # what the pages of results are about
-_MOST_CHOICES = 3  # fields of which a reader can choose another value
-_MOST_VALUES = 5  # that are offered of each
+_TRANSPORT_BY_SIZE = (("system", "payload_bytes"), ("transport", "payload_bytes"))  # the subject and the axis of the pages of results
+_MOST_CHOICES = 3  # the number of fields for which a reader can choose another value
+_MOST_VALUES = 5  # the number of values that are offered for each field
 _MOST_DIVISIONS = 2
 
 
 class Alternative(NamedTuple):
-    """Another page that shows what an answer does not show: what a link says, and the page that it leads to."""
+    """Another page that shows what an answer leaves out: the words of the link, and the page."""
 
     words: str
     document: str
 
 
 class AskedQuestion(NamedTuple):
-    """A question of a site, its title and its answer; the document of its page; and for each of its choices the pages that show the rest.
+    """A question of a site: its title, its answer, its page, and, for each chosen value, the pages that show the other values.
 
-    ``is_listed``: whether the site asks it by itself. Others are reached from another question.
+    ``is_listed``: whether the list of questions contains it. The others are reached from another question.
     """
 
     document: str
@@ -47,10 +47,10 @@ class AskedQuestion(NamedTuple):
 
 
 def questions_of(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
-    """Return the questions of a site in order: each that it states, or that its data choose, and behind each those that its choices lead to.
+    """Return the questions of a site in order: each stated or chosen question, followed by the questions for the values that it leaves out.
 
     Raises:
-        UnreadableInput: a question of ``site.toml`` cannot be asked; the message names it.
+        UnreadableInput: a question of ``site.toml`` has no answer; the message names it.
     """
     return view.once(("questions", *map(repr, of_owner)), partial(_asked, view, of_owner))
 
@@ -66,12 +66,12 @@ def _asked(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
         except TachologError as error:
             if of_owner:
                 raise UnreadableInput(f"questions[{number}]: {error}") from error
-            # Nobody has asked this: the rule takes what seems best from counts alone, and another page has the numbers.
+            # Nobody stated this question. The rule that chose it only counts results, and other pages have the numbers.
     return asked
 
 
 def _of_data(questions: Sequence[Question]) -> list[Question]:
-    """Return the questions of the data that no other page answers. Releases are one if nothing else varies."""
+    """Return the chosen questions that no other page answers. A question about releases is left out if there is another question."""
     others = [each for each in questions if (each.subject, each.over) not in _TRANSPORT_BY_SIZE]
     return [each for each in others if each.subject != "release"] or others
 
@@ -102,7 +102,7 @@ def _with_alternatives(
 
 
 def _further(question: Question, choice: ChosenValue) -> Iterator[tuple[str, Question]]:
-    """Yield the questions that show more of a field: over it, divided by it, then one for each of its other values."""
+    """Yield the questions that show more of a field: over the field, divided by the field, then one for each of its other values."""
     field = choice.field
     if field.kind == "number" and len({*field.values} - {None}) > 1:
         yield f"over {field.title}", msgspec.structs.replace(question, over=field.name)
@@ -118,7 +118,7 @@ def _as_text(choice: ChosenValue, value: Value) -> str:
 
 
 def _document(title: str, documents: set[str]) -> str:
-    """Return a name for the page of a question that no other one has."""
+    """Return an unused name for the page of a question."""
     first = f"{DOCUMENT}/{slug(title.replace(',', '').replace(':', ''))}"
     document = next(name for name in (first, *(f"{first}-{number}" for number in range(2, len(documents) + 3))) if name not in documents)
     documents.add(document)

@@ -1,7 +1,8 @@
-"""The pages of results: how ``pages`` of ``site.toml`` splits the numbers into pages, and which parts each page has.
+"""The pages of results: how ``pages`` in ``site.toml`` divides the numbers into pages, and the parts of each page.
 
-The fields of the list together make a page: ``["system", "label.plugin"]`` is a page for each plugin of each system. The pages with the same value of
-the first field lie in one folder and are listed on one page. What of system and transport the list leaves out makes the parts of a page.
+There is one page for each combination of values of the fields in the list: ``["system", "label.plugin"]`` gives a page for each plugin of each
+system. The pages with the same value of the first field are in one folder, and are listed on one page. A field of system and transport that is not in
+the list divides a page into parts.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ FIELDS = ("system", "transport", "host", "release")
 DEFAULT = ("system", "transport")
 _TITLES = {"system": "Systems", "transport": "Transports", "host": "Machines", "release": "Releases measured"}
 
-Values = tuple[str, ...]  # of the fields of a page
+Values = tuple[str, ...]  # the default fields of a page
 
 
-#: What stands in place of a transport that neither logs nor manifests name.
+#: The name of a transport that neither logs nor manifests state.
 UNNAMED = "no transport named"
 
 
 class ResultPage(msgspec.Struct, frozen=True):
-    """A page of results: the values of its fields, its document, its parts, and the file with its numbers, if there are any."""
+    """A page of results: the values of its fields, its document, its parts, and the file with its numbers."""
 
     fields: tuple[str, ...]
     values: Values
     document: str
     file: str
     parts: tuple[PagePart, ...]
-    names_transport: bool = True  # whether pages beside it differ in their transport alone
+    names_transport: bool = True  # whether other pages of its group differ from it only in the transport
 
     @property
     def selection(self) -> Selection:
@@ -93,12 +94,12 @@ class PageGroup(msgspec.Struct, frozen=True):
 
 
 def groups_title(field: str) -> str:
-    """Return the heading above a list of all groups."""
+    """Return the heading of a list of all groups."""
     return f"By {label_name(field)}" if is_label(field) else _TITLES[field]
 
 
 def field_words(field: str, value: str) -> str:
-    """Return a field with its value: ``plugin flannel``, ``release not stated``."""
+    """Return a field with its value, in words: ``plugin flannel``, ``release not stated``."""
     return words(field, value) if is_label(field) or value != NOT_STATED else f"{field} {value}"
 
 
@@ -116,7 +117,7 @@ def selection_of(fields: Sequence[str], values: Sequence[str]) -> Selection:
 
 
 def page_groups(view: View, fields: tuple[str, ...] = DEFAULT) -> Sequence[PageGroup]:
-    """Return all pages of results, in groups of the first field. The list of pages asks for them, and so do the pages of logs."""
+    """Return all pages of results, grouped by the first field. They are computed once for the list of pages and for the pages of logs."""
     return view.once(("pages of results", fields), partial(_page_groups, view, fields))
 
 
@@ -147,7 +148,7 @@ def _but_transport(fields: Sequence[str], values: Values) -> Values:
 
 
 def _measured(view: View) -> list[tuple[RunRow, str]]:
-    """Return each run with each of its transports. Of a run without numbers, it is the transport in its manifest."""
+    """Return each run with each of its transports. A run without numbers has the transport in its manifest."""
     measured = [(view.runs[name], transport) for name in view.by_run for transport in _transports(view, name)]
     return measured + [(run, transport_of(run) or NOT_STATED) for name, run in view.runs.items() if name not in view.by_run]
 
@@ -157,7 +158,7 @@ def _transports(view: View, run: str) -> list[str]:
 
 
 def runs_of_pages(view: View, fields: Sequence[str]) -> Mapping[Values, set[str]]:
-    """Return the runs with numbers of each page. The list of pages asks for them, and so do the downloads."""
+    """Return the runs with numbers of each page. They are computed once for the list of pages and for the downloads."""
     return view.once(("runs of pages", tuple(fields)), partial(_runs_of_pages, view, fields))
 
 
@@ -176,7 +177,7 @@ def _values(run: RunRow, transport: str, fields: Iterable[str]) -> Values:
 
 
 def _order(fields: Sequence[str], values: Values) -> tuple[object, ...]:
-    """Sort names without regard to capitals, and labels and releases also by the numbers in them. "Not stated" comes last."""
+    """Return a sort key: names without regard to case, labels and releases also by the numbers in them, "not stated" last."""
     keys = [value.lower() if field in DEFAULT else (value == NOT_STATED, natural(value.lower())) for field, value in zip(fields, values, strict=True)]
     return (*keys, values)
 
@@ -186,14 +187,14 @@ def _pair_order(pair: tuple[str, str]) -> tuple[object, ...]:
 
 
 def _parts(fields: Sequence[str], values: Values, pairs: Sequence[tuple[str, str]], document: str) -> tuple[PagePart, ...]:
-    """Return the parts of a page. They are numbered as the directives of the page number them, which stand in the same order."""
+    """Return the parts of a page. Their numbers are those that the blocks of the page assign, because both have the same order."""
     numbers = SelectionNumbers()
     selections = [msgspec.structs.replace(selection_of(fields, values), system=system, transport=transport) for system, transport in pairs]
     return tuple(PagePart(selection, document, numbers.number(selection)) for selection in selections)
 
 
 def _free(document: str, used: set[str]) -> str:
-    """Return a name that no other page or folder has: `UDP` and `udp` are two transports with the same file name."""
+    """Return a name that no other page or folder has, because transports such as `UDP` and `udp` have the same file name."""
     name, number = document, 2
     while name in used:
         name, number = f"{document}-{number}", number + 1
@@ -207,12 +208,12 @@ def csv_name(*values: str) -> str:
 
 
 def csv_names(pages: Collection[Values]) -> dict[Values, str]:
-    """Return the address of the CSV file of each page. `X` and `x` are two systems, so their files are numbered."""
+    """Return the address of the CSV file for each page. The files of systems such as `X` and `x` are numbered."""
     return {values: f"{DATA}/{name}.csv.gz" for values, name in numbered(pages).items()}
 
 
 def numbered(names: Collection[tuple[str, ...]]) -> dict[Values, str]:
-    """Return a file name for each list of values. Of lists that would have the same name, all but the first get a number."""
+    """Return a file name for each list of values. If several lists would have the same name, all but the first get a number."""
     file_names: dict[Values, str] = {}
     used: set[str] = set()
     for values in sorted(names):
@@ -223,7 +224,7 @@ def numbered(names: Collection[tuple[str, ...]]) -> dict[Values, str]:
 
 
 def values_of_rows(results: pd.DataFrame, fields: Iterable[str]) -> list[list[str]]:
-    """Return the values of each field, one for each row of the table that other tools get."""
+    """Return the values of each field, one for each row of the table that is exported for other tools."""
     texts = [text if isinstance(text, str) else None for text in results["labels"]]
     return [
         [labels_of(text).get(field, NOT_STATED) for text in texts] if is_label(field) else results[field].astype(object).fillna(NOT_STATED).tolist()

@@ -12,13 +12,13 @@ from tacholog.privacy.settings import NUMBERED_PSEUDONYM
 from tacholog.runs.manifest import FLOOR, Command, Manifest, Readiness
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-# What a shell does not take for a program where it stands first: its own words, and assignments.
+# Words that are not a program at the beginning of a command: reserved words of the shell, and assignments.
 _NO_PROGRAM = re.compile(r"case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while|[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _PLACEHOLDER = "{payload_bytes}"
 _PERFTEST = ("# perftest must be on the PATH: in a checkout of Tacholog, nox -s core builds build/bench/release/perftest.",)
-# The duration is the only thing that a reader may change, for a short first try.
+# Readers may change only the duration, for a short first try.
 _SHORTER = ("# Set DURATION_S to another time per size, in seconds, for a first try. The measurement of this page took the time below.",)
-# The programs whose output has a format here. Another one in a script may be anything: its line says so.
+# The known programs, whose output has a format here. Any other program gets a warning, because it may do anything.
 _KNOWN = re.compile(
     r"perftest(?:-floor|_cpp|_java|_cs)?|(?:Throughput|Latency|Video)Test|ecal_(?:sample_)?latency_\w+|tips-ping-pong|perf_test|ddsperf|iperf3|qperf|sockperf"
     r"|iceperf-[a-z-]+|benchmark-[a-z-]+"
@@ -27,12 +27,12 @@ _ROLES = {"pub": "Publisher", "sub": "Subscriber", "both": "Publisher and subscr
 
 
 def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> str | None:
-    """Return a POSIX shell script, or ``None`` if the manifest holds no commands.
+    """Return a POSIX shell script; ``None`` if the manifest contains no commands.
 
     Args:
         manifest: the run's manifest.
-        run: its id.
-        sizes: payload bytes of its results; each command that asks for a size loops over them.
+        run: the id of the run.
+        sizes: the payload sizes of its results, in bytes; each command with a placeholder for the size loops over them.
     """
     if not manifest.commands:
         return None
@@ -59,16 +59,16 @@ def words_of(argv: Sequence[str]) -> str:
     duration = _duration_at(argv) if is_ours else None
     words = ["perftest", *argv[1:]] if is_ours and argv[0] == FLOOR else argv
     quoted = [f'"${{DURATION_S:-{word}}}"' if index == duration else _word(word) for index, word in enumerate(words)]
-    return ("''" if words and _NO_PROGRAM.fullmatch(words[0]) else "") + " ".join(quoted)  # two quotes make any word a program's name
+    return ("''" if words and _NO_PROGRAM.fullmatch(words[0]) else "") + " ".join(quoted)  # after two quotes, any word can be a program's name
 
 
 def is_perftest(argv: Sequence[str]) -> bool:
-    """Whether a command runs our own perftest, the one of the controls too."""
+    """Whether a command runs our own perftest, also as control."""
     return bool(argv) and PurePath(argv[0]).name in {"perftest", FLOOR}
 
 
 def _warning(words: Sequence[str]) -> list[str]:
-    """Return a comment above a command whose program is not known: a manifest comes from a stranger, and says what a reader is to run."""
+    """Return a warning above a command whose program is not known, because manifests come from strangers, and readers execute their commands."""
     command = behind_wrappers(words)
     name = PurePath(words[command.position]).name
     if command.doubt is None and _KNOWN.fullmatch(name):
@@ -124,7 +124,7 @@ def _comments(manifest: Manifest, run: str) -> list[str]:
 
 
 def _comment(text: str) -> str:
-    # A line end in the text must not end the comment, or the shell would run the rest.
+    # A line end in the text must not end the comment. Otherwise the shell would run the rest of the text.
     return "# " + " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
@@ -164,9 +164,9 @@ listens() {
 
 
 def needs_order(commands: Sequence[Command]) -> bool:
-    """Whether the processes of a run must be started in order, started on another machine, or ended.
+    """Whether the processes of a run must be started in order, be started on another machine, or be stopped.
 
-    A single process that runs here and ends by itself is a command like any other.
+    A single process that runs here and ends by itself needs no order.
     """
     alone = len(commands) == 1 and not commands[0].host and not commands[0].prefix and commands[0].ends == "itself"
     return bool(commands) and all(command.name for command in commands) and not alone
@@ -178,10 +178,10 @@ def processes_script(
     """Yield the lines of the script, without its first comments.
 
     Args:
-        commands: in the order in which they are started.
-        words: quotes a command line.
-        comment: makes a comment of a text from a manifest.
-        warning: makes comments that stand above a command, of its words.
+        commands: the commands, in the order in which they are started.
+        words: a function that quotes a command line.
+        comment: a function that makes a comment of a text from a manifest.
+        warning: a function that returns the comments above a command, from the words of the command.
     """
     hosts = {host: f"HOST_{number}" for number, host in enumerate(dict.fromkeys(command.host for command in commands if command.host), 1)}
     yield "set -eu"
@@ -207,7 +207,7 @@ def _start(number: int, command: Command, hosts: Mapping[str, str], words: Words
     remote = _remote(command, hosts)
     line = words([*command.prefix, *command.argv])
     if command.host:
-        # The terminal (-tt) makes the process end when the connection does. A shell reads the words there, so they are quoted once more.
+        # The terminal (-tt) ends the process when the connection ends. A shell reads the words on the other machine, so they are quoted once more.
         line = f'ssh -tt "${hosts[command.host]}" {shlex.quote(line)}'
     yield f"{line} </dev/null >{log} 2>{errors} &"
     yield f"pid_{number}=$!"
@@ -225,7 +225,7 @@ def _wait(ready: Readiness, log: str, errors: str, remote: str) -> str:
 
 
 def _remote(command: Command, hosts: Mapping[str, str]) -> str:
-    """Return the words before a command that runs where the process runs, with a blank before them."""
+    """Return the words before a command that runs it on the machine of the process, with a blank before them."""
     ssh = f' ssh "${hosts[command.host]}"' if command.host else ""
     return "".join([ssh, *(f" {shlex.quote(word)}" for word in command.prefix)]) or " env"
 

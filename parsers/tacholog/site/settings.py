@@ -26,7 +26,7 @@ _PICTURES = (".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico")
 
 
 class Sizes(NamedTuple):
-    """The sizes in bytes above which a file or a site is named before it is published."""
+    """The sizes in bytes above which a file or a site is listed before it is published."""
 
     file: int
     site: int
@@ -43,13 +43,13 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The largest log that a site shows: megabytes of text (uncompressed) and count of numbers. A larger log is named, and not shown.
+    """The largest log that a site shows: megabytes of (uncompressed) text, and count of numbers. A larger log is named, but not shown.
 
-    ``file_mb`` and ``site_mb`` limit nothing: a larger file or site is named before it is published. Hosters refuse files above 50 or 100 MB and
-    sites above 1 GB.
+    ``file_mb`` and ``site_mb`` are no limits: a larger file or site is only listed before it is published. Hosters refuse files above 50 or 100 MB
+    and sites above 1 GB.
     """
 
-    log_text_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 64  # no infinity: a limit has to be a number
+    log_text_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 64  # without infinity, because a limit must be a number
     log_numbers: Annotated[int, msgspec.Meta(gt=0, le=10**9)] = 500_000
     file_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 50
     site_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 500
@@ -61,12 +61,12 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def sizes(self) -> Sizes:
-        """The sizes above which a file or a site is named."""
+        """The sizes above which a file or a site is listed."""
         return Sizes(round(self.file_mb * 1e6), round(self.site_mb * 1e6))
 
 
 class CampaignOfRelease(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A campaign and a release: together they mean the runs of that campaign which measured that release."""
+    """A campaign and a release. They select the runs of this campaign that measured this release."""
 
     campaign: str
     release: str
@@ -97,7 +97,7 @@ def read_settings(path: Path) -> SiteSettings:
     """Read a ``site.toml``. The path of the logo is relative to that file.
 
     Raises:
-        UnreadableInput: the file or its logo is missing, or the file is not TOML or holds an unknown key. The message names file and key.
+        UnreadableInput: the file or its logo is missing, or the file is not TOML or contains an unknown key. The message names file and key.
     """
     settings = read_toml(path, SiteSettings)
     _check_pages(path, settings.pages)
@@ -114,7 +114,7 @@ def read_settings(path: Path) -> SiteSettings:
     if settings.logo is None:
         return settings
     logo = path.parent / settings.logo
-    # The logo is published: a site.toml must not publish other files.
+    # The logo is published, and a site.toml must not publish other files.
     if logo.suffix.lower() not in _PICTURES or logo.is_symlink():
         raise UnreadableInput(f"{path}: logo: {logo}: not a picture ({', '.join(_PICTURES)}), or a symbolic link, which is not followed")
     if Path(os.path.normpath(path.parent.resolve() / settings.logo)) != logo.resolve():

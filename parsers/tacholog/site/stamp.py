@@ -1,14 +1,14 @@
-"""The stamp of a built site: the list of its files, written last. A site without a stamp is not finished.
+"""The stamp of a built site: the list of its files, which is written last. A site without a stamp is not finished.
 
-The stamp names what the site was built from, the checks that passed, and the SHA-256 of every file. `tacholog report` removes the stamp before it
-changes a page, but after it has read the data: if these are refused, the site stays finished. `tacholog publish` refuses a site that has no stamp or
-differs from it.
+The stamp states the digest of the site's inputs, the checks that passed, and the SHA-256 of every file. `tacholog report` removes the stamp before it
+changes a page, but after it has read the data: if the data are refused, the site stays finished. `tacholog publish` refuses a site that has no stamp
+or differs from it.
 
 Names at the top of the folder that begin with a dot (``.git``, ``.nojekyll``) are not part of the site. They may belong to the owner of the folder,
 so they are never listed, published or deleted.
 
-The stamp answers two questions of the next build. If the digest of all inputs is the same, there is nothing new. If it is not, a file whose key is
-the same need not be made again: its key is the digest of everything that the file is made of. A build remembers nothing else of the one before.
+The next build uses the stamp twice. If the digest of all inputs is the same, nothing is new. Otherwise, files whose key is the same are not made
+again: the key of a file is the digest of everything from which it is made. A build uses nothing else of the previous build.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _PLOTLY, _KEY = "TACHOLOG_PLOTLY", "TACHOLOG_PSEUDONYM_KEY"
 
 
 class Stamp(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a finished site.
+    """The recorded facts about a finished site.
 
-    ``inputs`` is the digest of everything that it was built from. ``checks`` are the checks that it passed. ``problems`` is the number of runs, logs
-    and folders that could not be read, ``altered`` that of logs that are shown, but are not those that their manifests name. ``large`` names what a
-    hoster may refuse. ``files`` holds the SHA-256 of each file by its path in the site, ``digest`` the SHA-256 of that list. ``keys`` holds the
-    digests of what files were made of (`tacholog.site.stamp`).
+    ``inputs`` is the digest of everything from which the site was built. ``checks`` are the checks that it passed. ``problems`` is the number of
+    runs, logs and folders that could not be read. ``altered`` is the number of shown logs that differ from the SHA-256 in their manifests. ``large``
+    lists the files that a hoster may refuse. ``files`` contains the SHA-256 of each file by its path in the site, and ``digest`` is the SHA-256 of
+    that list. ``keys`` contains the key of each file (`tacholog.site.stamp`).
     """
 
     schema: int = 1
@@ -68,7 +68,7 @@ def write_stamp(
     altered: int = 0,
     keys: Mapping[str, str] | None = None,
 ) -> None:
-    """Declare a site finished: the last step of a build. Links are not listed, because no build makes any."""
+    """Declare a site finished, in the last step of a build. Links are not listed, because no build creates links."""
     there = {name: file for name, file in _there(site, digests_in(open_cache())).items() if file.sha256 is not None}
     files = {name: str(file.sha256) for name, file in there.items()}
     large = _large({name: file.size_bytes for name, file in there.items()}, sizes)
@@ -99,7 +99,7 @@ def _write(site: Path, stamp: Stamp) -> None:
 
 
 def remove_stamp(site: Path) -> None:
-    """Declare a site not finished, before its first page is changed: a build that is killed must not look like a whole one."""
+    """Declare a site not finished, before its first page is changed, so that the site of a killed build does not look complete."""
     (site / STAMP).unlink(missing_ok=True)
 
 
@@ -113,7 +113,7 @@ def is_built_of(site: Path, inputs: str) -> bool:
 
 
 def large_of(site: Path) -> tuple[str, ...]:
-    """Return sentences on files of a built site that a hoster may refuse for their size; nothing if there is no stamp."""
+    """Return sentences on the files of a built site that a hoster may refuse for their size; an empty result if there is no stamp."""
     try:
         return read_stamp(site).large
     except UnreadableInput:
@@ -121,7 +121,7 @@ def large_of(site: Path) -> tuple[str, ...]:
 
 
 def finished(site: Path) -> Stamp:
-    """Return the stamp of a finished site whose files are those that were built.
+    """Return the stamp of a finished site, and check that its files are those that were built.
 
     Raises:
         UnreadableInput: there is no site or no stamp, or a file was added, removed or changed since; the message names it.
@@ -138,7 +138,7 @@ def finished(site: Path) -> Stamp:
 
 @contextmanager
 def former_site_named(site: Path) -> Iterator[None]:
-    """If a build is refused, say in its message what is in the folder: the finished site from before, or one that is not finished."""
+    """If a build is refused, state in the error message what the folder contains: the finished site of an earlier build, or an unfinished site."""
     try:
         yield
     except UnreadableInput as error:
@@ -146,11 +146,11 @@ def former_site_named(site: Path) -> Iterator[None]:
             raise
         if not (site / STAMP).is_file():
             raise UnreadableInput(f"{error}. The site in {site} is not finished: its last build failed or was stopped") from error
-        raise UnreadableInput(f"{error}. The site in {site} is still the one from before") from error
+        raise UnreadableInput(f"{error}. The site in {site} is still that of the previous build") from error
 
 
 def check_copy(copy: Path, site: Path, stamp: Stamp) -> None:
-    """Check that a copy of a site is what the stamp lists: somebody may have built the site again while it was copied.
+    """Check that a copy of a site agrees with the stamp, because a process may have built the site again while it was copied.
 
     Raises:
         UnreadableInput: a file differs; the message names it.
@@ -160,12 +160,12 @@ def check_copy(copy: Path, site: Path, stamp: Stamp) -> None:
 
 
 def changed_files(site: Path, stamp: Stamp) -> list[str]:
-    """Return the files that were added, removed or changed, in order of their names. Every file is read."""
+    """Return the files that were added, removed or changed, sorted by name. Every file is read."""
     return _differing(stamp, _there(site, FileDigests(Cache(None))))
 
 
 def changed_since(site: Path, stamp: Stamp) -> list[str]:
-    """Return the same for a build, faster: a file that nobody has written to since a build read it is not read again."""
+    """Return the same as `changed_files`, but faster: a file is not read again if nobody has written to it since a build read it."""
     return _differing(stamp, _there(site, digests_in(open_cache())))
 
 
@@ -177,7 +177,7 @@ def _differing(stamp: Stamp, there: Mapping[str, FileStamp]) -> list[str]:
 
 
 def is_part_of_site(name: str) -> bool:
-    """Whether a name at the top of the folder belongs to the site, not to its builder or owner."""
+    """Whether a name at the top of the folder belongs to the site. The other names belong to the owner of the folder."""
     return not name.startswith(".")
 
 
@@ -189,7 +189,7 @@ def read_stamp(site: Path) -> Stamp:
     """Return the stamp of a finished site.
 
     Raises:
-        UnreadableInput: there is none, or this version did not write it.
+        UnreadableInput: there is no stamp, or this version of Tacholog did not write it.
     """
     try:
         stamp, is_whole = _stamp_in(read_evidence(site, STAMP))
@@ -200,9 +200,9 @@ def read_stamp(site: Path) -> Stamp:
     return stamp
 
 
-@lru_cache(maxsize=1)  # A build asks for the stamp several times.
+@lru_cache(maxsize=1)  # Cached, because a build reads the stamp several times.
 def _stamp_in(content: bytes) -> tuple[Stamp, bool]:
-    """Return a stamp, and whether it is intact and of this version."""
+    """Return a stamp, and whether it is intact and was written by this version."""
     stamp = msgspec.json.decode(content, type=Stamp)
     return stamp, stamp.schema == 1 and stamp.digest == _list_digest(stamp.files)
 
@@ -212,7 +212,7 @@ def _list_digest(files: dict[str, str]) -> str:
 
 
 def _there(site: Path, digests: FileDigests) -> dict[str, FileStamp]:
-    """Return each file with its SHA-256. Links, pipes and the like have none."""
+    """Return each file with its SHA-256; ``None`` for links, pipes and the like."""
     names = list(_files(os.fspath(site)))
     files = dict(zip(names, digests.read([f"{site}/{name}" for name in names], _sha256_of), strict=True))
     digests.flush()
@@ -220,7 +220,7 @@ def _there(site: Path, digests: FileDigests) -> dict[str, FileStamp]:
 
 
 def _files(site: str, inside: str = "") -> Iterator[str]:
-    """Yield the files of a site and all links in it. Links are not followed: they may lead out of the site."""
+    """Yield the files and the links of a site. Links are not followed, because they may lead out of the site."""
     try:
         with os.scandir(f"{site}/{inside}") as directory:
             entries = [entry for entry in directory if inside or is_part_of_site(entry.name)]
@@ -234,7 +234,7 @@ def _files(site: str, inside: str = "") -> Iterator[str]:
 
 
 def sha256_of(path: Path) -> str | None:
-    """Return the SHA-256 of a file; ``None`` for what is no regular file."""
+    """Return the SHA-256 of a file; ``None`` if it is not a regular file."""
     return _sha256_of(os.fspath(path))
 
 
@@ -243,7 +243,7 @@ def _sha256_of(path: str) -> str | None:
 
 
 def inputs_of(roots: Sequence[Path], settings: SiteSettings) -> str:
-    """Return the digest of all inputs of a site: data and program, files by path, size and times."""
+    """Return the digest of all inputs of a site: data and program. Files count by path, size and times."""
     return _digest([program_of(settings), *(line for root in roots for line in (str(root.resolve()), *_below(root)))])
 
 
@@ -278,9 +278,9 @@ def _below(folder: Path) -> Iterator[str]:
 
 
 def _file(path: str) -> str:
-    """Return the state of a file, and of what it leads to if it is a link. Somebody may have set the time of its last modification back."""
+    """Return the state of a file, and of the target if it is a link. It has more than the time of modification, which can be set back."""
     try:
-        status = os.lstat(path)  # There are thousands, and to make a `Path` of each takes as long as to ask for it.
+        status = os.lstat(path)  # Without a `Path` for each of the thousands of files, because creating one takes as long as asking for the state.
         states = [status, os.stat(path)] if stat.S_ISLNK(status.st_mode) else [status]  # noqa: PTH116 - as above
     except OSError:
         return f"{path} cannot be read"
@@ -289,7 +289,7 @@ def _file(path: str) -> str:
 
 
 def _installed() -> Iterator[str]:
-    """Yield the installed packages by name and version, and the files of formats from other packages: somebody may be editing them."""
+    """Yield the installed packages by name and version, and the files of formats from other packages, because they may be under development."""
     folders = (Path(entry) for entry in sys.path if entry)
     yield from sorted(name.name for folder in folders if folder.is_dir() for name in folder.glob("*.dist-info"))
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
@@ -308,21 +308,21 @@ def _code_of(module: str) -> Iterator[str]:
 
 
 class FormerSite:
-    """The site of the last build while another one is made, and the keys of the new one."""
+    """The site of the previous build during a new build, and the keys of the new site."""
 
     def __init__(self, keys: Mapping[str, str], program: str) -> None:
         """Begin a build.
 
         Args:
-            keys: those of the finished files of before, by their names.
-            program: the digest of all that makes pages, and of the settings.
+            keys: the keys of the finished files of the previous build, by file name.
+            program: the digest of the code that makes pages, and of the settings.
         """
         self._former, self._program = keys, program
         self.keys: dict[str, str] = {}
         self.reused = set[str]()
 
     def has(self, name: str, *received: object) -> bool:
-        """Whether the folder has this file already, made of the same ``received``. If so, the file stays; if not, the caller makes it."""
+        """Whether the folder already has this file, made from the same values ``received``. If so, the file stays; if not, the caller makes it."""
         key = key_of(self._program, name, msgspec.json.encode(received, order="deterministic", enc_hook=str)).hex()
         self.keys[name] = key
         if self._former.get(name) != key:
@@ -332,7 +332,7 @@ class FormerSite:
 
 
 def former_site(site: Path, program: str) -> FormerSite:
-    """Return the former site in a folder. A site that is not finished has no files to reuse."""
+    """Return the former site in a folder. If that site is not finished, none of its files are reused."""
     try:
         stamp = read_stamp(site)
     except UnreadableInput:

@@ -1,4 +1,4 @@
-"""Build a whole site into a new folder: Sphinx makes the pages, and the files for download are written beside them."""
+"""Build a complete site into a new folder: Sphinx renders the pages, and the files for download are written next to them."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from tacholog.view.page_index import DOWNLOADS, LOGS, STATIC
 from tacholog.view.views import view_of
 from tacholog.visible import drawn
 
-# The rules of 2000 icons of the theme are left out: tacholog.css draws those that pages use.
+# The rules for the 2000 icons of the theme are removed: tacholog.css draws the icons that pages use.
 _ICON = re.compile(r'\.fa-[a-z0-9-]+(?:,\.fa-[a-z0-9-]+)*\{--fa:"[^"]*"\}')
-_FONT = re.compile(r"@font-face\{[^}]*/fa-(?:brands|regular)-[^}]*\}")  # The theme itself uses icons of the third font only.
+_FONT = re.compile(r"@font-face\{[^}]*/fa-(?:brands|regular)-[^}]*\}")  # The theme itself uses only icons of the third font.
 _NEVER_LOADED = ("**/*.map", "scripts/fontawesome.js*", "webpack-macros.html", "copybutton_funcs.js", "vendor/fontawesome/webfonts/fa-[br]*")
-_STEMMERS = "*-stemmer.js"  # Sphinx has put them into language_data.js too.
+_STEMMERS = "*-stemmer.js"  # Sphinx also copies their content into language_data.js.
 LATEST_DIFF = f"{DOWNLOADS}/latest-diff.md"
 SCHEMA_FILE = f"{DOWNLOADS}/{SCHEMA.replace('/', '-')}.schema.json"
 
@@ -56,12 +56,12 @@ def build_whole(
 
     Args:
         roots: the folders of runs.
-        site: a folder that is not there yet.
-        work: where the dataset is kept.
+        site: a folder that does not exist yet.
+        work: the folder that stores the dataset.
         settings: the content of ``site.toml``.
-        former: the files of the last build; those that it has are not made again.
-        progress: called with the name of a log and the number of bytes that were read of it.
-        reading: who reads the logs.
+        former: the files of the previous build. Those that are up to date are not made again.
+        progress: a function that is called with the name of a log and the number of bytes read from it.
+        reading: the processes that read the logs.
 
     Raises:
         TachologError: data or settings are refused, or Sphinx reported a problem.
@@ -69,7 +69,7 @@ def build_whole(
     everything = prepare(roots, work, settings, progress, reading)
     terminal.status("planning the pages")
     view = view_of(everything)
-    # Distributions take more memory than all else, and the view has them packed.
+    # The frame of distributions needs more memory than all other data, and the view contains them packed.
     data = SiteData((work / "dataset").resolve(), without_distributions(everything), view)
     del everything
     return_freed_memory()
@@ -125,10 +125,10 @@ def _write_settings(source: Path, settings: SiteSettings) -> None:
 
 
 def _drop_unused(site: Path) -> None:
-    """Delete files of Sphinx, of the theme and of its icons that no page loads, such as maps for debuggers, templates and fonts."""
+    """Delete files of Sphinx, of the theme and of its icons that no page loads, such as source maps, templates and fonts."""
     static, search = site / "_static", site / "search.html"
     loads_stemmers = search.is_file() and _STEMMERS[1:] in search.read_text(encoding="utf-8")
-    (site / "objects.inv").unlink()  # Other projects would read it to link to prose.
+    (site / "objects.inv").unlink()  # Other projects use this file to link to prose.
     for pattern in (*_NEVER_LOADED, *(() if loads_stemmers else (_STEMMERS,))):
         for path in static.glob(pattern):
             path.unlink()
@@ -145,7 +145,7 @@ def _write_files(site: Path, data: SiteData, settings: SiteSettings, all_feeds: 
         (site / name).write_bytes(content)
     (site / DOWNLOADS).mkdir(exist_ok=True)
     (site / SCHEMA_FILE).write_text(json.dumps(json_schema(), indent=2), encoding="utf-8")
-    # `tacholog publish` prints the headings of this file.
+    # `tacholog publish` prints headings from this file.
     reports = {pair[0]: data.compare(*pair) for pair in latest(list(data.view.runs.values()))}
     if reports:
         (site / LATEST_DIFF).write_text(github_of_systems(reports), encoding="utf-8")

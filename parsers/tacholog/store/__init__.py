@@ -1,1 +1,1 @@
-"""From runs to tables: every number of every log, in pandas frames, with quality marks."""
+"""Runs as tables: every number of every log in pandas frames, with quality marks."""

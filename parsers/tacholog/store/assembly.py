@@ -1,8 +1,9 @@
 """Reads runs, writes their numbers as a part, and returns everything else that their logs gave.
 
-This module does what needs a whole run: how the run ended, the conditions that its logs share, its quality marks, and its clocks. A run on several
-machines has a ``clock.log`` with what the clocks report of themselves (`tacholog.runs.clocks`). If the reports tell how far the clocks may be apart,
-this error stands beside each one-way latency. Otherwise the latency is not shown, because nobody knows what it says.
+This module contains the steps that need a whole run: its ending, the conditions that its logs share, its quality marks, and its clocks. A run on
+several machines has a ``clock.log``, in which the clocks report their errors (`tacholog.runs.clocks`). If these reports limit the difference between
+the clocks, this limit is stored with each one-way latency. Otherwise no one-way latency is shown, because the difference between the clocks may be
+larger than the latency.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tacholog.store.frames import Row
 from tacholog.store.logs import LogEntry, ReadingLimits, lost_log, open_named, read_log
 from tacholog.store.parts import write_part
 
-# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
+# NumPy and pandas take long to import, and many commands do not need them. So each function that needs them imports them.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -39,10 +40,10 @@ if TYPE_CHECKING:
     from tacholog.store.quality import RunContext
 
 _CLOCK_ERROR = ("clock_error", "max")
-_LARGEST_CLOCK_LOG = 2**20  # Bytes.
-_LARGE_CLOCK_ERROR = 0.1  # Of a latency.
-_RESOURCES = "resources"  # The format of the log of what processes used. It states no conditions, and holds under those of the results.
-#: Called while a run is read, with the index of the run, the name of the log, and the number of bytes of text that are read next.
+_LARGEST_CLOCK_LOG = 2**20  # In bytes.
+_LARGE_CLOCK_ERROR = 0.1  # As a share of the latency.
+_RESOURCES = "resources"  # The format of the logs of resource usage. They state no conditions: they get the conditions of the results.
+#: Called while a run is read: with the index of the run, the name of the log, and the number of bytes of text that are read next.
 RunProgress = Callable[[int, str, int], object]
 
 
@@ -55,8 +56,8 @@ class RunTask(msgspec.Struct, frozen=True):
         named_by_user: whether the user typed the names of the logs. Otherwise no name may lead out of the folder.
         limits: the limits for the size of each log.
         processors: the number of processors of the machine, if it is known.
-        lost: for each log that must not be read: its index in the manifest, and the reason.
-        contents: the files of the run, if the reader cannot open them because it is another machine.
+        lost: the logs that must not be read: the reason for each index in the manifest.
+        contents: the content of the files of the run, if they are read on a machine that cannot open them.
     """
 
     manifest: bytes
@@ -72,7 +73,7 @@ class RunTask(msgspec.Struct, frozen=True):
 
         Raises:
             UnreadableInput: it cannot be opened.
-            OSError: likewise.
+            OSError: it cannot be opened.
         """
         if self.contents is None:
             return open_named(Path(self.folder), name, self.named_by_user)
@@ -82,7 +83,7 @@ class RunTask(msgspec.Struct, frozen=True):
 
 
 class RunRecord(msgspec.Struct):
-    """Everything that the logs of a run gave, except the numbers.
+    """Everything that was read from the logs of a run, except the numbers.
 
     Attributes:
         number: the number of the run in its part.
@@ -90,7 +91,7 @@ class RunRecord(msgspec.Struct):
         logs: the rows of ``logs``, without the column ``run``.
         problems: the rows of ``problems``, without the column ``run``.
         histograms: for each distribution: the log, the line, the size, the basis of the latencies, and the packed bins.
-        sizes: for each log: the bytes of its text, and the number of its numbers.
+        sizes: for each log: the size of its text in bytes, and how many numbers it has.
         machines: the machines that the logs state, if the run has no manifest.
         is_lost: whether one of the logs could not be read.
     """
@@ -111,7 +112,8 @@ def read_runs(
     """Read runs and write their numbers as a part.
 
     Returns:
-        The name of the part, and a record of each run. The name is ``None`` if the part could not be written, and empty if there are no numbers.
+        The name of the part, and a record of each run. The name is ``None`` if the part could not be written, and an empty text if the runs have no
+        ers.
     """
     assembly = _Assembly()
     records = [assembly.add(task, lambda log, count, index=index: progress(index, log, count)) for index, task in enumerate(tasks)]  # type: ignore[misc]
@@ -131,7 +133,7 @@ class _Assembly:
         self._number_parts: list[Words] = []
         self._record_count = 0
         self._logs: list[tuple[int, str]] = []  # The number of the run and the name of each log.
-        self._contexts: list[RunContext] = []  # of each log
+        self._contexts: list[RunContext] = []  # one for each log
         self._runs = 0
 
     def add(self, task: RunTask, progress: Callable[[str, int], object]) -> RunRecord:
@@ -180,7 +182,7 @@ class _Assembly:
         records = joined_words(self._record_parts, RECORD_WIDTH)
         numbers = joined_words(self._number_parts, NUMBER_WIDTH)
         counts = [len(part[0]) for part in self._record_parts]
-        self._record_parts, self._number_parts = [], []  # The joined ones are copies.
+        self._record_parts, self._number_parts = [], []  # The joined arrays are copies.
         columns = Columns(list(self._shapes), list(self._names), records, numbers)
         if not columns.number_count:
             return ""
@@ -190,7 +192,7 @@ class _Assembly:
         return write_part(folder, columns, self._logs, log_of)
 
     def _add_columns(self, log: str, columns: Columns) -> None:
-        """Add the columns of a log. Its codes for shapes and names become those of all logs together."""
+        """Add the columns of a log. The indexes of its shapes and names become indexes of the shapes and names of all logs."""
         import numpy as np
 
         records, numbers = columns.record_words, columns.number_words
@@ -229,7 +231,7 @@ def _histograms(log: LogEntry, clocks: Clocks) -> Iterator[tuple[str, int, int |
 
 
 def _shared(several: Collection[Conditions]) -> Conditions:
-    """Return the conditions that all results of a run have in common, except those that only say what a latency is."""
+    """Return the conditions that are equal in all results of a run, without the basis and the definition of latencies."""
     names = [name for name in Conditions.__struct_fields__ if name not in ("basis", "definition")]
     values: Mapping[str, set[Any]] = {name: {getattr(conditions, name) for conditions in several} for name in names}
     return StatedConditions(**{name: next(iter(different)) for name, different in values.items() if len(different) == 1})
@@ -250,7 +252,10 @@ def _measured(entries: Iterable[LogEntry]) -> set[tuple[int | None, Conditions]]
 
 
 def _context(facts: Facts, manifest: Manifest, processors: float | None, *, failed: bool) -> RunContext:
-    """Return what the quality rules need to know. Load and processors are those of the log; if it states none, those of manifest and host file."""
+    """Return the facts that the quality rules need.
+
+    Load and processors come from the log; if it does not state them, from the manifest and the host file.
+    """
     from tacholog.store.quality import RunContext
 
     load, processors_in_log = facts.environment_number("load_start_load1"), facts.environment_number("host_cpus_online")
@@ -269,7 +274,7 @@ def _context(facts: Facts, manifest: Manifest, processors: float | None, *, fail
 def run_ending(manifest: Manifest, logs: Sequence[LogEntry], *, has_results: bool) -> tuple[Status | None, str | None]:
     """Return how a run ended, and why: the worst ending that its manifest or one of its logs states. ``None`` if no ending is stated.
 
-    A log without results does not make a run empty whose other logs have some: often only one side prints them.
+    A run is not empty if any of its logs has results: in many runs only one side prints them.
     """
     in_logs = [(log.head.status, log.head.reason) for log in logs] or [("empty", "the run has no log")]
     if has_results:
@@ -279,9 +284,9 @@ def run_ending(manifest: Manifest, logs: Sequence[LogEntry], *, has_results: boo
 
 
 def run_row(manifest: Manifest, facts: Sequence[Facts], ending: tuple[Status | None, str | None], options: str | None) -> Row:
-    """Return the row of a run. A value that the manifest does not state is that of the first log that states it.
+    """Return the row of a run. If the manifest does not state a value, the value of the first log that states it is used.
 
-    The system is that of the log, if the log names it: perftest names the library of a middleware, and a campaign measures many.
+    If the log names the system, this name is used: perftest names the library of a middleware, and a campaign measures many systems.
     """
     measured = next((f for f in facts if f.system), None)
     stated_version = next((f.system_version for f in facts if f.system_version), None)
@@ -307,7 +312,7 @@ def run_row(manifest: Manifest, facts: Sequence[Facts], ending: tuple[Status | N
 
 
 def log_row(log: LogEntry) -> Row:
-    """Return a log's row without its run."""
+    """Return the row of a log, without the column ``run``."""
     head = log.head
     return {
         "log": log.entry.file,
@@ -337,10 +342,10 @@ class Clocks(msgspec.Struct, frozen=True):
     refusal: str | None = None
 
     def apply(self, columns: Columns) -> int | None:
-        """Put the error of the clocks beside each one-way latency of a log, or take the latency away.
+        """Add the error of the clocks to each one-way latency of a log, or remove the latencies.
 
         Returns:
-            The line of the first latency that was taken away; ``None`` if none was.
+            The line of the first latency that was removed; ``None`` if none was removed.
         """
         if (self.error_ns is None and self.refusal is None) or not columns.number_count:
             return None
@@ -359,11 +364,11 @@ class Clocks(msgspec.Struct, frozen=True):
         return None
 
     def problem(self, run: str, log: str, line: int) -> Row:
-        """Return the problem that the one-way latencies of a log, of which this line has the first, are refused."""
+        """Return the problem that the one-way latencies of a log are not shown. ``line`` is the line of the first of them."""
         return problem(run, log, line, CLOCKS, "", self.refusal or "")
 
     def _add_error(self, columns: Columns, latency: NDArray[np.bool_]) -> None:
-        """Add the error to each record with such latencies, and mark those of which it is a large part.
+        """Add the error of the clocks to each record with one-way latencies. Mark each latency of which the error is a large part.
 
         A standard deviation does not depend on an offset.
         """
@@ -396,7 +401,7 @@ def clocks_of(manifest: Manifest, open_log: Callable[[str], BinaryIO]) -> Clocks
     """Return what is known about the clocks of a run.
 
     Args:
-        manifest: of the run.
+        manifest: the manifest of the run.
         open_log: opens a file of the run.
     """
     if manifest.clocks != "several":

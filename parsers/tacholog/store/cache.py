@@ -1,11 +1,11 @@
 """The cache: one SQLite index, and the Parquet parts beside it.
 
-The key of a value is the SHA-256 of everything that the value was made from. For each run, the index has the name of the part with its numbers, and
-everything else that its logs gave. It also has the SHA-256 of files that were not changed since they were read.
+The key of a value is the SHA-256 of everything that determines the value. For each run, the index contains the name of the part with its numbers, and
+everything else that was read from its logs. It also contains the SHA-256 of files that have not changed since they were read.
 
-The cache can be deleted at any time. Several processes may use it at once. Each value has a checksum over its kind, its key and its bytes. A damaged
-value counts as missing, and a damaged file is made anew. The cache stays empty, and everything works without it, if nothing can be written, if others
-could write too, or if a file of another program is in its place.
+The cache can be deleted at any time. Several processes may use it at the same time. Each value has a checksum over its kind, its key and its bytes. A
+damaged value is treated as missing, and a damaged file is replaced. The cache stays empty if its folder cannot be written, if other users can write
+there, or if a file of another program has its name. Everything works without the cache.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ else:
 VARIABLE = "TACHOLOG_CACHE"
 FILE = "cache.sqlite3"
 PARTS = "tacholog-parts"
-_APPLICATION = 0x7AC40106  # Nobody else's, as far as the list in the sources of SQLite knows.
-_LAYOUT = 7  # Of the tables. A file of another layout is made anew.
+_APPLICATION = 0x7AC40106  # No other program uses this id, according to the list in the sources of SQLite.
+_LAYOUT = 7  # The version of the tables. A file with another layout is replaced.
 _WAIT_S = 30
-_YOUNG_S = 86_400  # No command takes so long from a part to the values that name it.
-_AT_ONCE = 500  # Keys in one question. SQLite takes 999 or more.
-_PAGES_KIB = 1 << 14  # Of the file in memory. Keys are in no order, so those of a hundred thousand logs are all over the pages of their table.
+_YOUNG_S = 86_400  # Every command writes the values that refer to a part within this time after it writes the part.
+_AT_ONCE = 500  # The number of keys in one query. SQLite takes 999 or more.
+_PAGES_KIB = 1 << 14  # The size of SQLite's page cache. Keys are random, so they are spread over all pages of their table.
 _CHECKSUM_BYTES = 16
 _PLAIN, _ZSTANDARD, _ZLIB = b"\x00", b"\x01", b"\x02"
-_WORTH_PACKING = 256  # Bytes. Shorter values do not get smaller.
-_WORTH_ZSTANDARD = 1 << 16  # Bytes. To begin with Zstandard takes longer than to pack or unpack a shorter value with zlib.
+_WORTH_PACKING = 256  # In bytes. Compression does not make shorter values smaller.
+_WORTH_ZSTANDARD = 1 << 16  # In bytes. Zstandard takes longer to start than zlib takes to compress or decompress a shorter value.
 _LEVEL = 1
 _BROKEN_FILE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _MAGIC = b"SQLite format 3\x00"
@@ -61,13 +61,13 @@ class Kind(StrEnum):
     """The kind of a value. Each kind has a table of its own."""
 
     MANIFEST = "manifest"  #: manifests, decoded
-    RUN = "run"  #: everything that the logs of a run gave, except its numbers, and the name of the part that has these: see `tacholog.store.fetch`
+    RUN = "run"  #: everything that was read from the logs of a run, and the name of the part with its numbers: see `tacholog.store.fetch`
     PUBLISHED = "published"  #: redacted text of logs, for pages
     FILE = "file"  #: digests of files: see `tacholog.store.digests`
 
 
 class Size(NamedTuple):
-    """The number and size of the values of one kind in a cache."""
+    """The number of values of one kind in a cache, and their size."""
 
     entries: int
     stored_bytes: int
@@ -77,14 +77,14 @@ class Cache:
     """A cache in a folder. Without a folder, it stores nothing."""
 
     def __init__(self, folder: Path | None) -> None:
-        """Open the file in this folder, or make it."""
+        """Open the file in this folder. Create it if it does not exist."""
         self.path = folder / FILE if folder else None
-        self.refused: str | None = None  # Why the folder is not used, if others could write to it.
+        self.refused: str | None = None  # The reason why the folder is not used, if other users can write to it.
         self._is_busy = False
         self._connection = self._opened()
 
     def get(self, kind: Kind, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Return the values of these keys. A missing or damaged value is left out."""
+        """Return the values of these keys, without missing and damaged values."""
         values: dict[bytes, bytes] = {}
         for keys_of_batch in _batches(keys):
             rows = self._ask(functools.partial(_select, kind, keys_of_batch)) or ()
@@ -97,14 +97,14 @@ class Cache:
         Args:
             kind: the kind of the values.
             entries: the values, by their keys.
-            part: the name of the part to which they refer. `clean` does not delete it as long as they are stored.
+            part: the name of the part to which the values refer. `clean` does not delete this part as long as the values are stored.
         """
         rows = [(key, part, _stored(kind, key, value)) for key, value in entries.items()]
         if rows:
             self._write(functools.partial(_insert, kind, rows))
 
     def sizes(self) -> dict[Kind, Size]:
-        """Return the number and size of the values of each kind. The parts count as values of runs."""
+        """Return the number and size of the values of each kind. The size of the parts is added to that of the kind ``RUN``."""
         sizes = self._ask(lambda connection: {kind: _size(kind, connection) for kind in Kind}) or {}
         if Kind.RUN in sizes and self.parts:
             of_parts = sum(path.stat().st_size for path in self.parts.glob("*.parquet"))
@@ -113,11 +113,11 @@ class Cache:
 
     @property
     def parts(self) -> Path | None:
-        """The folder of the parts; ``None`` if nothing is stored."""
+        """The folder of the parts; ``None`` if the cache stores nothing."""
         return self.path.parent / PARTS if self.path and self._connection else None
 
     def clean(self) -> None:
-        """Delete parts to which no value refers, and files of processes that were killed. Young files stay: another command may need them."""
+        """Delete old parts to which no value refers, and files of processes that were killed. Another command may still need a young file."""
         named = self._ask(lambda connection: {part for (part,) in connection.execute(f'SELECT DISTINCT part FROM "{Kind.RUN}"')})  # noqa: S608 - our own words
         if named is not None and self.parts:
             _remove_parts(self.parts, named, time.time() - _YOUNG_S)
@@ -135,7 +135,7 @@ class Cache:
             self._connection = None
 
     def is_empty(self) -> bool:
-        """Whether nothing is stored. A file that cannot be opened is not empty."""
+        """Whether the cache has no values. A file that cannot be opened is not empty."""
         if self._connection is None:
             return self.path is None or not os.path.lexists(self.path)
         return not any(size.entries for size in self.sizes().values())
@@ -145,19 +145,19 @@ class Cache:
         return self._connection is not None
 
     def is_of_others(self) -> bool:
-        """Whether a file that is not known to be a cache of this program is in its place."""
+        """Whether the file of the cache may be a file of another program."""
         try:
             return self._connection is None and self.path is not None and self.path.is_file() and is_of_others(self.path)
         except OSError:
             return False
 
     def _write(self, change: Callable[[sqlite3.Connection], object]) -> None:
-        """Change the database. Do not try again after it was busy for too long: another process may have stopped while it writes."""
+        """Change the database. If it is locked for too long, do not try again: the process that locks it may have been stopped."""
         if not self._is_busy:
             self._ask(change)
 
     def _ask(self, question: Callable[[sqlite3.Connection], _Answer]) -> _Answer | None:
-        """Ask the database. Return ``None`` if it cannot answer. A damaged file is replaced by an empty one."""
+        """Query the database. Return ``None`` if it cannot answer. A damaged file is replaced by an empty one."""
         if self._connection is None:
             return None
         try:
@@ -186,11 +186,11 @@ class Cache:
             return None
         folder = self.path.parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # SQLite reads further files beside the database: with one of them, another user could change the numbers.
+        # SQLite also reads other files beside the database. With such a file, another user could change the numbers.
         self.refused = not_ours_alone(folder)
         if self.refused:
             return None
-        self.path.touch(mode=0o600)  # Logs may hold private data.
+        self.path.touch(mode=0o600)  # Logs may contain private data.
         if not self.path.is_file() or self.path.stat().st_uid != os.geteuid():
             return None
         if is_of_others(self.path):
@@ -198,7 +198,7 @@ class Cache:
         connection = sqlite3.connect(self.path, timeout=_WAIT_S, check_same_thread=False)
         try:
             with contextlib.suppress(sqlite3.OperationalError):
-                connection.execute("PRAGMA journal_mode = WAL")  # Some network file systems cannot do it. Then writers wait for readers.
+                connection.execute("PRAGMA journal_mode = WAL")  # Some network file systems do not support WAL. Then writers wait for readers.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA cache_size = -{_PAGES_KIB}")
             _prepare(connection)
@@ -225,7 +225,7 @@ class Cache:
 def _remove_parts(folder: Path, named: Collection[str] = (), before_s: float = math.inf) -> None:
     """Delete the files that `tacholog.store.parts` and the engine wrote before this time, except the named parts."""
     for path in [*folder.glob(f"{'[0-9a-f]' * 64}.parquet"), *folder.glob(".part-*"), *folder.glob(".spill-*")]:
-        with contextlib.suppress(OSError):  # Another command may delete the same.
+        with contextlib.suppress(OSError):  # Another command may delete the same file.
             if path.stem in named or path.stat().st_mtime >= before_s:
                 continue
             if path.is_dir():
@@ -235,13 +235,13 @@ def _remove_parts(folder: Path, named: Collection[str] = (), before_s: float = m
 
 
 def is_of_others(path: Path) -> bool:
-    """Whether a file may be of another program. Only a file that is surely of this program is changed or deleted.
+    """Whether a file may be of another program. Only a file that is certainly of this program is changed or deleted.
 
     TACHOLOG_CACHE may name any folder, and other programs have files called cache.sqlite3 too. So the first bytes are read before SQLite opens the
-    file. If they are damaged, the file may be of another program: then it stays, nothing is stored, and a message says so.
+    file. If they are damaged, the file may be of another program: then the file is not changed, nothing is stored, and a age reports this.
 
-    An empty file, or a database without tables and without the id of a program, is not of another program. A process that was killed when it began a
-    cache leaves such a file.
+    An empty file, or a database without tables and without the id of a program, is not of another program. A process that was killed while it created
+    a cache leaves such a file.
 
     Raises:
         OSError: there is no such file, or it cannot be read.
@@ -266,7 +266,10 @@ class _OtherLayout(Exception):
 
 
 def _is_broken(error: sqlite3.DatabaseError) -> bool:
-    """Whether the file is damaged. Python itself says so without a code, of a text that is no UTF-8: no text is ever put in."""
+    """Whether the file is damaged. Python raises an error without a code for a text that is not valid UTF-8.
+
+    No value is a text, so such a file is damaged.
+    """
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return code is None or code & 0xFF in _BROKEN_FILE
 
@@ -276,16 +279,16 @@ def _size(kind: Kind, connection: sqlite3.Connection) -> Size:
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
-    """Make the tables in a new file.
+    """Create the tables in a new file.
 
     Raises:
-        _OthersFile: another program has filled it.
-        _OtherLayout: it has tables of another version.
+        _OthersFile: the file has content of another program.
+        _OtherLayout: the file has tables of another version.
     """
     if _marks(connection) == [_APPLICATION, _LAYOUT]:
         return
     with connection:
-        connection.execute("BEGIN IMMEDIATE")  # Another process may be at the same point.
+        connection.execute("BEGIN IMMEDIATE")  # Another process may create the same tables now.
         marks = _marks(connection)
         if marks == [_APPLICATION, _LAYOUT]:
             return
@@ -349,17 +352,17 @@ def _batches(keys: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def key_of(*parts: str | bytes) -> bytes:
-    """Return the key of a value that is made from these parts: the SHA-256 of all of them, each with its length."""
+    """Return the key of a value that is determined by these parts: the SHA-256 of all parts, each with its length."""
     contents = [part.encode() if isinstance(part, str) else part for part in parts]
     return hashlib.sha256(b"".join([piece for content in contents for piece in (len(content).to_bytes(8, "little"), content)])).digest()
 
 
 def cache_folder() -> Path | None:
-    """Return where the cache lies: in the folder that TACHOLOG_CACHE names, else in the user's cache folder. ``None`` if there is none."""
+    """Return the folder of the cache: the folder that TACHOLOG_CACHE names, else the user's cache folder. ``None`` if there is none."""
     if named := os.environ.get(VARIABLE):
         return Path(named).absolute()
     base = os.environ.get("XDG_CACHE_HOME", "")
-    if not Path(base).is_absolute():  # The specification of XDG asks to ignore a relative one.
+    if not Path(base).is_absolute():  # The XDG specification says that a relative path must be ignored.
         try:
             base = str(Path.home() / ".cache")
         except RuntimeError:
@@ -368,13 +371,13 @@ def cache_folder() -> Path | None:
 
 
 def others_file_words(path: Path) -> str:
-    """Return what to do about a file that is not known to be a cache."""
+    """Return a message that says what to do about a file that may not be a cache."""
     return f"{path}: Tacholog did not make this file, or it is damaged, so nothing is kept: move it away, or name another folder with {VARIABLE}"
 
 
 def refused_words(path: Path, reason: str) -> str:
-    """Return what to do about a folder in which nothing is kept, because others could put something there."""
-    return f"{path.parent}: {reason}, so nothing is kept there: let only yourself write there, or name another folder with {VARIABLE}"
+    """Return a message that says what to do about a folder that is not used because other users can write there."""
+    return f"{path.parent}: {reason}, so nothing is kept there: make it writable only by you, or name another folder with {VARIABLE}"
 
 
 def open_cache() -> Cache:
@@ -385,11 +388,11 @@ def open_cache() -> Cache:
 @functools.lru_cache(maxsize=4)
 def _opened_in(process: int, folder: Path | None) -> Cache:
     cache = Cache(folder)
-    atexit.register(_close_of, process, weakref.ref(cache))  # Otherwise the latest changes stay in a second file.
+    atexit.register(_close_of, process, weakref.ref(cache))  # Without this, the latest changes stay in a second file.
     return cache
 
 
 def _close_of(process: int, opened: weakref.ref[Cache]) -> None:
     cache = opened()
-    if cache and os.getpid() == process:  # A process that was forked has no part in it.
+    if cache and os.getpid() == process:  # A forked process must not use the connection of its parent.
         cache.close()

@@ -1,7 +1,7 @@
 """The numbers of logs as columns: a few arrays instead of an object for each number.
 
-The arrays of records have one element for each record, those of numbers one for each number. Values that many records share are stored once: the
-`Shape` of a record, and the name of a number. `ColumnBuilder` makes the arrays while a log is read.
+The arrays of records have one element for each record; the arrays of numbers have one element for each number. Values that many records share are
+stored only once: the `Shape` of a record, and the name of a number. `ColumnBuilder` makes the arrays while a log is read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tacholog.schema.conditions import Conditions
 from tacholog.schema.marks import mark_bits
 from tacholog.schema.records import BOUNDS, Number, Record, Scope, Side, Test
 
-# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
+# NumPy and pandas take long to import, and many commands do not need them. So each function that needs them imports them.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Words = Integers
 
-NOT_STATED = -1  # No integer in a column can be negative.
+NOT_STATED = -1  # No valid integer in a column is negative.
 
 
 class Shape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Everything of a record except its line, its size, its samples and its numbers. Many records share it.
+    """Everything in a record except its line, its size, its samples and its numbers. Many records share one shape.
 
-    ``conditions`` are complete: those of the record, of its run in the log, and of the manifest.
+    ``conditions`` are the conditions of the record, of its run in the log, and of the manifest.
     """
 
     scope: Scope
@@ -43,7 +43,7 @@ class Shape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
 
 class RecordArrays(NamedTuple):
-    """One value for each record; `NOT_STATED` if it is unknown. ``shape`` is an index of the list of shapes."""
+    """One value for each record; `NOT_STATED` if the value is unknown. ``shape`` is an index in the list of shapes."""
 
     line: Integers
     last_line: Integers
@@ -56,7 +56,7 @@ class RecordArrays(NamedTuple):
 class NumberArrays(NamedTuple):
     """One value for each number; NaN for a value or resolution that is ``None``, `NOT_STATED` if a number has no line of its own.
 
-    ``record`` is an index of the columns of records, ``name`` of the list of names, ``bound`` of `BOUNDS`. ``marks`` are bits of `MARK_BITS`.
+    ``record`` is an index in the columns of records, ``name`` in the list of names, ``bound`` in `BOUNDS`. ``marks`` are bits of `MARK_BITS`.
     """
 
     record: Integers
@@ -76,8 +76,8 @@ class Columns(msgspec.Struct):
     """The results of one log, or of many.
 
     Attributes:
-        shapes: the shapes. The column ``shape`` of the records has indexes of this list.
-        names: the names. The column ``name`` of the numbers has indexes of this list.
+        shapes: the shapes. The column ``shape`` of the records contains indexes of this list.
+        names: the names. The column ``name`` of the numbers contains indexes of this list.
         record_words: the 6 columns of the records, in the order of the results.
         number_words: the 7 columns of the numbers, record after record. Floats are stored as their bits.
     """
@@ -100,7 +100,7 @@ class Columns(msgspec.Struct):
 
     @property
     def number_count(self) -> int:
-        """How many numbers there are."""
+        """The number of numbers."""
         return len(self.number_words[0])
 
     def add_marks(self, numbers: NDArray[np.bool_] | Integers | slice, marks: Iterable[str]) -> None:
@@ -108,7 +108,7 @@ class Columns(msgspec.Struct):
 
         Args:
             numbers: a flag for each number; or the indexes of the numbers to mark; or a slice.
-            marks: their names.
+            marks: the names of the marks.
         """
         self.numbers.marks[numbers] |= mark_bits(marks)
 
@@ -128,11 +128,14 @@ def joined_words(parts: Sequence[Words], width: int) -> Words:
 _BOUND_CODES: Mapping[str, int] = {bound: code for code, bound in enumerate(BOUNDS)}
 _RECORD = NumberArrays._fields.index("record")
 _NAN = float("nan")
-_HELD_NUMBERS = 50_000  # So many stay objects until they become arrays.
+_HELD_NUMBERS = 50_000  # This many numbers are collected as objects before they are converted to arrays.
 
 
 class ShapeInLog(NamedTuple):
-    """The shape of records as their log states it. ``run`` is the number of their run in the log; its conditions hold for them too."""
+    """The shape of records as their log states it. ``run`` is the number of their run in the log.
+
+    The conditions of this run apply to the records too.
+    """
 
     scope: Scope
     test: Test
@@ -143,7 +146,7 @@ class ShapeInLog(NamedTuple):
 
 
 class ColumnBuilder:
-    """Makes columns of records that come one by one or in blocks."""
+    """Makes columns of records that are added singly or in blocks."""
 
     def __init__(self) -> None:
         """Start without records."""
@@ -154,7 +157,7 @@ class ColumnBuilder:
         self._held_records: list[tuple[int, ...]] = []
         self._held_counts: list[int] = []
         self._held_numbers: list[Number] = []
-        self._record_count = 0  # of those that are arrays
+        self._record_count = 0  # the number of records in the arrays
         self._record_parts: list[Words] = []
         self._number_parts: list[Words] = []
 
@@ -179,7 +182,7 @@ class ColumnBuilder:
             self._flush()
 
     def add_block(self, block: RecordBlock, run: int) -> None:
-        """Add the records of a block, which are in this run of the log."""
+        """Add the records of a block. All of them belong to this run of the log."""
         import numpy as np
 
         if not len(block):
@@ -225,7 +228,7 @@ class ColumnBuilder:
         return self._names.setdefault(name, len(self._names))
 
     def _add(self, records: Words, numbers: Words) -> None:
-        """Add records as words. The first of them is called 0."""
+        """Add records as words. The first of these records has index 0."""
         numbers[_RECORD] += self._record_count
         self._record_count += records.shape[1]
         self._record_parts.append(records)
@@ -251,7 +254,7 @@ class ColumnBuilder:
 
 
 def _sorted_by_lines(records: Words, numbers: Words) -> tuple[Words, Words]:
-    """Sort the records by their first lines. Those on one line stay in the order in which they were found."""
+    """Sort the records by their first lines. Records of one line keep their order."""
     import numpy as np
 
     order = np.argsort(records[0], kind="stable")

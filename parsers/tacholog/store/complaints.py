@@ -1,4 +1,4 @@
-"""The problems of a dataset as lines of text, logs that are copies of each other, and tables that differ from their schema."""
+"""The problems of a dataset as lines of text; copies of logs; and differences between tables and their schema."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tacholog.schema.metrics import is_statistic
 from tacholog.schema.tables import TABLES
 from tacholog.store.frames import Dataset, dtype_of, frame
 
-# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
+# NumPy and pandas take long to import, and many commands do not need them. So each function that needs them imports them.
 if TYPE_CHECKING:
     import pandas as pd
 
     from tacholog.store.frames import Row
 
 FILE = "complaints.json"
-COINCIDENCE = 3  # So many equal figures are no accident. Fewer may be, unless they are bounds.
+COINCIDENCE = 3  # This many equal figures are not equal by chance. Fewer may be, except if they are bounds.
 
 
 class Complaints(msgspec.Struct, frozen=True):
@@ -41,7 +41,10 @@ class Complaints(msgspec.Struct, frozen=True):
     altered: int = 0
 
     def save(self, folder: Path) -> None:
-        """Write the complaints beside a dataset. They have the true names, which whoever builds the site needs, and which the dataset may hide."""
+        """Write the complaints beside a dataset. They contain the true names, which the user who builds the site needs.
+
+        The dataset may hide these names.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         (folder / FILE).write_bytes(msgspec.json.encode(self))
 
@@ -90,9 +93,10 @@ def complaint(row: Mapping[Any, Any], folders: Mapping[str, Path] | None = None)
 
 
 def with_copies(data: Dataset) -> Dataset:
-    """Return the dataset with a problem for each log of an own run whose text is that of a log of a run before it.
+    """Return the dataset with a problem for each log of an own run that has the same text as a log of an earlier run.
 
-    The problem names that run, so the dataset should have only those that may be named. Logs with a number or two may be equal by chance.
+    The problem names the earlier run, so the dataset must contain only runs whose names may be shown. Logs with one or two numbers may be equal by
+    chance.
     """
     copies = _copies(data)
     if not copies:
@@ -103,7 +107,7 @@ def with_copies(data: Dataset) -> Dataset:
 
 def _copies(data: Dataset) -> list[Row]:
     own_runs = data.runs.loc[~data.runs["published"].astype(bool), "run"]
-    texts = data.logs["text_sha256"].fillna(data.logs["sha256"])  # A dataset that an older version saved has only the latter.
+    texts = data.logs["text_sha256"].fillna(data.logs["sha256"])  # A dataset that was saved by an older version has only the second column.
     logs = data.logs.assign(text_sha256=texts)[data.logs["run"].isin(own_runs) & texts.notna()]
     logs = logs[logs.duplicated("text_sha256", keep=False)]
     if logs.empty:
@@ -117,14 +121,14 @@ def _copies(data: Dataset) -> list[Row]:
             continue
         other, file, stored_there = first.setdefault(text, (run, log, stored))
         if other != run:
-            name = other if Path(roots[other], file) == Path(other) else f"{other}/{file}"  # a log without run.toml is a run of its own name
-            what = "bytes" if stored == stored_there else "text"  # one may be compressed
+            name = other if Path(roots[other], file) == Path(other) else f"{other}/{file}"  # a log without run.toml is a run with its own name
+            what = "bytes" if stored == stored_there else "text"  # one of the files may be compressed
             reason = f"the same {what} as {name}: a copy is no second measurement, and makes intervals over runs too narrow"
             copies.append(problem(run, log, 0, COPIED, "", reason))
     return copies
 
 
-MAY_BE_NEGATIVE = ("latency",)  # One-way latencies between two clocks. They are shown as they are, and marked.
+MAY_BE_NEGATIVE = ("latency",)  # One-way latencies between two clocks. They are shown unchanged, and marked.
 
 
 def violations(dataset: Dataset) -> list[str]:
@@ -136,7 +140,7 @@ def violations(dataset: Dataset) -> list[str]:
 
 
 def _of_column(dataset: Dataset, name: str, column: str, about: SchemaColumn) -> Iterator[str]:
-    """Yield a sentence for each rule of the schema that a column breaks."""
+    """Yield a sentence for each rule of the schema that a column violates."""
     import pandas as pd
 
     table: pd.DataFrame = getattr(dataset, name)
@@ -157,7 +161,7 @@ def _of_column(dataset: Dataset, name: str, column: str, about: SchemaColumn) ->
 
 
 def _checks(values: pd.Series, about: SchemaColumn) -> Iterator[tuple[str, pd.Series]]:
-    """Yield for each rule of a column the words for a value that breaks it, and flags for the values that do."""
+    """Yield for each rule of a column: the words for a value that violates it, and a flag for each value."""
     missing = values.isna()
     if about.required:
         yield "is missing", missing
@@ -172,7 +176,7 @@ def _checks(values: pd.Series, about: SchemaColumn) -> Iterator[tuple[str, pd.Se
 
 
 def _location(row: pd.Series) -> str:
-    """Return the file that a row comes from, and the line if it has one. A row of a run comes from its manifest."""
+    """Return the file that a row comes from, and the line, if the row has one. The file of a row of ``runs`` is its manifest."""
     import pandas as pd
 
     line = f":{row['line']}" if pd.notna(row.get("line", pd.NA)) else ""
@@ -180,14 +184,14 @@ def _location(row: pd.Series) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return a number of NumPy as one of Python, which is shown without the name of its type."""
+    """Return a number of NumPy as a Python number, which is printed without the name of its type."""
     import numpy as np
 
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _undefined(dataset: Dataset) -> list[str]:
-    """Return a sentence for each definition of numbers that their format does not explain. Nobody could know what such a number is."""
+    """Return a sentence for each definition of numbers that their format does not explain. Nobody can interpret such a number."""
     definitions = {name: tuple(getattr(module, "DEFINITIONS", ())) for name, module in formats().items()}
     used = dataset.results[["run", "log", "definition"]].dropna().drop_duplicates().merge(dataset.logs[["run", "log", "format"]], on=["run", "log"])
     sentences = []
@@ -200,7 +204,7 @@ def _undefined(dataset: Dataset) -> list[str]:
 
 
 def _same_text(dataset: Dataset) -> list[str]:
-    """Return a sentence for each run that has copies of a log. The numbers of a copy would count twice."""
+    """Return a sentence for each run that has two logs with the same text. The numbers of a copy would be counted twice."""
     logs = dataset.logs[(dataset.logs["bytes"].fillna(0) > 0) & dataset.logs["text_sha256"].notna()]
     named: dict[tuple[str, str], dict[str, str]] = {}
     for run, text, log, stored in logs[["run", "text_sha256", "log", "sha256"]].astype(str).to_numpy().tolist():
@@ -225,7 +229,7 @@ _RULES: tuple[tuple[str, str, Callable[[pd.DataFrame], pd.Series]], ...] = (
 
 
 def _broken_rules(dataset: Dataset) -> list[str]:
-    """Return a sentence for each of our own rules that is broken, with the first row that breaks it."""
+    """Return a sentence for each of our own rules that is violated, with the first row that violates it."""
     sentences = []
     for name, words, holds in _RULES:
         table: pd.DataFrame = getattr(dataset, name)

@@ -1,11 +1,11 @@
 """The SHA-256 of files, and of the code that reads them. Both are parts of the keys of the cache.
 
-A file that was not changed since it was read is not read again.
+A file that has not changed since it was read is not read again.
 
-A change of a file changes its state: its inode, its size, or one of its times. One of these is the time of the last change of the inode. No program
-can set it back, as `touch` and `rsync` do with the time of the last modification. Git relies on the same.
+Each change of a file changes its state: its inode number, its size, or one of its times. One of these times is the ctime, the time of the last change
+of the inode. In contrast to the modification time, which `touch` and `rsync` set, no program can set the ctime. Git relies on the same fact.
 
-The cache has each digest under the path of its file, together with the state of the file.
+The cache contains each digest under the path of its file, together with the state of the file.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from typing import NamedTuple
 from tacholog.formats.registry import entries, format_named, package_of
 from tacholog.store.cache import Cache, Kind
 
-_SETTLED_NS = 3_000_000_000  # Some file systems count time in steps of two seconds.
+_SETTLED_NS = 3_000_000_000  # Some file systems store times in steps of two seconds.
 _STATE = struct.Struct("<QQQqq")
-_AT_ONCE = 1000  # So many are written together.
+_AT_ONCE = 1000  # This many digests are written together.
 _READ_BYTES = 1 << 20
-_HAS_TIME_OF_CHANGE = sys.platform != "win32"  # There, it is the time of the creation.
+_HAS_TIME_OF_CHANGE = sys.platform != "win32"  # On Windows, ``st_ctime_ns`` is the time of the creation.
 
 
 class FileStamp(NamedTuple):
-    """What is known of a file, and what tells whether it was changed.
+    """The known facts about a file, and its state, which shows whether it was changed.
 
     Attributes:
         sha256: the SHA-256 of its content, if it is known.
         size_bytes: its size; 0 if it is no regular file.
         key: the key of its SHA-256 in the cache; empty if the SHA-256 must not be stored.
-        state: its state, which differs after any change.
+        state: its state, which any change of the file changes.
         changed_ns: the time of its last change.
     """
 
@@ -58,15 +58,15 @@ class FileDigests:
     """The digests of files, stored in a cache."""
 
     def __init__(self, cache: Cache) -> None:
-        """Look digests up in this cache."""
+        """Look up digests in this cache."""
         self._cache = cache
         self._fresh: dict[bytes, bytes] = {}
 
     def look_up(self, paths: Iterable[str]) -> list[FileStamp]:
-        """Return the stamps of files, with the digests that the cache has. The stamp of anything but a regular file is empty.
+        """Return the stamps of files, with the digests from the cache. The stamp of anything except a regular file is empty.
 
         Args:
-            paths: the files. Links in their folders are followed, so the caller must not pass names that others chose.
+            paths: the files. Symbolic links in their folders are followed, so the caller must not pass names that other people chose.
         """
         files = [_stamp_of(path) for path in paths]
         entries = self._cache.get(Kind.FILE, [file.key for file in files if file.key]) | self._fresh
@@ -74,7 +74,7 @@ class FileDigests:
 
     def remember(self, file: FileStamp, sha256: str) -> None:
         """Store the SHA-256 of a file that was read after its stamp was taken."""
-        # Else a later change might leave its times as they are.
+        # If the file is changed again soon, its times may stay the same.
         if file.key and time.time_ns() - file.changed_ns >= _SETTLED_NS:
             self._fresh[file.key] = file.state + bytes.fromhex(sha256)
             if len(self._fresh) >= _AT_ONCE:
@@ -85,12 +85,12 @@ class FileDigests:
 
         Args:
             paths: as for `look_up`.
-            read: reads a file whose SHA-256 is not known, and returns it; ``None`` for a file that cannot be read.
+            read: reads a file whose SHA-256 is not known, and returns the SHA-256; ``None`` if the file cannot be read.
         """
         return [file.sha256 for file in self.read(paths, read)]
 
     def read(self, paths: Sequence[str], read: Callable[[str], str | None]) -> list[FileStamp]:
-        """Return the same with the size of each file."""
+        """Return the SHA-256 and the size of each file."""
         return [file if file.sha256 is not None else self._read(path, file, read) for path, file in zip(paths, self.look_up(paths), strict=True)]
 
     def _read(self, path: str, file: FileStamp, read: Callable[[str], str | None]) -> FileStamp:
@@ -106,18 +106,18 @@ class FileDigests:
 
 
 def _digest_in(entry: bytes, state: bytes) -> str | None:
-    """Return the SHA-256 in an entry of the cache, if the file still has the state of the entry."""
+    """Return the SHA-256 in an entry of the cache, if the state of the file equals the state in the entry."""
     return entry[_STATE.size :].hex() if state and entry[: _STATE.size] == state else None
 
 
 @lru_cache(maxsize=4)
 def digests_in(cache: Cache) -> FileDigests:
-    """Return the digests in a cache: one object for each cache."""
+    """Return the digests in a cache. There is one object for each cache."""
     return FileDigests(cache)
 
 
 def read_sha256(path: str) -> str:
-    """Return the SHA-256 of a regular file. A site has thousands of small files, for which a buffer of Python takes longer than their bytes."""
+    """Return the SHA-256 of a regular file. There is no buffer: to create it takes longer than to read a small file of a site."""
     digest = hashlib.sha256()
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - as this: to make a `Path` of each takes as long, too
         while piece := file.read(_READ_BYTES):
@@ -128,7 +128,7 @@ def read_sha256(path: str) -> str:
 def _here() -> bytes:
     try:
         return os.fsencode(os.getcwd())  # noqa: PTH109 - no `Path` is needed
-    except OSError:  # Somebody has deleted the folder. Other paths than those from here can still be read.
+    except OSError:  # The current folder was deleted. Absolute paths can still be read.
         return b""
 
 
@@ -148,8 +148,8 @@ def _stamp_of(path: str) -> FileStamp:
     return FileStamp(None, size_bytes, hashlib.sha256(absolute).digest(), state, max(modified_ns, changed_ns))
 
 
-#: The code that turns the logs of a run into numbers of a part. All formats are in the version of each format: to find the modules of one, all would
-#: have to be loaded, which takes longer than everything else that a command does if the cache has all runs.
+#: The code that turns the logs of a run into the numbers of a part. The version of each format includes the code of all formats: to find the modules
+#: of a single format, all formats would have to be loaded, which takes longer than everything else in a command that finds all runs in the cache.
 _READERS = (
     "tacholog.formats",
     *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.conditions"),
@@ -159,7 +159,7 @@ _READERS = (
 )
 
 
-#: The files that digests were made of, with their states then.
+#: The files whose digests were computed, with their states at that time.
 _READ_FILES: dict[Path, tuple[int, ...]] = {}
 
 
@@ -176,7 +176,7 @@ def code_digest(*names: str) -> str:
 
 
 def is_code_changed() -> bool:
-    """Whether code was edited after its digest was made. Processes that started after that may have read logs with the new code."""
+    """Whether code was edited after its digest was computed. Processes that were started after the edit may have read logs with the new code."""
     return any(_state(path) != state for path, state in _READ_FILES.items())
 
 
@@ -189,7 +189,7 @@ def _state(path: Path) -> tuple[int, ...]:
 
 
 def _files(name: str) -> list[Path]:
-    """Return the files that a module consists of; of a package all below it."""
+    """Return the source files of a module, or of a package with everything below it."""
     spec = importlib.util.find_spec(name)
     if spec is None:
         return []
@@ -208,13 +208,13 @@ def reader_digest(format_name: str) -> str:
     if format_name not in entries():
         format_named(format_name)
     package = entries()[format_name].module.partition(".")[0]
-    own_packages = () if package == "tacholog" else (package,)  # A package from outside may keep what its format needs anywhere.
+    own_packages = () if package == "tacholog" else (package,)  # An external package may contain the code that its format needs in any module.
     return hashlib.sha256(f"{format_name} {package_of(format_name)} {code_digest(*_READERS, *own_packages)}".encode()).hexdigest()
 
 
 @functools.cache
 def detection_digest() -> str:
-    """Return the version of the code that finds the format of a log, which is that of all formats."""
+    """Return the version of the code that detects the format of a log: the code of all formats."""
     return hashlib.sha256(" ".join(reader_digest(name) for name in entries()).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The bins of latency distributions. They are packed when a log is read, because nearly all of them are only stored and copied."""
+"""The bins of latency distributions. They are compressed when a log is read, because most of them are only stored and copied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
+# NumPy and pandas take long to import, and many commands do not need them. So each function that needs them imports them.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -31,10 +31,10 @@ class NoDistribution(TachologError):
 class PackedDistribution(msgspec.Struct, frozen=True, weakref=True):
     """The bins of a latency distribution, in ascending order. NumPy makes an array of shape (n, 3) of them: lower end, upper end (both in ns), count.
 
-    A run of perftest has thousands of bins: 53 kB as numbers, of which packed 3 kB are left.
+    A run of perftest has thousands of bins: 53 kB as numbers, 3 kB compressed.
 
     Attributes:
-        packed: the bins as bytes, as `packed_bins` returns them; the same for the same bins.
+        packed: the bins as bytes, as `packed_bins` returns them. Equal bins have equal bytes.
     """
 
     packed: bytes = b""
@@ -43,7 +43,7 @@ class PackedDistribution(msgspec.Struct, frozen=True, weakref=True):
         """Return the bins as an array of shape (n, 3).
 
         Raises:
-            NoDistribution: the bytes are none.
+            NoDistribution: the bytes are no packed distribution.
         """
         import numpy as np
 
@@ -69,14 +69,14 @@ class PackedDistribution(msgspec.Struct, frozen=True, weakref=True):
         return zip(*self.array().T.tolist(), strict=True)
 
     def __len__(self) -> int:
-        """How many bins there are."""
+        """Return the number of bins."""
         return len(self.array())
 
     def __repr__(self) -> str:
-        """Say how many bins there are. Their bytes would fill the screen of whoever looks at a table."""
+        """Return the number of bins. Their bytes would fill the screen if a table is printed."""
         try:
             return f"<Distribution of {len(self)} bins>"
-        except NoDistribution:  # A table with a damaged one can be looked at.
+        except NoDistribution:  # A table with a damaged distribution can still be printed.
             return "<Distribution, damaged>"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: ANN401 - as NumPy's protocol has it
@@ -87,19 +87,20 @@ class PackedDistribution(msgspec.Struct, frozen=True, weakref=True):
 
 
 def packed_bins(bins: NDArray[np.int64]) -> bytes:
-    """Return bins, an array of shape (n, 3), as bytes: the steps from each bin to the next, the widths and the counts.
+    """Return bins, an array of shape (n, 3), as bytes: the distances between consecutive bins, the widths and the counts.
 
-    These are small numbers. The lowest bytes of all numbers come first, then the next ones, and so on. Most of the others are 0.
+    Most of these numbers are small. The lowest bytes of all numbers come first, then the next higher bytes, and so on. Most of the higher bytes are
+    0.
     """
     import numpy as np
 
     if not len(bins):
         return b""
     lower, upper, count = bins.T
-    words = np.empty((_WIDTH, len(bins)), dtype=np.int64)  # `np.diff` and `np.concatenate` took longer than to compress it all.
+    words = np.empty((_WIDTH, len(bins)), dtype=np.int64)  # `np.diff` and `np.concatenate` take longer than the compression.
     words[0, 0] = lower[0]
     np.subtract(lower[1:], lower[:-1], out=words[0, 1:])
     np.subtract(upper, lower, out=words[1])
     words[2] = count
-    # Each by a compressor of its own: the digest of a run holds these bytes, which so depend on nothing but the bins.
+    # Each distribution has its own compressor. The digest of a run covers these bytes, so they must depend only on the bins.
     return zstd.compress(words.view(np.uint8).reshape(-1, _WORD_BYTES).T.tobytes(), 1)

@@ -14,10 +14,10 @@ from tacholog.schema.columns import Kind
 if TYPE_CHECKING:
     import duckdb
 
-#: The type of a column of each kind. If all words of a column are known, its type is an ENUM instead: texts take several times as long.
+#: The type of a column of each kind. If all words of a column are known in advance, its type is an ENUM instead: texts take several times as long.
 TYPES: Mapping[Kind, str] = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "true or false": "BOOLEAN", "list": "BIGINT"}
-_MEMORY = "1GB"  # Else it takes up to 80 % of what the machine has.
-# A dictionary of many different numbers takes longer to make than to do without, and makes files larger. An ENUM has a dictionary anyway.
+_MEMORY = "1GB"  # Without this limit, DuckDB takes up to 80 % of the memory of the machine.
+# Without this limit, a dictionary of many different numbers takes time, and makes files larger. An ENUM always has a dictionary.
 PARQUET = "FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 1000"
 _OFFLINE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 
@@ -27,7 +27,7 @@ def connected(folder: Path | str | None = None, threads: int = 1) -> Iterator[du
     """Open a database in memory. Data that does not fit is written to a new folder below ``folder``, which only the user can read.
 
     Raises:
-        MemoryError: a query takes more memory than there is.
+        MemoryError: a query needs more memory than the machine has.
         OSError: a file cannot be read or written.
     """
     import duckdb
@@ -38,7 +38,7 @@ def connected(folder: Path | str | None = None, threads: int = 1) -> Iterator[du
             yield connection
         except duckdb.OutOfMemoryException as error:
             raise MemoryError(str(error)) from error
-        except duckdb.IOException as error:  # Such as a part that another command has deleted meanwhile.
+        except duckdb.IOException as error:  # For example, another command has deleted the part in the meantime.
             raise OSError(errno.EIO, str(error)) from error
         finally:
             connection.close()
@@ -50,17 +50,17 @@ def ask(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, 
 
 
 def why_not_written(error: Exception) -> str:
-    """Return the message of the system in an error of DuckDB about a file. Such an error may hold a second one, as JSON."""
+    """Return the message of the operating system in an error of DuckDB about a file. Such an error may contain a second error, as JSON."""
     return str(error).rpartition(": ")[2].partition('"')[0]
 
 
 def quoted(name: str) -> str:
-    """Return a name in quotes, for a query."""
+    """Return a name in the quotes that SQL requires."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def text(value: str) -> str:
-    """Return a text in quotes, for a query."""
+    """Return a text in the quotes that SQL requires."""
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -79,7 +79,7 @@ def set_list(connection: duckdb.DuckDBPyConnection, name: str, type_: str, value
 
 
 def one_of(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values: Sequence[object], position: str) -> str:
-    """Return an expression for the value at a position, from 0. If all values are equal, it is a constant."""
+    """Return an expression for the value at a position (the first one is 0). If all values are equal, the expression is a constant."""
     is_same = len({*values}) == 1
     listed = set_list(connection, f"values of {name}", type_, values[:1] if is_same else values)
     return f"{listed}[{1 if is_same else f'{position} + 1'}]"

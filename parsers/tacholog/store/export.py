@@ -1,6 +1,6 @@
 """The dataset for other tools: one table of all numbers as CSV, JSON or Parquet, and the latency distributions as HdrHistogram logs.
 
-`tacholog.store.results` writes the table for `tacholog export` out of the parts. The site offers the same one, of numbers that were redacted.
+`tacholog.store.results` writes the table for `tacholog export` from the parts. The site offers the same table, after redaction.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tacholog.store.engine import PARQUET, ask, connected, quoted, text, why_not
 from tacholog.store.frames import mark_words, ordinals
 from tacholog.visible import no_formula
 
-# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
+# NumPy and pandas take long to import, and many commands do not need them. So each function that needs them imports them.
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
@@ -35,23 +35,23 @@ _HDR_HEAD = (
     '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
 )
 _HOW: Mapping[FileKind, str] = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json", "parquet": PARQUET}
-_FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # as `no_formula`
-#: The id of a number, of columns that it has. `number_id` makes the same.
+_FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # the same rule as `no_formula`
+#: The id of a number, as an SQL expression over its columns. `number_id` makes the same id.
 ID = "concat(run, '/', log, '#L', line, ':', metric, '.', statistic, CASE WHEN ordinal = 1 THEN '' ELSE '~' || ordinal END)"
 
 
 def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str:
-    """Return the permanent id of a number, without the `with_ordinal` of one that is not the first of its name on the line."""
+    """Return the permanent id of a number. `with_ordinal` adds the ordinal if the line has several numbers with this name."""
     return f"{run}/{log}#L{line}:{metric}.{statistic}"
 
 
 def with_ordinal(name: str, ordinal: int) -> str:
-    """Return the name of a number among those of its line with the same name: the first one has the bare name."""
+    """Return the name of a number, with its ordinal if the line has several numbers with this name. The first of them has the plain name."""
     return name if ordinal == 1 else f"{name}~{ordinal}"
 
 
 def results_table(data: Dataset) -> pd.DataFrame:
-    """Return every number with its permanent id and the facts of its run: the table that other tools get."""
+    """Return the table for other tools: every number with its permanent id and the facts about its run."""
     import pandas as pd
 
     results = data.results.assign(marks=mark_words(data.results["marks"]))
@@ -71,18 +71,19 @@ def results_table(data: Dataset) -> pd.DataFrame:
 def text_columns(kinds: Mapping[str, tuple[Kind, Collection[str]]], kind: FileKind) -> Iterator[str]:
     """Yield the expression of each column, as it is written to a file.
 
-    In CSV, an apostrophe stands before text that a spreadsheet would take for a formula, as in the CSV that pages copy. Numbers are as they are.
+    In CSV, an apostrophe is put before text that a spreadsheet would interpret as a formula, as in the CSV that users copy from pages. Numbers are
+    unchanged.
 
     Args:
-        kinds: the kind of each column, and its words if it is of words.
-        kind: that of the file.
+        kinds: the kind of each column, and its words if it is a column of words.
+        kind: the kind of the file.
     """
     for name, (column, words) in kinds.items():
         value = quoted(name)
         if kind == "csv" and column == "text" and any(no_formula(word) != word for word in words):
             value = f"CASE WHEN {_FORMULA.format(f'{value}::VARCHAR')} THEN '''' || {value} ELSE {value}::VARCHAR END"
         if kind == "csv" and column == "text" and "" in words:
-            value = f"nullif({value}::VARCHAR, '')"  # The engine would put quotes around it.
+            value = f"nullif({value}::VARCHAR, '')"  # The engine would put the value in quotes.
         if kind == "csv" and column == "true or false":
             value = f"CASE WHEN {value} THEN 'True' WHEN NOT {value} THEN 'False' END"
         yield f"{value} AS {quoted(name)}"
@@ -112,20 +113,20 @@ class TableFiles:
     """The rows of a table as files. A column whose name begins with a dot is not written."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, kinds: Mapping[str, tuple[Kind, Collection[str]]], folder: Path) -> None:
-        """The connection has the rows as ``offered``."""
+        """Prepare the files. The connection contains the rows as the table ``offered``."""
         self._connection, self._kinds, self._folder = connection, kinds, folder
         self._columns = functools.cache(lambda kind: ", ".join(text_columns(kinds, kind)))
 
     def content(self, kind: FileKind, condition: str) -> bytes:
-        """Return the rows as a file for which a condition of the engine is true."""
+        """Return a file with the rows for which a condition of the engine is true."""
         query = f"SELECT {self._columns(kind)} FROM offered WHERE {condition}"  # noqa: S608 - our own words
         path = self._folder / "file"
         copy(self._connection, query, kind, path)
         return path.read_bytes()
 
     def digests(self, *columns: str) -> dict[tuple[Any, ...], str]:
-        """Return, by the values of these columns, the digest of the rows that have them: of all that is written of them, in their order."""
-        # The engine would take the place of a word among all words of the column, which further rows may change, for its digest.
+        """Return a digest for each combination of values of these columns: of the rows with these values, as they are written, in their order."""
+        # For an ENUM, the engine would hash the index of a word among all words of the column. Other rows may change this index.
         values = ", ".join(f"{quoted(name)}::VARCHAR" if kind == "text" else quoted(name) for name, (kind, _) in self._kinds.items())
         names, groups = text(" ".join(self._kinds)), ", ".join(map(quoted, columns))
         digest = f"sha256({names} || string_agg(hash({values})::VARCHAR, ' ' ORDER BY rowid))"
@@ -150,7 +151,7 @@ def _kinds_of(table: pd.DataFrame) -> dict[str, tuple[Kind, Collection[str]]]:
     for name, column in table.items():
         if str(name).startswith("."):
             continue
-        is_text = not pd.api.types.is_numeric_dtype(column.dtype)  # which true and false are
+        is_text = not pd.api.types.is_numeric_dtype(column.dtype)  # for the values true and false
         is_flag = pd.api.types.is_bool_dtype(column.dtype)
         words = frozenset(column.cat.categories if column.dtype == "category" else column.dropna().unique() if is_text else ())
         kinds[str(name)] = ("text" if is_text else "true or false" if is_flag else "number"), words
@@ -171,7 +172,7 @@ def write_hdr(histograms: Iterable[Row], folder: Path) -> int:
 
 
 def _hdr_line(payload_bytes: object, line: int, bins: Bins) -> str:
-    """Return a histogram as one interval. Its start and length are 0: the bins do not say when they were measured."""
+    """Return a histogram as one interval. Its start and length are 0, because the bins do not state when they were measured."""
     import pandas as pd
 
     payload = "unknown" if payload_bytes is pd.NA or payload_bytes is None else payload_bytes
@@ -179,7 +180,7 @@ def _hdr_line(payload_bytes: object, line: int, bins: Bins) -> str:
 
 
 def _hdr_encoded(bins: Bins) -> str:
-    """Return the bins in HdrHistogram's own compressed form. Each sample stands at the upper edge of its bin, as in the percentiles on the pages."""
+    """Return the bins in HdrHistogram's own compressed form. Samples are counted at the upper end of their bin, as in the percentiles on pages."""
     from hdrh.histogram import HdrHistogram
 
     histogram = HdrHistogram(1, max(2, round(bins[-1][1])), _HDR_DIGITS)

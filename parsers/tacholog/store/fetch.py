@@ -1,4 +1,4 @@
-"""Fetches runs: from the parts if the index knows them, otherwise by reading their logs."""
+"""Fetch runs: from the parts if the index contains them, otherwise by reading their logs."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from tacholog.runs.manifest import Manifest
 from tacholog.store.assembly import RunRecord, RunTask, read_runs
 from tacholog.store.cache import Kind, key_of
 from tacholog.store.digests import FileStamp, detection_digest, digests_in, is_code_changed, reader_digest
-from tacholog.store.logs import Progress, ReadingLimits, open_named
+from tacholog.store.logs import ReadingLimits, open_named
 from tacholog.store.parts import Parts, put_part
 from tacholog.store.pool import Pool, PoolLost, Work
 
 SENT_BYTES = 1 << 20  # The files of a larger run are not sent to another machine.
-_AT_ONCE = 1000  # So many runs are looked up together.
-_CHUNK_RUNS = 32, 256  # Fewest and most runs that go to one process at a time, so that each process gets a few chunks.
+_AT_ONCE = 1000  # This many runs are looked up together.
+_CHUNK_RUNS = 32, 256  # The smallest and the largest number of runs for one process at a time, so that each process gets several chunks.
 _CHUNKS_OF_PROCESS = 2
-_CHUNK_BYTES = 1 << 21, 1 << 24  # The same for the size of their logs. Each chunk makes one part, and a part costs some time besides its numbers.
-_PATIENCE_S = 300.0  # Any log may take so long: the machine may be busy.
-_LEAST_BYTES_PER_S = 100_000.0  # Large logs may take longer, by their size.
-_ATTEMPTS = 2  # to read a run alone
+_CHUNK_BYTES = 1 << 21, 1 << 24  # The same limits for the size of the logs. Each chunk makes a part, which takes some time even for few numbers.
+_PATIENCE_S = 300.0  # The time limit for any log, because the machine may be busy.
+_LEAST_BYTES_PER_S = 100_000.0  # Large logs get additional time, in proportion to their size.
+_ATTEMPTS = 2  # attempts to read a run alone
 
 
 class ListedRun(NamedTuple):
-    """A run whose manifest is known. It has the manifest as JSON too, and the number of processors of its machine."""
+    """A run whose manifest was read. It also contains the manifest as JSON, and the number of processors of its machine."""
 
     run: str
     folder: Path
@@ -47,7 +47,7 @@ class ListedRun(NamedTuple):
 
 
 class StoredRun(NamedTuple):
-    """A run, the path of the part with its numbers, and everything else that its logs gave. The path is empty if there are no numbers."""
+    """A run, the path of the part with its numbers, and everything else that was read from its logs. The path is empty if there are no numbers."""
 
     listed: ListedRun
     part: str
@@ -61,7 +61,7 @@ class _IndexEntry(msgspec.Struct, array_like=True):
 
 class _PendingRun(msgspec.Struct, eq=False):
     listed: ListedRun
-    logs: list[str | None]  # the SHA-256 of each; None if it cannot be read
+    logs: list[str | None]  # the SHA-256 of each log; None if the log cannot be read
     size_bytes: int = 0
     key: bytes = b""
     stored: StoredRun | None = None
@@ -75,10 +75,10 @@ _Answer = tuple[str | None, list[RunRecord]]
 
 
 @contextmanager
-def fetching(work: Work, limits: ReadingLimits | None = None, progress: Progress | None = None) -> Iterator[RunFetcher]:
-    """Fetch runs. At the end, all processes that were started for it are ended."""
+def fetching(work: Work, limits: ReadingLimits | None = None) -> Iterator[RunFetcher]:
+    """Fetch runs. At the end, all processes that were started for this are ended."""
     try:
-        yield RunFetcher(work, limits, progress)
+        yield RunFetcher(work, limits)
     finally:
         digests_in(work.cache).flush()
         work.end_pools()
@@ -87,18 +87,18 @@ def fetching(work: Work, limits: ReadingLimits | None = None, progress: Progress
 class RunFetcher:
     """Fetches many runs."""
 
-    def __init__(self, work: Work, limits: ReadingLimits | None, progress: Progress | None) -> None:
-        """Prepare to fetch.
+    def __init__(self, work: Work, limits: ReadingLimits | None) -> None:
+        """Prepare to fetch runs.
 
         Args:
             work: reads the logs of runs that are in no part, and has the cache.
             limits: the limits for the size of a log.
-            progress: called with the log that is being read, and the number of bytes that are read next.
         """
         self.used = [work.parts]  # Folders with parts. New parts are written to the last one.
-        self._work, self._cache, self._limits, self._progress = work, work.cache, limits, progress or work.text_read
+        self._work, self._cache, self._limits = work, work.cache, limits
         self._digests = digests_in(work.cache)
         self._is_alone = False
+        self._waiting: dict[Future[_Answer], tuple[list[_PendingRun], Pool]] = {}
 
     def runs(self, listed: Sequence[ListedRun], tell_done: Callable[[int], object] = lambda _done: None) -> list[StoredRun]:
         """Return each run with everything that its logs gave. The numbers are in parts.
@@ -108,7 +108,7 @@ class RunFetcher:
             tell_done: called with the number of runs that are done.
         """
         runs: list[_PendingRun] = []
-        self._is_alone = len(listed) == 1
+        self._is_alone, self._tell_done = len(listed) == 1, tell_done
         remaining = iter(listed)
         while batch := [*islice(remaining, _AT_ONCE)]:
             runs += self._looked_up(batch)
@@ -116,10 +116,11 @@ class RunFetcher:
         logs_missing = sum(len(run.logs) for run in missing)
         self._work.tally.cached += sum(len(run.logs) for run in runs) - logs_missing
         self._work.tally.read += logs_missing
-        if len(missing) < len(runs):
-            tell_done(len(runs) - len(missing))
+        self._done = len(runs) - len(missing)
+        if self._done:
+            tell_done(self._done)
         if missing:
-            _RunReader(self, missing, lambda left: tell_done(len(runs) - left)).do()
+            self._read(missing)
             self._cache.clean()
         return [run.stored for run in runs if run.stored is not None]
 
@@ -136,7 +137,7 @@ class RunFetcher:
         for run in runs:
             run.stored = self._from_index(run, entries.get(run.key))
             if run.stored is None and self._limits and run.key:
-                run.key = key_of(run.key, _encode(self._limits))  # A log beyond the limits is another one without them.
+                run.key = key_of(run.key, _encode(self._limits))  # With limits, the result of reading the log may differ.
                 run.stored = self._from_index(run, self._cache.get(Kind.RUN, [run.key]).get(run.key), is_limited=True)
         return runs
 
@@ -157,7 +158,7 @@ class RunFetcher:
         return StoredRun(run.listed, str(parts.path(part)) if part else "", record)
 
     def _identified(self, run: ListedRun, name: str, stamp: FileStamp) -> tuple[str | None, int]:
-        """Return the SHA-256 and the size of a log; ``None`` if it cannot be read. Reading it will say why."""
+        """Return the SHA-256 and the size of a log. The SHA-256 is ``None`` if the log cannot be read: reading the log reports the reason."""
         if stamp.sha256 is not None:
             return stamp.sha256, stamp.size_bytes
         try:
@@ -169,62 +170,46 @@ class RunFetcher:
         self._digests.remember(stamp, sha256)
         return sha256, size_bytes
 
-    def take(self, runs: Sequence[_PendingRun], answer: _Answer) -> None:
-        """Store the results of reading these runs, here and in the index."""
+    def _take(self, runs: Sequence[_PendingRun], answer: _Answer) -> None:
+        """Store the results of reading these runs, in memory and in the index."""
         part, records = answer
         if part is None:  # The disk is full, or the folder was changed. The runs are read again, and not stored in the cache.
             self.used.append(Parts(None))
-            part, records = read_runs(self.tasks(runs), self.folder)
+            part, records = read_runs(self._tasks(runs), self._folder)
             if part is None:
-                raise TachologError(f"{self.folder}: the numbers of the logs cannot be written there; make room")
+                raise TachologError(f"{self._folder}: the numbers of the logs cannot be written there; make room")
         for run, record in zip(runs, records, strict=True):
             run.stored = self._stored(run, self.used[-1], part, record)
-        if len(self.used) == 1 and not is_code_changed():  # Else the code that read it is not the one that its keys name.
+        if len(self.used) == 1 and not is_code_changed():  # Otherwise, other code than that in their keys may have read the runs.
             entries = [(run, record) for run, record in zip(runs, records, strict=True) if run.key and not run.lost and _is_as_seen(run, record)]
             self._cache.put(Kind.RUN, {run.key: _encode(_IndexEntry(part, record)) for run, record in entries}, part)
 
-    def tasks(self, runs: Sequence[_PendingRun]) -> list[RunTask]:
-        """Return the tasks of reading these runs."""
+    def _tasks(self, runs: Sequence[_PendingRun]) -> list[RunTask]:
         return [
             RunTask(listed.manifest_json, str(listed.folder), listed.named_by_user, self._limits, listed.processors, run.lost)
             for run in runs
             for listed in [run.listed]
         ]
 
-    def progress_of(self, runs: Sequence[_PendingRun]) -> Callable[[int, str, int], object]:
-        """Return a function that reports the progress of reading these runs."""
-        progress = self._progress
-        if progress is None:
-            return lambda _index, _log, _count: None
-        return lambda index, log, count: progress(f"{runs[index].listed.run}/{log}", count)
+    def _progress_of(self, runs: Sequence[_PendingRun]) -> Callable[[int, str, int], object]:
+        return lambda index, log, count: self._work.text_read(f"{runs[index].listed.run}/{log}", count)
 
-    def pool_for(self, runs: Sequence[_PendingRun], *, is_local: bool) -> Pool | None:
-        """Return the pool that reads these runs; ``None`` for this process."""
+    def _pool_for(self, runs: Sequence[_PendingRun], *, is_local: bool) -> Pool | None:
         logs, size_bytes = sum(len(run.logs) for run in runs), sum(run.size_bytes for run in runs)
         return self._work.pool_for(logs, size_bytes, is_local=is_local, are_alone=self._is_alone)
 
     @property
-    def folder(self) -> Path:
-        """The folder in which parts are written."""
+    def _folder(self) -> Path:
         return self.used[-1].folder
 
-
-class _RunReader:
-    """Reads runs that are in no part."""
-
-    def __init__(self, fetching: RunFetcher, runs: Sequence[_PendingRun], tell_done: Callable[[int], object]) -> None:
-        self._fetching, self._runs, self._tell_done = fetching, runs, tell_done
-        self._left = len(runs)
-        self._waiting: dict[Future[_Answer], tuple[list[_PendingRun], Pool]] = {}
-
-    def do(self) -> None:
-        pool = self._fetching.pool_for(self._runs, is_local=False)
+    def _read(self, runs: Sequence[_PendingRun]) -> None:
+        pool = self._pool_for(runs, is_local=False)
         if pool and pool.is_remote:
-            large = [run for run in self._runs if run.size_bytes > SENT_BYTES]
-            self._begin(large, self._fetching.pool_for(large, is_local=True))
-            self._begin([run for run in self._runs if run.size_bytes <= SENT_BYTES], pool)
+            large = [run for run in runs if run.size_bytes > SENT_BYTES]
+            self._begin(large, self._pool_for(large, is_local=True))
+            self._begin([run for run in runs if run.size_bytes <= SENT_BYTES], pool)
         else:
-            self._begin(self._runs, pool)
+            self._begin(runs, pool)
         while self._waiting:
             done, _ = wait(self._waiting, return_when=FIRST_COMPLETED)
             for future in done:
@@ -238,13 +223,13 @@ class _RunReader:
                 self._read_here(chunk)
 
     def _submit(self, chunk: list[_PendingRun], pool: Pool) -> None:
-        tasks = self._fetching.tasks(chunk)
+        tasks = self._tasks(chunk)
         timeout_s = _patience_s(chunk)
         if pool.is_remote:
             sent = [msgspec.structs.replace(task, contents=_contents(run.listed)) for task, run in zip(tasks, chunk, strict=True)]
             future: Future[_Answer] = pool.submit(partial(read_elsewhere, sent), timeout_s)  # type: ignore[arg-type]
         else:
-            future = pool.submit(partial(read_runs, tasks, self._fetching.folder), timeout_s)
+            future = pool.submit(partial(read_runs, tasks, self._folder), timeout_s)
         self._waiting[future] = chunk, pool
 
     def _finish(self, future: Future[_Answer]) -> None:
@@ -254,29 +239,29 @@ class _RunReader:
         except TachologError:
             raise
         except (PoolLost, CancelledError):
-            self._begin(chunk, self._fetching.pool_for(chunk, is_local=True))
+            self._begin(chunk, self._pool_for(chunk, is_local=True))
         except Exception as error:  # noqa: BLE001 - whatever ended the process: this is what the pool is for
             self._again(chunk, error, pool)
         else:
-            self._fetching.take(chunk, answer)
-            progress = self._fetching.progress_of(chunk)
+            self._take(chunk, answer)
+            progress = self._progress_of(chunk)
             for index, (run, record) in enumerate(zip(chunk, answer[1], strict=True)):
                 for log, (text_bytes, _) in zip(run.listed.manifest.logs, record.sizes, strict=True):
                     progress(index, log.file, text_bytes)
             self._tell(chunk)
 
     def _received(self, answer: Any) -> _Answer:  # noqa: ANN401 - what `read_elsewhere` returned
-        """Write the part that another machine returned, and return the answer."""
+        """Write the part that a worker on another machine returned, and return its name and the records."""
         version, content, records = answer
         if version != detection_digest():
             raise TachologError("--cluster: the workers have another version of Tacholog, or other formats, than this machine")
         try:
-            return (put_part(self._fetching.folder, lambda path: path.write_bytes(content)) if content else ""), records
+            return (put_part(self._folder, lambda path: path.write_bytes(content)) if content else ""), records
         except OSError:
             return None, records
 
     def _again(self, chunk: list[_PendingRun], error: BaseException, pool: Pool) -> None:
-        """Read runs again after their process ended: half of them at a time, and in the end each log alone. Only the log that ended it is lost."""
+        """Read runs again after their process ended: each half alone, and in the end each log alone. Only the log that ended the process is lost."""
         if len(chunk) > 1:
             half = len(chunk) // 2
             for part in (chunk[:half], chunk[half:]):
@@ -286,7 +271,7 @@ class _RunReader:
         run.attempts += 1
         left = [index for index in range(len(run.logs)) if index not in run.lost]
         if run.attempts == 1 and not isinstance(error, TimeoutError):
-            self._submit(chunk, pool)  # Something else may have taken the memory.
+            self._submit(chunk, pool)  # Another program may have taken the memory.
         elif run.attempts <= _ATTEMPTS and len(left) > 1:
             run.attempts = _ATTEMPTS
             run.lost = {index: why for index in left if (why := self._why_lost(run, index, pool))}
@@ -296,11 +281,11 @@ class _RunReader:
             self._read_here(chunk)
 
     def _why_lost(self, run: _PendingRun, index: int, pool: Pool) -> str | None:
-        """Return why the separate process that reads one log ends; ``None`` if it goes on."""
-        (task,) = self._fetching.tasks([run])
+        """Return why a process ends if it reads only this log; ``None`` if it can read the log."""
+        (task,) = self._tasks([run])
         others = {other: "not read now" for other in range(len(run.logs)) if other != index}
         trial = msgspec.structs.replace(task, lost=others, contents=_contents(run.listed) if pool.is_remote else None)
-        do: Callable[[], object] = partial(read_elsewhere, [trial]) if pool.is_remote else partial(read_runs, [trial], self._fetching.folder)
+        do: Callable[[], object] = partial(read_elsewhere, [trial]) if pool.is_remote else partial(read_runs, [trial], self._folder)
         try:
             pool.submit(do, _patience_s([run])).result()
         except Exception as error:  # noqa: BLE001 - as above
@@ -308,17 +293,17 @@ class _RunReader:
         return None
 
     def _read_here(self, chunk: Sequence[_PendingRun]) -> None:
-        """Read runs in this process, where nothing ends a log that hangs."""
-        self._fetching.take(chunk, read_runs(self._fetching.tasks(chunk), self._fetching.folder, self._fetching.progress_of(chunk)))
+        """Read runs in this process. It has no timeout: a log that hangs is not stopped."""
+        self._take(chunk, read_runs(self._tasks(chunk), self._folder, self._progress_of(chunk)))
         self._tell(chunk)
 
     def _tell(self, chunk: Sequence[_PendingRun]) -> None:
-        self._left -= len(chunk)
-        self._tell_done(self._left)
+        self._done += len(chunk)
+        self._tell_done(self._done)
 
 
 def read_elsewhere(tasks: Sequence[RunTask]) -> tuple[str, bytes, list[RunRecord]]:
-    """Read runs on another machine. Return the version of the code there, the bytes of the part, and a record of each run."""
+    """Read runs on a worker of a cluster. Return the version of the code on this machine, the bytes of the part, and a record of each run."""
     parts = Parts(None)
     part, records = read_runs(tasks, parts.folder)
     if part is None:
@@ -327,7 +312,7 @@ def read_elsewhere(tasks: Sequence[RunTask]) -> tuple[str, bytes, list[RunRecord
 
 
 def _contents(run: ListedRun) -> dict[str, bytes]:
-    """Return the files of a run that its manifest lists, as far as they can be read."""
+    """Return the content of the files that the manifest of a run lists. Files that cannot be read are left out."""
     contents: dict[str, bytes] = {}
     for log in run.manifest.logs:
         try:
@@ -345,7 +330,7 @@ def _why(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return f"reading it took too long: it was not done after {_PATIENCE_S:g} s"
     code: int | None = getattr(error, "exitcode", None)
-    if code is None:  # Dask says how many workers were lost.
+    if code is None:  # Dask's message states how many workers were lost.
         return f"reading it failed: {error}"
     if code >= 0:
         return f"the process that read it ended (status {code})"
@@ -356,14 +341,14 @@ def _why(error: BaseException) -> str:
 
 
 def _is_as_seen(run: _PendingRun, record: RunRecord) -> bool:
-    """Whether every log could be read, and has the content that its key names: none was changed meanwhile."""
+    """Whether every log could be read, and has the content that its key names: no log was changed in the meantime."""
     return not record.is_lost and [log["sha256"] for log in record.logs] == run.logs
 
 
 def _key(run: _PendingRun) -> bytes:
-    """Return the key of a run. It is empty if a log cannot be read, or if its format does not exist: then the run is read, and a problem says why.
+    """Return the key of a run. It is empty if a log cannot be read, or if its format does not exist: then reading the run reports the reason.
 
-    If the manifest does not name the format of a log, all formats decide which one it is in, so the key depends on all of them.
+    If the manifest does not name the format of a log, the format is detected, so the key depends on the code of all formats.
     """
     listed = run.listed
     try:
@@ -377,7 +362,7 @@ def _key(run: _PendingRun) -> bytes:
 
 
 def _chunks(runs: Sequence[_PendingRun], processes: int) -> Iterator[list[_PendingRun]]:
-    """Cut runs into chunks for one process, of which there are so many."""
+    """Cut runs into chunks, for this number of processes. A process reads one chunk at a time."""
     fewest, most_runs = _CHUNK_RUNS
     chunks = _CHUNKS_OF_PROCESS * processes
     most = min(most_runs, max(fewest, len(runs) // chunks))

@@ -1,4 +1,4 @@
-"""The tables of a dataset as pandas frames, and as files: what `Dataset.save` wrote, in this version or in an older one, `open_saved` reads."""
+"""The tables of a dataset as pandas frames and as files. `open_saved` reads the files that `Dataset.save` wrote, also those of older versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tacholog.schema.tables import TABLES
 from tacholog.store.distributions import PackedDistribution, packed_bins
 from tacholog.store.engine import PARQUET, ask, connected, make_words, quoted, text, why_not_written
 
-# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
+# NumPy and pandas take long to import, and many commands do not need them. So each function that needs them imports them.
 if TYPE_CHECKING:
     import duckdb
     import numpy as np
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 else:
-    DataFrame = Any  # `help` and `inspect.signature` look up the types of fields, and pandas is not imported for that.
+    DataFrame = Any  # `help` and `inspect.signature` evaluate the types of fields. Pandas must not be imported only for this.
 
 #: One row of a table, by the names of its columns.
 Row = dict[str, Any]
@@ -34,14 +34,14 @@ HOSTS_FILE = "hosts.json"
 
 
 class Dataset(msgspec.Struct, frozen=True):
-    """Everything that is known about a set of runs. An unknown value is ``<NA>``. `tacholog.schema.tables` declares the columns.
+    """All data of a set of runs. An unknown value is ``<NA>``. `tacholog.schema.tables` declares the columns.
 
     Attributes:
-        runs: one row a run.
-        logs: one row a log, with the number of its lines by class.
+        runs: one row for each run.
+        logs: one row for each log, with the number of its lines in each class.
         problems: one row for each line or file that could not be used.
-        results: one row a number, in the unit that `tacholog.schema.metrics.METRICS` gives its metric. Its text columns are categories, which hold
-            each word once: as plain text, a million rows take 15 MB a column.
+        results: one row for each number, in the unit that `tacholog.schema.metrics.METRICS` defines for its metric. Its text columns are categories,
+            which store each word once: as plain text, a million rows take 15 MB for each column.
         histograms: one row for each latency record that has a distribution. Its ``bins`` are a `tacholog.store.distributions.PackedDistribution`.
         hosts: the machines, by their ids.
     """
@@ -57,8 +57,9 @@ class Dataset(msgspec.Struct, frozen=True):
         """Write the tables as Parquet files and the hosts as JSON; `tacholog.store.frames.open_saved` reads them.
 
         Args:
-            folder: where to.
-            packed: whether distributions stay packed. Other programs read their bins only if they do not, which takes ten times as long.
+            folder: the folder to write to.
+            packed: whether distributions stay compressed. Other programs cannot read the bins of compressed distributions. To write uncompressed
+                distributions takes ten times as long.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,8 +69,8 @@ class Dataset(msgspec.Struct, frozen=True):
 
 
 def without_distributions(data: Dataset) -> Dataset:
-    """Return a dataset that has no bins of distributions."""
-    none = data.histograms.iloc[:0].copy()  # Without a copy, pandas keeps the columns of which these are a part, and so all bins.
+    """Return a copy of the dataset without the bins of distributions."""
+    none = data.histograms.iloc[:0].copy()  # Without a copy, pandas keeps the whole columns in memory, including all bins.
     return msgspec.structs.replace(data, histograms=none)
 
 
@@ -79,7 +80,7 @@ def dtype_of(table: str, column: SchemaColumn) -> str:
 
 
 def frame(table: str, rows: Sequence[Row]) -> pd.DataFrame:
-    """Return the rows of a table as a frame. Its columns and dtypes are those of the schema, also if there are no rows."""
+    """Return the rows of a table as a frame. Its columns and dtypes are those of the schema, even if there are no rows."""
     import pandas as pd
 
     columns = {name: pd.Series([row[name] for row in rows], dtype=column.dtype) for name, column in TABLES[table].items()}
@@ -87,7 +88,7 @@ def frame(table: str, rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def dataset(rows: dict[str, list[Row]], results: pd.DataFrame, hosts: dict[str, Host]) -> Dataset:
-    """Return the rows of the small tables, the results and the machines as a dataset."""
+    """Return a dataset made of the rows of the small tables, the results and the machines."""
     small = {name: frame(name, rows[name]) for name in TABLES if name != "results"}
     return Dataset(**small, results=results, hosts=hosts)
 
@@ -96,7 +97,7 @@ def results_frame(arrays: Mapping[str, Any], words: Mapping[str, Sequence[str]])
     """Return results as a frame. Its text columns hold each word once, as categories.
 
     Args:
-        arrays: the columns, as the engine gives them. A column of words has codes: positions in the list of its words.
+        arrays: the columns, as the engine returns them. A column of words contains codes: positions in the list of its words.
         words: the words of each column of words.
     """
     import numpy as np
@@ -108,7 +109,7 @@ def results_frame(arrays: Mapping[str, Any], words: Mapping[str, Sequence[str]])
 
 
 def ordinals(results: pd.DataFrame) -> pd.Series:
-    """Return the ordinal of each number among those of its line with the same name, from 1. Nearly all are 1."""
+    """Return the ordinal of each number among the numbers with the same name on its line, counted from 1. Most ordinals are 1."""
     names = ["run", "log", "line", "metric", "statistic"]
     return results.groupby(names, sort=False, observed=True, dropna=False).cumcount() + 1
 
@@ -117,7 +118,7 @@ def array_of(kind: Kind, values: Any, words: Sequence[str]) -> Any:  # noqa: ANN
     """Return a column of this kind, as the schema declares it.
 
     Args:
-        kind: what its values are.
+        kind: the kind of its values.
         values: the values; for words, their positions in the list of words.
         words: the words.
     """
@@ -134,7 +135,7 @@ def array_of(kind: Kind, values: Any, words: Sequence[str]) -> Any:  # noqa: ANN
 
 
 def _words(words: Sequence[str], codes: NDArray[np.integer[Any]]) -> pd.Categorical:
-    """Return a column of words as categories. Words that no row has are left out.
+    """Return a column of words as categories. Words that no row uses are removed.
 
     Args:
         words: all words.
@@ -154,7 +155,7 @@ def _words(words: Sequence[str], codes: NDArray[np.integer[Any]]) -> pd.Categori
 
 
 def _marks(bits: Integers) -> NDArray[np.object_]:
-    """Return a column of marks. Rows with the same marks share one tuple. Most rows have no mark, so only the others are grouped."""
+    """Return a column of marks. Rows with the same marks share one tuple. Only rows with marks are grouped, because most rows have none."""
     import numpy as np
     import pandas as pd
 
@@ -169,7 +170,7 @@ def _marks(bits: Integers) -> NDArray[np.object_]:
 
 
 def write_table(frame: pd.DataFrame, path: Path, *, packed: bool = False) -> None:
-    """Write a table. Marks become lists of words, and distributions lists of bins, unless they are to stay ``packed``.
+    """Write a table. Marks are written as lists of words. Distributions are written as lists of bins, or, with ``packed``, compressed.
 
     Raises:
         OSError: it cannot be written.
@@ -196,13 +197,13 @@ def write_table(frame: pd.DataFrame, path: Path, *, packed: bool = False) -> Non
 
 
 def _with_used_words(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame without unused categories. They would be saved too, and may be words of rows that were left out as private."""
+    """Return a frame without unused categories. They would also be saved, and may be words of rows that were removed as private."""
     columns = {name: column.cat.remove_unused_categories() for name, column in frame.items() if column.dtype == "category"}
     return frame.assign(**{str(name): column for name, column in columns.items()})
 
 
 def mark_words(marks: pd.Series) -> pd.Categorical[str]:
-    """Return marks as words. Rows share them, and each set of marks is put into words once."""
+    """Return marks as words. Each different set of marks is converted only once, and rows with equal marks share it."""
     import pandas as pd
 
     words: dict[int, str] = {id(mark_set): " ".join(mark_set) for mark_set in marks}
@@ -210,7 +211,7 @@ def mark_words(marks: pd.Series) -> pd.Categorical[str]:
 
 
 def _register_bins(connection: duckdb.DuckDBPyConnection, distributions: pd.Series, *, packed: bool) -> None:
-    """Make the table ``distributions``: the position of each distribution, and its bins as a list or as bytes."""
+    """Create the table ``distributions``: the position of each distribution, and its bins as a list or as bytes."""
     import numpy as np
     import pandas as pd
 
@@ -232,15 +233,15 @@ def is_saved(folder: Path) -> bool:
 def open_saved(folder: Path, without: Collection[str] = (), *, distributions: bool = True) -> Dataset:
     """Read a saved dataset.
 
-    A column that the version which saved it did not have is ``<NA>`` throughout.
+    If the version that saved the dataset did not have a column, all its values are ``<NA>``.
 
     Args:
-        folder: where it was saved.
+        folder: the folder in which it was saved.
         without: columns of the results that the caller does not need.
-        distributions: whether the caller needs the distributions, which take more memory than all else.
+        distributions: whether the caller needs the distributions, which take more memory than everything else.
 
     Raises:
-        UnreadableInput: the folder holds no dataset.
+        UnreadableInput: there is no dataset in the folder.
     """
     unwanted: Mapping[str, Collection[str]] = {"results": without}
     try:
@@ -252,22 +253,22 @@ def open_saved(folder: Path, without: Collection[str] = (), *, distributions: bo
 
 
 def saved_runs(folder: Path) -> pd.DataFrame:
-    """Read the runs of a saved dataset, and none of their numbers."""
+    """Read the runs of a saved dataset, without their numbers."""
     return read_table(folder, "runs")
 
 
 def read_table(folder: Path, table: str, without: Collection[str] = (), *, wanted: bool = True) -> pd.DataFrame:
-    """Read a saved table; none of its rows if they are not ``wanted``.
+    """Read a saved table. If its rows are not ``wanted``, read only its columns.
 
     Raises:
-        UnreadableInput: the file is none, or a bin of a distribution does not have three numbers.
-        OSError: it cannot be read.
+        UnreadableInput: the file is no saved table, or a bin of a distribution does not have three numbers.
+        OSError: the file cannot be read.
     """
     import duckdb
     import pandas as pd
 
     path = folder / f"{table}.parquet"
-    path.open("rb").close()  # The engine says less of a file that cannot be read.
+    path.open("rb").close()  # This error states the reason better than the error of the engine.
     declared = {name: column for name, column in TABLES[table].items() if name not in without}
     source = f"read_parquet({text(str(path))}){'' if wanted else ' LIMIT 0'}"
     with connected() as connection:
@@ -284,7 +285,7 @@ def read_table(folder: Path, table: str, without: Collection[str] = (), *, wante
 
 
 def _words_of_file(connection: duckdb.DuckDBPyConnection, source: str, names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the words of some columns, and make their types."""
+    """Return the words of some columns, and create an ENUM of the words of each column."""
     names = list(names)
     if not names:
         return {}
@@ -306,7 +307,7 @@ def _read_column(name: str, type_: str | None, words: Mapping[str, list[str]]) -
 
 
 def _text(name: str) -> str:
-    """Return a column of words as it is read. Marks are saved as lists."""
+    """Return the expression that reads a column of words. Marks are saved as lists."""
     return f"coalesce(array_to_string({quoted(name)}, ' '), '')" if name == "marks" else quoted(name)
 
 

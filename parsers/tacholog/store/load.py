@@ -1,7 +1,7 @@
-"""From folders of runs, or from raw logs, to a dataset.
+"""Read folders of runs, or raw logs, into a dataset.
 
 The logs are the only source. A dataset can be rebuilt from them at any time and is never committed. A file, a line or a run that cannot be used
-becomes a row of ``problems``, and all others are used.
+becomes a row of ``problems``, and everything else is used.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from tacholog.store.cache import Cache, Kind, key_of
 from tacholog.store.digests import FileDigests, FileStamp, digests_in, manifest_digest
 from tacholog.store.fetch import ListedRun, fetching
 from tacholog.store.frames import Dataset, Row, is_saved, open_saved
-from tacholog.store.logs import Progress, ReadingLimits
+from tacholog.store.logs import ReadingLimits
 from tacholog.store.pool import Work
 from tacholog.store.results import Store
 
-# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
+# NumPy and pandas take long to import, and many commands do not need them. So each function that needs them imports them.
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -54,36 +54,33 @@ _MANIFESTS_AT_ONCE = 500
 def load(
     roots: Sequence[Path],
     limits: ReadingLimits | None = None,
-    progress: Progress | None = None,
     *,
     work: Work | None = None,
     wanted: Callable[[Manifest], bool] | None = None,
 ) -> Dataset:
     """Read every run below the given folders into frames: see `open_runs`."""
-    return open_runs(roots, limits, progress, work=work, wanted=wanted).dataset()
+    return open_runs(roots, limits, work=work, wanted=wanted).dataset()
 
 
 def open_runs(
     roots: Sequence[Path],
     limits: ReadingLimits | None = None,
-    progress: Progress | None = None,
     *,
     work: Work | None = None,
     wanted: Callable[[Manifest], bool] | None = None,
 ) -> Store:
     """Read every run below the given folders.
 
-    A run's id is its folder's path below its root. Hosts are read from ``hosts/`` in a root and in any folder above a run.
+    The id of a run is the path of its folder relative to its root. Hosts are read from ``hosts/`` in a root and in any folder above a run.
 
     Args:
-        roots: the folders; runs are looked for in all folders below them.
+        roots: the folders; runs are searched for in all folders below them.
         limits: the limits for the size of a log; ``None`` if there are none.
-        progress: called with the log that is being read, and the number of bytes that are read next.
-        work: reads the logs; ``None`` if this process does.
-        wanted: whether a run with this manifest is wanted; ``None`` if all runs are. Other runs are left out.
+        work: reads the logs; ``None`` if this process reads them.
+        wanted: whether a run with this manifest is wanted; ``None`` if all runs are wanted.
 
     Raises:
-        UnreadableInput: a root is no folder, or is given twice.
+        UnreadableInput: a root is no folder, or is named twice.
     """
     hosts: dict[str, Host] = {}
     problems: list[Row] = []
@@ -93,7 +90,7 @@ def open_runs(
         run._replace(processors=number_in(host.cpu, "threads") if (host := hosts.get(run.manifest.host or "")) else None)
         for run in _listed(folders, work.cache, problems, wanted)
     ]
-    with fetching(work, limits, progress) as fetch:
+    with fetching(work, limits) as fetch:
         runs = fetch.runs(listed, lambda done: work.tell(done, len(folders)))
         store = Store(fetch, runs, hosts)
     store.problems += problems
@@ -130,7 +127,7 @@ def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row])
                 problems.extend((*special_files(folder), *folder_without_manifest(root, folder, files)))
                 continue
             run = listed.folder[len(os.fspath(root)) :].lstrip("/") or "."
-            if run in folders_of_runs:  # The problem belongs to no run: that of this name is the other one.
+            if run in folders_of_runs:  # The run with this name is the one in the other folder, so the problem names no run.
                 reason = f"{folder}: not read, because the run {run} is in {folders_of_runs[run].path} too; give one of the two folders another name"
                 problems.append(problem("", run, 0, UNREADABLE, "", reason))
                 continue
@@ -140,7 +137,7 @@ def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row])
 
 
 def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None) -> Iterator[ListedRun]:
-    """Yield the runs whose manifests can be read. Known ones come from the cache: to parse TOML takes longer than to read a small log."""
+    """Yield the runs whose manifests can be read. Manifests are cached: to parse TOML takes longer than to read a small log."""
     remaining, digests = list(folders.items()), digests_in(cache)
     for start in range(0, len(remaining), _MANIFESTS_AT_ONCE):
         identified: dict[str, tuple[bytes, bytes | None]] = {}
@@ -164,7 +161,7 @@ def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row]
                     problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
                     continue
                 manifest_json = msgspec.json.encode(manifest)
-                fresh[_manifest_key(hashlib.sha256(text).hexdigest())] = manifest_json  # It may have been changed just now.
+                fresh[_manifest_key(hashlib.sha256(text).hexdigest())] = manifest_json  # The file may have been changed a moment ago.
             if wanted is None or wanted(manifest):
                 yield ListedRun(run, folder_path, manifest, manifest_json)
         cache.put(Kind.MANIFEST, fresh)
@@ -174,7 +171,7 @@ def _identified(run: str, folder: Path, stamp: FileStamp, digests: FileDigests) 
     """Return the key of a manifest in the cache, and its content if the file had to be read.
 
     Raises:
-        UnreadableInput: it cannot be read, or no page can have the name of the run.
+        UnreadableInput: it cannot be read, or the name of the run cannot be the name of a page.
     """
     _check_name(run)
     if stamp.sha256 is not None:
@@ -202,17 +199,17 @@ def _decoded_manifest(content: bytes | None) -> Manifest | None:
 def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unreadable: bool = False, work: Work | None = None) -> Dataset:
     """Read raw logs that have no manifest.
 
-    Each log is a run of its own. Its system is the one that its format measures, and its host is the machine that the log states.
+    Each log is a separate run. Its system is the system that its format measures, and its host is the machine that the log states.
 
     Args:
         paths: the logs.
         left_out: rows of ``problems`` about other files beside the logs.
-        skip_unreadable: whether a log that cannot be read becomes a row of ``problems``, as long as another one can be read. A folder of logs may
-            hold other files too. A file that the user named must be readable.
-        work: reads the logs; ``None`` if this process does.
+        skip_unreadable: whether a log that cannot be read becomes a row of ``problems``, if another log can be read. A folder of logs may also
+            contain other files. If it is false, every log must be readable: the user named each of them.
+        work: reads the logs; ``None`` if this process reads them.
 
     Raises:
-        UnreadableInput: a log cannot be opened, or its format is not known; with ``skip_unreadable``: none of the logs can be read.
+        UnreadableInput: a log cannot be opened, or its format is not known; with ``skip_unreadable``: no log can be read.
     """
     work, skipped = work or Work(), list[Row]()
     with fetching(work) as fetch:
@@ -243,7 +240,7 @@ def _assumed(paths: Iterable[Path], skipped: list[Row], *, skip_unreadable: bool
 
 
 def _assumed_manifest(path: Path) -> Manifest:
-    """Return the manifest of a log that has none: its system is the one that its format measures.
+    """Return a manifest for a log without manifest. The system is the system that the format of the log measures.
 
     Raises:
         UnreadableInput: the log cannot be opened, or its format is not known.
@@ -260,7 +257,7 @@ def _assumed_manifest(path: Path) -> Manifest:
 
 
 def run_folders(root: Path) -> Iterator[Path]:
-    """Yield every folder below ``root`` (itself included) that holds a ``run.toml``, sorted. Links are not followed."""
+    """Yield ``root`` and every folder below it that has a ``run.toml``, sorted. Symbolic links are not followed."""
     return (folder for folder, files in folders_below(root) if RUN_FILE in files)
 
 
@@ -285,11 +282,11 @@ def open_path(path: Path, without: Collection[str] = (), *, work: Work | None = 
 
     Args:
         path: a folder of runs, a log, a folder of logs, or a folder in which `Dataset.save` wrote.
-        without: of a saved dataset: columns of the results that the caller does not need.
-        work: reads the logs; ``None`` if this process does.
+        without: columns of the results of a saved dataset that the caller does not need.
+        work: reads the logs; ``None`` if this process reads them.
 
     Raises:
-        UnreadableInput: there is nothing, or nothing that can be read.
+        UnreadableInput: the path does not exist, or has nothing that can be read.
     """
     if wrong := not_a_file(path):
         raise UnreadableInput(f"{path}: {wrong}, and is not read")
@@ -309,10 +306,10 @@ def open_paths(paths: Sequence[Path], *, work: Work | None = None) -> Dataset:
 
     Args:
         paths: folders of runs, logs, folders of logs, or folders in which `Dataset.save` wrote.
-        work: reads the logs; ``None`` if this process does.
+        work: reads the logs; ``None`` if this process reads them.
 
     Raises:
-        UnreadableInput: one of them cannot be read, or is given twice.
+        UnreadableInput: one of the paths cannot be read, or is named twice.
     """
     roots = [path for path in paths if path.is_dir() and not is_saved(path) and next(run_folders(path), None) is not None]
     parts = [open_path(path, work=work) for path in paths if path not in roots]
@@ -334,7 +331,7 @@ def _load_folder_of_logs(path: Path, work: Work | None) -> Dataset:
 
 
 def with_hosts_above(dataset: Dataset, path: Path) -> Dataset:
-    """Return the dataset with the hosts that are described above the folder: ``data/rti/x`` knows those in ``data/hosts``."""
+    """Return the dataset with the hosts that are described in folders above this folder: ``data/rti/x`` gets the hosts of ``data/hosts``."""
     hosts = dict(dataset.hosts)
     for host in sorted(set(dataset.runs["host"].dropna()) - hosts.keys()):
         name = f"{HOSTS_FOLDER}/{host}.toml"
@@ -348,7 +345,7 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
     """Return several datasets as one.
 
     Raises:
-        UnreadableInput: two of them hold the same run.
+        UnreadableInput: two of them contain the same run.
     """
     import pandas as pd
 
@@ -363,7 +360,7 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
 
 
 def _joined_results(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return several frames of results as one. Columns of categories stay such, although their words differ."""
+    """Return several frames of results as one. Columns of categories stay columns of categories, even if their words differ."""
     import pandas as pd
     from pandas.api.types import union_categoricals
 

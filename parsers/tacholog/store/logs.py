@@ -1,4 +1,4 @@
-"""Read one log of a run: its results as columns, its problems, and what the manifest adds to them."""
+"""Read one log of a run: its results as columns, its problems, and the values that the manifest adds to them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from tacholog.store.columns import NOT_STATED, ColumnBuilder, Columns, Shape, Sh
 from tacholog.store.distributions import packed_bins
 from tacholog.store.frames import Row
 
-# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
+# NumPy and pandas take long to import, and many commands do not need them. So each function that needs them imports them.
 if TYPE_CHECKING:
     from tacholog.store.columns import Integers
 
-#: Called with the log that is being read, and the number of bytes of its text that are read next.
+#: Called with the name of the log that is being read, and the number of bytes of its text that are read next.
 Progress = Callable[[str, int], object]
 
 
 class HistogramHead(msgspec.Struct, array_like=True):
-    """A distribution: the line of its record, the size of a message, what the latencies span, and its packed bins."""
+    """A distribution: the line of its record, the size of a message, the basis of its latencies, and its compressed bins."""
 
     line: int
     payload_bytes: int | None
@@ -51,11 +51,11 @@ class LogHead(msgspec.Struct):
         text_sha256: the SHA-256 of the text. It differs from ``sha256`` if the log is compressed.
         lines: the number of lines of each class.
         facts: the facts that the log states about its run.
-        status: how the run ended, if the log says it; ``reason``: why.
+        status: how the run ended, if the log states it; ``reason``: why it ended so.
         problems: the rows of ``problems``, without the column ``run``.
         histograms: the distributions.
         text_bytes: the size of the text, which is larger than the file if the log is compressed.
-        is_lost: whether the log could not be read. Then a problem says why.
+        is_lost: whether the log could not be read. Then a problem states the reason.
     """
 
     format: str | None
@@ -73,7 +73,7 @@ class LogHead(msgspec.Struct):
 
 
 class LogEntry(msgspec.Struct):
-    """A log as its manifest lists it, and the result of reading it."""
+    """A log as its manifest lists it, with the result of reading it."""
 
     entry: LogFile
     head: LogHead
@@ -81,7 +81,7 @@ class LogEntry(msgspec.Struct):
 
 
 class ReadingLimits(NamedTuple):
-    """The largest log that is read. Of a larger log no number is used, and a problem says so."""
+    """The largest log that is read. No number of a larger log is used, and a problem reports this."""
 
     text_bytes: int
     numbers: int
@@ -101,8 +101,8 @@ def open_named(folder: Path, name: str, named_by_user: bool) -> BinaryIO:
 
     Args:
         folder: the folder of its run.
-        name: its name there.
-        named_by_user: whether the user typed the name. Otherwise a manifest names it, and no name may lead out of its folder.
+        name: the name of the log in this folder.
+        named_by_user: whether the user typed the name. Otherwise the manifest states the name, and the name must not lead out of the folder.
     """
     return (folder / name).open("rb") if named_by_user else open_evidence(folder, name)
 
@@ -114,13 +114,13 @@ def read_log(
     limits: ReadingLimits | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> LogEntry:
-    """Read a log that a manifest lists. If it cannot be read, it has no results and one problem.
+    """Read a log that a manifest lists. If the log cannot be read, the result has no numbers and one problem.
 
     Args:
-        stream: the log, opened.
-        manifest: of the run.
+        stream: the opened log.
+        manifest: the manifest of the run.
         entry: the log in the manifest.
-        limits: the limits for its size.
+        limits: the limits for the size of the log.
         progress: called with the number of bytes of text that are read next.
     """
     reader = _Reader(manifest, entry, limits, progress, ColumnBuilder())
@@ -136,7 +136,7 @@ def read_log(
 
 
 def lost_log(entry: LogFile, kind: str, reason: str, log_format: str | None = None, text_bytes: int = 0) -> LogEntry:
-    """Return a log that could not be read. If a format fails in the middle of a log, its beginning is not trusted either."""
+    """Return a log that could not be read. If a format fails in the middle of a log, the results before the failure are not used either."""
     facts = Facts(status="failed", reason=f"{entry.file} cannot be read")
     status, why = (facts.status, facts.reason) if entry.results else (None, None)
     problems = [problem("", entry.file, 0, kind, "", reason)]
@@ -157,7 +157,7 @@ class _Reader:
         self._columns = columns
         self._problems: list[Row] = []
         self._histograms: list[HistogramHead] = []
-        self._bins: list[list[Integers]] = []  # the parts of each
+        self._bins: list[list[Integers]] = []  # the parts of each histogram
 
     @property
     def last_line(self) -> int:
@@ -181,7 +181,7 @@ class _Reader:
 
     def _read_results(self, text: LogText) -> Account:
         if self._manifest.status not in (None, "ok"):
-            self.kind_if_lost = "failed"  # A run that failed may have left a file that is no log. Its manifest says already that it failed.
+            self.kind_if_lost = "failed"  # If a run failed, the file may be no log. Its manifest states already that it failed.
         scan = Scan(text, self._entry.format)
         self.format = scan.format_name
         for batch in scan.batches():
@@ -193,7 +193,10 @@ class _Reader:
         return scan.account
 
     def _read_without_results(self, text: LogText) -> Account:
-        """Read a log that holds no results. Its format is found if it has one, so that a page can show its lines; none of its lines is a problem."""
+        """Read a log that has no results. If it has a format, this format is detected, so that a page can show its lines.
+
+        No line of the log is a problem.
+        """
         try:
             self.format = Scan(text, self._entry.format).format_name
         except UnreadableInput:
@@ -204,7 +207,7 @@ class _Reader:
         return account
 
     def _before_reading(self, count: int) -> None:
-        """Check the limit and report the progress before so many more bytes of text are read."""
+        """Check the limit and report the progress before this number of bytes of text is read."""
         self.text_bytes += count
         self._check_limits()
         if self._progress:
@@ -231,7 +234,7 @@ class _Reader:
                 pass
 
     def _add_histogram(self, histogram: Histogram) -> None:
-        """Join the parts of one histogram, which belongs to the record before it."""
+        """Join the parts of one histogram. It belongs to the record before it."""
         import numpy as np
 
         line = self._columns.last_line_read
@@ -278,7 +281,7 @@ class _Reader:
             histogram.packed = packed_bins(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
     def _complete_from_manifest(self, shapes: list[ShapeInLog], columns: Columns, account: Account) -> None:
-        """Fill in the size if only the manifest states it. Report and mark each contradiction between the manifest and the log."""
+        """Add the message size if only the manifest states it. Report and mark each contradiction between the manifest and the log."""
         records, record_of = columns.records, columns.numbers.record
         conflicts: list[tuple[int, list[Contradiction]]] = []
         for code, shape in enumerate(shapes):
@@ -306,7 +309,7 @@ class _Reader:
 
 
 def _completed(shape: ShapeInLog, entry: LogFile, account: Account, manifest: StatedConditions) -> Shape:
-    """Return a shape, completed with the conditions of its run in the log, and with conditions, side and participant of the manifest."""
+    """Return a shape with all its conditions: of the record, of its run in the log, and of the manifest."""
     record = with_stated_side(Record(test=shape.test, payload_bytes=None, numbers=(), side=shape.side, participant=shape.participant), entry)
     complete = shape.conditions.over(account.conditions(shape.run).over(manifest))
     conditions = Conditions(**{name: value for name in Conditions.__struct_fields__ if (value := getattr(complete, name)) is not None})

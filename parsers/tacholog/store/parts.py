@@ -1,6 +1,6 @@
-"""Parts: Parquet files with the numbers of some runs. The name of a part is the SHA-256 of its bytes, so that one that is damaged is found.
+"""Parts: Parquet files with the numbers of some runs. The name of a part is the SHA-256 of its bytes, so a damaged part is recognised.
 
-A part is written under another name and renamed: it is whole, or it is not there. Only its owner can read it.
+A part is written under another name and then renamed, so it is either complete or missing. Only its owner can read it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tacholog.schema.tables import RESULTS
 from tacholog.store.columns import NOT_STATED, Columns, Shape
 from tacholog.store.engine import PARQUET, TYPES, ask, connected, make_words, one_of, quoted, text, why_not_written
 
-# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
+# NumPy and pandas take long to import, and many commands do not need them. So each function that needs them imports them.
 if TYPE_CHECKING:
     import duckdb
     import numpy as np
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 _READ_BYTES = 1 << 20
 _OF_RECORDS = ("line", "payload_bytes", "payload_bytes_high", "samples")
 _OF_SHAPES = ("scope", "test", "side", "participant")
-#: Columns of a part that the results do not have: the number of the run in the part; a hash of the conditions; and the ordinal of a number among the
-#: numbers of its line with the same name.
+#: Columns that a part has in addition to the columns of the results: the number of the run in the part; a hash of the conditions; and the ordinal of
+#: a number among the numbers with the same name on its line.
 RUN, SETTING, ORDINAL = "run_number", "setting", "ordinal"
-#: The usual value of columns that a part leaves out if all its rows have that value.
+#: The usual values of columns. A part leaves out a column if all its rows have the usual value.
 DEFAULTS = {"marks": "0", ORDINAL: "1", "last_line": "line"}
 
 
@@ -47,13 +47,13 @@ class Parts:
     """A folder of parts."""
 
     def __init__(self, folder: Path | None) -> None:
-        """Use this folder, which need not exist. Without one, use a temporary folder that is deleted at the end."""
+        """Use this folder, which need not exist. ``None`` means a temporary folder that is deleted at the end."""
         self._folder = folder
         self._checked: set[str] = set()
 
     @property
     def folder(self) -> Path:
-        """The folder, which exists now."""
+        """The folder. It is created if it does not exist."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="tacholog-parts-"))
             weakref.finalize(self, _remove, self._folder)
@@ -61,11 +61,11 @@ class Parts:
         return self._folder
 
     def path(self, name: str) -> Path:
-        """Return the path of the part with this name, which need not exist."""
+        """Return the path of the part with this name. The part need not exist."""
         return self.folder / f"{name}.parquet"
 
     def is_whole(self, name: str) -> bool:
-        """Whether the part exists and its bytes are those that were written. A damaged part is deleted."""
+        """Whether the part exists and is undamaged. A damaged part is deleted."""
         if name not in self._checked:
             path = self.path(name)
             try:
@@ -91,17 +91,17 @@ def _sha256(path: Path) -> str:
 
 
 def put_part(folder: Path, write: Callable[[Path], object]) -> str:
-    """Let ``write`` write a file into a folder of parts, and return its name as a part.
+    """Call ``write`` with the path of a new file in a folder of parts, and return the name of the resulting part.
 
     Raises:
         OSError: it cannot be written.
     """
     made = folder / f".part-{os.getpid()}-{secrets.token_hex(8)}"
     try:
-        os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # Logs may hold private data.
+        os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # Logs may contain private data.
         write(made)
         with made.open("rb", buffering=0) as file:
-            os.fsync(file.fileno())  # After a power failure, a file may have its name and not its bytes.
+            os.fsync(file.fileno())  # Otherwise, after a power failure, the file may have its name but not its content.
         name = _sha256(made)
         made.rename(folder / f"{name}.parquet")
     finally:
@@ -113,10 +113,10 @@ def write_part(folder: Path, columns: Columns, logs: Sequence[tuple[int, str]], 
     """Write results as a part, and return its name.
 
     Args:
-        folder: where to.
+        folder: the folder of the part.
         columns: the results.
         logs: the number of the run and the name of each log.
-        log_of: for each record the place of its log in ``logs``.
+        log_of: for each record the index of its log in ``logs``.
 
     Raises:
         OSError: it cannot be written.
@@ -162,7 +162,7 @@ def _setting(shape: Shape) -> int:
 
 
 class _PartTable:
-    """The table of a part: columns are added one by one, then it is written."""
+    """The table of a part. Columns are added one by one, then the table is written."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
@@ -171,11 +171,13 @@ class _PartTable:
         self._words: dict[str, list[str | None]] = {}
 
     def add_coded(self, codes: Integers, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Add columns that share their codes. The value of a row is the one that its code selects from the list of the column.
+        """Add columns that share their codes.
+
+        In each column, the value of a row is the element of the column's list that the code of the row selects.
 
         Args:
             codes: the code of each row.
-            columns: the values that the codes select from, for each column.
+            columns: for each column the list of its values.
         """
         import numpy as np
 
@@ -221,7 +223,7 @@ def _kind(name: str) -> Kind:
 
 
 class _About(msgspec.Struct, array_like=True):
-    """The metadata of a part: the number of its runs, its columns, and the different words of each column, with ``None`` if a row has no word."""
+    """The metadata of a part: the number of its runs, its columns, and the different words of each column (``None`` for rows without a word)."""
 
     runs: int
     columns: list[str]
@@ -235,7 +237,7 @@ class Contents(NamedTuple):
         runs: the number of runs of each part.
         columns: the columns that at least one part has.
         words: the words of each column of words.
-        everywhere: for each column that has the same word in every row of every part, this word.
+        everywhere: the columns that have the same word in every row of every part, with this word.
     """
 
     runs: Mapping[str, int]
@@ -257,7 +259,7 @@ def contents_of(connection: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> 
 
 
 def ordinals(columns: Columns, log_of: Integers) -> Integers:
-    """Return the ordinal of each number among those of its line with the same name, from 1. Nearly all are 1."""
+    """Return the ordinal of each number among the numbers with the same name on its line, counted from 1. Most ordinals are 1."""
     import numpy as np
 
     numbers, result = columns.numbers, np.ones(columns.number_count, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Pools, which read logs in this process, in several processes, or on the workers of a Dask cluster. All have one interface."""
+"""Pools, which execute reading tasks in several processes, or on the workers of a Dask cluster. All have the same interface."""
 
 from __future__ import annotations
 
@@ -21,44 +21,47 @@ from tacholog.store.parts import Parts
 
 _Result = TypeVar("_Result")
 _CONNECT_S = 20
-_START_S = 300.0  # So long a process may take to start on a busy machine.
-_LOOK_S = 2.0  # So often the workers of a cluster are counted.
-_WITHOUT_WORKERS_S = 30.0  # So long it may be without workers, which may be starting again.
+_START_S = 300.0  # The time limit for the start of a process on a busy machine.
+_LOOK_S = 2.0  # The interval at which the workers of a cluster are counted.
+_WITHOUT_WORKERS_S = 30.0  # The time limit for a cluster without workers. Its workers may be restarting.
 
 
 class Pool(Protocol):
-    """Does tasks."""
+    """Executes tasks."""
 
     @property
     def processes(self) -> int:
-        """The number of tasks that are done at the same time."""
+        """The number of tasks that are executed at the same time."""
 
     @property
     def is_remote(self) -> bool:
-        """Whether tasks are done on machines that have other files."""
+        """Whether tasks are executed on machines that have other files."""
 
     def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
-        """Begin a task, which is ended after this time. A task that ends its process, or is ended, has an exception. Other tasks are not affected."""
+        """Start a task, which is ended after the timeout. If a task ends its process or is ended, its future has an exception.
+
+        Other tasks are not affected.
+        """
 
     def close(self) -> None:
-        """Do no more tasks."""
+        """Execute no more tasks."""
 
 
 class PoolLost(Exception):
-    """The pool has no process any more and can start none, so the task must be done elsewhere."""
+    """The pool has no process any more and cannot start another, so the task must be executed elsewhere."""
 
 
 class Processes:
-    """Does tasks in processes of this machine."""
+    """Executes tasks in processes of this machine."""
 
     is_remote = False
 
     def __init__(self, count: int, warn: Callable[[str], object] = lambda _text: None) -> None:
-        """Start up to so many processes. They are not copies of this one, which may have threads and an open database.
+        """Start at most this number of processes. They are not forked from this process, which may have threads and an open database.
 
         Args:
-            count: how many.
-            warn: called once, with a warning, if the system starts no process.
+            count: the number of processes.
+            warn: called once, with a warning, if the system cannot start a process.
         """
         from pebble import ProcessPool
 
@@ -71,10 +74,10 @@ class Processes:
         except Exception as error:  # noqa: BLE001 - whatever keeps the system from starting a process
             self.is_lost = True
             why = f"the system starts no further process ({' '.join(str(error).split())[:100]})"
-            warn(f"{why}: some logs are read in this one, where a log that hangs stops everything")
+            warn(f"{why}: some logs are read in this process, where a log that hangs stops everything")
 
     def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
-        """Do a task in one of the processes."""
+        """Execute a task in one of the processes."""
         future: Future[_Result]
         try:
             future = self._pool.schedule(task, timeout=timeout_s)
@@ -91,15 +94,15 @@ class Processes:
 
 
 def _begin() -> None:
-    """Send what a format prints to standard error: standard output is that of the command."""
+    """Redirect the output of formats to standard error, because standard output is that of the command."""
     os.dup2(2, 1)
 
 
 class Cluster:
-    """Does tasks on the workers of a Dask cluster.
+    """Executes tasks on the workers of a Dask cluster.
 
-    Dask tries a task that ends its worker on a few others. Then the task has an exception, and so have tasks that waited on the same workers: whoever
-    submitted them must do them again.
+    If a task ends its worker, Dask tries it on a few other workers. After that, the task has an exception, and so have the tasks that waited on the
+    same workers: the caller must submit them again.
     """
 
     is_remote = True
@@ -108,14 +111,14 @@ class Cluster:
         """Connect to the scheduler.
 
         Args:
-            address: of the scheduler.
+            address: the address of the scheduler.
             warn: called once, with a warning, if the cluster is lost.
 
         Raises:
             TachologError: no scheduler answers at the address, it has no workers, or the extra ``cluster`` is not installed.
         """
         require("cluster", "--cluster")
-        distributed: Any = import_module("distributed")  # It comes with types for a part of it only.
+        distributed: Any = import_module("distributed")  # Only a part of the package has types.
         try:
             self._client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
             self._client.wait_for_workers(1, timeout=_CONNECT_S)
@@ -130,7 +133,7 @@ class Cluster:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
-        """Do a task on one of the workers."""
+        """Execute a task on one of the workers."""
         answer: Future[_Result] = Future()
         why_lost, sent = self._why_lost, None
         try:
@@ -138,7 +141,7 @@ class Cluster:
         except Exception as error:  # noqa: BLE001 - Dask has many exceptions for a scheduler that went away
             why_lost = str(error)
         with self._lock:
-            why_lost = why_lost or self._why_lost  # The cluster may have been given up just now: then nobody else answers.
+            why_lost = why_lost or self._why_lost  # If the cluster was lost in the meantime, nobody else completes this future.
             if sent and not why_lost:
                 self._waiting[answer] = sent
         if sent and not why_lost:
@@ -148,15 +151,21 @@ class Cluster:
         return answer
 
     def _answer(self, answer: Future[Any], sent_future: Any) -> None:  # noqa: ANN401 - a future of Dask
-        with self._lock:
+        result: Any = None
+        error: Exception | None = None
+        try:
+            result = sent_future.result()
+        except Exception as raised:  # noqa: BLE001 - whatever the task or Dask raises
+            # A query to a lost scheduler takes long. If the scheduler is lost, all tasks that waited for it are cancelled.
+            is_lost = type(raised).__name__.endswith("CancelledError") or not self._has_workers()
+            error = PoolLost(str(raised)) if is_lost else raised
+        with self._lock:  # Only now: the result may be lost with its worker, and then only `_give_up` ends the wait for it.
             if self._waiting.pop(answer, None) is None:
                 return
-        try:
-            answer.set_result(sent_future.result())
-        except Exception as error:  # noqa: BLE001 - whatever the task or Dask raises
-            # To ask a scheduler that is gone takes long, and all that waited for it is cancelled.
-            is_lost = type(error).__name__.endswith("CancelledError") or not self._has_workers()
-            answer.set_exception(PoolLost(str(error)) if is_lost else error)
+        if error is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(error)
 
     def _has_workers(self) -> bool:
         try:
@@ -165,7 +174,7 @@ class Cluster:
             return False
 
     def _watch(self) -> None:
-        """Give the cluster up when it has been without workers for too long."""
+        """Stop using the cluster when it has had no workers for too long."""
         seen_s = time.monotonic()
         while not self._is_closed.wait(_LOOK_S):
             if self._has_workers():
@@ -175,7 +184,7 @@ class Cluster:
                 return
 
     def _give_up(self, why: str) -> None:
-        self._warn(f"--cluster {self._address}: the cluster {why}; the rest is read on this machine")
+        self._warn(f"--cluster {self._address}: the cluster {why}; the remaining logs are read on this machine")
         with self._lock:
             self._why_lost = why
             waiting, self._waiting = [*self._waiting], {}
@@ -183,16 +192,16 @@ class Cluster:
             answer.set_exception(PoolLost(why))
 
     def close(self) -> None:
-        """Leave the cluster."""
+        """Disconnect from the cluster."""
         self._is_closed.set()
-        self._client.close()  # Nobody waits for the watcher: it may ask a scheduler that is gone.
+        self._client.close()  # The watcher thread is not joined, because it may wait for a lost scheduler.
 
 
 _one_at_a_time = threading.Lock()
 
 
 def _within(task: Callable[[], _Result], timeout_s: float) -> _Result:
-    """Do a task on a worker of a cluster. If it takes too long, the system ends the worker, whatever it does, and Dask starts another one."""
+    """Execute a task on a worker of a cluster. If it takes too long, a signal ends the worker in any case, and Dask starts another worker."""
     with _one_at_a_time:
         signal.alarm(max(1, round(timeout_s)))
         try:
@@ -201,18 +210,18 @@ def _within(task: Callable[[], _Result], timeout_s: float) -> _Result:
             signal.alarm(0)
 
 
-_WORTH_PROCESSES = 300, 10_000_000  # Logs, bytes. To start processes takes about as long as to read so many.
+_WORTH_PROCESSES = 300, 10_000_000  # Logs, bytes. To start processes takes about as long as to read this much.
 
 
 class LogCount(msgspec.Struct):
-    """The number of logs whose results came from the cache, and of logs that were read."""
+    """The number of logs whose results came from the cache, and the number of logs that were read."""
 
     cached: int = 0
     read: int = 0
 
 
 class Work:
-    """Reads logs: it has the pools that do it, and the cache for their results."""
+    """The means to read logs: pools of processes, and the cache for the results."""
 
     def __init__(
         self,
@@ -221,7 +230,7 @@ class Work:
         *,
         cache: Cache | None = None,
         progress: Callable[[int, int], object] | None = None,
-        text_read: Callable[[str, int], object] | None = None,
+        text_read: Callable[[str, int], object] = lambda _log, _count: None,
         warned: Callable[[str], object] = lambda _text: None,
     ) -> None:
         """Prepare to read. Pools are started when they are needed.
@@ -229,10 +238,10 @@ class Work:
         Args:
             jobs: the number of processes; 1 means this one.
             cluster: the address of the scheduler of a Dask cluster, if its workers read the logs.
-            cache: the cache; ``None`` for that of the user.
-            progress: called with the number of runs that are done, and the number of all.
+            cache: the cache; ``None`` for the cache of the user.
+            progress: called with the number of runs that are done, and the number of all runs.
             text_read: called with the log that is being read, and the number of bytes that are read next.
-            warned: called with a warning if something cannot be done as the user asked for.
+            warned: called with a warning if something cannot be done as the user asked.
         """
         self.tally = LogCount()
         self.cache = open_cache() if cache is None else cache
@@ -253,13 +262,13 @@ class Work:
         self._pools = {}
 
     def pool_for(self, logs: int, size_bytes: int, *, is_local: bool = False, are_alone: bool = False) -> Pool | None:
-        """Return the pool that reads so many logs; ``None`` for this process.
+        """Return the pool that reads this amount of logs; ``None`` for this process.
 
-        Few logs are read in this process, and so is a single run: it can harm no other one.
+        Few logs are read in this process. So are the logs of a single run, because it cannot affect other runs.
 
         Args:
             logs: the number of logs.
-            size_bytes: the size of all of them.
+            size_bytes: their total size.
             is_local: whether they must be read on this machine.
             are_alone: whether they are the logs of a single run, and the command has no other run.
         """
@@ -277,5 +286,5 @@ class Work:
 
 
 def all_cores() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,9 +1,8 @@
-"""The quality rules: they mark numbers that a reader should not trust without a second look. They never change a number.
+"""The quality rules: they mark numbers that a reader should not trust without checking. They never change a number.
 
-`tacholog.schema.marks` explains each mark. Each rule looks at all records at once, as columns.
+`tacholog.schema.marks` explains each mark. Each rule evaluates all records together, as columns.
 
-Source of the rules: elementary counting (how many samples can lie beyond a percentile), the arithmetic of the tools' own figures, and physical
-limits.
+Source of the rules: simple counting (how many samples can lie beyond a percentile), the arithmetic of the tools' own figures, and physical limits.
 """
 
 from __future__ import annotations
@@ -27,30 +26,30 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 LOSS_LIMIT = 0.01
-TIMEOUT_NS = (99.9e6, 100.2e6)  # Half of the 200 ms that the tool waits for a lost answer, and the time until it notices.
-OWN_LOAD = 2  # The load average may still hold the publisher and the subscriber of the run before, which both polled.
-DELIVERY_MARGIN = 1.05  # Well above the rounding of the figures, which is at most 2 %.
-NO_MEMORY_BIT_PER_S = 1e12  # More than twice of what one core can read from memory, or from a cache that is too small for large messages.
-GROWTH = 2  # From the smallest to the largest size. Noise changes a median by less, and copying bytes changes it by more.
+TIMEOUT_NS = (99.9e6, 100.2e6)  # Half of the 200 ms after which the tool assumes that an answer is lost, plus the time until it notices.
+OWN_LOAD = 2  # The load average may still include the publisher and the subscriber of the previous run, which both polled.
+DELIVERY_MARGIN = 1.05  # Well above the rounding error of the figures, which is at most 2 %.
+NO_MEMORY_BIT_PER_S = 1e12  # More than twice the rate at which one core can read from memory, or from a cache that is too small for large messages.
+GROWTH = 2  # The ratio from the smallest to the largest size. Noise changes a median by less, and copying bytes changes it by more.
 MIDDLES = ("p50", "mean", "typical", "min")
 ORDERED = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
 _MAIN_METRICS = ("latency", "goodput", "message_rate", "sustained_rate")
 
 
 class RunContext(msgspec.Struct, frozen=True):
-    """Facts about the log of a record, and about its run, which the rules need.
+    """Facts about the log of a record and about its run that the rules need.
 
     Attributes:
         failed: whether the run failed.
         clock_overhead_ns: the duration of one reading of the clock.
-        messages_per_latency_sample: the number of messages that are sent for each one whose latency is measured.
-        load: the load average when the run began, from the log or from the program that started the run. The run before it may still be in it, with
-            its two busy processes.
+        messages_per_latency_sample: the number of messages that are sent for each message whose latency is measured.
+        load: the load average when the run began, from the log or from the program that started the run. It may still include the two busy processes
+            of the previous run.
         other_load: the number of processors that other programs kept busy right before the run, if it was measured. It is better than the load
-            average, which still has the programs of the runs before.
+            average, which still includes the programs of previous runs.
         processors: the number of processors of the machine, from the log or the host file.
         is_disturbed: whether other programs used more of the machine than the limits of the campaign allow.
-        took_other_way: whether the counters of the kernel contradict the path that the data of the transport should take.
+        took_other_way: whether the counters of the kernel contradict the path that the data of this transport should take.
     """
 
     failed: bool = False
@@ -64,7 +63,7 @@ class RunContext(msgspec.Struct, frozen=True):
 
     @property
     def is_busy(self) -> bool:
-        """Whether the machine did more than this run and a quarter of what it can do."""
+        """Whether other programs used more than a quarter of the processors of the machine."""
         if self.processors is None:
             return False
         if self.other_load is not None:
@@ -73,7 +72,7 @@ class RunContext(msgspec.Struct, frozen=True):
 
 
 def judge(columns: Columns, contexts: Sequence[RunContext], context_of: Integers, run_of: Integers) -> None:
-    """Set the marks of all rules that need one record, or one run.
+    """Set the marks of all rules that need only one record, or only one run.
 
     Args:
         columns: the results, completed from their runs. Their marks are changed.
@@ -87,7 +86,7 @@ def judge(columns: Columns, contexts: Sequence[RunContext], context_of: Integers
 
 
 class _RuleTable:
-    """The columns, with the values that rules need: one for each record, NaN if there is none."""
+    """The columns, with the values that rules need: one value for each record; NaN if it has none."""
 
     def __init__(self, columns: Columns, contexts: Sequence[RunContext], context_of: Integers, run_of: Integers) -> None:
         self.columns, self.records, self.numbers = columns, columns.records, columns.numbers
@@ -96,20 +95,20 @@ class _RuleTable:
         self._positions: dict[int, Integers] = {}
 
     def value(self, metric: str, statistic: str) -> Floats:
-        """The value of this number in each record."""
+        """Return the value of this number in each record."""
         return self._of_number(metric, statistic, self.numbers.value)
 
     def resolution(self, metric: str, statistic: str) -> Floats:
-        """The resolution of this number in each record; 0 if it is unknown."""
+        """Return the resolution of this number in each record; 0 if it is unknown."""
         return np.nan_to_num(self._of_number(metric, statistic, self.numbers.resolution))
 
     def exact(self, metric: str, statistic: str) -> Floats:
-        """The value of this number in each record; NaN if it is a bound."""
+        """Return the value of this number in each record; NaN if it is a bound."""
         return self._of_number(metric, statistic, self._exact_values)
 
     @cached_property
     def _names(self) -> Integers:
-        """The name of each number, in few bytes: they are compared with each name that a rule asks for."""
+        """The code of the name of each number, in few bytes, because it is compared with each name that a rule needs."""
         return self.numbers.name.astype(np.min_scalar_type(len(self.columns.names)))
 
     @cached_property
@@ -119,7 +118,7 @@ class _RuleTable:
 
     def _of_number(self, metric: str, statistic: str, column: Floats) -> Floats:
         result = np.full(len(self.records.line), np.nan)
-        positions = self.positions(metric, statistic)[::-1]  # Backwards: of two numbers of one name the first counts.
+        positions = self.positions(metric, statistic)[::-1]  # In reverse order, because the first of two numbers with the same name is used.
         result[self.numbers.record[positions]] = column[positions]
         return result
 
@@ -144,7 +143,7 @@ class _RuleTable:
 
     @cached_property
     def best_goodput(self) -> Floats:
-        """The highest goodput that any record of its run states, for each record."""
+        """For each record, the highest goodput that any record of its run states."""
         goodput = self.value("goodput", "mean")
         best = np.full(int(self.run_of.max(initial=-1)) + 1, np.nan)
         np.fmax.at(best, self.run_of, goodput)
@@ -152,7 +151,7 @@ class _RuleTable:
 
     @cached_property
     def messages_of_size(self) -> Floats:
-        """The number of messages of its size that were sent in its run, for each record: the largest sum of received and lost ones in any summary."""
+        """For each record, the number of messages of its size that were sent in its run: the largest sum of received and lost ones in a summary."""
         counted = self.value("messages_received", "total") + np.nan_to_num(self.value("messages_lost", "total"))
         counted[~self.of_shapes([shape.scope == "summary" for shape in self.columns.shapes], "bool")] = np.nan
         sizes = self.records.payload_bytes
@@ -182,11 +181,11 @@ class _RuleTable:
 
 
 def samples_at_most(table: _RuleTable) -> Floats:
-    """Return how many samples are behind each latency record: the number that it states, else the most that there can be.
+    """Return how many samples each latency record has: the number that it states, else the largest possible number. NaN if both are unknown.
 
-    A closed loop has one message outstanding. In ``planned_duration_s`` it cannot take more samples than there are mean round trips in that time.
-    Where the latency of one message in so many is measured, there are no more samples than the messages of this size in the run give, which another
-    log may count. NaN if neither is known.
+    In a closed loop, only one message is outstanding. So the number of samples is at most ``planned_duration_s`` divided by the mean round trip. If
+    the latency of only one in several messages is measured, the number of messages of this size in the run also limits the number of samples. Another
+    log may state this number.
     """
     of_closed_loops = [conditions.planned_duration_s if conditions.load_mode == "closed" else None for conditions in table.conditions]
     planned = table.of_shapes(of_closed_loops, "float64")
@@ -208,7 +207,7 @@ def _undersampled(table: _RuleTable) -> None:
     fewest = float(np.fmin.reduce(samples, initial=np.inf))
     for statistic in percentiles:
         share = 1 - float(statistic[1:]) / 100
-        if fewest * share < enough:  # Else no record has too few for it.
+        if fewest * share < enough:  # Otherwise every record has enough samples for this percentile.
             positions = table.positions("latency", statistic)
             table.mark_positions("undersampled", positions[samples[table.numbers.record[positions]] * share < enough])
 
@@ -225,7 +224,7 @@ def _timeouts(table: _RuleTable) -> None:
 
 
 def _order(table: _RuleTable) -> None:
-    """Mark each pair of statistics of which the lower one is above the higher one by more than the rounding of both."""
+    """Mark each pair of statistics whose order is wrong: the lower statistic is larger than the higher one by more than the rounding of both."""
     values = {name: value for name in ORDERED if ("latency", name) in table.codes and not np.isnan(value := table.exact("latency", name)).all()}
     if not values:
         return
@@ -234,10 +233,11 @@ def _order(table: _RuleTable) -> None:
         suspect |= value < highest
         highest = np.fmax(highest, value)
     if not suspect.any():
-        return  # Almost all logs; the loop below compares each number with all others.
+        return  # Almost all logs end here. The loop below compares each number with all others.
     resolutions = {name: table.resolution("latency", name) for name in values}
     for low, high in combinations(values, 2):
-        # A tool may round each statistic to another unit: 1.42 s and 1416.192 ms can be the same latency. The factor absorbs the error of floats.
+        # A tool may round each statistic to another unit: 1.42 s and 1416.192 ms can be the same latency. The factor covers the rounding errors of
+        # floats.
         here = suspect & (values[low] - values[high] > (resolutions[low] + resolutions[high]) * (1 + 1e-9))
         table.mark("out_of_order", here, (("latency", low), ("latency", high)))
 
@@ -259,7 +259,7 @@ def _by_reference(conditions: Conditions) -> bool:
 
 
 def _losses(table: _RuleTable) -> None:
-    """Mark a share that is lost, and all rates beside it: those of one subscriber, and those over all of them."""
+    """Mark the share of lost messages if it is too large, and all rates in the same record."""
     lost = table.value("loss", "total") > LOSS_LIMIT
     table.mark("loss", lost, (("loss", "total"),))
     table.mark_metrics("loss", lost, ("goodput", "message_rate"))
@@ -273,7 +273,7 @@ def _overload(table: _RuleTable) -> None:
 
 
 def _offered_bit_per_s(table: _RuleTable, lost: Floats) -> Floats:
-    """Return what the publisher offered: the goodput, enlarged by the share of messages that were lost."""
+    """Return the offered rate: the goodput, enlarged by the share of lost messages."""
     received = table.value("messages_received", "total")
     with np.errstate(divide="ignore", invalid="ignore"):
         offered = table.value("goodput", "mean") * (received + lost) / received
@@ -298,10 +298,10 @@ def _failed(table: _RuleTable) -> None:
 
 
 def _growing(table: _RuleTable) -> None:
-    """Replace the mark ``reference_only`` where a latency grows with the size.
+    """Replace the mark ``reference_only`` by ``grows_with_size`` if a latency grows with the size.
 
-    Handing over a reference takes the same time at any size. Where the latency grows, somebody wrote, read or copied the bytes. Only the whole series
-    shows it.
+    Handing over a reference takes the same time for any size. If the latency grows, somebody wrote, read or copied the bytes. Only all sizes of a
+    series together show this.
     """
     numbers, reference, grows = table.numbers, MARK_BITS["reference_only"], MARK_BITS["grows_with_size"]
     positions = np.flatnonzero(numbers.marks & reference)

@@ -1,6 +1,6 @@
-"""The numbers of runs out of their parts: as a frame, or as a file for other tools.
+"""The numbers of runs, read from their parts: as a frame, or as a file for other tools.
 
-A query sets the mark that only several releases together show.
+A query sets the mark that can only be determined from several releases.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tacholog.store.fetch import RunFetcher, StoredRun
 from tacholog.store.frames import Dataset, Row, dataset, frame, results_frame
 from tacholog.store.parts import DEFAULTS, ORDINAL, RUN, SETTING, Contents, contents_of
 
-# A command that reads no log and shows no table does without NumPy and pandas, which take long to import. So functions import them.
+# NumPy and pandas take long to import, and many commands do not need them. So each function that needs them imports them.
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
@@ -41,13 +41,13 @@ class PartRun(NamedTuple):
 
 
 class StoredNumbers:
-    """The numbers of some runs, in their order."""
+    """The numbers of some runs, in the order of the runs."""
 
     def __init__(self, folder: Path, runs: Sequence[PartRun]) -> None:
-        """Take these runs. All their parts exist. Copies of one run share its numbers in a part.
+        """Prepare to read these runs. All their parts must exist. Copies of a run share its numbers in a part.
 
         Args:
-            folder: where the engine may write data that does not fit into memory.
+            folder: the folder in which the engine may write data that does not fit into memory.
             runs: the runs.
         """
         self._folder, self._runs = folder, [run for run in runs if run.part]
@@ -62,7 +62,7 @@ class StoredNumbers:
             return results_frame(arrays, words)
 
     def write(self, kind: FileKind, path: Path) -> None:
-        """Write the table that other tools get: every number with its permanent id and the facts of its run.
+        """Write the table for other tools: every number with its permanent id and the facts about its run.
 
         Raises:
             OSError: the file cannot be written.
@@ -79,7 +79,7 @@ class StoredNumbers:
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, list[str]], str]]:
-        """Open a database with the view ``results``. Yield it, the words of its columns, and the clause that puts its rows in order."""
+        """Open a database with the view ``results``. Yield the database, the words of its columns, and the clause that sorts its rows."""
         with connected(self._folder, threads=2) as connection:
             contents = contents_of(connection, list(dict.fromkeys(run.part for run in self._runs)))
             scan = _Scan(self._runs, contents)
@@ -108,18 +108,18 @@ class StoredNumbers:
                 ask(connection, f"CREATE TEMP VIEW results AS {_WITH_REPEATED}")
             else:
                 ask(connection, "CREATE TEMP VIEW results AS FROM numbers")
-            # A query that joins nothing gives rows in the order of the files.
+            # A query without a join returns rows in the order of the files.
             yield connection, words, "" if scan.is_in_order and not _are_several(releases) else _ORDER
 
 
 class _Scan:
-    """The order in which files are read, one after the other, and the runs in them.
+    """The order in which the files are read, and the runs in them.
 
     Attributes:
-        files: the files. A file is read again for each further copy of one of its runs.
+        files: the files. If a run is wanted several times, its file is read several times.
         starts: for each file the number of runs in the files before it.
         positions: for each run in the files its position among the wanted runs; ``None`` if it is not wanted.
-        is_in_order: whether the files have the wanted runs in the wanted order.
+        is_in_order: whether the files contain the wanted runs in the wanted order.
     """
 
     def __init__(self, runs: Sequence[PartRun], contents: Contents) -> None:
@@ -138,17 +138,17 @@ class _Scan:
         self.is_in_order = wanted == sorted(wanted)
 
     def listed(self, values: Sequence[object]) -> list[object]:
-        """Return the values of the wanted runs in the order of the runs in the files, with ``None`` for other runs."""
+        """Return the values of the wanted runs in the order of the runs in the files; ``None`` for runs that are not wanted."""
         return [None if position is None else values[position] for position in self.positions]
 
 
 def _are_several(releases: Sequence[tuple[str | None, str | None]]) -> bool:
-    """Whether a system has several published releases. Otherwise no release can repeat another one."""
+    """Whether a system has several published releases. Otherwise no release can repeat the numbers of another release."""
     systems = [system for system, _ in {*releases} if system is not None]
     return len(systems) > len({*systems})
 
 
-# The numbers that a release of a system publishes under some conditions, as a list: another release with the same list repeats them.
+# All numbers that a release of a system publishes under the same conditions, as a list. Another release with an equal list repeats these numbers.
 _REPEATED = f"""
 WITH releases AS (
     SELECT "group", label, {SETTING}, metric, statistic, bool_and(bound <> '=') AS are_bounds, list(DISTINCT figure ORDER BY figure) AS figures
@@ -167,7 +167,7 @@ FROM numbers n LEFT JOIN repeated r USING ("group", label, {SETTING}, metric, st
 
 
 def _release(row: Row) -> tuple[str | None, str | None]:
-    """Return the system and the release of a run that somebody published."""
+    """Return the system and the release of a published run."""
     return (row["system"], row["release"]) if row["published"] and row["release"] else (None, None)
 
 
@@ -182,16 +182,16 @@ def _column(name: str, contents: Contents, types: Mapping[str, str]) -> str:
 
 
 class Store:
-    """Runs, and everything that their logs gave. The numbers stay in parts until they are asked for."""
+    """Runs, and everything that was read from their logs. The numbers stay in parts until they are needed."""
 
     def __init__(self, fetching: RunFetcher, runs: Sequence[StoredRun], hosts: dict[str, Host]) -> None:
-        """Take runs that were fetched."""
+        """Store runs that were fetched."""
         self.hosts = hosts
         self.problems: list[Row] = []
         self.runs = [
             {**run.record.run, "run": run.listed.run, "root": str(run.listed.folder), "manifest": run.listed.manifest_json.decode()} for run in runs
         ]
-        self._stored, self._parts = runs, fetching.used  # Parts that are not kept are there as long as these.
+        self._stored, self._parts = runs, fetching.used  # This reference keeps temporary parts until the store is deleted.
 
     @staticmethod
     def problems_of(run: StoredRun) -> list[Row]:
@@ -216,6 +216,6 @@ class Store:
                 yield {**location, "payload_bytes": payload_bytes, "basis": basis, "bins": PackedDistribution(packed)}
 
     def dataset(self) -> Dataset:
-        """Return all of it as frames."""
+        """Return everything as frames."""
         rows = {"runs": self.runs, "logs": self.logs(), "problems": self.problems, "histograms": [*self.histograms()]}
         return dataset(rows, self.results.frame(), self.hosts)

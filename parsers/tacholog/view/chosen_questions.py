@@ -4,9 +4,10 @@ The *crossing* of a subject and an axis has one cell for each value of the subje
 
 1. A subject is a field with at least two text values; an axis is a field of numbers. `SUBJECTS` and `AXES` state which fields are preferred.
 2. For each subject and axis, only runs that differ in no other field are compared. The group with the highest score counts (`Crossing.score`).
+   Systems are preferred if at least half of the measurements are in such groups: a label, such as the type of message, may have many more values.
 3. Up to two other fields divide the answer into panels, if at least two of their values have a crossing of their own.
 4. If no text field varies, a field of numbers is the subject, and the axis is the field with the most values. If only one field varies, it is the
-axis, and the subject is the system. If no field varies, the question is what was measured.
+   axis, and the subject is the system. If no field varies, the question is what was measured.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from tacholog.view.factors import Factor, Observation, varying
 from tacholog.view.questions import NEVER_CHOSEN, default_metric
 
 #: Fields that may be a subject, in order of preference. ``label.`` stands for all labels of the user.
-SUBJECTS = ("system", "transport", "label.", "type", "data_path", "reliability", "keyed", "waiting", "tuning", "payload_touched", "release")
+SUBJECTS = (
+    *("system", "transport", "label.", "type", "data_path", "reliability", "keyed", "waiting", "tuning", "placement", "payload_touched", "release"),
+)
 #: Fields of numbers that may be an axis, in order of preference.
 AXES = (
     *("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s", "link_bit_per_s", "label."),
@@ -122,14 +125,16 @@ def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
         field for field in rows.fields if _preference(field, SUBJECTS) is not None and field.kind == "text" and len(field.values) <= _MOST_SUBJECTS
     ]
     axes = [field for field in rows.fields if _preference(field, AXES) is not None and field.kind == "number"]
-    best: tuple[float, int, int] | None = None
+    best: tuple[bool, float, int, int] | None = None
     chosen: tuple[Factor, Factor | None] | None = None
     for subject in subjects:
         for axis in (*axes, None):
             names = [subject.name, *([axis.name] if axis else [])]
             groups = rows.groups([name for name in rows.codes if name not in names and not rows.follows(name, subject, axis)])
-            score = max((crossing.score for group in groups if (crossing := rows.crossing(group, subject, axis))), default=0.0)
-            rank = (-score, _preference(subject, SUBJECTS) or 0, len(AXES) if axis is None else _preference(axis, AXES) or 0)
+            crossings = [(crossing, len(group)) for group in groups if (crossing := rows.crossing(group, subject, axis))]
+            score = max((crossing.score for crossing, _ in crossings), default=0.0)
+            is_of_systems = subject.name == "system" and axis is not None and sum(size for _, size in crossings) * 2 >= len(rows.runs)
+            rank = (not is_of_systems, -score, _preference(subject, SUBJECTS) or 0, len(AXES) if axis is None else _preference(axis, AXES) or 0)
             if score and (best is None or rank < best):
                 best, chosen = rank, (subject, axis)
     if best is None or chosen is None:
@@ -138,7 +143,7 @@ def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
     names = [subject.name, *([axis.name] if axis else [])]
     by = tuple(_divisions(rows, subject, axis))
     metric, statistic = default_metric(numbers, (*names, *by))
-    return -best[0], Question(subject=subject.name, over=axis.name if axis else "", by=by, metric=f"{metric}:{statistic}")
+    return -best[1], Question(subject=subject.name, over=axis.name if axis else "", by=by, metric=f"{metric}:{statistic}")
 
 
 def _of_numbers(numbers: Sequence[Observation], axes: Sequence[Factor]) -> tuple[float, Question]:

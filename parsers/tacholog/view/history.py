@@ -375,7 +375,7 @@ _MOST = 5
 
 
 def news(view: View) -> list[dict[str, object]]:
-    """Return the newest groups of runs of one system, version and kind, the latest first. Runs without a date are left out."""
+    """Return the newest groups of runs of one system, version and kind, the latest first. Runs without a start time are left out."""
     groups: dict[tuple[str, str, bool], list[RunRow]] = {}
     for run in view.runs.values():
         if run.start_time:

@@ -205,6 +205,16 @@ def _count(singular: str) -> Callable[[object], str]:
 
 _OPTION_UNITS = ("s", "ms", "us", "ns")  # the endings of option names that state a unit
 _SETTINGS_IN_WORDS = {"library": "library default"}  # the value that adapters print if a setting is left to the library
+_PLACEMENTS = {
+    "one-cpu": "on one CPU",
+    "siblings": "on two threads of one core",
+    "shared-cache": "on two cores with a shared cache",
+    "one-node": "on two cores without a shared cache",
+    "two-nodes": "on two NUMA nodes",
+    "two-hosts": "on two machines",
+    "mixed": "on CPUs at different distances",
+    "unpinned": "not pinned to CPUs",
+}
 _WORDS: dict[str, Callable[[object], str]] = {
     "keyed": lambda value: "keyed" if value else "unkeyed",
     "instances": _count("instance"),
@@ -212,6 +222,7 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "subscribers": _count("subscriber"),
     "payload_touched": lambda value: "payload not touched" if value == "none" else f"payload touched ({value})",
     "tuning": lambda value: "no tuning" if value == "none" else f"tuned: {value}",
+    "placement": lambda value: _PLACEMENTS[str(value)],
     "demand": lambda value: f"demand {value}",
     "offered_rate_per_s": lambda value: f"{quantity(_number(value), 'messages_per_s')} offered",
     "goal": lambda value: f"goal {value}",

@@ -1,6 +1,6 @@
 """Which series are ranked: those of the newest release, of one build, in the campaign that measured most.
 
-What is ranked nowhere is listed with the reason: a table that left series out silently would mislead.
+Series without a ranking are listed with the reason, because a table that silently omits series would mislead.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def newest_release(members: Sequence[SystemSeries]) -> list[SystemSeries]:
 def main_campaigns(members: Sequence[SystemSeries]) -> set[str]:
     """Return the ids of the series that represent their release, if several campaigns measured the same.
 
-    The campaign with the most series is chosen, because series of two campaigns do not compare transports; then one with enough runs for a verdict;
-    then the one with the most sizes; then the latest.
+    The campaign with the most series is chosen, because series of different campaigns would not be a comparison of transports only. Further criteria,
+    in this order: enough runs for a verdict, the most sizes, the latest time.
     """
     breadth = Counter(_campaign_of(member) for member in members)
 
@@ -78,7 +78,7 @@ def _campaign_of(member: SystemSeries) -> tuple[object, ...]:
 
 
 def best_measured(members: Sequence[SystemSeries]) -> list[SystemSeries]:
-    """Return the last release of each series, with one build for each system: the build with the most series, or the latest of these."""
+    """Return the last release of each series, with one build for each system: the build with the most series; of several such builds, the latest."""
     last_ids = {id(member) for member in of_last_releases(members)}
     last = [member for member in members if id(member) in last_ids]
     builds: dict[tuple[str, bool], dict[object, list[SystemSeries]]] = {}
@@ -98,7 +98,7 @@ def _latest(members: Iterable[SystemSeries]) -> float:
 
 
 def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
-    """Return the series of the last release, grouped by the way of measuring, and sorted by their number of sizes and then their time."""
+    """Return the series of the last release, grouped by the way of measuring, and sorted by their number of sizes, then by their time."""
     order = _order_of(members)
     alike: dict[object, list[SystemSeries]] = {}
     for member in members:
@@ -115,8 +115,8 @@ def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
 def _age(member: SystemSeries, order: Sequence[str]) -> tuple[int, int, float]:
     """Return the sort key of a series: its release, its number of sizes, its time.
 
-    Time is not first, because a comparison of two builds measures the old one again after the new one. Such a comparison has fewer sizes, and must
-    not hide the campaign that measured all sizes.
+    Time is not the first criterion, because a comparison of two builds also measures the older build again. Such a comparison has fewer sizes, and
+    must not hide the campaign that measured all sizes.
     """
     return _release_index(member, order), len(member.series.sizes()), latest_instant(run.start_time for run in member.series.runs)
 
@@ -130,7 +130,7 @@ def _release_index(member: SystemSeries, order: Sequence[str]) -> int:
 
 
 def _label(run: RunRow) -> str | None:
-    """The release of a run, or else the version of its system."""
+    """Return the release of a run, or else the version of its system."""
     return run.release or run.system_version
 
 
@@ -171,13 +171,13 @@ def unranked(everything: Sequence[SystemSeries], newest: Sequence[SystemSeries],
 
 
 def unranked_controls(everything: Sequence[SystemSeries]) -> list[Unranked]:
-    """Return the controls among all series. They have no ranking."""
+    """Return the controls in these series. Controls have no ranking."""
     names = dict.fromkeys(_name(member) for member in everything if member.is_control)
     return [Unranked(_names(names), _CONTROL)] if names else []
 
 
 def _says_least(reason: str) -> int:
-    """Return the sort key of reasons. A reason that concerns one side only (a sender states no goodput) comes after one that says more."""
+    """Return the sort key of reasons. A reason that concerns one side only (a sender states no goodput) comes last, because it explains less."""
     return (reason == _OLDER) + 2 * (reason == _NO_NUMBER)
 
 
@@ -213,7 +213,7 @@ def _why(member: SystemSeries, newest: Sequence[SystemSeries]) -> str:
 
 
 def _closest(member: SystemSeries, newest: Sequence[SystemSeries], metric: str, statistic: str) -> str:
-    """Return a sentence (without its dot) on the series that differs in the fewest conditions; an empty text if no other has this number."""
+    """Return a sentence, without its full stop, on the series that differs in the fewest conditions; an empty text if no other has this number."""
     conditions = conditions_of(member.series, metric)
     others = [other for other in newest if other is not member and other.series.cells(metric, statistic)]
     judged = [(other, refusals(judge(conditions_of(other.series, metric), conditions, comparison="ranking"))) for other in others]

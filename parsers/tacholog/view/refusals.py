@@ -1,6 +1,6 @@
-"""Reasons why two sides are not compared, in words: the same for a diff, a ranking, a table of several series and the comparison page.
+"""The reasons why two sides are not compared, in words. A diff, a ranking, a table of several series and the comparison page use the same words.
 
-What may be compared is decided in `tacholog.compare.comparable`.
+`tacholog.compare.comparable` decides what is comparable.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
 
 
 def refusals(judgement: Judgement) -> list[str]:
-    """Return the reasons why a ratio of two sides would be meaningless, one for each condition; an empty list if it may be shown."""
+    """Return the reasons why a ratio of two sides would be meaningless, one for each condition; an empty list if the ratio may be shown."""
     return [*map(difference_words, judgement.different), *(not_stated([code]) for code in judgement.unverified)]
 
 
@@ -75,5 +75,5 @@ def title_of(code: str) -> str:
 
 
 def not_stated(codes: Iterable[str]) -> str:
-    """Return the conditions that are not stated: ``not stated: basis, machine``."""
+    """Return the conditions that are not stated, in words: ``not stated: basis, machine``."""
     return f"{NOT_STATED}: {', '.join(map(title_of, codes))}"

@@ -1,4 +1,4 @@
-"""What a reader must know beside figures: the remarks of manifests on their runs, and the caveats of machines (virtual, or shared with others)."""
+"""Notes that a reader needs next to figures: the remarks in manifests, and the caveats of machines (virtual, or shared with others)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tacholog.view.numerals import rounded
 from tacholog.view.results import RunRow
 from tacholog.view.views import manifest_of
 
-_MOST_OPEN = 4  # With more remarks, a reader would not reach the figures: remarks on published figures are folded then.
+_MOST_OPEN = 4  # If there are more remarks on published figures, they are folded, so that a reader reaches the figures.
 
 
 class _NotesOnly(msgspec.Struct, frozen=True):
-    """The only part of a manifest that is decoded here: it is needed for all runs of a site, and the whole would take much longer."""
+    """The only part of a manifest that is decoded here. Decoding whole manifests takes much longer, and all runs of a site are needed."""
 
     notes: tuple[str, ...] = ()
 
@@ -26,7 +26,7 @@ _decode = msgspec.json.Decoder(_NotesOnly).decode
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """A remark, the runs that it concerns in words (empty: all runs), and whether it is folded."""
+    """A remark, the runs that it concerns in words (empty: all runs), and whether the page shows it folded."""
 
     note: str
     runs: str
@@ -34,7 +34,7 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 def remarks_on(runs: Iterable[RunRow]) -> list[Remark]:
-    """Return each remark once, open remarks first."""
+    """Return each remark once. Remarks that are not folded come first."""
     everything = list({run.run: run for run in runs}.values())
     by_note: dict[str, list[RunRow]] = {}
     for run in everything:
@@ -54,7 +54,7 @@ def _runs(on: list[RunRow], everything: list[RunRow]) -> str:
 
 
 def _releases(on: list[RunRow], everything: list[RunRow]) -> list[str]:
-    """Return the releases of the runs with a remark, if it concerns all of their runs and there is one system."""
+    """Return the releases of the runs with a remark, if the remark concerns all runs of these releases, and if there is only one system."""
     releases = list(dict.fromkeys(run.release for run in on if run.release))
     of_them = [run for run in everything if run.release in releases]
     return releases if len({run.system for run in everything}) == 1 and len(of_them) == len(on) else []
@@ -64,11 +64,11 @@ _NOT_VIRTUAL = "none"
 
 
 def caveats(host: Host | None, runs: Iterable[RunRow] = ()) -> str:
-    """Return the recorded caveats of a machine in words; an empty text if there are none.
+    """Return the recorded caveats of a machine in words; an empty text if it has none.
 
     Args:
         host: the machine; ``None`` if it has no host file.
-        runs: the runs on it that are shown.
+        runs: the shown runs on this machine.
     """
     virtual = host.system.get("virtualisation") if host else None
     steal = max((percent for run in runs for percent in _steal_percents(run)), default=0.0)

@@ -1,4 +1,4 @@
-"""The runs on which requirements are judged: the newest release of each system, and earlier releases for the history."""
+"""The runs for which requirements are judged: the newest release of each system, and earlier releases for the history."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tacholog.view.results import RunRow
 if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
 
-HISTORY_LENGTH = 12  # releases on a page; each is judged separately
+HISTORY_LENGTH = 12  # releases on a page; each of them is judged separately
 
 
 def newest(data: Dataset, without: Collection[str] = ()) -> Dataset:
-    """Return the runs of the newest release of each system; all runs of a system that has no releases.
+    """Return the runs of the newest release of each system. For a system without releases, return all its runs.
 
     Args:
         data: any runs.
-        without: baseline releases. They are judged only if a system has no other release.
+        without: releases that are baselines. They are used only if a system has no other release.
     """
     releases = releases_of(rows.runs(data).values())
     last = {system: ([name for name in names if name not in without] or names)[-1:] for system, names in releases.items()}
@@ -47,11 +47,11 @@ class JudgedRelease(NamedTuple):
 
 
 def judged_releases(runs: Iterable[RunRow], judged: Callable[[str, str], RequirementReport]) -> Iterator[JudgedRelease]:
-    """Judge the newest releases of each system, the oldest first. A baseline release is judged by absolute limits too.
+    """Judge the newest releases of each system, the oldest first. A baseline release is also judged, by absolute limits.
 
     Args:
         runs: any runs.
-        judged: judges a release of a system.
+        judged: a function that judges a release of a system.
     """
     for system, names in releases_of(runs).items():
         for release in names[-HISTORY_LENGTH:]:
@@ -59,14 +59,14 @@ def judged_releases(runs: Iterable[RunRow], judged: Callable[[str, str], Require
 
 
 class RequirementSections(NamedTuple):
-    """The content of a page: the releases of each system with the requirements that apply to it, and requirements that apply to no system."""
+    """The content of a page: the releases of each system with the requirements for this system, and the requirements for no system."""
 
     systems: list[list[JudgedRelease]]
     nowhere: list[RequirementResult]
 
 
 def sections(judged: Iterable[JudgedRelease]) -> RequirementSections:
-    """Assign requirements to systems: one on latency in shared memory does not apply to a system without shared memory."""
+    """Assign requirements to systems. For example, a requirement on latency in shared memory does not apply to a system without shared memory."""
     by_system = [list(releases) for _, releases in groupby(judged, key=lambda judgement: judgement.system)]
     wanted_places = [{result.place for judgement in releases for result in judgement.report.results if result.rows} for releases in by_system]
     anywhere = set().union(*wanted_places)

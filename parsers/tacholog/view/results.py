@@ -1,4 +1,4 @@
-"""The dataset's frames as typed rows, so that pages need not know pandas."""
+"""The frames of a dataset as typed rows, so that pages do not depend on pandas."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ CONDITIONS = Conditions.__struct_fields__
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One run: a row of ``runs``. ``manifest`` is the manifest as JSON, ``root`` the folder that holds the logs.
+    """One run: a row of the table ``runs``. ``manifest`` is the manifest as JSON, ``root`` is the folder with the logs.
 
-    ``build`` is the commit that the program was built from, with ``-dirty`` where its sources had been changed.
+    ``build`` is the commit from which the program was built, with ``-dirty`` if the sources had been changed.
     """
 
     run: str
@@ -57,7 +57,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class LogRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One log of a run: a row of ``logs``."""
+    """One log of a run: a row of the table ``logs``."""
 
     run: str
     log: str
@@ -73,7 +73,7 @@ class LogRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ProblemRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One line, log or manifest that could not be read: a row of ``problems``."""
+    """One line, log or manifest that could not be read: a row of the table ``problems``."""
 
     run: str
     log: str | None = None
@@ -84,9 +84,9 @@ class ProblemRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class HistogramRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The latency distribution behind one record: a row of ``histograms``.
+    """The latency distribution of one record: a row of the table ``histograms``.
 
-    ``packed`` holds the bins in the form of a `PackedDistribution`, because pages draw the bins of only a few runs.
+    ``packed`` contains the bins as a `PackedDistribution`. They are unpacked later, because pages plot the bins of only a few runs.
     """
 
     run: str
@@ -101,12 +101,12 @@ class HistogramRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ResultRow(msgspec.Struct, frozen=True, gc=False):
-    """One number: a row of ``results`` with its run. ``value`` is in the metric's unit (`tacholog.schema.records.METRICS`).
+    """One number: a row of the table ``results``, with its run. ``value`` is in the metric's unit (`tacholog.schema.metrics.METRICS`).
 
-    ``ordinal`` numbers the values of one metric and statistic on one line.
+    ``ordinal`` is the index of the number among those with the same line, metric and statistic.
 
-    A site has millions of rows, and none refers back to another: ``gc=False`` keeps the garbage collector from searching them. The fields are
-    positional, because `results` makes rows from whole columns, which is much faster than by names.
+    ``gc=False`` excludes the rows from garbage collection: a site has millions of rows, and they contain no reference cycles. The fields are
+    positional, because `results` makes rows from whole columns, which is much faster with positions than with names.
     """
 
     run: RunRow
@@ -133,17 +133,17 @@ class ResultRow(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def number_line(self) -> int | None:
-        """The line that the number itself stands on."""
+        """The line that contains the number itself."""
         return self.line if self.value_line is None else self.value_line
 
 
 def conditions_among(results: Iterable[ResultRow]) -> list[Conditions]:
-    """Return the conditions of numbers. An object that many numbers share comes once, but two objects may be equal."""
+    """Return the conditions of these numbers. An object that many numbers share is returned once, but two objects may be equal."""
     return list({id(result.conditions): result.conditions for result in results}.values())
 
 
 def runs(data: Dataset) -> dict[str, RunRow]:
-    """Return every run by its id, in the order of ids."""
+    """Return every run by its id, sorted by the ids."""
     rows = [msgspec.convert(row, RunRow, strict=False) for row in _rows(data.runs)]
     return {run.run: run for run in sorted(rows, key=lambda run: run.run)}
 
@@ -160,7 +160,7 @@ def problems(data: Dataset) -> list[ProblemRow]:
 
 
 def histograms(data: Dataset) -> list[HistogramRow]:
-    """Return every histogram, in its order."""
+    """Return every histogram, in the order of the dataset."""
     frame = data.histograms
     if frame.empty:
         return []
@@ -169,7 +169,7 @@ def histograms(data: Dataset) -> list[HistogramRow]:
 
 
 def results(data: Dataset, runs_by_id: Mapping[str, RunRow] | None = None) -> list[ResultRow]:
-    """Return every number of the dataset, in its order.
+    """Return every number, in the order of the dataset.
 
     Rows are made from whole columns, which is much faster than converting each row.
     """
@@ -179,7 +179,7 @@ def results(data: Dataset, runs_by_id: Mapping[str, RunRow] | None = None) -> li
     return [result for part in parts for result in _results(part, runs_by_id)]
 
 
-_ROWS_AT_ONCE = 100_000  # The lists of all columns would take as much memory as the rows.
+_ROWS_AT_ONCE = 100_000  # In portions, because the lists of all columns would take as much memory as the rows.
 
 
 def _results(frame: pd.DataFrame, runs_by_id: Mapping[str, RunRow]) -> Iterator[ResultRow]:
@@ -191,9 +191,9 @@ def _results(frame: pd.DataFrame, runs_by_id: Mapping[str, RunRow]) -> Iterator[
     return map(ResultRow, *in_order)
 
 
-# The numbers of a record share its lines and sizes. Separate objects for each number would take a third of the memory.
+# The numbers of a record share the objects for its lines and sizes. Otherwise these objects would take a third of the memory.
 _REPEATED = {"line", "last_line", "payload_bytes", "payload_bytes_high", "samples", "resolution", "value_line"}
-_PLAIN = ("value", *sorted(_REPEATED))  # the columns with numbers, which differ in each run
+_PLAIN = ("value", *sorted(_REPEATED))  # these columns contain numbers, which differ in each run
 _OF_NUMBER = tuple(name for name in ResultRow.__struct_fields__ if name not in ("run", "conditions", "marks"))
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(ResultRow) if field.default is not msgspec.NODEFAULT}
 
@@ -210,7 +210,7 @@ def _runs_of(column: pd.Series, runs_by_id: Mapping[str, RunRow]) -> list[RunRow
 
 
 def _conditions(frame: pd.DataFrame) -> list[Conditions]:
-    """Return the conditions of each row. Rows with equal conditions share one object, which saves much memory."""
+    """Return the conditions of each row. Rows with equal conditions share one object, to save memory."""
     names = [name for name in CONDITIONS if name in frame]
     alike, different = _alike(frame, names)
     made = [
@@ -221,7 +221,7 @@ def _conditions(frame: pd.DataFrame) -> list[Conditions]:
 
 
 def _alike(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
-    """Return the distinct combinations of values in these columns, and the index of each row's combination."""
+    """Return the distinct combinations of values in these columns, and, for each row, the index of its combination."""
     indices = frame.groupby(list(names), dropna=False, observed=True, sort=False).ngroup().to_numpy().astype(np.int64)
     first = np.unique(indices, return_index=True)[1]
     return indices, list(zip(*(_column(frame[name].iloc[first]) for name in names), strict=True))
@@ -235,16 +235,16 @@ def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
 
 
 def _column(column: pd.Series) -> list[Any]:
-    """Return the values of a column, with ``None`` for the several kinds of missing values in pandas."""
+    """Return the values of a column. All kinds of missing values in pandas become ``None``."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return _words_of(column.cat.categories.tolist(), column.cat.codes.to_numpy())
-    untyped: Any = column  # According to the type hints of pandas, a missing value cannot become None.
+    untyped: Any = column  # The type hints of pandas do not allow None in place of a missing value.
     values: list[Any] = untyped.to_numpy(dtype=object, na_value=None).tolist()
     return [_plain(value) for value in values] if column.dtype == object else values
 
 
 def _shared(column: pd.Series) -> list[Any]:
-    """Return the values of a column as `_column` does. Rows with the same value share it."""
+    """Return the values of a column as `_column` does. Rows with equal values share one object."""
     codes, different = pd.factorize(column)
     return _words_of(_column(pd.Series(different)), codes)
 
@@ -252,7 +252,7 @@ def _shared(column: pd.Series) -> list[Any]:
 def _words_of(words: Sequence[Any], codes: NDArray[np.integer[Any]]) -> list[Any]:
     """Return the word of each code; ``None`` for the code -1, which stands for a missing value."""
     choices = np.empty(len(words) + 1, dtype=object)
-    for code, word in enumerate(words):  # From a list of tuples, NumPy would make an array of two dimensions.
+    for code, word in enumerate(words):  # NumPy would turn a list of tuples into a two-dimensional array.
         choices[code] = word
     words_of_codes: list[Any] = choices[codes].tolist()
     return words_of_codes
@@ -261,20 +261,20 @@ def _words_of(words: Sequence[Any], codes: NDArray[np.integer[Any]]) -> list[Any
 def _plain(value: Any) -> object:  # noqa: ANN401 - anything that a column holds
     if hasattr(value, "dtype") and value.dtype != object:
         return value.tolist()
-    if hasattr(value, "tolist"):  # numpy arrays, which is how lists come back from Parquet
+    if hasattr(value, "tolist"):  # numpy arrays, because Parquet returns lists in this form
         return [_plain(each) for each in value.tolist()]
     return str(value) if isinstance(value, Path) else value
 
 
 def is_of_control(result: ResultRow) -> bool:
-    """Whether a number is of a control. Its rows have the same names as the rows that it belongs to."""
+    """Whether a number belongs to a control. Its rows have the same names as the rows of the measurement beside it."""
     return CONTROL in labels_of(result.run.labels)
 
 
 def of_these_runs(results: Iterable[ResultRow], value: float, values: Sequence[float]) -> list[ResultRow]:
-    """Return the numbers with a value whose group of runs has all ``values`` of the row; if there is no such group, all numbers with the value.
+    """Return the numbers with this value in the groups of runs that have all ``values``; if there is no such group, all numbers with this value.
 
-    Comparisons and histories store only the values of the runs behind a row, and other runs can have an equal value by chance.
+    Comparisons and histories store only the values of the runs of a row, and other runs can have an equal value by chance.
     """
     groups: dict[Hashable, list[ResultRow]] = {}
     for result in results:

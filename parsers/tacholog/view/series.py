@@ -1,10 +1,10 @@
-"""Series: numbers that were measured the same way, so that one line may join them over the payload sizes.
+"""Series: numbers that were measured in the same way, so that one line may join them over the payload sizes.
 
-Runs of one series repeat each other. Repetitions are shown as the median over runs with their range, and as two medians where the runs fall into two
-groups; percentiles are never pooled. Every value shown is that of a run.
+The runs of one series are repetitions of each other. They are shown as the median over runs with their range, and as two medians if the runs fall
+into two groups; percentiles are never pooled. Every shown value is the value of one run.
 
-A median of runs in two groups describes neither group, and one run more or less moves it from one group to the other. The rule for groups is that of
-the diff (`tacholog.compare.statistics.two_modes`); here a gap must also be wide enough to matter for a choice.
+A median over two groups describes neither group, and a single additional run can move it from one group to the other. Groups are detected by the rule
+of the diff (`tacholog.compare.statistics.two_modes`). In addition, the gap must be wide enough to matter for a choice.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 LOSS = "loss"  # the mark of a rate at which more than 1 % of the messages were lost
 LOGICAL = "no_bytes_moved"  # the mark of a rate of bytes that were not moved
 REFERENCE = "reference_only"  # the mark of the latency of a reference to the bytes
-TOO_FEW = "too few samples"  # in place of a percentile that needs more than a run had
-NOT_MEASURED = "not measured"  # in place of a number for a size that no run has
+TOO_FEW = "too few samples"  # replaces a percentile that needs more samples than a run had
+NOT_MEASURED = "not measured"  # replaces a number for a size that no run has
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "options", "build")
-_SAYS_MOST = ("data_path", "reliability", "keyed")  # the label of a series that is alone
+_SAYS_MOST = ("data_path", "reliability", "keyed")  # the label of a series without other series
 _SEVERAL = 2
 SeriesKey = tuple[tuple[str, object], ...]
 
 
 class Coverage(NamedTuple):
-    """How often a number is stated: in ``times`` of ``wanted`` measurements, by ``of_runs`` runs. A run may measure several times."""
+    """How often a number is stated: in ``times`` of ``wanted`` measurements, in ``of_runs`` runs. One run may contain several measurements."""
 
     times: int
     wanted: int
@@ -49,13 +49,13 @@ class Coverage(NamedTuple):
 
 
 class Cell(msgspec.Struct, frozen=True, gc=False):
-    """One number of a series at one size, over its runs, in the schema's unit.
+    """One number of a series at one size, over all its runs, in the schema's unit.
 
-    ``value`` is ``None`` if no run states it, or only some of the runs do: a median over fewer runs than in the next column would not belong to the
-    same measurement (p99.99 came out above p99.999). ``coverage`` then tells how many measurements state it.
-    ``result`` is the result with this value, with its bound, resolution and line. If runs fall into two ``groups``, it is that of the worse group, on
-    all pages: with the larger group, a transport could win that is slow in two of six runs, and nobody knows in which group the next run falls.
-    ``marks`` are all marks on any of the numbers, in order, and the mark of two groups of runs.
+    ``value`` is ``None`` if not all runs state it: a median over fewer runs is not comparable with the next column (p99.99 could be above p99.999).
+    ``coverage`` then tells how many measurements state it, if any do. ``result`` is the result with this value, with its bound, resolution and line.
+    If the runs fall into two ``groups``, value and result are those of the worse group, on all pages: otherwise a transport could win that is slow in
+    two of six runs, and nobody knows to which group the next run will belong. ``marks`` are the marks of all these numbers, in order, and the mark
+    for two groups of runs, if there are two.
     """
 
     value: float | None
@@ -70,7 +70,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
     @property
     def sizes_high(self) -> int | None:
         """The largest payload in bytes, if the number stands for a range of sizes."""
-        for result in self.results:  # A loop is faster than a generator here, and each cell is asked several times.
+        for result in self.results:  # A loop is faster than a generator here, and each cell is queried several times.
             if result.payload_bytes_high is not None:
                 return result.payload_bytes_high
         return None
@@ -83,7 +83,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def run_count(self) -> int:
-        """The number of runs behind it."""
+        """The number of runs with this number."""
         return len({result.run.run for result in self.results})
 
 
@@ -94,7 +94,7 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def runs(self) -> Sequence[RunRow]:
-        """The runs that the numbers come from, in order."""
+        """The runs of the numbers, in order."""
         return tuple({result.run.run: result.run for result in self.results}.values())
 
     @cached_property
@@ -116,10 +116,10 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
         return by_size
 
     def measurements(self, size_bytes: int | None) -> Sequence[tuple[RunRow, Mapping[tuple[str, str], ResultRow]]]:
-        """The measurements of a size, in the order of runs: each with its run, and its numbers by metric and statistic.
+        """The measurements of a size, in the order of runs: each with its run, and with its numbers by metric and statistic.
 
-        A log may describe one measurement on several lines, as perftest does with rate and processor time. So a record continues the last measurement
-        of its log, unless it repeats one of its numbers: then it begins another measurement.
+        A log may describe one measurement on several lines, as perftest does with rate and processor time. Therefore a record belongs to the previous
+        measurement of its log, unless this measurement already has one of the record's numbers. In this case the record begins a new measurement.
         """
         by_log: dict[tuple[str, str], list[tuple[RunRow, dict[tuple[str, str], ResultRow]]]] = {}
         for record in _records(self.of_size[size_bytes]):
@@ -142,7 +142,7 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
         return frozenset(mark for marks in {result.marks for result in self.results} for mark in marks)
 
     def cells(self, metric: str, statistic: str) -> Mapping[int | None, Cell]:
-        """The cells of the number of that name, one for each size."""
+        """Return the cells of a metric and statistic, one cell for each size."""
         name = (metric, statistic)
         if name not in self.made_cells:
             sizes = self._by_size.get(metric, {})
@@ -168,9 +168,9 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _most_stated(self) -> Mapping[tuple[str, int | None], tuple[int, int]]:
-        """By metric and size, how often all runs together should state a statistic, and how many runs there are.
+        """For each metric and size: how often all runs together should state a statistic, and the number of runs.
 
-        Each run should state each statistic as often as the one that it states most often.
+        Each run should state every statistic as often as its most frequent statistic.
         """
         groups = ((metric, size_bytes, statistics) for metric, sizes in self._by_size.items() for size_bytes, statistics in sizes.items())
         return {(metric, size_bytes): _most_stated(statistics.values()) for metric, size_bytes, statistics in groups}
@@ -191,17 +191,17 @@ class Series(msgspec.Struct, frozen=True):
 
     @property
     def published(self) -> bool:
-        """Whether these are a vendor's published figures."""
+        """Whether the numbers are published figures of a vendor."""
         return self.results[0].run.published
 
     @property
     def runs(self) -> Sequence[RunRow]:
-        """The runs behind it, in order."""
+        """The runs of the series, in order."""
         return self.measured.runs
 
     @property
     def repeated(self) -> bool:
-        """Whether any number was measured more than once."""
+        """Whether any number of the series was measured more than once."""
         return self.measured.is_repeated
 
     def sizes(self) -> Sequence[int | None]:
@@ -209,7 +209,7 @@ class Series(msgspec.Struct, frozen=True):
         return self.measured.sizes
 
     def cells(self, metric: str, statistic: str) -> Mapping[int | None, Cell]:
-        """The cells of the number of that name, one for each size."""
+        """Return the cells of a metric and statistic, one cell for each size."""
         return self.measured.cells(metric, statistic)
 
     def statistics(self) -> Sequence[tuple[str, str]]:
@@ -219,7 +219,7 @@ class Series(msgspec.Struct, frozen=True):
     def absent(self, metric: str, statistic: str, size_bytes: int | None) -> str:
         """Return why a size has no such number, in the same words for every table.
 
-        No run has the size; or the runs without the number had too few samples for it; or it is not stated.
+        The reasons are: no run has the size; the runs without the number had too few samples for it; or the number is not stated.
         """
         if size_bytes not in self.measured.of_size:
             return NOT_MEASURED
@@ -229,24 +229,24 @@ class Series(msgspec.Struct, frozen=True):
         return absent_words(metric, statistic, samples)
 
     def has_mark(self, mark: str) -> bool:
-        """Whether any number carries that mark."""
+        """Whether any number has this mark."""
         return mark in self.measured.marks
 
 
 def absent_words(metric: str, statistic: str, samples: Collection[int | None]) -> str:
-    """Return the words in place of a number that measurements with these numbers of samples do not have."""
+    """Return the words in place of a missing number, from the numbers of samples of the measurements without it."""
     share = percentile(statistic) if metric == "latency" else None
     if share is None or not samples:
         return NOT_STATED
-    # As a binary fraction, 99.99 is slightly smaller: 10 samples of 100 000 lie beyond it.
+    # As a binary fraction, 99.99 is slightly smaller. Exactly 10 samples of 100 000 lie beyond it.
     few = all(count is not None and count * (100 - share) / 100 < SAMPLES_BEYOND * (1 - 1e-9) for count in samples)
     return TOO_FEW if few else NOT_STATED
 
 
 def measured_alike(results: Iterable[ResultRow]) -> dict[SeriesKey, SeriesNumbers]:
-    """Group numbers of whole measurements by the way in which they were measured. Groups of later versions come later, controls last."""
+    """Group numbers of whole measurements by the way of measuring. Groups of later versions come later, and controls come last."""
     groups: dict[SeriesKey, list[ResultRow]] = {}
-    by_short_key: dict[tuple[object, ...], list[ResultRow]] = {}  # A whole key has some sixty parts, and each look-up would hash all of them.
+    by_short_key: dict[tuple[object, ...], list[ResultRow]] = {}  # Each look-up computes the hash of all sixty parts of a key.
     for result in results:
         short = (result.run.run, result.side, result.participant, id(result.conditions))
         group = by_short_key.get(short)
@@ -259,9 +259,9 @@ def measured_alike(results: Iterable[ResultRow]) -> dict[SeriesKey, SeriesNumber
 def measured_in(
     all_tests: Mapping[SeriesKey, SeriesNumbers], kinds: Mapping[str, Collection[tuple[str | None, str]]], part: Collection[str]
 ) -> dict[SeriesKey, SeriesNumbers] | None:
-    """Return the groups of one test from the groups of all tests, so that pages of both share the computed values.
+    """Select the groups of one test from the groups of all tests, so that the pages of both share the computed values.
 
-    Return ``None`` if the runs of a group have numbers of several tests: then only a part of the group may belong to the test.
+    Return ``None`` if the runs of a group have numbers of several tests, because then only a part of the group may belong to the test.
 
     Args:
         all_tests: the result of `measured_alike` for all tests.
@@ -274,12 +274,12 @@ def measured_in(
 
 
 def series_of(results: Iterable[ResultRow], named: Sequence[str] = ()) -> list[Series]:
-    """Return the series in ``results``: see `labelled`."""
+    """Return the series in ``results``, with the labels of `labelled`."""
     return labelled(measured_alike(results), named)
 
 
 def labelled(groups: Mapping[SeriesKey, SeriesNumbers], named: Sequence[str] = ()) -> list[Series]:
-    """Return a series for each group, labelled only by the conditions in which they differ.
+    """Return a series for each group. Its label states only the conditions that differ between the groups.
 
     Series of later versions come later, so that old versions keep their colours. Controls come last, because they are not the subject.
 
@@ -292,13 +292,13 @@ def labelled(groups: Mapping[SeriesKey, SeriesNumbers], named: Sequence[str] = (
 
 
 def labelled_among(series: Sequence[Series]) -> list[Series]:
-    """Return series with labels that distinguish only these series from each other. Their slots, and so their colours, stay."""
+    """Return the series with labels that distinguish them from each other. Their slots, and so their colours, do not change."""
     labels = _labels([member.key for member in series]) if series else []
     return [msgspec.structs.replace(member, label=label) for member, label in zip(series, labels, strict=True)]
 
 
 def labels_among(series: Sequence[tuple[str, Series]]) -> list[str]:
-    """Return the label of each series among others: only the conditions that differ, without system and transport."""
+    """Return a label for each series that states only the conditions that differ between these series, without system and transport."""
     keys = [member.key for _, member in series]
     names = ["" for _ in keys] if len(keys) < _SEVERAL else [joined(parts) for parts in told_apart([dict(key) for key in keys], but="transport")]
     labels = list(names)
@@ -312,14 +312,14 @@ def labels_among(series: Sequence[tuple[str, Series]]) -> list[str]:
 
 
 def common_words(series: Iterable[Series], but: Container[str]) -> list[str]:
-    """Return, in words, the known conditions that all series share, without those in ``but``."""
+    """Return, in words, the known conditions that all series share, except for the conditions in ``but``."""
     first, *others = with_each_label([dict(member.key) for member in series])
     in_common = [(name, value) for name, value in first.items() if name not in but and all(other[name] == value for other in others)]
     return [phrase for name, value in in_common if (phrase := words(name, value))]
 
 
 def newest_first(series: Iterable[Series]) -> list[Series]:
-    """Return the series of later versions first. The order within a version stays."""
+    """Return the series, those of later versions first. The order within a version does not change."""
     return sorted(series, key=lambda member: _version(member.key), reverse=True)
 
 
@@ -333,7 +333,7 @@ def _version(key: SeriesKey) -> list[tuple[int, int, str]]:
 
 
 def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultRow]]:
-    """Group numbers of one size by their records. If a line repeats a number, it holds several records."""
+    """Group the numbers of one size by their records. A line that repeats a number contains several records."""
     records: dict[tuple[str, str, int | None, int], dict[tuple[str, str], ResultRow]] = {}
     counts = Counter[tuple[str, str, int | None, str, str]]()
     for result in results:
@@ -345,9 +345,9 @@ def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultR
 
 
 def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> tuple[int, int]:
-    """Return how often all runs together should state each statistic of a metric, and how many runs state any.
+    """Return how often all runs together should state each statistic of a metric, and the number of runs that state any statistic.
 
-    For each run, the statistic that it states most often counts.
+    The count of each run is that of its most frequent statistic.
     """
     most: dict[str, int] = {}
     before: list[str] = []
@@ -363,7 +363,7 @@ def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> tuple[int, int]:
 
 
 def _cell(results: Sequence[ResultRow], most_stated: tuple[int, int]) -> Cell:
-    """Return the cell of a number. ``most_stated`` tells how often it should be stated, and by how many runs."""
+    """Return the cell of a number. ``most_stated`` is the result of the function `_most_stated` for its metric and size."""
     wanted, of_runs = most_stated
     stated_values = [(result.value, result) for result in results if result.value is not None]
     if not stated_values or len(stated_values) < wanted:
@@ -393,7 +393,7 @@ def _key(result: ResultRow) -> SeriesKey:
     settings = {**settings_of(result.conditions.settings), **settings}
     parts += [("options", options), ("settings", ", ".join(f"{name} {value}" for name, value in settings.items()) or None)]
     parts += [("side", result.side), ("participant", result.participant)]
-    # Two published tables are never repetitions: they are two measurements, even if the document does not say how they differ.
+    # Two published tables are never repetitions of each other: they are two measurements, even if the document does not state their difference.
     parts.append(("run", result.run.run if result.run.published else None))
     return tuple(parts)
 
@@ -414,8 +414,8 @@ def _common_labels(rows: Sequence[Mapping[str, object]], named: Sequence[str]) -
 
 
 TWO_GROUPS = "two_groups"
-# Relative to the value below the gap. By chance, 1 % of rows of six runs show such a gap if runs vary by 5 %, and 10 % of rows if they vary by 10 %;
-# with 12 runs, it is 0.1 % and 1 %.
+# Relative to the value below the gap. Such a gap occurs by chance in 1 % of the rows with six runs if runs vary by 5 %, and in 10 % of the rows if
+# they vary by 10 %. With 12 runs, it occurs in 0.1 % and 1 % of the rows.
 LEAST_GAP = 0.1
 _SURELY_NO_GAP = (1 + LEAST_GAP) * (1 - 1e-9)  # allows for rounding errors of logarithms
 _LEAST_STEPS = 2  # in units of the last printed digit: a smaller gap may come from rounding
@@ -433,10 +433,10 @@ class RunGroup(msgspec.Struct, frozen=True):
 
 
 def two_groups(results: Sequence[ResultRow]) -> tuple[RunGroup, ...]:
-    """Return the two groups of the runs of one number, the lower values first; an empty tuple if they are one group.
+    """Return the two groups of the runs of one number, the group with lower values first; an empty tuple if the runs are one group.
 
     Args:
-        results: numbers of one metric and one statistic, one or more from each run.
+        results: numbers of one metric and one statistic, one or more for each run.
     """
     if len(results) < MIN_RUNS or not may_have_groups(results[0].metric, results[0].statistic):
         return ()
@@ -454,18 +454,18 @@ def two_groups(results: Sequence[ResultRow]) -> tuple[RunGroup, ...]:
 
 
 def worse_of(groups: Sequence[RunGroup]) -> RunGroup:
-    """Return the worse one of two groups, the lower values first: that of the higher latencies, or of the lower rates."""
+    """Return the worse of two groups: the one with higher latencies or lower rates. In ``groups``, the lower values come first."""
     return groups[-1 if METRICS[groups[0].result.metric].better == "lower" else 0]
 
 
 def may_have_groups(metric: str, statistic: str) -> bool:
-    """Whether such numbers can have groups: only numbers with a better direction matter for a choice."""
+    """Whether numbers of this metric can have groups. A metric without a better direction has none, because it does not matter for a choice."""
     return METRICS[metric].better is not None and statistic not in _NOT_RANKED
 
 
 @lru_cache(maxsize=1 << 16)
 def _split(values: tuple[float, ...]) -> int | None:
-    """Return how many of the sorted values are in the lower group; ``None`` if no gap is wide enough."""
+    """Return how many of the sorted values belong to the lower group; ``None`` if no gap is wide enough."""
     inner = range(MIN_CLUSTER - 1, len(values) - MIN_CLUSTER)
     if all(values[index + 1] <= values[index] * _SURELY_NO_GAP for index in inner):
         return None

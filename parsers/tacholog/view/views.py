@@ -1,4 +1,4 @@
-"""Views and selections: the part of a dataset that one page or directive shows."""
+"""Views and selections: the parts of a dataset that a page or a directive shows."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _Kind = tuple[str | None, str]  # a transport and a test
 
 
 class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to show; ``None`` selects everything. A transport or host of ``not stated`` selects runs that state none.
+    """The selected values of fields; ``None`` selects all values. A transport or host of ``not stated`` selects runs that state none.
 
-    ``size`` is a payload size or a range of sizes, such as ``64B..4KiB``, or several of them, with commas between them.
+    ``size`` is a payload size or a range of sizes, such as ``64B..4KiB``, or several of these, separated by commas.
     ``labels`` holds pairs such as ``("label.plugin", "flannel")``; the value ``not stated`` selects runs without that label.
     """
 
@@ -46,15 +46,15 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     labels: tuple[tuple[str, str], ...] = ()
 
     def values(self) -> list[str]:
-        """Return the selected values for titles and anchors: those of the fields, and labels as ``plugin=flannel``."""
+        """Return the selected values for titles and anchors: the values of fields, and labels as ``plugin=flannel``."""
         fields = (self.system, self.transport, self.test, self.host, self.run, self.release, self.size)
         return [*(value for value in fields if value), *(f"{label_name(name)}={value}" for name, value in self.labels)]
 
     def size_ranges(self) -> tuple[SizeRange, ...]:
-        """Return the selected ranges of sizes; none: all sizes.
+        """Return the selected ranges of sizes; an empty result selects all sizes.
 
         Raises:
-            TachologError: ``size`` has another form.
+            TachologError: ``size`` is neither a size nor a range of sizes.
         """
         return size_ranges(self.size.split(","), ":size:") if self.size is not None else ()
 
@@ -63,7 +63,7 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
         Args:
             results: the numbers of the run.
-            kinds: their transports and tests. Most runs have one of each, so that the numbers need not be examined.
+            kinds: the transports and tests of these numbers. If a run has only one of each, its numbers need not be examined.
         """
         if ranges := self.size_ranges():
             results = [result for result in results if _is_within(ranges, result)]
@@ -73,7 +73,7 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [result for result in results if (result.conditions.transport, result.test) in wanted] if wanted else []
 
     def runs_among(self, runs: Iterable[RunRow]) -> list[RunRow]:
-        """Return the selected runs. Only the fields of the selection are examined: a site has many selections, most with one field."""
+        """Return the selected runs. Only the selected fields are examined, because a site has many selections, most of them with one field."""
         selected = list(runs)
         for name in _OF_RUN:
             wanted = getattr(self, name)
@@ -82,14 +82,14 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [run for run in selected if has_labels(run.labels, self.labels)] if self.labels else selected
 
     def wants_run(self, run: RunRow) -> bool:
-        """Whether a run is selected, by its own fields and labels."""
+        """Whether the fields and the labels of a run match the selection."""
         return bool(self.runs_among([run]))
 
 
 class View(msgspec.Struct, frozen=True, dict=True):
     """Runs with their logs, problems and numbers."""
 
-    by_run: dict[str, list[ResultRow]]  # Each of hundreds of pages needs the numbers of a few runs.
+    by_run: dict[str, list[ResultRow]]  # Each of hundreds of pages needs only the numbers of a few runs.
     runs: dict[str, RunRow]
     logs: Sequence[LogRow]
     problems: Sequence[ProblemRow]
@@ -97,11 +97,11 @@ class View(msgspec.Struct, frozen=True, dict=True):
     histograms: Sequence[HistogramRow] = ()
 
     def once(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
-        """Return the result of ``make`` for this view, and compute it once: the pages of a site ask for the same values many times.
+        """Return the result of ``make`` for this view. It is computed only once, because the pages of a site need the same values many times.
 
         Args:
-            what: a key of the result, with everything that it depends on besides the view.
-            make: computes the result.
+            what: the key of the result. It contains everything on which the result depends, except for the view.
+            make: the function that computes the result.
         """
         if what not in self._made:
             self._made[what] = make()
@@ -113,7 +113,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
         return {}
 
     def only(self, selection: Selection) -> View:
-        """Return the selected part: the numbers with their runs, and selected runs without numbers."""
+        """Return the selected part of the view: the numbers with their runs, and selected runs without numbers."""
         return self.once(selection, partial(self._by_steps, selection))
 
     def _by_steps(self, selection: Selection) -> View:
@@ -135,27 +135,27 @@ class View(msgspec.Struct, frozen=True, dict=True):
         runs = {name: run for name, run in self.runs.items() if name in names}
         logs = [log for log in self.logs if log.run in names]
         problems = [problem for problem in self.problems if problem.run in names]
-        # The fields of unreadable runs are not known, so only the selection of everything includes them.
+        # The fields of unreadable runs are not known, so these runs belong only to the selection of everything.
         problems += self.unread if selection == Selection() else []
         histograms = [histogram for histogram in self.histograms if histogram.run in names]
         if ranges := selection.size_ranges():
             histograms = [histogram for histogram in histograms if _is_within(ranges, histogram)]
         part = View(numbers, runs, logs, problems, self.hosts, histograms)
-        # Most runs are selected with all their numbers, whose kinds are known.
+        # A shortcut: most runs are selected with all their numbers, whose transports and tests are known.
         kinds = {name: self.kinds[name] if results is self.by_run[name] else _kinds_of(results) for name, results in numbers.items()}
-        part.__dict__["kinds"] = kinds  # `cached_property` stores its value there.
+        part.__dict__["kinds"] = kinds  # `cached_property` stores its value in this dictionary.
         if selection.test is not None and selection == Selection(test=selection.test):
             part.__dict__["_all_tests"] = self
         return part
 
     @cached_property
     def _all_tests(self) -> View | None:
-        """The view of all tests, if this view is the part of one test."""
+        """The view of all tests, if this view is the part for one test."""
         return None
 
     @cached_property
     def kinds(self) -> Mapping[str, frozenset[_Kind]]:
-        """The pairs of transport and test in the numbers of each run."""
+        """The transports and tests in the numbers of each run, as pairs."""
         return {name: _kinds_of(results) for name, results in self.by_run.items()}
 
     @cached_property
@@ -167,7 +167,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
         return by_run
 
     def only_runs(self, names: Iterable[str]) -> View:
-        """Return the part with these runs."""
+        """Return the part of the view with these runs."""
         wanted = set(names)
         logs = [log for log in self.logs if log.run in wanted]
         problems = [problem for problem in self.problems if problem.run in wanted]
@@ -180,7 +180,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
         return [run.run for run in selection.runs_among(self.runs[name] for name in named)]
 
     def _without_numbers(self, selection: Selection) -> set[str]:
-        """Return selected runs without numbers. They belong to the transport in their manifest, and to no test and no size."""
+        """Return the selected runs without numbers. They belong to the transport in their manifest, and to no test and no size."""
         if selection.test is not None or selection.size is not None:
             return set()
         empty = set(self.runs) - set(self.by_run)
@@ -194,7 +194,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def results(self) -> list[ResultRow]:
-        """All numbers, in the order of runs. The list is made anew each time: stored lists of all pages would take much memory."""
+        """All numbers, in the order of runs. The list is made again for each call, because stored lists of all pages would take much memory."""
         return list(chain.from_iterable(self.by_run.values()))
 
     def summaries(self) -> list[ResultRow]:
@@ -202,19 +202,19 @@ class View(msgspec.Struct, frozen=True, dict=True):
         return [result for results in self.by_run.values() for result in results if result.scope == "summary"]
 
     def intervals(self) -> list[ResultRow]:
-        """Return the numbers of single intervals: parts of one measurement over time. Trials of a search, each at another rate, are not intervals."""
+        """Return the numbers of single intervals, which are parts of one measurement. Trials of a search are not intervals: their rates differ."""
         return [result for result in self.results if result.scope == "interval" and result.test != "sustain"]
 
     def interval_series(self) -> list[Series]:
-        """Return the series of single intervals. They are computed once for all portions of a page."""
+        """Return the series of single intervals. They are computed only once for all portions of a page."""
         return self.once("interval series", lambda: series_of(self.intervals()))
 
     def trials(self) -> list[ResultRow]:
-        """Return the numbers of the trials of searches. They are computed once for all portions of a page."""
+        """Return the numbers of the trials of searches. They are computed only once for all portions of a page."""
         return self.once("trials", lambda: [result for result in self.results if result.scope == "interval" and result.test == "sustain"])
 
     def series(self, named: Sequence[str] = ()) -> list[Series]:
-        """Return the series of whole measurements. The labels ``named`` are part of each name, even if all series share them."""
+        """Return the series of whole measurements. The labels ``named`` are part of each name, even if all series have the same values."""
         return self.once(("series", *named), partial(labelled, self.measured, named))
 
     @cached_property
@@ -226,13 +226,13 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
 
 def differing_labels(runs: Iterable[RunRow]) -> list[str]:
-    """Return the labels in which any two runs differ (``label.plugin``)."""
+    """Return the labels that differ between any two runs (``label.plugin``)."""
     texts = list(dict.fromkeys(run.labels for run in runs))
     return [field for field in label_fields(texts) if len({labels_of(text).get(field) for text in texts}) > 1]
 
 
 def view_of(data: Dataset) -> View:
-    """Return everything in a dataset."""
+    """Return the view of a whole dataset."""
     runs = rows.runs(data)
     by_run: dict[str, list[ResultRow]] = {}
     for name, results in groupby(rows.results(data, runs), attrgetter("run.run")):
@@ -243,12 +243,19 @@ def view_of(data: Dataset) -> View:
     return View(by_run, runs, rows.logs(data), problems, data.hosts, rows.histograms(data))
 
 
+def rig_series(view: View, runs: Iterable[RunRow]) -> list[Series]:
+    """Return the series of perftest's transport ``null``, which show what perftest itself costs, from the sessions of these runs."""
+    sessions = {(run.host, run.session) for run in runs if run.session is not None}
+    rig = view.only(Selection(transport="null", test="latency"))
+    return rig.only_runs(run.run for run in rig.runs.values() if (run.host, run.session) in sessions).series()
+
+
 def manifest_of(run: RunRow) -> Manifest | None:
     """Return a run's manifest."""
     return _manifest_in(run.manifest) if run.manifest else None
 
 
-@lru_cache(maxsize=512)  # about the runs of one page; a manifest takes some ten kB
+@lru_cache(maxsize=512)  # enough for the runs of one page; a manifest takes some ten kB
 def _manifest_in(text: str) -> Manifest:
     return msgspec.json.decode(text, type=Manifest)
 
@@ -258,7 +265,7 @@ def _kinds_of(results: Sequence[ResultRow]) -> frozenset[_Kind]:
 
 
 def transport_of(run: RunRow) -> str | None:
-    """Return the transport in a run's manifest, for runs whose logs hold no number."""
+    """Return the transport in a run's manifest, for runs whose logs contain no number."""
     transport = _decode_transport(run.manifest).conditions.transport if run.manifest else None
     return None if transport is None else str(transport)
 
@@ -268,7 +275,7 @@ class _ConditionsOnly(msgspec.Struct, frozen=True):
 
 
 class _TransportOnly(msgspec.Struct, frozen=True):
-    """The only part of a manifest that is decoded here: it is needed for all runs of a site, and the whole would take much longer."""
+    """The only part of a manifest that is decoded here. Decoding whole manifests takes much longer, and all runs of a site are needed."""
 
     conditions: _ConditionsOnly = _ConditionsOnly()
 
@@ -276,9 +283,9 @@ class _TransportOnly(msgspec.Struct, frozen=True):
 _decode_transport = msgspec.json.Decoder(_TransportOnly).decode
 
 
-@lru_cache(maxsize=1 << 14)  # each number has a link to its log
+@lru_cache(maxsize=1 << 14)  # cached, because each number has a link to its log
 def log_document(folder: str, run: str, log: str) -> str:
-    """Return the document name of a log's page."""
+    """Return the name of the document for a log's page."""
     return f"{folder}/{path_slug(f'{run}/{log}')}"
 
 
@@ -295,7 +302,7 @@ _Marked = Counter[tuple[str | None, tuple[str, ...]]]
 
 
 def marked_of(view: View) -> Mapping[str, _Marked]:
-    """Return, for each run, the number of its numbers with each combination of transport and marks. Unmarked numbers are not counted."""
+    """Return, for each run, the number of marked numbers for each combination of transport and marks. Unmarked numbers are not counted."""
     return view.once("marked", partial(_marked_of, view))
 
 

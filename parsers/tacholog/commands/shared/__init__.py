@@ -1,1 +1,1 @@
-"""What several commands share: how results, plans, progress and complaints are printed, and how paths are checked."""
+"""Code that several commands share: the output of results, plans, progress and problems, and the checks of paths."""

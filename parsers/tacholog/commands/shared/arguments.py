@@ -23,7 +23,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class Percentage(click.ParamType[float]):
-    """A percentage above zero."""
+    """A percentage above zero as an argument."""
 
     name = "percent"
 
@@ -39,15 +39,15 @@ class Percentage(click.ParamType[float]):
 
 
 class Folder(click.Path):
-    """A folder as an argument. Its messages are clearer than click's own, such as "Directory 'x.log' is a file"."""
+    """A folder as an argument. Its messages are clearer than those of click, such as "Directory 'x.log' is a file"."""
 
     def __init__(self, *, exists: bool = False) -> None:
-        """With ``exists``, the folder must exist already."""
+        """Create the argument type. With ``exists``, the folder must already exist."""
         super().__init__(path_type=Path)
         self._must_exist = exists
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401 - the signature is click's
-        """Return the path, unless it is a file, or does not exist although it must."""
+        """Return the path; refuse a file, and a missing folder that must exist."""
         path = Path(value)
         if path.exists() and not path.is_dir():
             self.fail(f"{value} is a file, not a folder", param, ctx)
@@ -57,11 +57,11 @@ class Folder(click.Path):
 
 
 _RELEASE = re.compile(r"""^release\s*=\s*["']([^"'\n]{1,200})["']\s*(?:#.*)?$""", re.MULTILINE)
-_MOST_MANIFESTS = 20_000  # that are looked through while somebody waits at a shell
+_MOST_MANIFESTS = 20_000  # the number of folders that are searched while a user waits for completion
 
 
 def complete_release(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the releases that begin as a shell's user has typed, for completion; then the shell offers files too."""
+    """Return the releases that begin with the typed text, for completion in a shell. The shell also offers files then."""
     roots = ctx.params.get("roots") or known_roots()
     manifests = islice(chain.from_iterable(Path(root).rglob("run.toml") for root in roots), _MOST_MANIFESTS)
     texts = (path.read_text(encoding="utf-8", errors="replace") for path in manifests if path.is_file())
@@ -71,7 +71,7 @@ def complete_release(ctx: click.Context, _param: click.Parameter, incomplete: st
 
 
 def known_roots() -> tuple[Path, ...]:
-    """Return the folders of `defaults`, else the ``data/`` of the checkout, and the campaigns in ``build/runs/``, the newest first."""
+    """Return the folders of `defaults`, else the ``data/`` of the checkout and the campaigns in ``build/runs/``, the newest campaign first."""
     from tacholog.campaign import campaign_folders
 
     if folders := defaults().folders():
@@ -81,7 +81,7 @@ def known_roots() -> tuple[Path, ...]:
 
 
 def home() -> Path:
-    """Return the folder that holds ``data`` and ``build``: the checkout if the current folder is in it, else the current folder."""
+    """Return the folder that contains ``data`` and ``build``: the checkout if the current folder is in it, otherwise the current folder."""
     root, here = checkout(), Path.cwd()
     return root if root is not None and here.resolve().is_relative_to(root) else here
 
@@ -96,7 +96,7 @@ def reading_options(command: _Command) -> _Command:
 
 
 def work_of(jobs: int | None = None, cluster: str | None = None) -> Work:
-    """Return the way to read the logs that the options ask for. On a terminal, it shows how far the reading is."""
+    """Return how the logs are read, according to the options. On a terminal, the progress is shown."""
     from tacholog.commands.shared.messages import Progress
     from tacholog.store.pool import Work, all_cores
 

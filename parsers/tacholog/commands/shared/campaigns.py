@@ -1,4 +1,4 @@
-"""Print the plan of a campaign, and do its runs."""
+"""Print the plan of a campaign, and execute its runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN_RUNS = 10
 
 
 def list_words(command: str) -> str:
-    """Return a sentence: a command that a plan does not run may leave variants out."""
+    """Return a sentence: variants may be left out, depending on the output of a command that --plan does not run."""
     return f"Fewer, if `{command}` does not list them: it is run at the start."
 
 
@@ -57,12 +57,12 @@ def preview_words(preview: Preview) -> list[str]:
 
 
 def left_out_words(left_out: Mapping[str, str]) -> list[str]:
-    """Return a line for each name that variants need and that the program of ``only_if_listed`` does not list."""
+    """Return a line for each name that a variant needs, but that the output of ``only_if_listed`` does not contain."""
     return [f"Left out: {name}{f' ({reason})' if reason else ', which is not listed'}." for name, reason in left_out.items()]
 
 
 def expected_gap_words(expected: ExpectedGaps) -> list[str]:
-    """Return a line for each condition that comparisons will lack, and for each group of variants whose logs are not known yet."""
+    """Return a line for each condition that comparisons will lack, and for each group of variants whose logs are not known before the first run."""
     by_reason: dict[str, list[str]] = {}
     for variant, reason in expected.unknown_logs.items():
         by_reason.setdefault(reason, []).append(variant)
@@ -73,7 +73,7 @@ def expected_gap_words(expected: ExpectedGaps) -> list[str]:
 
 
 def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iterator[str]:
-    """Yield a line for each condition that certainly nothing states, with the words to add to the campaign.
+    """Yield a line for each condition that certainly nothing states, with the words to add to the campaign file.
 
     Args:
         gaps: the gaps of a campaign.
@@ -90,7 +90,7 @@ def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iter
 
 
 def short_words(plan: Plan) -> list[str]:
-    """Return a line for each percentile that the planned rate and duration give too few samples for a verdict."""
+    """Return a line for each percentile that will have too few samples for a verdict, at the planned rate and duration."""
     variants_of: dict[tuple[str, int], list[str]] = {}
     for variant, few in planned_short(plan).items():
         for key in few.items():
@@ -108,13 +108,13 @@ def first_log_words(label: str, report: FirstLogReport, gaps: Sequence[Gap]) -> 
     Args:
         label: the name of the run.
         report: the gaps and unknown lines of its logs.
-        gaps: those of its gaps that were not printed yet.
+        gaps: the gaps in this report that were not printed yet.
     """
     lines = [f"{label}: {line}" for line in gap_words(gaps, "neither its log nor the campaign states it")]
     for statistic, samples in report.short.items():
         lines.append(
             f"{label}: comparisons will give {statistic} no verdict: that needs {samples_needed(statistic):,} samples in each run, "
-            f"and this one has {samples:,}; longer runs have more"
+            f"and this run has {samples:,}; longer runs have more"
         )
     for log, (count, first) in report.unknown_lines.items():
         lines.append(
@@ -125,7 +125,7 @@ def first_log_words(label: str, report: FirstLogReport, gaps: Sequence[Gap]) -> 
 
 
 def _uncertain_words(gaps: Iterable[Gap]) -> Iterator[str]:
-    """Yield a line for each group of rows, with the conditions that only some logs of their format state."""
+    """Yield a line for each group of rows, with the conditions that only some logs of the format state."""
     by_rows: dict[str, list[Gap]] = {}
     for gap in (gap for gap in gaps if not gap.is_certain):
         by_rows.setdefault(gap.rows, []).append(gap)
@@ -144,7 +144,7 @@ def _variants(alike: Sequence[Gap]) -> tuple[str, ...]:
 
 
 def _choice(gap: Gap) -> str:
-    """Return the other values that the condition can have, or the meaning of its value."""
+    """Return the other possible values of the condition, or the meaning of its value."""
     if len(gap.allowed) > 1:
         return " (or " + ", ".join(f'"{word}"' for word in gap.allowed[1:]) + ")"
     return " (0: batching is off)" if gap.condition == "batch_bytes" else ""
@@ -164,7 +164,7 @@ def _host(entry: HostEntry) -> str:
 def _program(program: ProgramOnHost) -> str:
     behind = f", behind {', '.join(program.measured.wrappers)}" if program.measured.wrappers else ""
     if doubt := program.measured.doubt:
-        return f"{program.name}{behind}: what it measures is not known ({doubt}), so the SHA-256 in run.toml is that of {program.name}"
+        return f"{program.name}{behind}: the measured program is not known ({doubt}), so the SHA-256 in run.toml is that of {program.name}"
     if program.host is not None:
         return f"{program.name}{behind}: looked for on host {program.host} at the start"
     if program.path is None:
@@ -173,12 +173,12 @@ def _program(program: ProgramOnHost) -> str:
 
 
 def limits_held(limits: Limits | None, runs: int, disturbed: Mapping[str, Sequence[str]], again: str) -> list[str]:
-    """Return a line that says whether a campaign held its limits, and a line for each of the first runs that did not.
+    """Return whether a campaign kept its limits, in one line, and a line for each of the first runs that exceeded them.
 
     Args:
         limits: the limits of the campaign.
         runs: the number of its runs.
-        disturbed: the runs that did not hold the limits, with the reasons.
+        disturbed: the runs that exceeded the limits, with the reasons.
         again: the command that measures them again.
     """
     if limits is None:
@@ -193,22 +193,23 @@ def limits_held(limits: Limits | None, runs: int, disturbed: Mapping[str, Sequen
 
 
 class Pace:
-    """How much longer runs take than expected. Each kind of run has its own ratio, because tools differ in the time that they need to start."""
+    """The ratio of the real to the expected duration of runs. Each kind of run has its own ratio, because tools differ in their start-up time."""
 
     def __init__(self) -> None:
-        """Start without runs."""
+        """Create an estimate without finished runs."""
         self._done: dict[Hashable, tuple[float, float]] = {}
 
     def add(self, kind: Hashable, expected_s: float, took_s: float) -> None:
-        """Add a run that is done."""
+        """Add a finished run."""
         expected, took = self._done.get(kind, (0.0, 0.0))
         self._done[kind] = expected + expected_s, took + took_s
 
     def seconds(self, runs: Iterable[tuple[Hashable, float]]) -> float:
-        """Return how long these runs will take.
+        """Return how long these runs will probably take.
 
         Args:
-            runs: the kind of each run, and its expected duration in seconds. If no run of a kind is done yet, the ratio of all runs is used.
+            runs: the kind of each run, and its expected duration in seconds. If no run of a kind is finished yet, the ratio of all finished runs is
+                used.
         """
         all_runs = tuple(map(sum, zip(*self._done.values(), strict=True))) or (0.0, 0.0)
         return sum(expected_s * _ratio(self._done.get(kind, all_runs)) for kind, expected_s in runs)
@@ -220,14 +221,14 @@ def _ratio(done: tuple[float, ...]) -> float:
 
 
 def measure_all(tasks: Sequence[Task], count: int, announced: Sequence[Gap] = ()) -> None:
-    """Do these runs in their order. After the first good run of each variant, print the gaps in its logs.
+    """Execute these runs in their order. After the first good run of each variant, print the gaps in its logs.
 
     Args:
         tasks: the runs.
-        count: the number of all planned runs, including those that are done already.
+        count: the number of all planned runs, including the finished ones.
         announced: the gaps that were printed with the plan.
     """
-    # Time is planned in seconds and not in runs: the duration of runs differs much, and each takes about as long as planned.
+    # The remaining time is estimated from planned seconds, not from the number of runs, because the durations of runs differ much.
     pace, log_check = Pace(), _FirstLogCheck(announced)
     for number, task in enumerate(tasks):
         folder, plan, run, tools, label = task
@@ -235,7 +236,7 @@ def measure_all(tasks: Sequence[Task], count: int, announced: Sequence[Gap] = ()
         start_s = time.monotonic()
         manifest = campaign.measure(folder, plan, run, tools, checkout())
         took_s, failure = time.monotonic() - start_s, campaign.failure_reason(folder, run)
-        if not failure:  # a run that fails at once says nothing about how long the others take
+        if not failure:  # a run that fails immediately does not show how long the other runs take
             pace.add(_kind(task), run.expected_s, took_s)
         state = "not good" if failure and manifest.status == "ok" else manifest.status
         outcome = f"{state}, {took_s:.1f} s" + (f" ({failure})" if failure else "")
@@ -256,12 +257,12 @@ class _FirstLogCheck:
         self._checked: set[Hashable] = set()
 
     def check(self, task: Task) -> list[str]:
-        """Return lines about the gaps and unknown lines in the logs of a good run."""
+        """Check the logs of a good run. Return lines about gaps and unknown lines."""
         if _kind(task) in self._checked:
             return []
         self._checked.add(_kind(task))
         report = inspect_run(task.folder, task.run)
-        # The plan may have printed the gap for all rows of a test, "throughput"; the log shows "throughput at max-rate".
+        # The plan may have printed the gap for all rows of a test, "throughput". The log then shows "throughput at max-rate".
         new = [gap for gap in report.gaps if not {(gap.condition, gap.rows), (gap.condition, gap.rows.partition(" at ")[0])} & self._printed]
         self._printed |= {(gap.condition, gap.rows) for gap in new}
         return first_log_words(task.label, report, new)

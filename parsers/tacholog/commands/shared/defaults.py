@@ -1,4 +1,4 @@
-"""Defaults that a project writes down once, instead of typing ``--data`` with every command."""
+"""Defaults that a project states once in a file, so that users need not type ``--data`` with every command."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def defaults() -> Defaults:
-    """Return the defaults of the current folder; none if it has neither file.
+    """Return the defaults of the current folder; empty defaults if it has neither file.
 
     Raises:
         UnreadableInput: a file is not TOML, or has an unknown key; the message names file and key.
@@ -50,7 +50,7 @@ def defaults() -> Defaults:
 
 
 def _table(path: Path) -> dict[str, Any] | None:
-    """Return the table with the defaults; ``None`` if the file of a project has none."""
+    """Return the table with the defaults; ``None`` if the project's file has none."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:

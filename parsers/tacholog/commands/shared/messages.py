@@ -30,12 +30,12 @@ _MINUTES_AN_HOUR = 60
 
 
 def counted(count: int, noun: str) -> str:
-    """Return the number with its noun, such as ``2 runs``."""
+    """Return a number with its noun, such as ``2 runs``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def print_complaints(per_source: Iterable[Complaints], *, bare: bool = False) -> int:
-    """Print the problems, each message once. Return the exit code: 2 if a run, a log or a folder could not be read, else 0.
+    """Print each problem once. Return the exit code: 2 if a run, a log or a folder could not be read, otherwise 0.
 
     Args:
         per_source: the problems of each side or dataset.
@@ -60,7 +60,7 @@ def print_complaints(per_source: Iterable[Complaints], *, bare: bool = False) ->
 
 
 def mention_order(runs: pd.DataFrame) -> None:
-    """Print the newest release of each system whose own releases are ordered by their names: this order may be wrong."""
+    """Print the newest release of each system whose own releases are ordered by their names, because this order may be wrong."""
     from tacholog.view.history import newest_by_name
 
     own_runs = runs.loc[~runs["published"].astype(bool), ["system", "release", "start_time"]].astype(object)
@@ -70,24 +70,24 @@ def mention_order(runs: pd.DataFrame) -> None:
 
 
 def tally_words(work: Work) -> str:
-    """Return how many logs were read, and for how many the results came from the cache. The text of such a log may be read nevertheless."""
+    """Return how many logs were read, and how many results came from the cache. A log with a cached result may still be opened for its text."""
     cached, read = work.tally.cached, work.tally.read
     return f"results of {counted(cached + read, 'log')}: {read} read, {cached} from the cache"
 
 
 class Progress:
-    """Shows on a terminal how far the reading of logs is. With ``--verbose``, each log that is read is named, on a terminal or not."""
+    """Shows the progress of reading logs on a terminal. With ``--verbose``, it prints the name of each log that is read, even without a terminal."""
 
     def __init__(self) -> None:
-        """Start at zero."""
+        """Start with a progress of zero."""
         self._read_bytes, self._runs, self._log = 0, "", ""
-        self._lock = threading.Lock()  # several processes may read, and a thread waits for each of them
+        self._lock = threading.Lock()  # needed because a thread waits for each reading process
         self._began: tuple[float, int] | None = None  # the time when the first runs were done, and their number
         self._shown_s = 0.0
         terminal.status("looking for runs")
 
     def runs(self, done: int, total: int) -> None:
-        """Show how many runs are done."""
+        """Show how many runs are finished."""
         self._began = self._began or (time.monotonic(), done)
         began_s, first = self._began
         left = (time.monotonic() - began_s) / (done - first) * (total - done) if done > first else 0.0
@@ -110,7 +110,7 @@ class Progress:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in words: seconds up to one minute, else whole minutes."""
+    """Return a duration in words: in seconds up to one minute, otherwise in whole minutes."""
     minutes = math.ceil(seconds / 60)
     if minutes <= 1:
         return f"{seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""Write the files that the user asked for."""
+"""Write the output files that the user requested."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file for writing. It appears under its name only when it is complete. Missing folders are created.
 
     Raises:
-        TachologError: the file cannot be written, or another process writes it now; the message names it.
+        TachologError: the file cannot be written, or another process is writing it; the message names the file.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():  # /dev/stdout is not replaced by a file
+        if path.exists() and not path.is_file():  # /dev/stdout cannot be replaced by a file
             with path.open("wb") as stream:
                 yield stream
             return
         part = path.with_name(f".{path.name}.part")
-        with locked_file(part, "another process writes this file now; wait until it has ended", path) as stream:
+        with locked_file(part, "another process is writing this file; wait until it has finished", path) as stream:
             yield stream
-            stream.close()  # a full disk may be noticed only now
+            stream.close()  # a full disk may be noticed only when the file is closed
             part.replace(path)
     except OSError as error:
         raise TachologError(f"{path}: {error.strerror or error}") from error

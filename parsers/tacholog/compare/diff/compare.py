@@ -70,7 +70,9 @@ if TYPE_CHECKING:
 _OF_ONE_RUN = {"single_run", "bound", "same_measurement"}
 _OF_LINES, _LINES_NAMED = ("broken", "unknown"), 100
 # Conditions that a user chooses for each run, and may want to compare. Another definition, basis or side is another quantity.
-_CONFIGURATION = ("load_mode", "reliability", "batch_bytes", "payload_touched", "offered_rate_per_s", "instances", "settings", "waiting", "tuning")
+_CONFIGURATION = (
+    *("load_mode", "reliability", "batch_bytes", "payload_touched", "offered_rate_per_s", "instances", "settings", "waiting", "tuning", "placement"),
+)
 ACROSS = ("system", "host", "options", *SETTING, *CONDITIONS)
 
 

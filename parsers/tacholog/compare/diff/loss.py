@@ -28,11 +28,11 @@ from tacholog.compare.diff.cells import (
     same_runs,
 )
 from tacholog.compare.diff.estimate import Estimates, adjust, estimate, side_shifts
-from tacholog.compare.diff.out_of_turn import REASONS_OUT_OF_TURN, side_verdicts
+from tacholog.compare.diff.out_of_turn import side_verdicts
 from tacholog.compare.diff.rows import natural
 from tacholog.compare.diff.verdict import FAILED_BITS, by_shift
 from tacholog.compare.policy import MIN_RUNS, Policy
-from tacholog.compare.result import VERDICTS, Loss, LossSide, RunOrder, Verdict
+from tacholog.compare.result import REASONS_OUT_OF_TURN, VERDICTS, Loss, LossSide, RunOrder, Verdict
 from tacholog.compare.statistics import Shift, adjusted
 from tacholog.schema.metrics import median_run
 

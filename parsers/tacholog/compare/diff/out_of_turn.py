@@ -12,10 +12,8 @@ import numpy as np
 from tacholog.compare.diff.cells import Flags, Floats, Integers
 from tacholog.compare.diff.estimate import side_shifts
 from tacholog.compare.diff.verdict import CODE, REASON, RowArrays
-from tacholog.compare.result import Interval
+from tacholog.compare.result import REASONS_OUT_OF_TURN, Interval
 from tacholog.compare.statistics import Shift, adjusted, adjusted_each
-
-REASONS_OUT_OF_TURN = ("order_confounded", "sessions_confounded", "order_unknown")
 
 
 def out_of_turn(rows: RowArrays) -> Flags:

@@ -1,6 +1,6 @@
-"""eCAL: the output of its measuring samples, the files of single latencies they write, and the tables of its documentation.
+"""eCAL: the output of its sample programs that measure, their files of single latencies, and the tables of its documentation.
 
-The receiver of the latency samples prints a block for each run, and the sender a block of its options::
+The receiver of the latency sample prints a block for each run, and the sender a block with its options::
 
     --------------------------------------------
     Messages received             : 300
@@ -15,7 +15,7 @@ The receiver of the latency samples prints a block for each run, and the sender 
 
 A kB is 1024 bytes, and the receiver cuts sizes and times to whole units: "1 kB" is 1024 to 2047 bytes, "0 kB" is an unknown size. The sender's log
 has the size in bytes. "Throughput" is the size divided by the latency, not a measured rate; the "Latency" of the performance samples is time divided
-by messages, not a latency. Loss is not printed: it is the count in the sender's log less the count in the receiver's log.
+by messages, not a latency. Loss is not printed: it is the count in the sender's log minus the count in the receiver's log.
 
 Conditions are the size, the layer, zero copy, the frequency, and as settings the pause between messages and the memory buffers, as stated by the
 sender's log or a table. The requested number of messages is environment, because the actual number is counted.
@@ -98,7 +98,7 @@ STATES = {
 
 _SAMPLE = re.compile(r"-?[0-9]{1,15}")
 _ONLY_SAMPLES = re.compile(r"-?[0-9]{1,15}(?:\r?\n-?[0-9]{1,15})+(?:\r?\n-?)?\s*")
-_SIGNS = LineStart(  # The last pattern must not match a table with one column of latencies, which is iceperf's.
+_SIGNS = LineStart(  # The last pattern must not match a table with one column of latencies, which is a table of iceperf.
     r"Message (?:average latency|average receive time|size received) +: |Messages received {13}: [0-9]|Messages sent {11}: [0-9]"
     r"|Message average roundtrip time [0-9]|Message size \(kByte\): |LAYER: (?:SHM|UDP|TCP)|Service call average latency : "
     r"|\[ *[0-9]+\.[0-9]{3}\] \| cnt: |(?:pub|sub) +[0-9]+: +[0-9]+ Msg/s|\|\| Payload Size(?: \(kB\))? \|\|"
@@ -113,19 +113,19 @@ _TITLE = re.compile(r" LATENCY / THROUGHPUT TEST\s*")
 _ZERO_COPY = re.compile(r"Zero copy mode: ([01])")
 _PYTHON_LOST = re.compile(r"Package lost after message [0-9]{1,18} -> stop\.")
 
-# Not for negative latencies, which two clocks can produce.
+# Not for negative latencies: two clocks can produce them.
 BULK = (Bulk(rb"\d{1,15}+"),)
 
 
 def detect(head: str) -> Detected:
-    """Say whether the log has rows that eCAL's samples print, one of its tables, or nothing but whole numbers."""
+    """Return whether the log has rows that eCAL's samples print, or one of its tables, or only whole numbers."""
     fits = _SIGNS.is_in(head) or _ONLY_SAMPLES.fullmatch(head) is not None
     wants = "'Message average latency : N us' or another row of its samples, a table of 'Payload Size', or a whole head of integers, one a line"
     return Detected(fits, wants)
 
 
 def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
-    """Yield the findings; a log that starts with a bare integer is a file of single latencies."""
+    """Yield the findings. A log that starts with a plain integer is a file of single latencies."""
     waiting = iter(lines)
     first = next(waiting, None)
     if first is None:
@@ -140,14 +140,14 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 class _EcalOutput:
-    """The output of the samples: the blocks of sender and receiver, which may be nested, and tables."""
+    """The output of the samples: blocks of the sender and the receiver, which may be nested, and tables."""
 
     def __init__(self) -> None:
         self._senders = Senders()
         self._sent = BlockReader(self._senders.block)
         self._others = BlockReader(RECEIVER, REFLECTOR, PING_PONG, *BLOCKS)
         self._tables = DocumentedTables()
-        self._is_after_ruler = False  # One ruler may belong to a receiver within a sender's block; after two rulers, a block has ended.
+        self._is_after_ruler = False  # One ruler may belong to a receiver within a sender's block. Two rulers end the block.
 
     def read(self, lines: Iterable[Line]) -> Iterator[Finding]:
         for line in lines:
@@ -194,7 +194,7 @@ def _facts(line: Line) -> Facts | None:
 
 
 class _Samples:
-    """One record for all latencies of a file. It stands on the last line; the other lines are chatter."""
+    """One record for all latencies of a file. Its line is the last line; the other lines are chatter."""
 
     def __init__(self) -> None:
         self._distribution = Distribution()

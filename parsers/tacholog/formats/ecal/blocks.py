@@ -54,7 +54,7 @@ def latency(cells: BlockValues, statistic: str) -> Number:
 
 
 def _received_only(cells: BlockValues) -> Record | Broken:
-    """Read a block with only a count: hardly more messages came than the warm-up has."""
+    """Read a block that has only a count, because hardly more messages were received than the warm-up has."""
     if cells.integer("received") > MOST_WARM_UPS:
         return Broken("the block ends before its last row")
     numbers = (cells.counted("messages_received", "received"),)
@@ -90,7 +90,7 @@ def _reflected(cells: BlockValues) -> Record | Broken:
     counted_in = next((key for key in ("messages", "packages") if key in cells), None)
     received = cells.integer(counted_in) if counted_in else None
     size = next((cells.integer(key) for key in ("size", "old_size") if key in cells), 0)
-    is_counted = received is None if "old_size" in cells else bool(received)  # Only the oldest receiver printed no count.
+    is_counted = received is None if "old_size" in cells else bool(received)  # Only the oldest receiver did not print a count.
     if not _has_units(cells, _PYTHON_UNITS if python else _RATE_UNITS[0]) or not is_counted:
         return Broken("the rows of this block contradict each other")
     if (rate := _size_over_latency(cells, size, cells.integer("mean"))) is None:
@@ -112,7 +112,7 @@ def _has_units(cells: BlockValues, units: list[str]) -> bool:
 
 
 def _size_over_latency(cells: BlockValues, size: int, mean: int) -> Number | None:
-    """Return the number that eCAL calls throughput, from its finest row; ``None`` if the rows contradict each other."""
+    """Return the number that eCAL calls throughput, from its row with the finest unit; ``None`` if the rows contradict each other."""
     text, unit = cells["rate"].split(" ")
     rate, unit_bytes = float(text), _RATE_BYTES[unit]
     resolution = unit_bytes * 8 * (0.01 if "." in text else 1.0)
@@ -131,7 +131,7 @@ def _round_trip(cells: BlockValues) -> Record | Broken:
     sent = cells.integer("lost" if lost else "runs")
     if not 0 < sent <= cells.integer("runs"):
         return Broken("more messages than were asked for")
-    all_made = Number(metric="messages_sent", statistic="total", value=float(sent), marks=("derived",))  # No row states it.
+    all_made = Number(metric="messages_sent", statistic="total", value=float(sent), marks=("derived",))  # No row states this number.
     return Record(
         test="latency",
         payload_bytes=cells.integer("size") * KILOBYTE or None,
@@ -187,7 +187,7 @@ PING_PONG = BlockForm(
 
 
 class Senders:
-    """The blocks of one-way senders, and the conditions that all of them share, which hold for the run."""
+    """The blocks of one-way senders. The conditions that all blocks share are conditions of the run."""
 
     def __init__(self) -> None:
         self._conditions: set[Conditions] = set()
@@ -246,7 +246,7 @@ def _settings(cells: BlockValues) -> str | None:
 
 
 def _needed(cells: BlockValues) -> set[str]:
-    """Return the rows that a sender's block needs besides runs and size: the first versions printed zero copy only where it was on."""
+    """Return the rows that a sender's block needs besides runs and size. The first versions printed zero copy only if it was on."""
     if cells["size"].endswith(" B"):
         return {"buffers", "frequency", "zero_copy"}
     return {"buffers", "zero_copy"} if "delay" not in cells or "buffers" in cells else set()
@@ -304,7 +304,7 @@ def _in_one_process(cells: BlockValues) -> Record | Broken:
 
 
 def _lost(cells: BlockValues) -> Iterator[Number]:
-    """Yield lost bytes and their share. If more was received than was counted as sent, the tool prints a negative count as a huge one."""
+    """Yield the lost bytes and their share. If more was received than sent, the count is negative, and the tool prints it as a huge number."""
     lost, percent = cells.word("lost"), cells.word("lost", 2)
     if int(lost) // _MEGABYTE > cells.integer("sent"):
         yield impossible("bytes_lost", cell=lost)
@@ -404,7 +404,7 @@ def _milliseconds(metric: str, name: str) -> list[Field]:
 
 
 def _is_inverse(cells: Cells) -> bool:
-    """Whether the rate is the inverse of the interval, up to their rounding."""
+    """Whether the rate is the inverse of the interval, within rounding."""
     interval_ms, per_s = cells["interval_mean"], cells["offered" if "offered" in cells else "rate"]
     return bool(abs(interval_ms * per_s / 1000 - 1) <= 0.001 * per_s / 1000 + 0.1 * interval_ms / 1000 + 1e-9)
 
@@ -431,7 +431,7 @@ _SECONDS = LineRule(
             rf"{_BEGIN}(?P<sent>{_COUNT}) \| loop_dt\(ms\){_spread('interval')} \| loop_freq\(Hz\): *(?P<offered>{_RATE})"
             rf" \| snd_dt\(ms\){_spread('sending')}"
         ),
-        re.compile(  # as in 2023
+        re.compile(  # as printed in 2023
             rf"{_BEGIN}(?P<sent>{_COUNT}) \| mean_loop_dt \(ms\): *(?P<interval_mean>{_TIME}) \| loop_freq \(Hz\): *(?P<offered>{_RATE})"
             rf" \| mean_snd_dt \(ms\): *(?P<sending_mean>{_TIME})"
         ),
@@ -449,7 +449,7 @@ _TOPICS = LineRule(
 
 
 def one_liner(line: Line) -> Finding | None:
-    """Return the record of a line that is a result by itself, if it is one."""
+    """Return the record of a line that is a complete result; ``None`` for other lines."""
     topic = _TOPICS.match(line.text)
     if topic is None and not _PERFTOOL.match(line.text):
         return None

@@ -1,10 +1,10 @@
 """Blocks of labelled rows in a fixed order, as eCAL's samples print them. Each block becomes one record.
 
-A row is ``label : value``. A block with rows out of order, missing or garbled is broken as a whole: its rows are never joined to another block.
+A row is ``label : value``. If a row is missing, garbled or out of order, the whole block is broken: its rows are never added to another block.
 
-A last row without a line end is complete if a unit follows its number (``27 us``, ``2252 MB/s``). If it is cut, the block is read without it where it
-only repeats other rows (`RowForm.begun`). Otherwise the block is refused: the last row of a sender is the count itself, that of a ping-pong the only
-latency.
+A last row without a line end is complete if a unit follows its number (``27 us``, ``2252 MB/s``). If it is cut, the block is read without it if it
+only repeats other rows (`RowForm.begun`). Otherwise the block is refused, because its last row is essential: the count of a sender, the only latency
+of a ping-pong.
 
 Source: the layout of eCAL's samples, see tacholog.formats.ecal.
 """
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tacholog.formats.kit import Broken, Cell, Finding, Line, Number, Record, counted, finding_on, printed
 
-ROWS_APART = 4000  # Lines between the first and the last row of a block: a later claim would be too late.
+ROWS_APART = 4000  # The largest distance of the first and the last row of a block: lines must not be claimed later than that.
 _UNCOLONED = re.compile(r"(Message average roundtrip time|Packages lost after message) (.*)")
 _CLOSED = re.compile(r".* (?:us|[A-Za-z]{1,5}/s)")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:e[+-][0-9]+)?")
@@ -48,9 +48,9 @@ class BlockValues(dict[str, Cell]):
 
 
 class RowForm(NamedTuple):
-    """A row of a block: the key of its value, its labels ("" below another row), the pattern of its value, and whether it may be missing.
+    """A row: the key of its value, its labels ("" if it continues the row above), the pattern of its value, and whether it is optional.
 
-    ``begun`` matches a value in which the log ends, for a last row that the record does not need.
+    ``begun`` matches a value that is cut by the end of the log, in a last row that the record does not need.
     """
 
     key: str
@@ -63,7 +63,8 @@ class RowForm(NamedTuple):
 class BlockForm(NamedTuple):
     """The rows of a block and the function that reads them.
 
-    ``ruled`` and ``spaced`` are after how many rows a ruler or an empty line may stand; ``short`` reads a block that a ruler ends there.
+    ``ruled`` is the number of rows before a ruler, ``spaced`` the number of rows before an empty line. ``short`` reads a block that ends at this
+    ruler.
     """
 
     rows: Sequence[RowForm]
@@ -86,7 +87,7 @@ class BlockReader:
         self._is_ruled = False
 
     def knows(self, text: str) -> bool:
-        """Whether the text has one of the labels here."""
+        """Whether the text has one of the labels of these blocks."""
         label, value = _split(text)
         if label not in self._labels or not (label or self._open):
             return False
@@ -118,7 +119,7 @@ class BlockReader:
             yield self._done(self._open.read)
 
     def _index_of(self, label: str) -> int | None:
-        """Return which row of the open block has this label; if none is open, open the block that begins with it."""
+        """Return the index of the row with this label in the open block. If no block is open, open the block that begins with this label."""
         if self._open:
             return _next_row(self._open, self._next_index, label)
         for block in self._blocks:
@@ -128,7 +129,7 @@ class BlockReader:
         return None
 
     def ruler(self) -> Iterator[Finding]:
-        """Handle a ruler: it ends a short block, and breaks a block that has none there, or a second one."""
+        """Handle a ruler: it ends a short block. If the block has no ruler at this row, or this is the second ruler, the block is broken."""
         if self._open and self._open.short and self._next_index == self._open.ruled:
             yield self._done(self._open.short)
         elif self._open and (self._next_index != self._open.ruled or self._is_ruled):
@@ -136,12 +137,12 @@ class BlockReader:
         self._is_ruled = self._open is not None
 
     def space(self) -> Iterator[Finding]:
-        """Handle an empty line: it breaks a block that has none there."""
+        """Handle an empty line. If the block has no empty line at this row, it is broken."""
         if self._open and self._next_index != self._open.spaced:
             yield from self.close("the block ends before its last row")
 
     def close(self, reason: str) -> Iterator[Finding]:
-        """Leave the block; its lines so far are broken."""
+        """Leave the block. Its lines so far are broken."""
         if self._lines:
             yield finding_on(self._lines, Broken(reason))
         self._reset()

@@ -45,10 +45,10 @@ class DocumentedTables:
         self._grid_head: list[Line] = []
         self._heads: list[list[str]] = []
         self._columns: list[DocumentedColumn] = []
-        self._trouble: str | None = None  # Why the rows of this table cannot be records.
+        self._trouble: str | None = None  # The reason why the rows of the table cannot be records.
         self._unit_in_prose = False
         self._samples: tuple[int, int | None, int] | None = (
-            None  # Samples up to a size, that size, and samples above it; without a size, samples of all sizes.
+            None  # The numbers of samples up to a size, and above it. Without a size: the number of samples for all sizes.
         )
 
     def take(self, line: Line) -> Iterator[Finding]:
@@ -80,7 +80,7 @@ class DocumentedTables:
             yield Finding(line, Facts(environment={"ecal_runs": runs[1], "ecal_buffers": runs[2]} if runs else {}))
 
     def _head(self, line: Line, text: str) -> Iterator[Finding]:
-        """Collect the lines above the double rule of a grid. Only a grid with "Payload Size" in its corner is eCAL's."""
+        """Collect the lines above the double rule of a grid. Only a grid with "Payload Size" in its corner is a grid of eCAL."""
         head = [*self._grid_head, line]
         if _BORDER.fullmatch(text):
             self._grid_head = [line]
@@ -155,14 +155,14 @@ class DocumentedTables:
 
 
 def _samples(match: re.Match[str]) -> tuple[int, int | None, int] | None:
-    """Return the number of samples that the text states: of all sizes, or up to a size and above it."""
+    """Return the numbers of samples that the text states: one number for all sizes, or one up to a size and one above it."""
     if match[2] is None:
         return int(match[1]), None, 0
     return (int(match[1]), int(match[2]) * KILOBYTE, int(match[3])) if match[2] == match[4] else None
 
 
 def _columns(heads: Sequence[Sequence[str]]) -> list[DocumentedColumn]:
-    """Return the meaning of the headings. Where some columns are of zero copy, the others are of copies."""
+    """Return the meaning of the headings. If some columns are for zero copy, all other columns are for copies."""
     layers = [" ".join(words for line in head[1:] if (words := _UNIT.sub("", line).strip())) for head in heads]
     some_zero_copy = any(layer.endswith(" ZC") for layer in layers)
     otherwise: DataPath | None = "copy" if some_zero_copy else None
@@ -189,7 +189,7 @@ def _crossings(text: str) -> list[int]:
 
 
 def _cells(text: str, borders: Sequence[int] = ()) -> list[Cell]:
-    """Return the cells of a row, which has a bar at each border of its grid, or anywhere without borders; empty if it does not end with a bar."""
+    """Return the cells of a row; empty if it does not end with a bar. In a grid, the bars must be at its borders."""
     bars = borders or [column for column, sign in enumerate(text) if sign == "|"]
     if not bars or bars[0] > 0 or len(text) != bars[-1] + 1 or any(text[column] != "|" for column in bars):
         return []

@@ -1,6 +1,6 @@
 """Fast RTPS and Fast DDS: the tables of ThroughputTest, LatencyTest and VideoTest, what their subscribers print, and their CSV files.
 
-ThroughputTest writes bursts ("demand") of a payload and waits ("recovery time") after each; the publisher prints a row for each run::
+ThroughputTest writes bursts ("demand") of a payload and waits ("recovery time") after each burst; the publisher prints a row for each run::
 
     [            TEST           ][                    PUBLISHER                      ][                            SUBSCRIBER                        ]
     [ Bytes,Demand,Recovery Time][Sent Samples,Send Time(us),   Packs/sec,  MBits/sec][Rec Samples,Lost Samples,Rec Time(us),   Packs/sec,  MBits/sec]
@@ -9,9 +9,9 @@ ThroughputTest writes bursts ("demand") of a payload and waits ("recovery time")
 A table is recognised by its header, ignoring blanks and tabs, so that text copied from a PDF is read too. The samples, bytes, time and rate of a side
 follow from each other; a row that contradicts this is broken. LatencyTest prints ``Bytes, Samples, stdev, mean, min, 50%, ...`` in microseconds.
 
-Conditions are the size, the demand, the recovery time, the reliability where a CSV file states it, the number of subscribers, and whether all is
-within one process (``Performing intraprocess test``). The tools print none of their other options: the transport, data sharing, loans and security
-must be stated by the manifest. The cost of reading the clock is environment: it is a property of the machine.
+Conditions are the size, the demand, the recovery time, the reliability where a CSV file states it, the number of subscribers, and whether publisher
+and subscribers are in one process (``Performing intraprocess test``). The tools print none of their other options: the transport, data sharing, loans
+and security must be stated by the manifest. The duration of one reading of the clock is environment, because it is a property of the machine.
 Source: test/performance of Fast RTPS 0.4 to Fast DDS 3, and github.com/eProsima/benchmarking; samples in tests/formats/fastrtps/.
 """
 
@@ -139,7 +139,7 @@ def detect(head: str) -> Detected:
 
 
 def system_of(head: str) -> str | None:
-    """Return the system that was measured; ``None`` for eProsima's summaries, which its scripts write for every DDS without naming it."""
+    """Return the measured system; ``None`` for eProsima's summaries: its scripts write them for every DDS, and do not name the DDS."""
     return SYSTEM if _is_of_fast_dds(head) else None
 
 
@@ -155,13 +155,13 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 class _FastRtpsOutput:
-    """The open table, and the lines before it that concern it."""
+    """The open table, and the facts that the lines before it state about it."""
 
     def __init__(self) -> None:
         self._table: LogTable | None = None
         self._recovery_ms: int | None = None
         self._samples: int | None = None
-        self._stopped_fine = False  # Whether the latest run in the log stopped well.
+        self._stopped_fine = False  # Whether the latest run in the log ended successfully.
         self._subscriber = _Subscriber()
 
     def line(self, line: Line) -> Iterator[Finding]:
@@ -180,11 +180,11 @@ class _FastRtpsOutput:
             yield from self._words(line, squeezed)
 
     def lines(self, lines: Lines) -> BulkStep:
-        """Use rows of a table of demands, or of a file of samples."""
+        """Read rows of a table of demands, or of a file of samples."""
         return self._table.take_many(lines) if self._table else BulkStep()
 
     def end(self) -> Iterator[Finding]:
-        """Yield what is still open at the end of the log."""
+        """Yield the findings of a table that is still open at the end of the log."""
         yield from self._leave()
         yield from self._subscriber.close("the log ends within these lines")
         if self._stopped_fine:
@@ -212,7 +212,7 @@ class _FastRtpsOutput:
         self._table = None
 
     def _words(self, line: Line, squeezed: str) -> Iterator[Finding]:
-        """Yield facts, and the chatter that the tools are known to print."""
+        """Yield facts, and the known chatter of the tools."""
         if banner := _BANNER.fullmatch(line.text):
             yield from self._leave()
             self._recovery_ms, self._stopped_fine = int(banner[1]), False
@@ -227,9 +227,9 @@ class _FastRtpsOutput:
         elif asked := _ASKED.fullmatch(line.text.strip()):
             yield from self._leave()
             self._stopped_fine = False
-            reach: Reach | None = "process" if asked["reach"] == "intraprocess " else None  # Interprocess may be over a network.
+            reach: Reach | None = "process" if asked["reach"] == "intraprocess " else None  # An interprocess test may run over a network.
             yield Finding(line, Facts(conditions=Conditions(subscribers=int(asked["subscribers"]), reach=reach)))
-        elif overhead := _OVERHEAD.fullmatch(line.text.strip()):  # In microseconds, although 1.1 to 2.10 print "ns" behind the number.
+        elif overhead := _OVERHEAD.fullmatch(line.text.strip()):  # In microseconds, although versions 1.1 to 2.10 print "ns" after the number.
             yield Finding(line, Facts(environment={"clock_overhead_ns": f"{float(overhead[1]) * 1000:.6g}"}))
         elif _FAILED.match(line.text):
             yield Finding(line, Facts(status="failed", reason=line.text.strip()))
@@ -252,7 +252,7 @@ _SUBSCRIBERS_WORDS = re.compile(r"(Last Received Sample|Lost Samples|Received Sa
 
 
 class _Subscriber:
-    """The lines that a subscriber prints for each test, in this order; only 2.10 and later print how much was received."""
+    """The lines that a subscriber prints for each test, in this order. Only 2.10 and later versions print the number of received samples."""
 
     def __init__(self) -> None:
         self._lines: list[Line] = []

@@ -1,4 +1,4 @@
-"""The tables of Fast RTPS's LatencyTest, its CSV files of minima and averages, its files of single latencies, and eProsima's summaries of those.
+"""The tables of Fast RTPS's LatencyTest, its CSV files of minima and averages, its files of single latencies, and eProsima's summaries.
 
 Single latencies become one record for each payload, in bounded memory.
 Source: the printers of LatencyTest in Fast RTPS 0.5.1 to Fast DDS 3, its ``--export_raw_data``, and the scripts of eProsima/benchmarking, see
@@ -46,7 +46,7 @@ _COMMAS = "a table with decimal commas: its cells cannot be told apart; export i
 
 
 def _form(columns: Sequence[str], decimals: int, definition: str, basis: Basis | None) -> Form:
-    """Return a generation of the table. All statistics have equally many decimals; a cut row needs at least the statistics up to the median."""
+    """Return a generation of the table. All statistics have the same number of decimals. A cut row needs at least the statistics up to the median."""
     counts = ("bytes", *(name for name in columns if name == "samples"))
     cells = {name: _COUNT if name in counts else _CELL.format(decimals) for name in ("bytes", *columns)}
     return Form.from_cells(cells, f"fastrtps-latency-{definition}", basis, least=2 + columns.index("p50"))
@@ -60,19 +60,19 @@ FORMS: Mapping[str, Sequence[Form]] = {
     ],
     "Bytes,Samples,Max,Min,Mean,Median,Stdev,Meanjitter,Maxjitter,90%,99%,99.99%": [_form(_SUMMARY_COLUMNS, 3, "summary", "rtt/2")],
 }
-# A spreadsheet may read "50%" as a number, too.
+# A spreadsheet may also have converted "50%" to a number.
 DECIMAL_COMMAS = {f"Bytes,Samples,stdev,mean,min,{half},90%,99%,99,99%,max" for half in ("50%", "0,5")}
 
 
 class LatencyTable(RecordTable):
-    """A table that is open: its possible forms, and the number of samples that was requested."""
+    """An open table: its possible forms, and the requested number of samples."""
 
     def __init__(self, forms: Sequence[Form], samples: int | None) -> None:
         self._forms = forms
         self._samples = samples
 
     def row(self, line: Line) -> Record | Broken:
-        """Return the record of a row. Where the log ends within the row, the statistics in its complete cells are enough."""
+        """Return the record of a row. If the log ends within the row, the statistics in its complete cells are used."""
         form, texts = next(((form, texts) for form in self._forms if (texts := form.texts(line))), (None, None))
         if form is None or texts is None:
             return Broken("a row of this table is cut short or garbled" if line.whole else "the log ends within this line")
@@ -93,12 +93,12 @@ def _is_possible(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _field(name: str) -> Field:
-    """Return a statistic of latency or, in summaries, of jitter. It is not a number where there were no samples."""
+    """Return a statistic of latency or, in summaries, of jitter. If there were no samples, it is not a number."""
     metric, statistic = ("jitter", name.removeprefix("jitter_")) if name.startswith("jitter") else ("latency", name.replace("_", "."))
 
     def resolution(cells: Cells) -> float:
         decimals = cells.decimals[name]
-        whole_microseconds = name == "std" and decimals == len("00")  # The deviation was rounded before it was printed with decimals.
+        whole_microseconds = name == "std" and decimals == len("00")  # The standard deviation was rounded before it was printed with decimals.
         return MICROSECOND if whole_microseconds else MICROSECOND / 10**decimals
 
     return Field(metric, statistic, name, unit=MICROSECOND, resolution=resolution, unknown=lambda cells: cells[name] != cells[name])
@@ -126,7 +126,7 @@ _SUMMARIES = _rule(columns=_SUMMARY_COLUMNS)
 
 
 class DecimalCommas(RecordTable):
-    """A spreadsheet that was saved with commas both within and between numbers."""
+    """A spreadsheet that was saved with commas as decimal signs and as separators."""
 
     def row(self, _: Line) -> Broken:
         """Reject the row: its cells cannot be separated."""
@@ -144,7 +144,7 @@ _RELIABILITY: Mapping[str, Reliability] = {"reliable": "reliable", "besteffort":
 
 
 class QuotedFile(LogTable):
-    """The old CSV files: a line of quoted headings, then a line of quoted values."""
+    """The CSV files of old versions: a line of quoted headings, then a line of quoted values."""
 
     def __init__(self, heading: str) -> None:
         self._heading = heading
@@ -152,7 +152,7 @@ class QuotedFile(LogTable):
 
     @staticmethod
     def is_heading(text: str) -> bool:
-        """Whether the text is such a heading."""
+        """Whether the text is a heading of such a file."""
         return any(pattern.fullmatch(text) for pattern in (_OF_ONE_SIZE, _OF_ALL_SIZES, _OF_DEMANDS))
 
     def knows(self, squeezed: str) -> bool:
@@ -208,7 +208,7 @@ RAW_HEADER = "Sample,Payload[Bytes],Latency[us]"
 _SAMPLE = re.compile(r"([0-9]{1,15}),([0-9]{1,15}),([0-9]{1,12}(?:\.[0-9]{1,12})?(?:e[+-][0-9][0-9])?)")
 _UNITS_PER_MICROSECOND = 10**6  # Samples are kept to the picosecond: six decimals of a microsecond.
 _NS_PER_UNIT = 1e-3
-# At most six decimals, and no exponent: all other samples are rounded, one by one.
+# At most six decimals, and no exponent. Other samples are rounded one by one.
 SAMPLES = Bulk(rb"\d{1,15}+,\d{1,15}+,\d{1,9}+(?:\.\d{1,6}+)?+")
 
 
@@ -227,7 +227,7 @@ class RawFile(LogTable):
         return squeezed[:1].isdigit()
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Count a sample. A new payload completes the one before it. A missing or garbled sample costs the record of its payload."""
+        """Count a sample. A new payload completes the previous payload. If a sample is missing or garbled, its payload gets no record."""
         match = _SAMPLE.fullmatch(line.text.strip()) if line.whole else None
         if match is None or int(match[2]) == 0:
             self._damaged = True
@@ -244,7 +244,7 @@ class RawFile(LogTable):
         self._distribution.add(round(float(match[3]) * _UNITS_PER_MICROSECOND))
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Count samples of the current payload, as long as none is missing."""
+        """Count samples of the current payload, until a sample is missing."""
         import numpy as np
 
         if lines.bulk is not SAMPLES:

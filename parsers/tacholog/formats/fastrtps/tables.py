@@ -1,4 +1,4 @@
-"""What the tables of Fast RTPS's tools have in common: a header that names the columns, and rows of numbers between commas.
+"""The common parts of the tables of Fast RTPS's tools: a header that names the columns, and rows of numbers separated by commas.
 
 Source: the printers of ThroughputTest, LatencyTest and VideoTest, see tacholog.formats.fastrtps.
 """
@@ -23,11 +23,11 @@ class Form(NamedTuple):
     """A generation of a table.
 
     Attributes:
-        columns: the pattern of each cell, with its number in a group, by the name of its column.
+        columns: the pattern of each cell, in which a group captures the number, by the name of its column.
         definition: the meaning of the numbers.
         basis: the basis of latencies.
-        least: where the log ends within a row, so many complete cells are enough for a record.
-        is_fixed: whether the last cell always has the same number of decimals, so that a cut cell is noticed.
+        least: the number of complete cells that a record needs if the log ends within a row.
+        is_fixed: whether the last cell always has the same number of decimals, so that a cut cell is recognised.
     """
 
     columns: Mapping[str, re.Pattern[str]]
@@ -43,7 +43,7 @@ class Form(NamedTuple):
         return cls({name: re.compile(f"({cell}){end if name == last else ''}") for name, cell in cells.items()}, *more, **others)
 
     def texts(self, line: Line) -> dict[str, str] | None:
-        """Return the printed cells of a row, without blanks; ``None`` if they are not cells of this table."""
+        """Return the printed cells of a row, without blanks; ``None`` if the line is no row of this table."""
         pieces = line.text.split(",", len(self.columns) - 1)
         texts = self._cells(pieces) if len(pieces) == len(self.columns) and (line.whole or self.is_fixed) else None
         if texts is None and not line.whole and self.least is not None:
@@ -58,17 +58,17 @@ class Form(NamedTuple):
             cell = pattern.fullmatch("".join(piece.split()))
             if cell is None:
                 return None
-            offset = piece.find(cell[1])  # It is not found if there are blanks within it.
+            offset = piece.find(cell[1])  # The cell is not found if there are blanks within it.
             cells[name] = Cell(cell[1], start + offset) if offset >= 0 else cell[1]
             start += len(piece) + 1
         return cells
 
 
 class LogTable(ABC):
-    """A table or a file that is open."""
+    """An open table or file."""
 
     def knows(self, squeezed: str) -> bool:
-        """Whether a line, without its blanks, is one of its rows."""
+        """Whether a line, without its blanks, is a row of this table."""
         return _ROW.match(squeezed) is not None
 
     @abstractmethod

@@ -2,8 +2,8 @@
 
 ThroughputTest prints a row for each payload, demand and recovery time, with the figures of both sides.
 
-VideoTest prints two tables, of frames shown a second and of frames that came late or never, and a CSV file of both. Both tables have nine columns
-with the same names; only the widths of its columns tell a row of one table from a row of the other.
+VideoTest prints two tables and writes a CSV file with both: one of the frames shown per second, and one of the frames that were late or lost. Both
+tables have nine columns with the same names; only the widths of its columns tell a row of one table from a row of the other.
 Source: the printers of ThroughputTest in Fast RTPS 0.4 to Fast DDS 3, see tacholog.formats.fastrtps; test/performance/video of Fast DDS 2 and 3, of
 which no real log was read.
 """
@@ -39,24 +39,24 @@ from tacholog.formats.kit import (
 )
 
 if TYPE_CHECKING:
-    # At run time, NumPy is imported where it is used: most logs are read without it.
+    # NumPy is imported where it is used at run time: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
 _MILLISECOND = 1_000_000
 _COUNT = r"[0-9]{1,20}"
 _THREE = r"[0-9]{1,24}\.[0-9]{3}"
-_ROW_ENDS = r"(?:[^0-9.,].*)?"  # Text of a page that stuck to the last row of its table.
-ROUNDING = 0.0006  # Half a unit of the third decimal, and the error of binary fractions.
-_MOST_KINDS = 1000  # The largest number of demands and recovery times in one run that are read in bulk. If there are more, rows are read one by one.
-_WAITS_LEFT_OUT = 0.8  # If the time of the publisher is this much shorter than that of the subscriber, it leaves out the waits between bursts.
+_ROW_ENDS = r"(?:[^0-9.,].*)?"  # Text of a page that follows the last row of its table without a separator.
+ROUNDING = 0.0006  # Half a unit of the third decimal, and the error of binary floating point.
+_MOST_KINDS = 1000  # The largest number of different demands and recovery times in one run that is read in bulk. With more, rows are read one by one.
+_WAITS_LEFT_OUT = 0.8  # If the time of the publisher is shorter than this share of the time of the subscriber, it excludes the waits between bursts.
 
 
 def _form(columns: str, definition: str, time: str = _COUNT) -> Form:
-    """Return a form from its columns: rates have three decimals, all others are whole numbers.
+    """Return a form from its columns: rates have three decimals, all other numbers are whole numbers.
 
-    A row in which the log ends needs the cells up to the receiver's time: without its count, losses and time, there is no rate, and the generations
-    cannot be told apart.
+    If the log ends within a row, the row needs the cells up to the receiver's time. Without its count, losses and time, there is no rate, and the
+    generations of the table cannot be distinguished.
     """
     names = columns.split()
     cells = {name: _THREE if name.endswith(("rate", "mbit")) else time if name.endswith("time") else _COUNT for name in names}
@@ -72,7 +72,7 @@ _LOOSE = r"[0-9]{1,18}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?"
 
 
 def _early(columns: str) -> Form:
-    """Return a form of 2014, with rates and times as printed by a C++ stream. Its last cell is the demand, or the time that its rate depends on."""
+    """Return a form of 2014, with rates and times as printed by a C++ stream. Its last cell is the demand, or the time that determines the rate."""
     cells = {name: _LOOSE if name in {"sent_mbit", "sent_time"} else _COUNT for name in columns.split()}
     return Form.from_cells(cells, "fastrtps-demand-0.4", is_fixed=False)
 
@@ -98,7 +98,7 @@ def form_of(squeezed: str) -> Form | None:
 
 
 class DemandTable(RecordTable):
-    """A table that is open: its form, and the recovery time from a banner before it."""
+    """An open table: its form, and the recovery time from a banner before it."""
 
     def __init__(self, form: Form, recovery_ms: int | None) -> None:
         self.form = form
@@ -106,7 +106,7 @@ class DemandTable(RecordTable):
         self._last: Cells | None = None  # The previous row, if it was complete.
 
     def row(self, line: Line) -> Record | Broken:
-        """Return the record of a row. Where the log ends within the row, its complete cells are used."""
+        """Return the record of a row. If the log ends within the row, its complete cells are used."""
         texts = self.form.texts(line)
         if texts is None:
             return Broken("a row of this table is cut short or garbled")
@@ -118,7 +118,7 @@ class DemandTable(RecordTable):
         return self._with_conditions(record, cells)
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Read rows as long as they are in order. Each demand and recovery time has its own conditions."""
+        """Read rows as long as they are in order. Rows with different demands or recovery times get different conditions."""
         import numpy as np
 
         cells = DEMANDS.cells_of(lines) if lines.bulk in BULK else None
@@ -152,13 +152,13 @@ class DemandTable(RecordTable):
         return msgspec.structs.replace(record, side="both" if "received" in cells else "publisher", conditions=conditions)
 
     def _leaves_out_waits(self, cells: Cells) -> Any:  # noqa: ANN401
-        """Whether a row is of 1.9.1 or later, where the publisher's time leaves out the waits. Only the times tell 1.7 from 1.9.3."""
+        """Whether the publisher's time excludes the waits between bursts, as in 1.9.1 and later. Only the times distinguish 1.7 from 1.9.3."""
         is_open = self.form.definition == "fastrtps-demand-1.7"
         return (cells["sent_time"] < _WAITS_LEFT_OUT * cells["received_time"]) if is_open else cells["sent_time"] < 0
 
 
 def _kinds(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
-    """Return a number from 0 on for each row: equal where all columns are equal, in their order. One column at a time is faster than rows."""
+    """Return a number for each row. Rows with equal columns get equal numbers. Comparing one column at a time is faster than comparing rows."""
     import numpy as np
 
     kind = np.zeros(len(columns[0]), dtype=np.int64)
@@ -178,7 +178,7 @@ def _is_unknown(cells: Cells, side: str) -> Any:  # noqa: ANN401
 
 
 def _rates_agree(side: str) -> Check:
-    """Return a check of the rate, samples, size and time of a side, each of which follows from the others."""
+    """Return a check that the rate, samples, size and time of a side are consistent."""
 
     def holds(cells: Cells) -> Any:  # noqa: ANN401
         if side not in cells:
@@ -208,7 +208,7 @@ def _samples(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _time(metric: str, side: str) -> Field:
-    """Return a time in whole microseconds, or with three decimals; in 2014 as printed by a C++ stream."""
+    """Return a field for a time: in whole microseconds, or with three decimals, or (in 2014) as printed by a C++ stream."""
     name = f"{side}_time"
 
     def resolution(cells: Cells) -> float:
@@ -219,7 +219,7 @@ def _time(metric: str, side: str) -> Field:
 
 
 def _rate(metric: str, side: str, kind: str, unit: float) -> Field:
-    """Return a rate with three decimals, in 2014 as printed by a C++ stream. It is exactly 0 where nothing was counted."""
+    """Return a field for a rate: with three decimals, or (in 2014) as printed by a C++ stream. It is exactly 0 if nothing was counted."""
     name = f"{side}_{kind}"
 
     def resolution(cells: Cells) -> float:
@@ -279,7 +279,7 @@ DEMANDS = LineRule(
     size="bytes",
     samples=_samples,
 )
-BULK = tuple(bulk._replace(rule=None) for bulk in DEMANDS.bulk)  # ``parse`` is given the runs, because each record has its own conditions.
+BULK = tuple(bulk._replace(rule=None) for bulk in DEMANDS.bulk)  # ``parse`` gets the runs, because each record has its own conditions.
 
 
 _RATE, _LOST = "message_rate", "messages_lost"
@@ -297,7 +297,7 @@ def _video_header(words: Sequence[str], percent: str) -> str:
     return ",".join(f"{w}stdev,{w}Mean,min{w},{w}50{percent},{w}90{percent},{w}99{percent},{w}99.99{percent},{w}max" for w in words)
 
 
-# Each form, and the widths of its columns; the columns of the file have no fixed width.
+# Each form, and the widths of its columns. The columns of the file have no fixed width.
 VIDEO_FORMS: Mapping[str, tuple[Form, Sequence[int]]] = {
     "Samples," + _video_header(["Avg"], "%"): (_video_form(_RATE), [11, 11, 11, 11, 11, 11, 11, 13, 11]),
     "Samples," + _video_header(["FameDrop"], "%"): (_video_form(_LOST), [11, 15, 14, 13, 14, 14, 14, 16, 14]),
@@ -306,7 +306,7 @@ VIDEO_FORMS: Mapping[str, tuple[Form, Sequence[int]]] = {
 
 
 def _video_field(metric: str, name: str) -> Field:
-    """Return a statistic, with two decimals in the tables, and as printed by a C++ stream in the file."""
+    """Return a field for a statistic: with two decimals in the tables, as printed by a C++ stream in the file."""
     key = f"{metric}_{name}"
 
     def resolution(cells: Cells) -> float:
@@ -331,14 +331,14 @@ _VIDEO = LineRule(
 
 
 class VideoTable(RecordTable):
-    """A table that is open; it has one row."""
+    """An open table. It has one row."""
 
     def __init__(self, form: Form, widths: Sequence[int]) -> None:
         self._video_form: Form | None = form
         self._widths = widths
 
     def row(self, line: Line) -> Record | Broken:
-        """Return the record of its row."""
+        """Return the record of the row."""
         form, self._video_form = self._video_form, None
         if form is None:
             return Broken("a second row: this table has one")

@@ -1,22 +1,22 @@
 """iperf3: its text and its JSON. Sent and received data are kept apart.
 
-Text has interval rows, and behind a second header a row for each side; with several streams, also a row of their sum::
+Text has interval rows, and after a second header a row for each side; with several streams, also a row of their sum::
 
     [ ID] Interval           Transfer     Bitrate         Retr
     [  5]   0.00-3.00   sec  5.84 GBytes  16.7 Gbits/sec   58             sender
     [  5]   0.00-3.00   sec  5.84 GBytes  16.7 Gbits/sec                  receiver
 
-Transfers are in units of 1024, bitrates of 1000, both with three digits; JSON has them in full. Intervals of the warm-up, marked as omitted,
-are no results. An interval row of TCP with neither a role nor retransmissions does not say whose it is.
-In UDP's old rows and in JSON's ``sum`` the bytes are the sender's while losses and jitter are the receiver's. Before 3.7 JSON does not say which side
-an interval is of: the direction of the test does. 0 bytes in a summary are bytes that the other side never reported.
-The number of streams in a direction (``publishers``) is the one that is stated. Text that is not verbose does not state it: it announces each stream
-(``[  5] local 127.0.0.1 port 45262 connected to ...``), and these are counted if none can be missing. Where the log begins later, or a row is of a
-stream that was not announced, the number is not known. What the server sends (``--reverse``, ``--bidir``) has the participant ``server to client``.
+Transfers are in units of 1024, bitrates of 1000, both with three digits; JSON has them in full. Intervals of the warm-up, marked as omitted, are no
+results. If an interval row of TCP has neither a role nor retransmissions, it is unknown whether it belongs to the sender or the receiver. In old UDP
+rows and in the ``sum`` of JSON, the bytes are those of the sender, while losses and jitter are those of the receiver. Before 3.7, JSON does not state
+the side of an interval: it follows from the direction of the test. 0 bytes in a summary mean that the other side never reported its bytes. The number
+of streams in a direction (``publishers``) is the stated number. Text that is not verbose does not state it, but announces each stream (``[  5] local
+127.0.0.1 port 45262 connected to ...``): announcements are counted if none can be missing. If the log begins later, or a row belongs to a stream that
+was not announced, the number is unknown. Data from the server (``--reverse``, ``--bidir``) has the participant ``server to client``.
 
-Conditions are the protocol, the size of a block, the number of streams, the planned time, and whether a rate was asked for (JSON). The system's name
-and the time are environment. Options that are printed nowhere but in JSON's ``test_start`` (omit, tos) or not at all (window, congestion control,
-NUMA) must be stated by the manifest. Where UDP ends well and its receiver counts no datagram, all were lost.
+Conditions are the protocol, the size of a block, the number of streams, the planned time, and whether a rate was requested (JSON). The name of the
+system and the time are environment. The manifest must state options that are printed only in JSON's ``test_start`` (omit, tos) or not at all (window,
+congestion control, NUMA). If a UDP test ends without an error and its receiver counts no datagram, all datagrams were lost.
 Source: the reports of iperf3 3.12 and 3.17, logs recorded with 3.12, and published logs of 3.0 to 3.6; samples in tests/formats/iperf3/.
 """
 
@@ -68,7 +68,7 @@ _OPENING = re.compile(r"\s*+(?:\{|\[\s*+\{?)\s*+")
 
 
 def detect(head: str) -> Detected:
-    """Say whether the log has the header of its rows, one of its first lines, or its version in JSON."""
+    """Return whether the log has the header of the rows, or one of the first lines of the tool, or its version in JSON."""
     wants = (
         '\'[ ID] Interval           Transfer     Bitrate\', \'iperf3: error - \', \'"version": "iperf 3.\' in JSON, or \'{"event":"start","data":\''
     )
@@ -76,7 +76,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield a record for each row or result; a client's text that ends before its last line is truncated."""
+    """Yield a record for each row or result. If the text of a client ends before its last line, the run is truncated."""
     document, events, text = IperfDocument(), EventStream(), TextReport()
     for line in lines:
         if document.is_open or _OPENING.fullmatch(line.text):

@@ -1,11 +1,11 @@
-"""The JSON of iperf3: a document that is read as it comes, or a stream of events (``--json-stream``), one object on each line.
+"""The JSON of iperf3: a document that is read line by line, or a stream of events (``--json-stream``), one object on each line.
 
-Each result is known by its path in the document, and keeps the lines that its members stand on. The order of members does not matter: a result that
-needs what stands later in the document waits for it. A document may be a part of another one, or one of a list: its path is where its first result,
-or the description of its test, is found.
-Up to 3.6 no result has a member ``sender``: the test's direction, the host's role and the sender's own members say whose an interval is.
-Source: the JSON reports of iperf3 3.12, and logs of 3.0.11, 3.1.3, 3.6 and 3.12; of the stream the reports of 3.17 and what its authors say of them
-(esnet/iperf, pull request 1098), of which no real log was read.
+Each result is identified by its path in the document, and stores the lines of its members. The order of members does not matter: if a result needs a
+later member, it waits for this member. A document may be a part of another document or of a list: its path follows from the path of its first result
+or of the description of its test. Up to 3.6, no result has a member ``sender``: then the side of an interval follows from the direction of the test,
+the role of the host, and members that only a sender has.
+Source: the JSON reports of iperf3 3.12, and logs of 3.0.11, 3.1.3, 3.6 and 3.12; for the stream the reports of 3.17 and the description by its
+authors (esnet/iperf, pull request 1098), but no real log.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def ending(error: str) -> Facts:
 
 
 class TestResults:
-    """The results of one test, in their order: earlier objects say what they are of."""
+    """The results of one test, in their order. Earlier objects of the document describe them."""
 
     def __init__(self) -> None:
         self.test = IperfTest()
@@ -72,31 +72,31 @@ class TestResults:
         self._is_reverse: bool | None = None
         self._roles: set[bool] = set()
         self._paths: set[str] = set()
-        self._sent: dict[str, int] = {}  # How many datagrams were sent according to the summary, by the path of the result and its socket.
-        self._senders: dict[int, bool] = {}  # By socket: whether this host sends on it. No result may contradict this.
+        self._sent: dict[str, int] = {}  # The number of sent datagrams according to the summary, by the path of the result and its socket.
+        self._senders: dict[int, bool] = {}  # Whether this host sends on a socket. No result may contradict this.
 
     def describe(self, members: Mapping[str, JsonScalar]) -> None:
-        """Take ``start/test_start``."""
+        """Read ``start/test_start``."""
         self.test = _test(members)
         self._is_reverse = {0: False, 1: True}.get(reverse) if isinstance(reverse := members.get("reverse"), int) else None
 
     def printed_by(self, version: str) -> None:
-        """Take the version, as in ``start/version``."""
+        """Store the version, as in ``start/version``."""
         match = _VERSION.match(version)
         self._version = (int(match[1]), int(match[2])) if match else None
 
     def met(self, path: str) -> None:
-        """Note an object: that of the connection tells whether this host is the client. If there are both, neither counts."""
+        """Note an object. The object of the connection shows whether this host is the client. With both objects, the role is unknown."""
         if path in _ROLES:
             self._roles.add(_ROLES[path])
             self._is_client = _ROLES[path] if len(self._roles) == 1 else None
 
     def waits_for_its_pair(self, path: str) -> bool:
-        """Whether this result is of received data, and that of sent data was not read yet."""
+        """Whether this result is about received data, and the result about sent data has not been read yet."""
         return "received" in path and path.replace("received", "sent") not in self._paths
 
     def shows_no_datagrams(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether a client's summary says that none of the sent datagrams arrived. It says so also where the test failed before its end."""
+        """Whether a client's summary states that no sent datagram arrived. It also states this if the test failed before its end."""
         is_summary = path.startswith("end/") and members.get("packets") == 0 and members.get("lost_packets") == 0 and "lost_percent" in members
         was_sent = bool(members.get("bytes")) or _pair(path) in self._sent
         is_received = "received" in path and bool(members.get("bytes"))  # Received bytes imply received datagrams.
@@ -105,9 +105,9 @@ class TestResults:
     def record(
         self, path: str, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell] = _NO_PLACES, *, ended_well: bool = False
     ) -> Record | Broken | None:
-        """Return the record of a result; ``None`` if it is of the warm-up, or of the only stream, whose sum says the same.
+        """Return the record of a result; ``None`` if it belongs to the warm-up, or to the only stream, because the sum has the same figures.
 
-        ``printed`` holds the positions of its members. ``ended_well`` says whether the test is known to have ended without an error.
+        ``printed`` has the positions of its members. ``ended_well``: whether the test is known to have ended without an error.
         """
         if path == _PROCESSORS:
             return self._processors(members, printed)
@@ -133,7 +133,7 @@ class TestResults:
         return record_of(rule, cells, self.test, "interval" if is_interval else "summary", participant)
 
     def _participant(self, path: str, members: Mapping[str, JsonScalar]) -> str | None:
-        """Return which of several streams, and whether the server sends; ``None`` for data from the client that is a sum or the only stream."""
+        """Return the name of the stream, and the direction if the server sends; ``None`` for data from the client in a sum or in the only stream."""
         words = [SERVER_TO_CLIENT] if self._is_reverse or path.endswith("_bidir_reverse") else []
         words += [f"stream {_integer(members.get('socket'))}"] if _STREAM.fullmatch(path) else []
         return ", ".join(words) or None
@@ -142,7 +142,7 @@ class TestResults:
         return self._version is not None and self._version < version
 
     def _rule(self, path: str, members: Mapping[str, JsonScalar], *, is_interval: bool) -> LineRule | None:
-        """Return the rule for the record of the result; ``None`` if a member is missing that decides it."""
+        """Return the rule for the record of the result; ``None`` if a member that decides this is missing."""
         kind = path.rpartition("/")[2].removesuffix("_bidir_reverse")
         is_sender = members.get("sender")
         is_old = "sender" not in members and self._is_before(_SAYS_SENDER)
@@ -161,28 +161,28 @@ class TestResults:
         by_test = None if self._is_client is None or self._is_reverse is None else self._is_client is not self._is_reverse
         by_members = True if _SIGNS_OF_A_SENDER & members.keys() else (False if _SIGNS_OF_A_RECEIVER & members.keys() else None)
         if by_members is None and by_test is False and self.test.transport == "UDP":
-            return None  # A receiver of datagrams prints their losses.
+            return None  # A receiver of datagrams prints their losses, and the members have none.
         if None not in {by_test, by_members} and by_test is not by_members:
             return None
         is_sent = by_test if by_members is None else by_members
         return EITHER if is_sent is None else (SENT if is_sent else RECEIVED)
 
     def _is_of_the_other(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether received data stands under the name of sent data, or the reverse, where UDP states the side."""
+        """Whether the stated side of a UDP result contradicts its name: received data under the name of sent data, or the reverse."""
         says_whose = self.test.transport == "UDP" and path in _IS_SENT and (self._version is None or self._is_before(_ONE_SENDER))
         return says_whose and members.get("sender") is not _IS_SENT[path]
 
     def _has_turned(self, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether a sending stream is now a receiving one: then the object was joined from two."""
+        """Whether a stream that was sending is now receiving: then damage has joined two objects."""
         socket, is_sender = _integer(members.get("socket")), members.get("sender")
         if socket is None or not isinstance(is_sender, bool) or (socket not in self._senders and len(self._senders) >= _STREAMS):
             return False
         return self._senders.setdefault(socket, is_sender) != is_sender
 
     def _lacks(self, cells: Cells, *, is_sent: bool, is_interval: bool) -> bool:
-        """Whether counts are missing that must be there (datagrams, or retransmissions as before), or belong to another interval."""
+        """Whether required counts are missing (datagrams; retransmissions if earlier results had them), or belong to another interval."""
         if self.test.transport == "UDP" and is_sent and not is_interval and cells["transfer"] == 0:
-            return False  # A server that was not told how much was sent prints some count beside it.
+            return False  # A server that was not told how much was sent prints an arbitrary count with it.
         if self.test.transport == "UDP":
             return "datagrams" not in cells or (is_interval and not _are_datagrams_whole(cells, self.test.block_bytes))
         return is_sent and "retransmissions" not in cells and "retransmits" in self._paths
@@ -201,7 +201,7 @@ _WHICH = {"total": "", "user": "-user", "system": "-system"}
 
 
 def _pair(path: str) -> str:
-    """Return the path of a sum without its side: the sums of sent and of received data are a pair."""
+    """Return the path of a sum without its side. The sums of sent and of received data have the same result."""
     return path.replace("_sent", "").replace("_received", "")
 
 
@@ -225,33 +225,31 @@ def _test(members: Mapping[str, JsonScalar]) -> IperfTest:
     )
 
 
-_STREAMS = 4096  # The limit of remembered sockets: a hostile log may name more.
+_STREAMS = 4096  # The limit for remembered sockets: a hostile log may contain more.
 _DATAGRAMS = {"packets", "lost_packets", "lost_percent", "jitter_ms"}
 
 
 def _are_datagrams_whole(cells: Cells, block_bytes: int | None) -> bool:
-    """Whether the bytes are those of the datagrams, of all or without the lost ones; some may belong to the next interval."""
+    """Whether the bytes match the number of datagrams, with or without lost datagrams. A few may belong to the next interval."""
     if not block_bytes:
         return True
     expected, datagrams = cells["transfer"] / block_bytes, cells["datagrams"]
     return any(abs(expected - count) <= 2 + 0.05 * count for count in (datagrams, datagrams - cells.get("lost", 0)))
 
 
-# The members by the names of the rule's groups: first counts, then other numbers.
+# Maps the names of the rule's groups to the members: first counts, then other numbers.
 _COUNTS = {"transfer": "bytes", "retransmissions": "retransmits", "lost": "lost_packets", "datagrams": "packets"}
 _REALS = {"rate": "bits_per_second", "seconds": "seconds", "jitter": "jitter_ms", "share": "lost_percent"}
 _ROUNDED = ("rate", "seconds", "jitter")
 
 
 class _Timing(NamedTuple):
-    """How rate, bytes and times of a result belong together.
+    """How rate, bytes and times of a result are related.Attributes: of_one_side: whether bytes and rate belong to the same side.
 
-    Attributes:
-        of_one_side: whether bytes and rate are of the same side. The rate of a row for both sides is over the time of the other side.
-        has_all_digits: whether rates and times have all their digits, instead of six.
-        has_two_times: whether its end is that of the receiver, and its seconds are those of the host that prints it, however far they differ.
-            So it is for the receiver of a TCP stream: ``iperf_print_results`` in ``iperf_api.c`` prints ``receiver_time`` as end, ``end_time`` as
-            seconds, and the rate over ``receiver_time``.
+    In a row for both sides, the rate is computed with the time of the other side. has_all_digits: whether rates and times have all their digits, and
+    not only six. has_two_times: whether ``end`` is the time of the receiver, and ``seconds`` the time of the host that prints the result, so that
+    they may differ by any amount. This is so for the receiver of a TCP stream: ``iperf_print_results`` in ``iperf_api.c`` prints ``receiver_time`` as
+    end, ``end_time`` as seconds, and the rate for ``receiver_time``.
     """
 
     of_one_side: bool
@@ -260,7 +258,7 @@ class _Timing(NamedTuple):
 
 
 def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], timing: _Timing) -> Cells | None:
-    """Return the figures by the names of the rule's groups; ``None`` if one that every result has is missing, or the rate is not bytes over time."""
+    """Return the figures by the names of the rule's groups; ``None`` if a required figure is missing, or the rate does not equal bytes over time."""
     counts, reals = (
         {group: value for group, name in names.items() if (value := read(members.get(name))) is not None}
         for names, read in ((_COUNTS, _integer), (_REALS, _real))
@@ -287,14 +285,14 @@ def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], timin
 
 
 def _last_digit(value: float) -> float:
-    """Return the unit of the last of six significant digits."""
+    """Return the unit of the sixth significant digit."""
     return float(10 ** (floor(log10(abs(value))) - 5)) if value else 0.0
 
 
 def _lasted(values: Mapping[str, float], from_start_to_end: float, timing: _Timing) -> float | None:
-    """Return the time that the rate of a result is over: the stated seconds, or end minus start; ``None`` if it is neither.
+    """Return the time with which the rate was computed: the stated seconds, or end minus start; ``None`` if neither matches.
 
-    Some versions print the other side's time beside a rate over their own.
+    Some versions print the time of the other side, but compute the rate with their own time.
     """
     bits, rate, seconds = 8 * values["transfer"], values["rate"], values["seconds"]
     digits = 1e-6 if timing.has_all_digits else 1.2e-5
@@ -308,15 +306,15 @@ def _lasted(values: Mapping[str, float], from_start_to_end: float, timing: _Timi
 
 _TEST = "start/test_start"
 _PART = re.compile(r"(?:^|/)(?=(?:start|intervals|end|error)(?:/|$))")
-_OTHER_SIDE = "server_output_json"  # The server's document within the client's, of the same test.
+_OTHER_SIDE = "server_output_json"  # The document of the server within the document of the client, about the same test.
 _SEVERAL = "several results on one line: print the JSON with a member a line"
 _MOST_PARTS = 1000
-_MOST_HELD = 20_000  # Results that wait for the description of their test, which stands last in sorted documents.
-_WAIT_LINES = 3000  # After so many lines, the lines of a waiting result are claimed: a format must claim a line within 4096.
+_MOST_HELD = 20_000  # The largest number of results that wait for the description of their test, which is last in sorted documents.
+_WAIT_LINES = 3000  # The lines of a result that has waited for this many lines are claimed: a format must claim a line within 4096 lines.
 
 
 class _WaitingResult(NamedTuple):
-    """A result that waits: its path in the document, its members, and its object."""
+    """A waiting result: its path in the document, its members, and its object."""
 
     path: str
     members: Mapping[str, JsonScalar]
@@ -336,11 +334,11 @@ class IperfDocument:
 
     def _begin(self) -> None:
         self._results = TestResults()
-        self._root: str | None = None  # The path of the document within the JSON, once it is known.
-        self._parts: set[str] = set()  # The paths of its "start" and "end", and of other objects with these names around it.
+        self._root: str | None = None  # The path of the document within the JSON; None until it is known.
+        self._parts: set[str] = set()  # The paths of "start" and "end" in the document, and of objects with these names around it.
         self._has_failed = False
         self._waiting: list[_WaitingResult] = []
-        self._claimed = 0  # How many of the waiting results have their lines claimed.
+        self._claimed = 0  # The number of waiting results whose lines are claimed.
 
     @property
     def is_open(self) -> bool:
@@ -348,7 +346,7 @@ class IperfDocument:
         return self._reader.is_open
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Use one line; the first has an opening brace or bracket."""
+        """Read one line. The first line of a document has an opening brace or bracket."""
         if not self._reader.is_open:
             self._begin()
             self._tests = 0
@@ -384,17 +382,17 @@ class IperfDocument:
 
     @property
     def _is_report(self) -> bool:
-        """Whether this document says how a test ended. With -d, the messages of the two sides to each other stand in the text, as JSON too."""
+        """Whether this document is the report of a test. With -d, the text also contains the messages between the two sides, as JSON."""
         return bool(self._parts) or self._root is not None or self._has_failed
 
     def _has(self, part: str) -> bool:
-        """Whether the document has the part that describes the test (``start``), or that with its results (``end``)."""
+        """Whether the document has this part: the description of the test (``start``), or its final results (``end``)."""
         if self._root is None:
             return any(path.rpartition("/")[2] == part for path in self._parts)
         return (f"{self._root}/{part}" if self._root else part) in self._parts
 
     def _keeps(self, path: str) -> bool:
-        """Whether an object is a result, or the description of the test. The first of them shows where the document is."""
+        """Whether an object is a result, or the description of the test. The first such object determines the path of the document."""
         within = self._within(path)
         if within is None or not (is_result(within) or within == _TEST):
             return False
@@ -403,7 +401,7 @@ class IperfDocument:
         return True
 
     def _within(self, path: str) -> str | None:
-        """Return a path relative to the document of iperf3; ``None`` if it is not within one."""
+        """Return a path relative to the document of iperf3; ``None`` if it is not in a document."""
         if _OTHER_SIDE in path:
             return None
         if self._root is not None:
@@ -416,7 +414,7 @@ class IperfDocument:
         return within is not None and is_result(within)
 
     def _findings_of_damage(self, line: Line, read: JsonLine) -> Iterator[Finding]:
-        """Yield what a damaged line costs: the line itself, its result, or all that follows."""
+        """Yield the findings for a damaged line. Only the line is lost, or its whole result, or everything after it, depending on the damage."""
         yield from self._given_up(read.lost, "the JSON is damaged behind this result")
         if not any(map(self._is_result, self._reader.holders(line))):
             yield Finding(line, Broken(read.damage or ""))
@@ -433,7 +431,7 @@ class IperfDocument:
         yield from (result.item.found(Broken("the JSON ends before it says what was run, or how it ended")) for result in waiting)
 
     def _close_object(self, item: JsonObject) -> Iterator[Finding]:
-        """Read an object that has ended; yield its finding if it is a result, and the results that waited for it."""
+        """Read an object that has ended. Yield its finding if it is a result, and the results that waited for it."""
         if item.path == self._root:
             yield from self._end_of_test()
             return
@@ -462,13 +460,13 @@ class IperfDocument:
             yield result.item.found(Broken("more results stand before the description of their test than can wait for it"))
 
     def _claim(self, line: Line) -> Iterator[Finding]:
-        """Claim the lines of results that have waited for long. They remain the lines of their results."""
+        """Claim the lines of results that have waited too long, because lines must be claimed in time. They still belong to their results."""
         while self._claimed < len(self._waiting) and self._waiting[self._claimed].item.lines[0].number < line.number - _WAIT_LINES:
             yield self._waiting[self._claimed].item.found(None)
             self._claimed += 1
 
     def _end_of_test(self) -> Iterator[Finding]:
-        """Close the document: the waiting results are read in the order in which iperf3 prints them."""
+        """End the document. The waiting results are read in the order in which iperf3 prints them."""
         waiting = sorted(self._waiting, key=lambda result: (result.path.startswith("end/"), "received" in result.path))
         for result in waiting:
             yield result.finding(self._results, ended_well=self._has("end") and not self._has_failed)
@@ -497,7 +495,7 @@ class IperfDocument:
 
 
 SIGN = re.compile(r"\{\"event\":\s?\"(?P<event>start|interval|end|error|server_output_json|server_output_text)\",\s?\"data\":")
-_NEXT_DOCUMENT = re.compile(r"\}\s*+(?=\{\s*+\"start\"\s*+:)")  # Within a text, a quote mark would follow a backslash.
+_NEXT_DOCUMENT = re.compile(r"\}\s*+(?=\{\s*+\"start\"\s*+:)")  # Within a text, the quote mark would follow a backslash.
 _INTERVAL = "intervals/[]"
 _Object = dict[str, Any]
 
@@ -541,7 +539,7 @@ class EventStream:
             yield Finding(line, None if name.startswith("server_output") else Broken("an event without its data"))
 
     def _records(self, data: _Object, path: str) -> list[Record | Broken]:
-        """Return the results in an object. Received data is read after sent data."""
+        """Return the results in an object. Results about received data are read after results about sent data."""
         records, later = [], []
         for result_path, members in _objects(data, path):
             if self._results.waits_for_its_pair(result_path):
@@ -552,7 +550,10 @@ class EventStream:
         return [record for record in records if record]
 
     def document(self, line: Line) -> Iterator[Finding] | None:
-        """Return the findings of documents on one line, whole, in a list, in a row, or nested; ``None`` for any other line."""
+        """Return the findings of a line with complete documents: one, or several in a list, one after the other, or nested.
+
+        ``None`` for any other line.
+        """
         if line.text[:1] not in ("{", "[") or '"start"' not in line.text or line.text.rstrip()[-1:] not in ("}", "]"):
             return None
         # A document is complete if its brackets are closed, even if its line is cut.
@@ -597,7 +598,7 @@ def _data(line: Line) -> Any:  # noqa: ANN401 - whatever JSON holds
 
 
 def _documents(value: Any) -> Iterator[_Object]:  # noqa: ANN401
-    """Yield the documents of iperf3 in a value: objects with a description of the run. A nested one is that of the other side, of the same test."""
+    """Yield the documents of iperf3 in a value: objects with a description of the run. A nested document is about the other side of the same test."""
     if isinstance(value, dict) and isinstance(value.get("start"), dict) and value.keys() & {"intervals", "end"}:
         yield value
     elif isinstance(value, dict | list):
@@ -606,7 +607,7 @@ def _documents(value: Any) -> Iterator[_Object]:  # noqa: ANN401
 
 
 def _objects(value: Any, path: str, *, results: bool = True) -> Iterator[tuple[str, Mapping[str, JsonScalar]]]:  # noqa: ANN401
-    """Yield the objects within a value with their paths and scalar members; either the results, or all others."""
+    """Yield the objects within a value with their paths and scalar members: either only the results, or only the other objects."""
     if isinstance(value, dict):
         for name, member in value.items():
             yield from _objects(member, f"{path}/{name}", results=results)

@@ -1,8 +1,8 @@
-"""The results of iperf3, from text and from JSON alike: which numbers they have, what must hold between these, and what is known of their test.
+"""The results of iperf3, from text and from JSON: their numbers, the conditions on these numbers, and the known facts about the test.
 
-Interval rows of text come by the hundred thousand, of a test with one stream. Figures of JSON have the same names, without decimals: they were not
-rounded, or only to six digits (``rate_step`` and the like).
-``Sat, 21 Nov 2026 01:53:10 GMT`` in JSON and behind ``Time:`` is in UTC. With ``--timestamps`` a time stands before each line: see `Line.time`.
+The text of a test with one stream can have hundreds of thousands of interval rows. Figures of JSON have the same names, but no decimals: they were
+not rounded, or only to six digits (``rate_step`` and similar names). ``Sat, 21 Nov 2026 01:53:10 GMT`` in JSON and after ``Time:`` is in UTC. With
+``--timestamps``, each line begins with a time: see `Line.time`.
 Source: the reports of iperf3 3.12, and logs of 3.0 to 3.12.
 """
 
@@ -40,19 +40,19 @@ Expression = Callable[[Cells], Any]
 
 NOT_FOLLOWING = "the rate is not bytes over time"
 _LETTERS = {"": "0", "K": "1", "M": "2", "G": "3", "T": "4"}
-_IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. Old versions print years if a time stamp is damaged.
-_SHORTEST_S = 0.02  # The rounding of two times. The rate of a shorter interval is not checked.
+_IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. If a time stamp is damaged, old versions print a jitter of years.
+_SHORTEST_S = 0.02  # The rounding error of two times. The rate of a shorter interval is not checked.
 
 
 def _clean(value: Any, decimals: int = 3) -> Any:  # noqa: ANN401
-    """Return a figure without the noise of floating point."""
+    """Return a figure without the rounding errors of floating point."""
     return round(value, decimals) if isinstance(value, int | float) else rounded(value, decimals)
 
 
 def _step(cells: Cells, name: str) -> Any:  # noqa: ANN401
-    """Return the unit of the last printed place; ``None`` if the figure was not rounded.
+    """Return the unit of the last printed digit; ``None`` if the figure was not rounded.
 
-    In a run of many rows, all bytes and rates have three digits, as the tool prints them: their size shows where the point stands.
+    In a run of many rows, all bytes and rates have three digits, as the tool prints them, so their size determines the position of the decimal point.
     """
     if name not in cells.decimals:
         return cells.get(f"{name}_step")
@@ -75,7 +75,7 @@ def _byte_unit(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _bit_unit(cells: Cells) -> Any:  # noqa: ANN401
-    """Return the unit of the rate. With an option, rates are in bytes of powers of two."""
+    """Return the unit of the rate. With an option, the tool prints rates in bytes, with units that are powers of 1024."""
     exponent = cells.get("rate_unit", 0)
     return 8 * 1024.0**exponent if cells.get("is_rate_of_bytes") else 1000.0**exponent
 
@@ -85,7 +85,7 @@ def _lasted(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _follows(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether rate, bytes and time fit, up to their rounding. A time below its rounding is not checked, nor is JSON, which was checked before."""
+    """Whether rate, bytes and time are consistent, within rounding. Not checked if the time is too short, and in JSON, which was checked already."""
     if "seconds" in cells:
         return True
     bits, bits_step = (8 * value * _byte_unit(cells) for value in (cells["transfer"], _step(cells, "transfer")))
@@ -100,7 +100,7 @@ def _loss(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _arrived(cells: Cells) -> Any:  # noqa: ANN401
-    """Return how many datagrams came; ``None`` if the count of lost ones is negative, because some came late."""
+    """Return the number of received datagrams; ``None`` if the count of lost datagrams is impossible, for example negative."""
     if "lost" not in cells:
         return None
     count = cells["datagrams"] - cells["lost"]
@@ -149,7 +149,7 @@ _DATAGRAM_FIELDS = (
         resolution=_rounded_to("jitter", lambda _: 1e6),
         unknown=lambda cells: cells["jitter"] >= _IMPOSSIBLE_JITTER_MS,
     ),
-    # A late datagram was first counted as lost, so the count of lost ones may become negative.
+    # A late datagram was counted as lost first, so the count of lost datagrams can become negative.
     Field("messages_lost", "total", "lost", is_exact=True, unknown=lambda cells: cells["lost"] > cells["datagrams"]),
     Field(
         "loss",
@@ -183,12 +183,12 @@ RECEIVED = _rule(
     samples=_arrived,
 )
 EITHER = _rule("iperf3-either-side", "transfer_rate", "bytes_transferred", side=None, behind=(r" {18}",))
-# Bytes as counted by the sender, losses and jitter as counted by the receiver.
+# Bytes as counted by the sender; losses and jitter as counted by the receiver.
 BOTH = _rule("iperf3-udp", "offered_goodput", "bytes_sent", *_DATAGRAM_FIELDS, side="both")
-BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)  # Retransmissions before datagrams: only the blanks behind them differ.
+BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)  # Retransmissions before datagrams: they differ only in the blanks after them.
 
 
-SERVER_TO_CLIENT = "server to client"  # The participant of what the server sends, in reverse or both ways at once. The other direction has no word.
+SERVER_TO_CLIENT = "server to client"  # The participant of data from the server. Data from the client has no participant.
 
 
 class IperfTest(msgspec.Struct, frozen=True):
@@ -199,7 +199,7 @@ class IperfTest(msgspec.Struct, frozen=True):
     streams: int | None = None
     duration_s: float | None = None
     load_mode: LoadMode | None = None
-    target_bit_per_s: float | None = None  # of each stream
+    target_bit_per_s: float | None = None  # the rate of each stream
 
     def record(self, record: Record, scope: Scope, participant: str | None, numbers: Iterable[Number], samples: int | None = None) -> Record:
         """Return a record of this test with these numbers."""
@@ -225,11 +225,11 @@ class IperfTest(msgspec.Struct, frozen=True):
 
 
 def record_of(rule: LineRule, cells: Cells, test: IperfTest, scope: Scope, participant: str | None) -> Record | Broken:
-    """Return the record of one side, or of sender and receiver where UDP has one row for both.
+    """Return the record of one side, or of sender and receiver if UDP has one row for both.
 
-    In a summary, 0 bytes mean that the figures of that side never arrived, unless `all_lost` applies: then the count beside them is another count, or
-    negative. Up to 3.6, the datagrams of a row for both sides are those up to the last one that arrived, although the tool calls them sent: they were
-    sent only if they fit the bytes. A server of those versions does not know how much was sent, and prints 0 bytes for it.
+    In a summary, 0 bytes mean that the figures of that side never arrived, unless `all_lost` applies. The counts in such a row are then not those of
+    this side. Up to 3.6, a row for both sides counts the datagrams up to the last received datagram, although the tool calls them sent. So they are
+    used as sent datagrams only if they match the bytes. A server of those versions does not know how much was sent, and prints 0 bytes.
     """
     record = rule.record(cells)
     if isinstance(record, Broken):
@@ -245,9 +245,10 @@ def record_of(rule: LineRule, cells: Cells, test: IperfTest, scope: Scope, parti
 
 
 def all_lost(cells: Cells, test: IperfTest, participant: str | None, sent_datagrams: int | None) -> Record | Broken:
-    """Return the record of a UDP test that ended well and of which nothing arrived. The tool prints a loss of 0 in 0.
+    """Return the record of a UDP test that ended without an error, but whose datagrams were all lost. The tool prints a loss of 0 of 0 datagrams.
 
-    The bytes beside it are the 0 of the receiver, or in rows for both sides those of the sender, of which the number of datagrams is unknown.
+    The bytes in the row are the 0 bytes of the receiver, or, in rows for both sides, the bytes of the sender. Then the number of datagrams is
+    unknown.
     """
     rates = Cells({name: value for name, value in cells.items() if name not in _OF_DATAGRAMS}, cells.decimals, cells.printed)
     record = (BOTH if cells["transfer"] else RECEIVED).record(rates)
@@ -274,7 +275,7 @@ def processors(test: IperfTest, shares: Iterable[Number], participant: str | Non
 
 
 def of_date(text: str) -> str | None:
-    """Return a date of RFC 1123 as ISO 8601; ``None`` if it is not one, or its day of the week is wrong."""
+    """Return a date of RFC 1123 as ISO 8601; ``None`` if the text is no such date, or its day of the week is wrong."""
     try:
         moment = parsedate_to_datetime(text)
         is_whole = moment.tzinfo is not None and format_datetime(moment.astimezone(UTC), usegmt=True) == text.replace("UTC", "GMT")

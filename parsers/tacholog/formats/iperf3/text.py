@@ -1,4 +1,4 @@
-"""The text of iperf3: interval rows, and behind a second header a row of the sender and one of the receiver.
+"""The text of iperf3: interval rows, and after a second header a row of the sender and a row of the receiver.
 
 Source: the reports of iperf3 3.12, logs recorded with it, and logs of 3.0 and 3.1.
 """
@@ -27,10 +27,10 @@ _ROW = re.compile(
     r" \((?:-?nan|-?[0-9.]{1,9}(?:e[-+][0-9][0-9])?)%\))?"
     r"(?: {2,30}(?P<word>sender|receiver|\(omitted\)))? *"
 )
-_OF_A_SENDER = {"retr", "cwnd", "datagrams"}  # The last columns of the intervals of a sender.
-_PADDED = range(3, 40)  # Blanks behind retransmissions; behind a count of datagrams there are two.
+_OF_A_SENDER = {"retr", "cwnd", "datagrams"}  # The last columns of the interval rows of a sender.
+_PADDED = range(3, 40)  # Blanks after retransmissions. After a count of datagrams there are two blanks.
 _SUMMARY = "Test Complete. Summary Results:"
-_NO_JITTER = " " * 12  # Blanks before a count of datagrams, under a header with a jitter.
+_NO_JITTER = " " * 12  # Blanks before a count of datagrams, under a header with a jitter column.
 _DASHES = "- " * 25
 _DONE = "iperf Done."
 _STARTS = re.compile(r"iperf3: |Connecting to host |Accepted connection from |Server output:")
@@ -64,7 +64,7 @@ _CHATTER = re.compile(
     r"(?i:warning): .{1,300}|Increasing socket buffer size to [0-9]{1,12}|"
     r"Finished omit period, starting real test|Using TCP Autotuning|TCP window size: .{1,40}|"
     r"(?:Linux|Darwin|FreeBSD|NetBSD|OpenBSD|SunOS|CYGWIN_NT-\S{1,20}|Windows\S{0,10}) .{1,300}|"
-    # With -d, and for UDP with -V. The parameters and results behind them are JSON.
+    # With -d, and for UDP with -V. The parameters and results after these words are JSON.
     r"(?:send|get)_(?:parameters|results):?|(?:SO_)?(?:SND|RCV)BUF is [0-9]{1,12}(?:, expecting [0-9]{1,12})?|Congestion algorithm is \w{1,20}|"
     r"Setting (?:UDP block size|application pacing|fair-queue socket pacing) to [0-9]{1,20}|"
     r"interval forces keep|ignoring short interval with no data|"
@@ -72,14 +72,14 @@ _CHATTER = re.compile(
     r"tcpi_snd_cwnd [0-9]{1,12} tcpi_snd_mss [0-9]{1,12} tcpi_rtt [0-9]{1,12}|pcount [0-9]{1,20} packet_count [0-9]{1,20}|"
     r"(?:State change: |Reading new State from |Sending Connect message to Socket |Connect received for Socket ).{1,200}"
 )
-# A damaged line of this test may look like this: then later lines may belong to another test, or have other columns.
+# An unknown line that matches may be a damaged line of this test. Then later lines may belong to another test, or have other columns.
 _SUSPECT = re.compile(r"ID\]|Interval|Transfer|Bitrate|Bandwidth|Retr\b|Datagrams|Connecting|Accepted|Starting|streams|Server out|connected| port ")
 _OPENINGS = ("[ ID] Interval", "Connecting to", "Accepted connection", "Starting Test:", "Server output:")
 _ANNOUNCEMENT = re.compile(r"\[ {0,2}(?:[0-9]{1,5}(?:\](?:\[[TR]X-[CS]\])? ?(?:l|lo|loc|loca|local.{0,200})?)?)?")
 
 
 class TextReport:
-    """One test after another; its first lines hold for its rows."""
+    """The tests of a log, one after another. The first lines of a test describe its rows."""
 
     def __init__(self) -> None:
         self._is_summary = False
@@ -89,11 +89,11 @@ class TextReport:
         self._is_reverse = self._is_server = False
         self.client_is_running = False
         self._are_mixed = False  # Whether the lines of a client and of a server are mixed.
-        self._all_lost: Record | None = None  # A result of which nothing arrived, and all such results that wait for the end of their test.
+        self._all_lost: Record | None = None  # A result whose datagrams were all lost. Such results wait below for the end of their test.
         self._unproven: list[tuple[Line, Record]] = []
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Use one line."""
+        """Read one line."""
         for finding in self._take(line):
             if finding.what is self._all_lost and finding.what is not None:
                 self._unproven.append((line, finding.what))
@@ -106,7 +106,7 @@ class TextReport:
             yield from self.close()
 
     def close(self) -> Iterator[Finding]:
-        """End the test or the log. If nothing says that it ended well, the figures of the other side may never have arrived."""
+        """End the test or the log. If the test is not known to have ended without an error, the figures of the other side may never have arrived."""
         lost = Broken("nothing received in a test that did not end: the receiver's figures may never have arrived")
         unproven, self._unproven = self._unproven, []
         yield from (Finding(line, lost) for line, _ in unproven)
@@ -129,7 +129,10 @@ class TextReport:
             self._was_dashes |= text == _SUMMARY
 
     def _use_header(self, header: re.Match[str]) -> None:
-        """Use a header. The first of a test is of its intervals, the second of its summary; a third belongs to another test whose start is lost."""
+        """Read a header. The first header of a test is for its intervals, the second for its summary.
+
+        A third belongs to another test whose start is lost.
+        """
         if self._is_summary:
             self._test, self._has_all_streams = IperfTest(), False
             self._last_row.clear()
@@ -141,21 +144,21 @@ class TextReport:
         self._is_old, self._is_behind_dashes = header["rate"] == "Bandwidth", self._was_dashes and (self._has_begun or not self._streams)
         self._is_summary = self._was_dashes or self._has_begun or self._columns == "retr"
         self._has_begun, self._was_dashes, self._awaits_word = True, False, False
-        # A server in reverse does not say so, but its rows have the columns of a sender. With roles, one header has both columns.
+        # A server in reverse does not state this, but its rows have the columns of a sender. With roles, one header has the columns of both sides.
         self._is_reverse |= self._is_server and self._columns in _OF_A_SENDER and "[Role]" not in header[0]
 
     def _new_test(self) -> None:
         self._forget()
         self._streams: set[str] = set()
-        self._roles: dict[str, str] = {}  # By stream, where both directions are tested at once: a stream keeps its role.
+        self._roles: dict[str, str] = {}  # The role of each stream, if both directions are tested at the same time. A stream keeps its role.
         self._last_row: dict[str, str] = {}
-        self._summed: set[str] = set()  # The streams whose summary of both sides was read.
-        self._sent: dict[str, int] = {}  # How many datagrams were sent according to the summary, by stream.
+        self._summed: set[str] = set()  # The streams whose summary for both sides was read.
+        self._sent: dict[str, int] = {}  # The number of sent datagrams according to the summary, for each stream.
         self._has_begun = self._is_summary = self._is_behind_dashes = self._was_dashes = self._is_old = False
-        self._awaits_word = False  # Whether dashes stand above: the next row may be a summary whose header is lost.
+        self._awaits_word = False  # Whether the line above was dashes: the next row may be a summary whose header is lost.
 
     def _forget(self) -> None:
-        """Forget the test: later lines may belong to another test, or the announcement of a stream may be lost."""
+        """Forget the test, because later lines may belong to another test, or the announcement of a stream may be lost."""
         self._test, self._columns, self._has_all_streams = IperfTest(), "none", False
 
     def _about_the_test(self, line: Line) -> Iterator[Finding]:
@@ -169,7 +172,7 @@ class TextReport:
             self.client_is_running |= text.startswith("Connecting")
             if (
                 line.time and self._is_server and not self._is_server_output
-            ):  # The log of a client begins with its test; a server may wait long before.
+            ):  # The log of a client begins when the test begins; a server may wait for a long time.
                 yield Finding(line, Facts(start_time=line.time))
                 return
         elif stream := _STREAM.fullmatch(text):
@@ -188,7 +191,7 @@ class TextReport:
             return
         elif not text.strip():
             if not self._has_begun:
-                self._has_all_streams = False  # It may be the rest of an announcement.
+                self._has_all_streams = False  # The empty line may be the rest of an announcement.
         elif not _CHATTER.fullmatch(text):
             yield from self._of_the_run(line)
             return
@@ -239,7 +242,7 @@ class TextReport:
         if row["word"] == "(omitted)" and self._fits(row):
             return None
         if self._is_summary and self._last_row.get(_series(row)) == line.text:
-            return None  # An interrupted test prints its last interval again, under another header.
+            return None  # An interrupted test prints its last interval a second time, under another header.
         if trouble := self._cannot_be_placed(row):
             return Broken(trouble)
         if self._fits(row):
@@ -247,7 +250,7 @@ class TextReport:
         return Broken("a row that does not fit its header" if self._columns != "none" else "a row without the header of its columns")
 
     def _cannot_be_placed(self, row: re.Match[str]) -> str | None:
-        """Return why a row may not be an interval, although nothing says that it is a summary. Up to 3.1, UDP rows look the same in both."""
+        """Return the reason why a row may not be an interval, although it is not marked as a summary. Up to 3.1, UDP rows look the same in both."""
         if self._is_of_both(row):
             is_second = _series(row) in self._summed
             self._summed |= {_series(row)} if len(self._summed) < _STREAMS else set()
@@ -283,12 +286,12 @@ class TextReport:
         return record
 
     def _shows_no_datagrams(self, row: re.Match[str], cells: Cells) -> bool:
-        """Whether a client's row counts no datagrams at all. A server does not know how much was sent. Received bytes imply received datagrams."""
+        """Whether a client's row counts no datagrams. Rows of a server do not count, because it does not know how much was sent."""
         counts_none = row["jitter"] is not None and not cells["datagrams"] and not cells["lost"] and not (row["word"] and cells["transfer"])
         return not self._is_server and not self._is_server_output and counts_none
 
     def _fits(self, row: re.Match[str]) -> bool:
-        """Whether a row fits the lines before it: its stream, the word of a summary, and the columns of its protocol and side."""
+        """Whether a row matches the lines before it: its stream, the word of a summary, and the columns of its protocol and side."""
         if self._is_summary and row["word"] not in {"sender", "receiver"} and not self._is_of_both(row):
             return False
         return self._is_announced(row) and self._keeps_its_role(row) and (self._columns in _columns_for(row) or self._is_received_under_cwnd(row))
@@ -297,7 +300,7 @@ class TextReport:
         return row["id"] == "SUM" or not self._streams or row["id"].strip() in self._streams
 
     def _is_received_under_cwnd(self, row: re.Match[str]) -> bool:
-        """Whether a row is of a client in reverse whose test was over before its first report: its header is that of a sender, without columns."""
+        """Whether a reverse test ended before the first report of its client: then a received row is under the header of a sender."""
         return self._is_reverse and not self._is_summary and self._columns == "cwnd" and not (row["count"] or row["jitter"] or row["word"])
 
     def _keeps_its_role(self, row: re.Match[str]) -> bool:
@@ -309,7 +312,7 @@ class TextReport:
         return bool(self._is_old and self._is_behind_dashes and row["jitter"] and not row["word"])
 
     def _side(self, row: re.Match[str]) -> str:
-        """Return the side of a row, from the row itself; empty if it does not say."""
+        """Return the side that a row states itself; empty if it states none."""
         if row["word"]:
             return row["word"]
         if self._is_of_both(row):
@@ -329,14 +332,14 @@ class TextReport:
         return msgspec.structs.replace(self._test, transport=self._test.transport or by_columns, streams=streams)
 
     def _number_of_streams(self, directions: int) -> int | None:
-        """Return the number of streams in a direction: as stated, or as announced if no announcement can be missing."""
+        """Return the number of streams in a direction: the stated number, or the number of announced streams if no announcement can be missing."""
         if self._test.streams is not None or not self._has_all_streams:
             return self._test.streams
         number, remainder = divmod(len(self._streams), directions)
         return number if number and not remainder else None
 
     def _participant(self, row: re.Match[str]) -> str | None:
-        """Return which of several streams, and whether the server sends; ``None`` for data from the client that is a sum or the only stream."""
+        """Return the name of the stream, and the direction if the server sends; ``None`` for data from the client in a sum or in the only stream."""
         directions = 2 if row["role"] else 1
         is_reverse = row["role"] in {"RX-C", "TX-S"} if row["role"] else self._is_reverse
         words = ["server output"] if self._is_server_output else []
@@ -351,14 +354,14 @@ def _series(row: re.Match[str]) -> str:
 
 
 def _columns_for(row: re.Match[str]) -> set[str]:
-    """Return the headers under which a row may stand, by their last column."""
+    """Return the last columns of the headers to which a row may belong."""
     is_receiver = row["word"] == "receiver" or (row["role"] or "").startswith("RX")
     if row["jitter"]:
         return {"jitter"}
     if row["cwnd"]:
         return {"cwnd"}
     if row["count"] and (row["role"] or "").startswith("TX") and f"/sec{_NO_JITTER}{row['count']}" in row[0]:
-        return {"jitter"}  # With both directions at once, one header covers sent and received data.
+        return {"jitter"}  # If both directions are tested at the same time, one header is used for sent and received data.
     if row["count"]:
         behind = len(row[0]) - len(row[0].rstrip())
         is_narrow = row[0].rstrip().endswith(f"/sec  {row['count']}") and behind not in _PADDED
@@ -369,7 +372,7 @@ def _columns_for(row: re.Match[str]) -> set[str]:
 
 
 def _cells(row: re.Match[str], columns: str) -> Cells:
-    """Return the figures of a row by the names of the rule's groups. The header says what a single count means."""
+    """Return the figures of a row by the names of the rule's groups. The header determines the meaning of a single count."""
     texts = Cell.named(row)
     if count := texts.pop("count", None):
         texts["retransmissions" if columns in {"retr", "cwnd"} else "datagrams"] = count

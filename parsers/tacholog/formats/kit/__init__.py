@@ -1,40 +1,39 @@
-"""All that the author of a log format imports: ``from tacholog.formats.kit import Finding, Line, Record, printed``.
+"""Everything that the author of a log format imports: ``from tacholog.formats.kit import Finding, Line, Record, printed``.
 
-**Lines in, findings out.** `Line` is what ``parse`` gets. `Finding` is what it yields: a `Record` with its `Number`s and `Conditions`, `Facts` about
-the run, part of a `Histogram` (its `Bins`, or a tuple of them), a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns
-`Detected`, and `LineStart` finds how lines of the head start; the constant ``DIALECTS`` holds `Dialect`s. The optional constant ``STATES`` holds
-`States`: which conditions the results of a test state; ``COMPUTED`` holds the formulas of numbers that the tool does not print. `finding_on` makes a
-finding on several lines; `closed_cells` splits a row whose last cell may be cut. What stands before each line of a
-log, such as a time or the name of a service, is taken off before ``parse`` gets it; `of_seconds` makes a time of the seconds that a tool prints.
+**Lines in, findings out.** ``parse`` gets `Line`s and yields `Finding`s: a `Record` with its `Number`s and `Conditions`, `Facts` about the run, part
+of a `Histogram` (its `Bins`, or a tuple of them), a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns `Detected`, and
+`LineStart` finds how lines of the head start; the constant ``DIALECTS`` holds `Dialect`s. The optional constant ``STATES`` holds `States`: which
+conditions the results of a test state; ``COMPUTED`` holds the formulas of numbers that the tool does not print. `finding_on` makes a finding on
+several lines; `closed_cells` splits a row whose last cell may be cut. A prefix of each line, such as a time or the name of a service, is removed
+before ``parse`` gets the line; `of_seconds` converts the seconds that a tool prints to a time.
 
-**Numbers.** `printed` makes a number that the tool rounded, `counted` an exact count, `impossible` one that cannot be true. `unit_of_last_place` and
-`unit_of_last_decimal` say how finely a number was printed; `MICROSECOND` is one in nanoseconds. `is_size`, `COUNT_LIMIT` and `VALUE_LIMIT` say what
-can be. `METRICS` and `STATISTICS` are the names that a number may have, with their units.
+**Numbers.** `printed` makes a number that the tool rounded, `counted` an exact count, `impossible` a number that cannot be true. `unit_of_last_place`
+and `unit_of_last_decimal` return the resolution of a printed number; `MICROSECOND` is a microsecond in nanoseconds. `is_size`, `COUNT_LIMIT` and
+`VALUE_LIMIT` define which sizes, counts and values are possible. `METRICS` and `STATISTICS` are the names that a number may have, with their units.
 
 **Computed results.** `Tally` makes a summary of interval records, with the marks `DERIVED` and `PARTIAL`; `Distribution` computes percentiles of
 single samples in bounded memory.
 
-**JSON.** `json_findings` is all of ``parse`` for a tool that prints JSON: it reads documents as they come, line by line, and gives each `JsonObject`
-with the line of each `JsonMember`. A function that reads a result yields
-`JsonResult`s from `JsonScalar`s. `JsonReader` is what it is made of, line by line (`JsonLine`). `parse_json` reads one text that is one object.
-`settings_text` writes the condition ``settings``.
+**JSON.** `json_findings` is a complete ``parse`` for a tool that prints JSON: it reads documents line by line, and passes on each `JsonObject` with
+the line of each `JsonMember`. A function that reads a result yields `JsonResult`s from `JsonScalar`s. `json_findings` uses `JsonReader`, which reads
+line by line (`JsonLine`). `parse_json` reads a text that is one object. `settings_text` writes the condition ``settings``.
 
-**Kinds of lines.** `LineRule` declares a kind of line once, for one line and for many: the pattern, its `Field`s, each `Check` between them and the
-`Order` of neighbouring lines. Its expressions get `Cells`; `every`, `ascending` and `at_least` work on a number and on an array. `Cell` is a text
-that knows where on its line it stands.
+**Kinds of lines.** `LineRule` declares a kind of line once, for single lines and for many lines together: the pattern, its `Field`s, each `Check` on
+them and the `Order` of neighbouring lines. Its expressions get `Cells`; `every`, `ascending` and `at_least` work with a number and with an array.
+`Cell` is a text with its position on its line.
 
 **Results in bulk (optional).** A format whose tool prints thousands of lines of one shape in a row may have a constant ``BULK`` of `Bulk`s: those of
-its rules, or others. A function of such a `Bulk` gives `RecordColumns` of `NumberColumn`s (`printed_column`, `counted_column`, `exact_column`), one
-array element for each record. Where lines do not stand by themselves, ``parse`` gets `Lines` (`lines_in` gives them one by one) and yields
-`BulkFinding`, with `Records` or without; `read_in_bulk` gives them to a function that returns a `BulkStep`, for which `first_false` is of use.
-`rounded` rounds an array as ``round`` does a number.
+its rules, or others. A function of such a `Bulk` returns `RecordColumns` of `NumberColumn`s (`printed_column`, `counted_column`, `exact_column`), one
+array element for each record. If the lines are not independent of other lines, ``parse`` gets `Lines` (`lines_in` yields them one by one) and yields
+`BulkFinding`s, with `Records` or without; `read_in_bulk` passes them to a function that returns a `BulkStep`; `first_false` helps to write it.
+`rounded` rounds an array as ``round`` rounds a number.
 
 The contract:
 
-- Findings come in the order of the results. `Facts` may come anywhere, also after the results: they hold for all records of their run.
-  Later facts replace earlier ones, but ``status="ok"`` never replaces a bad ending. A second ``tool_version`` after results begins another run.
-- A format yields a finding at most 4096 lines, or 8 MiB, after it was given the line. A line that it does not yield is unknown, and is reported.
-- Records, facts and columns may get more fields, each with a default. No field and no function here is removed or changes its meaning.
+- Findings come in the order of the results. `Facts` may come anywhere, also after the results: they apply to all records of their run. Later facts
+  replace earlier facts, but ``status="ok"`` never replaces a bad ending. A second ``tool_version`` after results begins another run.
+- A format yields a finding at most 4096 lines, or 8 MiB, after it got the line. A line without a finding is unknown, and is reported.
+- Records, facts and columns may get more fields, each with a default. No field and no function of the kit is removed or changes its meaning.
   `RecordColumns` hold the fields of `Record` and `Number` as columns: results may be kept as columns without a change to any format.
 - A format imports nothing else of Tacholog, opens no files, reads no environment, and keeps a bounded number of lines.
 """

@@ -1,10 +1,10 @@
-"""Reading many result lines at once, as arrays: optional, for tools that print lines by the hundred thousand.
+"""Read many result lines together, as arrays. This is optional, for tools that print hundreds of thousands of lines.
 
-A format lists the shapes of such lines in its constant ``BULK``. Reading at once gives what reading line by line gives: a line in any doubt is read
-by itself, and judged in ``parse``.
+A format lists the shapes of such lines in its constant ``BULK``. The results are the same as those of reading line by line: a doubtful line is read
+alone, by ``parse``.
 
 The numbers of a run are read as floats, one column at a time. A number of up to 15 digits is a whole number below 2**53, divided by a power of ten
-that a float holds exactly. One division rounds once, so it gives the float that is nearest to the printed number, as reading it alone would.
+that a float represents exactly. One division rounds once, so the result is the float nearest to the printed number, as when it is read alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tacholog.formats.kit.numbers import VALUE_LIMIT
 from tacholog.schema.records import Bound, Record
 
 if TYPE_CHECKING:
-    # At run time, NumPy is imported where it is used: most logs are read without it.
+    # NumPy is imported where it is used at run time: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 _KEPT = b"0123456789."
 _ROUNDED_WELL_BELOW = 2.0**38
-_WORTH_AN_ARRAY = 1 << 14  # Characters.
+_WORTH_AN_ARRAY = 1 << 14  # In characters.
 
 
 class NumberColumn(NamedTuple):
-    """One number of many records: the fields of `Number`, each an array with one value for each record.
+    """One number of many records. It has the fields of `Number`, as arrays with one value for each record.
 
     A value or a resolution of NaN means ``None``.
     """
@@ -39,14 +39,14 @@ class NumberColumn(NamedTuple):
     statistic: str
     values: NDArray[np.float64]
     resolutions: NDArray[np.float64]
-    below: NDArray[np.bool_]  #: where the bound is "<"
-    marks: tuple[str, ...] = ()  #: of all of them
-    bound: Bound = "="  #: where it is not "<"
-    cell: int | None = None  #: which of the numbers of its line it is; ``None``: it was computed, or is not known to stand there
+    below: NDArray[np.bool_]  #: whether the bound is "<"
+    marks: tuple[str, ...] = ()  #: the marks of all these numbers
+    bound: Bound = "="  #: the bound, if it is not "<"
+    cell: int | None = None  #: the index of the number among the numbers of its line; ``None``: it was computed, or its position is unknown
 
 
 class RecordColumns(NamedTuple):
-    """The records of many lines, as columns of one length. Where ``valid`` is false, the line is read by itself instead.
+    """The records of many lines, as columns of equal length. If ``valid`` is false for a line, this line is read alone instead.
 
     A size or a number of samples of -1 is not stated.
     """
@@ -69,7 +69,7 @@ class RecordColumns(NamedTuple):
         """Check lengths and types.
 
         Raises:
-            TypeError: the columns are not of this length, or not of the types that this class says.
+            TypeError: the columns do not have this length, or not the types that this class declares.
         """
         kinds = [(self.valid, "b"), (self.payload_bytes, "i"), *(() if self.samples is None else ((self.samples, "i"),))]
         kinds += [pair for column in self.numbers for pair in zip((column.values, column.resolutions, column.below), "ffb", strict=True)]
@@ -85,25 +85,25 @@ class RecordColumns(NamedTuple):
             possible &= self.samples >= -1
         for column in self.numbers:
             is_known = (column.values >= 0) & (column.values <= VALUE_LIMIT)
-            possible &= is_known | np.isnan(column.values) if column.marks else is_known  # Without a mark, nothing says why the value is unknown.
+            possible &= is_known | np.isnan(column.values) if column.marks else is_known  # Without a mark, the reason would be missing.
             if (column.resolutions <= 0).any():
                 possible &= ~(column.resolutions <= 0)
         return np.asarray(possible)
 
 
 class Bulk(NamedTuple):
-    r"""A shape of line of which a log has thousands in a row.
+    r"""A shape of lines of which a log has thousands in a row.
 
-    ``line`` is a pattern that matches one such line without its end: ASCII, always with the same number of numbers, none of more than 15 digits,
-    none with a sign. It must not backtrack: end each repetition with ``+``, as in ``[0-9]{1,15}+``.
+    ``line`` is a pattern that matches one such line without its end: ASCII, always with the same number of numbers, none of more than 15 digits, none
+    with a sign. It must not backtrack: end each repetition with ``+``, as in ``[0-9]{1,15}+``.
 
-    With ``read``, each line of a run is one record like that of the first line of the run, and shares its conditions. ``parse`` reads the first and
-    the last line as usual, and ``read`` the lines between: it takes the numbers (an array with a row for each line) and the record of the first line.
-    It returns the columns, or ``None`` if these lines must be read one by one.
+    With ``read``, each line of a run is one record like the record of the first line, with the same conditions. ``parse`` reads the first and the
+    last line as usual, and ``read`` the lines between them: its arguments are the numbers (an array with a row for each line) and the record of the
+    first line. It returns the columns, or ``None`` if these lines must be read one by one.
 
-    Without ``read``, ``parse`` is given the run as `Lines`; `read_in_bulk` helps with them.
+    Without ``read``, ``parse`` gets the run as `Lines`; `read_in_bulk` helps to read them.
 
-    ``letters`` are replaced by digits, such as ``{"G": "3"}`` where a line has "5.84 GBytes": a unit becomes one more number of the line.
+    ``letters`` are replaced by digits, such as ``{"G": "3"}`` where a line has "5.84 GBytes": the unit becomes an additional number of the line.
     ``rule`` is the `LineRule` to which the shape belongs, in place of ``read``.
     """
 
@@ -114,7 +114,7 @@ class Bulk(NamedTuple):
 
     @property
     def is_alone(self) -> bool:
-        """Whether each line is a record by itself; otherwise ``parse`` is given the run."""
+        """Whether each line is a separate record; otherwise ``parse`` gets the run."""
         return self.read is not None or self.rule is not None
 
 
@@ -148,7 +148,7 @@ class Lines:
 
     @property
     def spans(self) -> NDArray[np.int64]:
-        """Where the numbers stand on their lines: one row for each line, with the start and the end of each number."""
+        """The positions of the numbers: one row for each line, with the start and the end of each number on its line."""
         return self._run.spans()[self._start : self._stop]
 
     def line(self, index: int) -> Line:
@@ -157,7 +157,7 @@ class Lines:
         return Line(self._first + position, self._run.text_of(position))
 
     def part(self, start: int, stop: int | None = None) -> Lines:
-        """Return the lines from one index up to another, which may count from the end, as in a slice."""
+        """Return the lines from one index up to another. As in a slice, ``stop`` may count from the end."""
         part = object.__new__(Lines)
         part._run, part._first = self._run, self._first
         part._start = self._start + start
@@ -166,7 +166,7 @@ class Lines:
 
 
 def lines_in(piece: Line | Lines) -> Iterator[Line]:
-    """Yield the lines of what ``parse`` was given, one by one."""
+    """Yield single lines of a piece that ``parse`` got: the line itself, or each of several lines."""
     if isinstance(piece, Lines):
         yield from (piece.line(index) for index in range(piece.count))
     else:
@@ -174,7 +174,7 @@ def lines_in(piece: Line | Lines) -> Iterator[Line]:
 
 
 class _RunText:
-    """The text of a run, and values that are computed only when they are asked for."""
+    """The text of a run, and values that are computed only when they are needed."""
 
     def __init__(self, text: bytes, bulk: Bulk) -> None:
         self.text, self.bulk = text, bulk
@@ -202,7 +202,10 @@ class _RunText:
         return self.text[start:end].removesuffix(b"\r").decode("ascii")
 
     def _bounds_of(self, index: int) -> tuple[int, int]:
-        """Return where a line begins and ends. Usually only the first and the last line are asked for, which needs no search for the others."""
+        """Return the start and the end of a line.
+
+        The first and the last line, which are needed most often, are found without a search for the other lines.
+        """
         if index == 0:
             return 0, self.text.index(b"\n")
         if index == self.count - 1:
@@ -233,7 +236,7 @@ def _table(letters: tuple[tuple[str, str], ...]) -> bytes:
 
 
 def counted_column(metric: str, counts: NDArray[np.float64]) -> NumberColumn:
-    """Make a column of exact counts: what `counted` is for one number."""
+    """Make a column of exact counts, as `counted` makes one number."""
     return exact_column(metric, "total", counts)
 
 
@@ -245,7 +248,7 @@ def exact_column(metric: str, statistic: str, values: NDArray[np.float64], marks
 
 
 def printed_column(metric: str, statistic: str, values: NDArray[np.float64], resolution: float | NDArray[np.float64]) -> NumberColumn:
-    """Make a column of numbers that were rounded to ``resolution``: what `printed` is for one number."""
+    """Make a column of numbers that were rounded to ``resolution``, as `printed` makes one number."""
     import numpy as np
 
     below = values == 0
@@ -261,14 +264,14 @@ def _same(value: float, count: int) -> NDArray[np.float64]:
 
 
 def rounded(values: NDArray[np.float64], places: int = 3) -> NDArray[np.float64]:
-    """Round to so many decimals as ``round`` does. NumPy alone rounds large numbers wrongly, because it multiplies them by a power of ten first."""
+    """Round to ``places`` decimals, as ``round`` does. NumPy alone rounds large numbers wrongly: it first multiplies them by a power of ten."""
     import numpy as np
 
     result = np.round(values, places)
     large = np.flatnonzero(values >= _ROUNDED_WELL_BELOW)
     if len(large):
         exact = values[large]
-        has_decimals = exact != np.floor(exact)  # Whole numbers, as most large numbers are, need no rounding.
+        has_decimals = exact != np.floor(exact)  # Most large numbers are whole numbers, and need no rounding.
         exact[has_decimals] = [round(value, places) for value in exact[has_decimals].tolist()]
         result[large] = exact
     return result
@@ -280,30 +283,30 @@ def first_false(valid: NDArray[np.bool_]) -> int:
 
 
 _BLANK, _DOT = b" ."
-_WORDS = (2, 4, 8)  # Sizes of machine words that hold the characters of a number, in bytes.
+_WORDS = (2, 4, 8)  # Sizes in bytes of machine words that can hold the characters of a number.
 _LONG = _WORDS[-1]
 _MOST_DIGITS = 15
-_WORTH_COLUMNS = 500  # Rows. For fewer rows, reading number by number is faster.
-_MARGIN = b" " * 2 * _LONG  # So that a machine word can end at any number.
+_WORTH_COLUMNS = 500  # In rows. For fewer rows, reading number by number is faster.
+_MARGIN = b" " * 2 * _LONG  # Room for a machine word before any number.
 
 
 def numbers_of(text: bytes, rows: int, least_rows: int = _WORTH_COLUMNS) -> NDArray[np.float64]:
-    """Return the numbers in a text of digits, dots and blanks, with as many in each row.
+    """Return the numbers in a text of digits, dots and blanks, as an array with this number of rows.
 
-    At least ``least_rows`` rows are read column by column; the numbers do not depend on it.
+    With ``least_rows`` rows or more, they are read column by column. The result is the same.
 
     Raises:
-        ValueError: they cannot be put into so many rows of one length.
+        ValueError: the numbers cannot be divided into this number of rows of equal length.
     """
     import numpy as np
 
     numbers = _by_columns(_MARGIN + text + b" ", rows) if rows >= least_rows else None
-    # This is slower for many numbers, but reads any number.
+    # This is slower for many numbers, but can read any number.
     return np.fromstring(text.decode("ascii"), dtype=np.float64, sep=" ").reshape(rows, -1) if numbers is None else numbers
 
 
 def _by_columns(text: bytes, rows: int) -> NDArray[np.float64] | None:
-    """Return the numbers; ``None`` if the numbers of a column differ in their decimals, or one of them has too many digits."""
+    """Return the numbers; ``None`` if the numbers of a column differ in their number of decimals, or a number has too many digits."""
     import numpy as np
 
     characters = np.frombuffer(text, dtype=np.uint8)
@@ -314,7 +317,7 @@ def _by_columns(text: bytes, rows: int) -> NDArray[np.float64] | None:
     bounds = edges.reshape(rows, -1, 2)
     numbers = np.empty(bounds.shape[1::-1]).T  # The columns are also read one by one later.
     dots = 0
-    before = np.concatenate([[0], bounds[:-1, -1, 1]])  # where the previous number ends
+    before = np.concatenate([[0], bounds[:-1, -1, 1]])  # the end of the previous number
     for column in range(bounds.shape[1]):
         starts, ends = np.ascontiguousarray(bounds[:, column, 0]), np.ascontiguousarray(bounds[:, column, 1])
         _, dot, fraction = text[starts[0] : ends[0]].partition(b".")
@@ -332,7 +335,7 @@ def _by_columns(text: bytes, rows: int) -> NDArray[np.float64] | None:
         before = ends
     return (
         numbers if np.count_nonzero(characters == _DOT) == dots else None
-    )  # Otherwise a number has a second dot, or a dot where the first row has none.
+    )  # Otherwise a number has a second dot, or has a dot although the first row has none.
 
 
 def _whole_numbers(text: bytes, ends: Integers, lengths: Integers, longest: int, decimals: int | None, blank: int) -> Integers:
@@ -340,11 +343,11 @@ def _whole_numbers(text: bytes, ends: Integers, lengths: Integers, longest: int,
 
     Args:
         text: the text.
-        ends: the offset behind the last character of each number.
+        ends: the offset after the last character of each number.
         lengths: how many characters each number has.
         longest: the largest of these lengths.
-        decimals: how many digits stand behind the dot; ``None`` if there is no dot.
-        blank: how many characters before the end of each number hold nothing but this number and blanks.
+        decimals: the number of digits after the dot; ``None`` if there is no dot.
+        blank: the number of characters before the end of each number that contain only this number and blanks.
     """
     import numpy as np
 
@@ -363,9 +366,10 @@ def _whole_numbers(text: bytes, ends: Integers, lengths: Integers, longest: int,
 
 
 def _in_words(text: bytes, ends: Integers, lengths: Integers | None, size: int, decimals: int | None = None) -> Integers:
-    """Return the whole numbers whose characters fit into machine words of this size. ``None`` for lengths: only blanks stand before the numbers.
+    """Return the whole numbers whose characters fit into machine words of this size. If ``lengths`` is ``None``, only blanks are before the numbers.
 
-    Steps inside of each word add neighbours up: pairs, fours, all eight. Source: Lemire, "Quickly parsing eight digits" (2018).
+    Steps inside each word combine neighbouring digits: pairs, then fours, then all eight.
+    Source: Lemire, "Quickly parsing eight digits" (2018).
     """
     import numpy as np
 
@@ -377,11 +381,11 @@ def _in_words(text: bytes, ends: Integers, lengths: Integers | None, size: int, 
     beginning = np.ndarray((len(text) - size + 1,), dtype=kind, buffer=text, strides=(1,))  # the word that begins at each character
     word: Any = beginning[ends - size]
     if lengths is not None:
-        before = (8 * (size - lengths)).astype(kind)  # Bits of other characters. The first character is in the lowest bits.
+        before = (8 * (size - lengths)).astype(kind)  # A mask of the other characters. The first character is in the lowest bits.
         word >>= before
         word <<= before
     word &= constant(0x0F0F0F0F_0F0F0F0F)  # Blanks become 0.
-    if decimals is not None:  # The digits before the dot move into its position.
+    if decimals is not None:  # The digits before the dot are moved to its position.
         behind = kind.type((1 << 8 * size) - (1 << 8 * (size - decimals)))
         word = (word & behind) | ((word << kind.type(8)) & ~behind)
     for bits, factor, mask in ((8, 10, 0x00FF00FF_00FF00FF), (16, 100, 0x0000FFFF_0000FFFF), (32, 10_000, 0x00000000_FFFFFFFF)):

@@ -1,4 +1,4 @@
-"""What a format yields: findings on a line, on several lines, or on many lines that were read at once."""
+"""The results that a format yields: findings on a line, on several lines, or on many lines that were read together."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tacholog.formats.kit.lines import Broken, Line
 from tacholog.schema.records import Facts, Histogram, Record
 
 if TYPE_CHECKING:
-    # At run time, NumPy is imported where it is used: most logs are read without it.
+    # NumPy is imported where it is used at run time: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
-_LOOKS = 16  # After each line in doubt, the rest of its run is tried at once again; after so many tries, line by line.
-_LINES_A_LOOK = 500  # So many lines that were read allow another try, because samples come in stretches.
+_LOOKS = 16  # After each doubtful line, reading in bulk is tried again; after this many tries, lines are read one by one.
+_LINES_A_LOOK = 500  # This many lines that were read allow another try, because samples come in stretches.
 
 
 class Finding(NamedTuple):
-    """What a format found on a line: a record, facts about the run, part of a histogram, a broken result, or ``None`` for a line without meaning.
+    """The content of a line: a record, facts about the run, part of a histogram, a broken result, or ``None`` for a line without meaning.
 
-    ``also`` are the other lines of the same finding. ``line`` is ``None`` only for facts that are known at the end of the log. A row of a table may
-    hold several records, each a finding on the same line; the first finding gives the line its class.
+    ``also`` are the other lines of the same finding. ``line`` is ``None`` only for facts that become known at the end of the log. If a row of a table
+    contains several records, each record is a finding on the same line; the first finding determines the class of the line.
     """
 
     line: Line | None
@@ -31,7 +31,7 @@ class Finding(NamedTuple):
 
 
 def finding_on(lines: Sequence[Line | Lines], what: Record | Facts | Histogram | Broken | None) -> Finding:
-    """Make a finding that stands on several lines (at least one)."""
+    """Make a finding on several lines (at least one)."""
     first, *others = lines
     if isinstance(first, Line):
         return Finding(first, what, tuple(others))
@@ -41,8 +41,8 @@ def finding_on(lines: Sequence[Line | Lines], what: Record | Facts | Histogram |
 class Records(NamedTuple):
     """One record for each of many lines.
 
-    ``like`` is one of these records: all have its scope, test, side, participant and conditions. ``places`` are the indices of their lines; ``None``
-    means all lines.
+    ``like`` is one of these records: all have the same scope, test, side, participant and conditions. ``places`` are the indices of their lines;
+    ``None`` means all lines.
     """
 
     like: Record
@@ -51,9 +51,9 @@ class Records(NamedTuple):
 
 
 class BulkFinding(NamedTuple):
-    """What a format found on many lines: one record on each line, or ``None`` for lines without meaning, or whose meaning is found later.
+    """The content of many lines: one record on each line, or ``None`` for lines without meaning, or lines that are interpreted later.
 
-    Records of several kinds, each on some of the lines, are several findings.
+    If records have several kinds, use one finding for each kind.
     """
 
     lines: Lines
@@ -61,7 +61,7 @@ class BulkFinding(NamedTuple):
 
 
 class BulkStep(NamedTuple):
-    """One step of reading in bulk: how many of the `Lines` were read, from the first one on, and the findings on them."""
+    """One step of reading in bulk: how many of the `Lines` were read, counted from the first line, and the findings on them."""
 
     lines: int = 0
     found: Sequence[Finding | BulkFinding] = ()
@@ -70,10 +70,10 @@ class BulkStep(NamedTuple):
 def read_in_bulk(
     lines: Iterable[Line | Lines], one: Callable[[Line], Iterable[Finding]], many: Callable[[Lines], BulkStep]
 ) -> Iterator[Finding | BulkFinding]:
-    """Yield what is found: ``one`` reads a line, and ``many`` reads as many lines of a run as it can.
+    """Yield the findings: ``one`` reads a single line, and ``many`` reads as many lines of a run as it can.
 
-    Where ``many`` stops, ``one`` reads the next line, and then ``many`` is tried again. ``many`` must leave the format in the same state as reading
-    these lines one by one.
+    After ``many``, ``one`` reads the next line, and then ``many`` is tried again. ``many`` must leave the format in the same state as if these lines
+    were read one by one.
     """
     for piece in lines:
         if isinstance(piece, Lines):

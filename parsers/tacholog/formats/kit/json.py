@@ -1,7 +1,7 @@
-"""JSON with the line of each value: a document is read line by line as it comes, in bounded memory, and damage costs as little as possible.
+"""JSON with the line of each value: a document is read line by line, in bounded memory, and damage affects as few results as possible.
 
-A value is known by its path: the names on the way to it, joined by ``/``, where ``[]`` stands for any element of a list, as in
-``jobs/[]/write/clat_ns/mean``. A ``/`` within a name becomes ``~1`` and a ``~`` becomes ``~0``.
+A value is identified by its path: the names of the members that lead to it, joined by ``/``. ``[]`` stands for any element of a list, as in
+``jobs/[]/write/clat_ns/mean``. In a name, ``/`` is replaced by ``~1``, and ``~`` by ``~0``.
 
 Source: RFC 8259 (JSON); RFC 6901 (JSON Pointer) for names with a ``/``.
 """
@@ -25,7 +25,8 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<mark>[{}\[\],:])|(?P<text>\"(?:[^\"\\\x00-\x1f]|\\.)*\")|(?P<number>-?[0-9]{1,20}(?:\.[0-9]{1,25})?(?:[eE][-+]?[0-9]{1,3})?)(?![\w.])|"
     r"(?P<word>true|false|null)\b)"
 )
-# A line that another program prints into a document: apart from the three words of JSON, no member and no element begins with a letter.
+# A line that another program printed into a document: in JSON, no member and no element begins with a letter, except for the three words true, false
+# and null.
 _FOREIGN = re.compile(r"(?!\s*+(?:true|false|null)\b)\s*+[^\W\d_][^\"{}\[\]]*+")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _DEEPEST = 16
@@ -34,7 +35,7 @@ _HELD_LINES = 4000  # A format must claim a line at most 4096 lines after it was
 
 
 class JsonMember(NamedTuple):
-    """A value that is neither an object nor a list: the value, how it is printed, and the line that it stands on."""
+    """A value that is neither an object nor a list: the value, its printed text, and its line."""
 
     value: JsonScalar
     text: str
@@ -42,10 +43,10 @@ class JsonMember(NamedTuple):
 
 
 class JsonObject(NamedTuple):
-    """An object: its path, its values by their names, and the lines that they stand on.
+    """An object: its path, its values by their names, and the lines of these values.
 
-    Values of nested objects and lists have names like ``clat_ns/mean`` and ``bins/0``. ``is_damaged`` says that a value is missing or garbled, and
-    ``damaged_line`` is the line, if it is known.
+    Values of nested objects and lists have names like ``clat_ns/mean`` and ``bins/0``. ``is_damaged``: a value is missing or garbled.
+    ``damaged_line`` is its line, if it is known.
     """
 
     path: str
@@ -56,7 +57,7 @@ class JsonObject(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The path, under its name in 0.4.0."""
+        """The path, under the name that it had in version 0.4.0."""
         return self.path
 
     def found(self, what: JsonResult) -> Finding:
@@ -66,25 +67,25 @@ class JsonObject(NamedTuple):
         return Finding(self.lines[0] if self.lines else None, what, self.lines[1:])
 
     def whole(self, name: str) -> int | None:
-        """Return a whole number below 2^63; ``None`` if the object has no such number of this name."""
+        """Return a whole number below 2^63; ``None`` if the object has no such number with this name."""
         value = self.members[name].value if name in self.members else None
         return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < COUNT_LIMIT else None
 
     def real(self, name: str) -> float | None:
-        """Return a number; ``None`` if the object has none of this name."""
+        """Return a number; ``None`` if the object has no number with this name."""
         value = self.members[name].value if name in self.members else None
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= VALUE_LIMIT else None
 
     def text(self, name: str) -> str | None:
-        """Return a text; ``None`` if the object has none of this name."""
+        """Return a text; ``None`` if the object has no text with this name."""
         value = self.members[name].value if name in self.members else None
         return value if isinstance(value, str) else None
 
     def number(self, name: str, metric: str, statistic: str, unit: float = 1.0, *, is_binned: bool = False) -> Number | None:
-        """Return the number of a record; ``None`` if the object has no number of this name. ``unit`` is the printed unit in the unit of the metric.
+        """Return the number of a record; ``None`` if the object has no number with this name. ``unit``: the printed unit in the metric's unit.
 
-        The number keeps its line; its resolution is its last printed place. If it ``is_binned`` (a percentile from a histogram), it has more digits
-        than were measured, and its resolution is unknown. A number below zero is impossible; a printed 0 may be an exact 0.
+        The number stores its line. Its resolution is the unit of its last printed digit. If it ``is_binned`` (a percentile from a histogram), it has
+        more digits than were measured, and its resolution is unknown. A number below zero is impossible; a printed 0 may be an exact 0.
         """
         value = self.real(name)
         if value is None:
@@ -102,8 +103,8 @@ class JsonLine(NamedTuple):
     """The contents of one line of a document.
 
     ``members`` are its values by their paths, without the values of kept objects. ``opened`` are the paths of the objects and lists that begin on the
-    line, ``closed`` the objects that end on it. ``damage`` says what is wrong with the line; ``lost`` are the kept objects that cannot be completed.
-    ``is_foreign`` says that another program printed the line, so that it is no part of the document.
+    line, ``closed`` the objects that end on it. ``damage`` describes the error in the line; ``lost`` are the kept objects that cannot be completed.
+    ``is_foreign``: another program printed the line, so it is no part of the document.
     """
 
     members: list[tuple[str, JsonMember]]
@@ -120,8 +121,8 @@ class _OpenValue:
         self.key = ""
         self.members: dict[str, JsonMember] = {}
         self.lines: list[Line] = []
-        self.count = 0  # elements of a list
-        self.expects = "first"  # first, key, colon, value, next
+        self.count = 0  # the number of elements of a list
+        self.expects = "first"  # one of: first, key, colon, value, next
         self.is_damaged = False
         self.damaged_line: Line | None = None
 
@@ -130,7 +131,7 @@ class _OpenValue:
         self.damaged_line = self.damaged_line or line
 
     def keep(self, name: str, member: JsonMember) -> None:
-        """Add a value. A repeated name, or too many values, damages the object."""
+        """Add a value. If its name is repeated, or the object has too many values, the object is damaged."""
         if name in self.members or len(self.members) >= _MOST_MEMBERS:
             self.damage(member.line)
         else:
@@ -142,7 +143,7 @@ class _OpenValue:
             self.lines.append(line)
 
     def stands_on(self, line: Line) -> bool:
-        """Whether a value of the object stands on the line that is being read."""
+        """Whether a value of the object is on the line that is being read."""
         return bool(self.lines) and self.lines[-1] is line
 
     def object(self) -> JsonObject:
@@ -154,10 +155,10 @@ class _DamagedError(ValueError):
 
 
 class JsonReader:
-    """Reads one document after another, line by line. The values of an object are kept where ``keeps`` returns true for its path.
+    """Reads one document after another, line by line. The values of an object are kept if ``keeps`` returns true for its path.
 
-    ``nested`` says whether a kept object also keeps the values of the objects and lists within it; ``shares_lines`` whether several kept objects may
-    stand on one line.
+    ``nested``: whether a kept object also keeps the values of the objects and lists within it. ``shares_lines``: whether several kept objects may be
+    on the same line.
     """
 
     def __init__(self, keeps: Callable[[str], bool], *, nested: bool = True, shares_lines: bool = True) -> None:
@@ -171,7 +172,7 @@ class JsonReader:
         return bool(self._frames)
 
     def holders(self, line: Line) -> list[str]:
-        """Return the paths of the kept objects that are open and stand on the line that was read last."""
+        """Return the paths of the kept objects that are open and have a value on the line that was read last."""
         return [frame.path for frame in self._frames if frame.lines and frame.lines[-1] is line]
 
     def take(self, line: Line) -> JsonLine:
@@ -186,7 +187,7 @@ class JsonReader:
         return self._line
 
     def spoil(self, line: Line, damage: str) -> JsonLine:
-        """Treat a line as damaged. If it opens and closes nothing, only its object is lost; otherwise all paths behind it are unknown."""
+        """Treat a line as damaged. If it opens and closes nothing, only its object is lost; otherwise all later paths are unknown."""
         frame = self._frames[-1] if self._frames else None
         if frame is not None and frame.closing == "}" and not re.search(r"[{}\[\]]", line.text):
             frame.expects = "key"
@@ -200,7 +201,7 @@ class JsonReader:
         return self._line._replace(damage=damage, lost=self.abandon())
 
     def abandon(self) -> tuple[JsonObject, ...]:
-        """Leave the document; return the kept objects that were still open."""
+        """Leave the document, and return the kept objects that were still open."""
         lost = tuple(frame.object() for frame in self._frames if frame.keeps and frame.lines)
         self._frames = []
         return lost
@@ -246,7 +247,7 @@ class JsonReader:
         frame = self._frames[-1] if self._frames else None
         if frame is None or frame.closing != mark or frame.expects not in {"first", "next", "key"}:
             raise _DamagedError("a bracket that closes nothing")
-        if frame.expects == "key":  # A comma without another member: a line is missing.
+        if frame.expects == "key":  # After a comma, another member must follow, so a line is missing.
             (self._keeper() or frame).is_damaged = frame.is_damaged = True
         self._frames.pop()
         if self._frames:
@@ -280,7 +281,7 @@ class JsonReader:
         frame.expects, frame.count = "next", frame.count + 1
 
     def _name_in(self, keeper: _OpenValue) -> str:
-        """Return the name of the current value in an open object around it."""
+        """Return the name of the current value, relative to an open object around it."""
         if keeper is self._frames[-1]:
             return _name(keeper, any_element=False)
         inner = self._frames[self._frames.index(keeper) :]
@@ -318,9 +319,9 @@ def json_findings(
 
     Args:
         lines: the lines of the log. Lines outside of documents stay unknown.
-        results: for the path of each object that is a result (``jobs/[]``), the function that reads it. A damaged object is a broken line and is
-            not given to the function.
-        facts: takes the path and the value of each other member as it comes; returns what it says of the run, if anything.
+        results: for the path of each object that is a result (``jobs/[]``), the function that reads it. A damaged object is a broken line and is not
+            given to the function.
+        facts: takes the path and the value of each other member; returns the facts about the run that the member states, or ``None``.
     """
     reader = JsonReader(results.__contains__)
     for line in lines:
@@ -360,15 +361,15 @@ def _results(item: JsonObject, read: Callable[[JsonObject], Iterable[JsonResult]
 
 
 def settings_text(settings: Mapping[str, str]) -> str | None:
-    """Return settings as the condition ``settings`` holds them, a JSON object with sorted names; ``None`` if there are none."""
+    """Return settings in the form of the condition ``settings``: a JSON object with sorted names. ``None`` if there are no settings."""
     return json.dumps(dict(sorted(settings.items())), ensure_ascii=False) if settings else None
 
 
 def parse_json(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any] | None:
-    """Parse a text that is one JSON object; ``None`` if it is not, or has a repeated name, NaN, infinity, or a number that is too large."""
+    """Parse a text that is one JSON object; ``None`` if it is no object, or contains a repeated name, NaN, infinity or a too large number."""
     try:
         value = json.loads(text, parse_float=parse_float, parse_constant=_refuse_constant, object_pairs_hook=_without_doubles)
-    except (ValueError, RecursionError, ArithmeticError):  # Decimal raises the last one for an exponent of twenty digits.
+    except (ValueError, RecursionError, ArithmeticError):  # Decimal raises ArithmeticError for an exponent of twenty digits.
         return None
     return value if isinstance(value, dict) else None
 

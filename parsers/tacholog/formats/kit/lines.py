@@ -1,6 +1,6 @@
-"""What a format module works with: lines, the times that stand in them, and what a format states about its logs as a whole.
+"""The types that a format module uses: lines, times in lines, and the statements of a format about its logs as a whole.
 
-Times become ISO 8601. A time has no zone if the text states none.
+Times are converted to ISO 8601. A time has no zone if the text states none.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import msgspec
 _SECONDS = re.compile(r"[0-9]{10}(?:[.,][0-9]{1,9}|[0-9]{3})?")
 _OF_C = re.compile(r"[A-Z][a-z]{2} (?P<month>[A-Z][a-z]{2}) (?P<day>[ 0-9][0-9]) (?P<clock>[0-9:]{8})(?P<zone> (?:UTC|GMT))? (?P<year>[0-9]{4})")
 _ISO = re.compile(r"(?P<day>[0-9]{4}[-/][0-9]{2}[-/][0-9]{2})[T ](?P<clock>[0-9:]{8}(?:[.,][0-9]{1,9})?) ?(?P<zone>Z|UTC|[+-][0-9]{2}:?[0-9]{2})?")
-# With strptime, the names would depend on the locale of the reader.
+# strptime would expect names in the language of the reader's locale.
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _LATEST = 2**34
 
 
 def of_seconds(seconds: object) -> str | None:
-    """Return seconds since 1970, a whole number, as ISO 8601; ``None`` for anything else."""
+    """Return a whole number of seconds since 1970 as ISO 8601; ``None`` for anything else."""
     if not isinstance(seconds, int) or isinstance(seconds, bool) or not 0 < seconds < _LATEST:
         return None
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}Z"
 
 
 def as_iso(text: str) -> str | None:
-    """Return a time as ISO 8601: one of ISO 8601, of C's ``ctime``, or seconds or milliseconds since 1970.
+    """Return a time as ISO 8601. The time may be in ISO 8601, in the form of C's ``ctime``, or in seconds or milliseconds since 1970.
 
-    ``None`` for any other, such as one that lacks the year: that is not guessed.
+    ``None`` for any other form, such as a time without a year, because the year is not guessed.
     """
     if _SECONDS.fullmatch(text):
         return of_seconds(int(text[:10]))
@@ -47,7 +47,7 @@ def as_iso(text: str) -> str | None:
 
 
 class Line(NamedTuple):
-    """A line of a log. ``number`` counts from 1; ``whole`` is false where the log ends within the line, or the line was too long and was cut."""
+    """A line of a log. ``number`` counts from 1. ``whole`` is false if the log ends within the line, or if the line was too long and was cut."""
 
     number: int
     text: str
@@ -55,12 +55,12 @@ class Line(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The line as it stands in the log, as users see it."""
+        """The line as it is in the log, and as users see it."""
         return self.text
 
     @property
     def time(self) -> str | None:
-        """The time that stands before the line, as ISO 8601, without a zone if the log states none; ``None`` if there is no time."""
+        """The time in the prefix of the line, as ISO 8601, without a zone if the log states none; ``None`` if there is no time."""
         return None
 
 
@@ -72,17 +72,17 @@ class PrefixedLine(Line):
 
     @property
     def shown(self) -> str:
-        """The line as it stands in the log."""
+        """The line as it is in the log."""
         return self.prefix + self.text
 
     @property
     def time(self) -> str | None:
-        """The time that stands before the line, as ISO 8601."""
+        """The time in the prefix of the line, as ISO 8601."""
         return as_iso(self.stamp) if self.stamp else None
 
 
 class Cell(str):
-    """A printed value and its position: on its line from ``start`` to before ``end``, and on which ``line`` if its record spans several."""
+    """A printed value and its position: ``start`` and ``end`` on its line, and the number of its ``line`` if its record spans several lines."""
 
     __slots__ = ("end", "line", "start")
     start: int
@@ -90,7 +90,7 @@ class Cell(str):
     line: int | None
 
     def __new__(cls, text: str, start: int, line: int | None = None) -> Self:
-        """Take a text and the number of characters before it."""
+        """Create a cell from a text and the number of characters before it."""
         cell = super().__new__(cls, text)
         cell.start, cell.end, cell.line = start, start + len(text), line
         return cell
@@ -107,25 +107,26 @@ class Cell(str):
         return [cls(piece[0].strip(), shift + piece.start() + len(piece[0]) - len(piece[0].lstrip())) for piece in pieces]
 
     def read_as(self, text: str) -> Cell:
-        """Return a cell at the same position with another text, such as a number without its thousands separators."""
+        """Return a cell with the same position and another text, such as a number without its thousands separators."""
         cell = Cell(text, self.start, self.line)
         cell.end = self.end
         return cell
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """A result line that is cut, garbled or impossible. It costs only itself."""
+    """A result line that is cut, garbled or impossible. Other lines are not affected."""
 
     reason: str
 
 
 class Detected(NamedTuple):
-    """Whether the start of a log is of this format, and a description of such logs.
+    """Whether a log has this format, judged from its start, and a description of such logs.
 
     Attributes:
-        fits: whether the log is of this format.
-        wants: a description of what a log of this format has.
-        names_itself: whether the log fits because its first line names its own format. Then it may quote logs of other tools, as in an error.
+        fits: whether the log has this format.
+        wants: a description of the lines that a log of this format has.
+        names_itself: whether the log fits because its first line names its own format. Then other lines may quote logs of other tools, for example in
+            an error.
     """
 
     fits: bool
@@ -134,10 +135,10 @@ class Detected(NamedTuple):
 
 
 class LineStart:
-    """A pattern to look for at the start of lines, for ``detect``. It may match beyond the line, and ``$`` is the end of any line."""
+    """A pattern to search for at the start of lines, for ``detect``. It may match beyond the line, and ``$`` is the end of any line."""
 
     def __init__(self, pattern: str) -> None:
-        # Looking for a line feed is faster than trying "^" at each character, and every log is shown to every format.
+        # Searching for a line feed is faster than trying "^" at each character, and every log is tried with every format.
         self._pattern = re.compile(rf"\n(?:{pattern})", re.MULTILINE)
 
     def is_in(self, head: str) -> bool:
@@ -146,7 +147,7 @@ class LineStart:
 
 
 class Dialect(NamedTuple):
-    """One dialect of a format: its name, the versions that print it, and the evidence that it was checked against."""
+    """One dialect of a format: its name, the versions that print it, and the logs or sources with which it was checked."""
 
     name: str
     versions: str
@@ -154,10 +155,10 @@ class Dialect(NamedTuple):
 
 
 class States(NamedTuple):
-    """Which conditions the results of one test state in the logs of a format. Names are separated by blanks.
+    """The conditions that the logs of a format state for the results of one test. Names are separated by blanks.
 
-    Besides conditions, ``payload_bytes`` and ``tool_version`` can be named. A condition that is not named is never stated: a campaign must state it,
-    if comparisons need it.
+    Besides conditions, ``payload_bytes`` and ``tool_version`` can be named. A condition that is not named is never stated by a log: if comparisons
+    need it, a campaign must state it.
 
     Attributes:
         always: conditions that every result states.
@@ -169,6 +170,6 @@ class States(NamedTuple):
 
 
 def closed_cells(line: Line, separator: str = ",") -> list[str]:
-    """Return the cells of a row that are certainly complete. Where the log ends within the line, the last cell may be cut and is left out."""
+    """Return the cells of a row that are certainly complete. If the log ends within the line, the last cell may be cut and is left out."""
     cells = line.text.split(separator)
     return cells if line.whole else cells[:-1]

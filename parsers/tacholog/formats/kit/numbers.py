@@ -12,10 +12,10 @@ import msgspec
 from tacholog.formats.kit.lines import Cell
 from tacholog.schema.records import Bound, Number
 
-DIGITS = 6  # Significant digits that an output stream of C++ prints by default.
-COUNT_LIMIT = 2**63  # Every count and size is below it. A larger printed number is a negative number that was printed as unsigned.
-MICROSECOND = 1000.0  # in nanoseconds, the unit of all times
-VALUE_LIMIT = 1e21  # More than 2^64 bytes in bits: above every counter, rate or time of any tool.
+DIGITS = 6  # The number of significant digits that an output stream of C++ prints by default.
+COUNT_LIMIT = 2**63  # Every count and size is below this limit. A larger printed number is a negative number that was printed as unsigned.
+MICROSECOND = 1000.0  # in nanoseconds
+VALUE_LIMIT = 1e21  # More than 2^64 bytes in bits: larger than any counter, rate or time of a tool.
 
 
 def printed(
@@ -31,8 +31,8 @@ def printed(
 ) -> Number:
     """Make a number that the tool rounded to ``resolution``, both in the metric's unit.
 
-    A printed 0 becomes "less than one ``resolution``", unless ``zero_is_exact``. A value below zero is impossible. ``line`` is the number's line,
-    if its record spans several lines. ``cell`` is what is printed of it: a `Cell` knows where it stands.
+    A printed 0 becomes "less than one ``resolution``", unless ``zero_is_exact``. A value below zero is impossible. ``line`` is the line of the
+    number, if its record spans several lines. ``cell`` is its printed text; a `Cell` also has its position.
     """
     if value < 0:
         return impossible(metric, statistic, marks, line=line, cell=cell)
@@ -61,12 +61,12 @@ def at_cell(number: Number, cell: str | None) -> Number:
 
 
 def is_size(payload_bytes: int) -> bool:
-    """Whether this can be the size of a message: above 0 and below 2^63."""
+    """Whether this is a possible message size: above 0 and below 2^63."""
     return 0 < payload_bytes < COUNT_LIMIT
 
 
 def unit_of_last_place(value: float) -> float:
-    """Return the unit of the last place of a number that was printed with six significant digits, trailing zeros dropped."""
+    """Return the unit of the last digit of a number that was printed with six significant digits and without trailing zeros."""
     return 10.0 ** (floor(log10(value)) - DIGITS + 1) if value > 0 else 10.0 ** -(DIGITS - 1)
 
 

@@ -1,8 +1,8 @@
 """One declaration for a kind of line, used for one line and for many.
 
-A `LineRule` says how such a line looks (a pattern with named groups), which group is which number of the record, in which unit and how it was
-rounded, and what must hold between the numbers. What must hold, and what is computed, are expressions with operators: the kit applies them to the
-numbers of one line, and to arrays of the numbers of many.
+A `LineRule` declares the form of such a line (a pattern with named groups), the number of the record in each group, its unit and rounding, and the
+conditions on the numbers. Conditions and computed numbers are expressions with operators: the kit applies them to the numbers of a single line, and
+to arrays with the numbers of many lines.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tacholog.formats.kit.numbers import at_cell, counted, is_size, printed
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
-    # At run time, NumPy is imported where it is used: most logs are read without it.
+    # NumPy is imported where it is used at run time: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -33,8 +33,8 @@ _NAME = re.compile(r"\(\?P<\w+>")
 class Cells(dict[str, Any]):
     """The numbers of one line by the names of their groups; for many lines, one array for each name.
 
-    A group that does not occur on a line is missing. ``decimals`` is the number of digits behind the decimal point of each number. ``printed`` holds
-    the printed text of each; for many lines, ``columns`` holds the index of each among the numbers of its line.
+    A group that does not occur on a line is missing. ``decimals`` is the number of digits after the decimal point of each number. ``printed`` has the
+    printed text of each number. For many lines, ``columns`` has the index of each number among the numbers of its line.
     """
 
     def __init__(
@@ -61,12 +61,12 @@ def every(conditions: Iterable[Any]) -> Any:  # noqa: ANN401 - a truth value, or
 
 
 def ascending(values: Sequence[Any]) -> Any:  # noqa: ANN401
-    """Return whether no value is below the one before it; for arrays, where this holds."""
+    """Return whether no value is below the previous value; for arrays, where this holds."""
     return every(low <= high for low, high in pairwise(values))
 
 
 def at_least(value: Any, least: float) -> Any:  # noqa: ANN401
-    """Return the value, but at least ``least``: a divisor that is not 0."""
+    """Return the value, but at least ``least``, so that a division by the result is possible."""
     return value + (value < least) * (least - value)
 
 
@@ -78,7 +78,7 @@ class Check(NamedTuple):
 
 
 class Order(NamedTuple):
-    """A condition on the numbers of a line and those of the line before it in one series, and the reason to report if it does not hold."""
+    """A condition on the numbers of a line and of the previous line in its series, and the reason to report if it does not hold."""
 
     reason: str
     holds: Callable[[Cells, Cells], Any]
@@ -90,18 +90,18 @@ class Field(NamedTuple):
     Attributes:
         metric: one of `METRICS`.
         statistic: one of `STATISTICS`, or a percentile.
-        value: the group in which the number is printed, or an expression that computes it from others. A computed number has no position on the line,
-            and is exact unless it has a resolution.
-        unit: the printed unit in the unit of the metric; an expression, if the line names the unit; or the name of a value that only the log knows,
-            such as the head of a table: see `LineRule.cells`.
+        value: the group in which the number is printed, or an expression that computes it from other numbers. A computed number has no position on
+            the line, and is exact unless it has a resolution.
+        unit: the printed unit in the unit of the metric; an expression, if the line names the unit; or the name of a value that is stated elsewhere
+            in the log, such as in the head of a table: see `LineRule.cells`.
         is_exact: whether the number was not rounded, such as a count.
-        resolution: the step to which the number was rounded, in the unit of the metric; ``None``: its last printed decimal. An expression may return
-            ``None`` if the number of the line was not rounded.
-        places: the number of decimals in the unit of the metric: more decimals come from floating point, not from the log.
-        zero: where the number is exactly 0, although it is printed as a rounded number.
-        unknown: where the printed text cannot be the number. Such lines are read one by one.
-        where: where the record has this number at all. Lines without it are read one by one.
-        marks: of the number.
+        resolution: the step to which the number was rounded, in the unit of the metric; ``None``: the unit of its last printed decimal. An expression
+            may return ``None`` if the number of the line was not rounded.
+        places: the number of decimals in the unit of the metric: further decimals are rounding errors of floating point.
+        zero: a condition: the number is exactly 0, although it is printed as a rounded number.
+        unknown: a condition: the printed text cannot be the number. Such lines are read one by one.
+        where: a condition: the record has this number. Lines without it are read one by one.
+        marks: the marks of the number.
     """
 
     metric: str
@@ -145,7 +145,7 @@ class Field(NamedTuple):
         return at_cell(number, cell)
 
     def column(self, cells: Cells, like: Number) -> NumberColumn | None:
-        """Return this number for many lines, the first of which has the number ``like``; ``None`` if its unit cannot be determined."""
+        """Return this number for many lines. The first line has the number ``like``. ``None`` if the unit cannot be determined."""
         import numpy as np
 
         count, nothing = len(next(iter(cells.values()))), np.float64(np.nan)
@@ -186,16 +186,16 @@ class LineRule:
     """A kind of line.
 
     Args:
-        shapes: the patterns of such a line, with named groups: ASCII, and ``[ ]`` or ``[0-9]`` for blanks and digits. Lines with another number of
-            numbers need another shape. No number has more than 15 digits, none has a sign, and each repetition ends with ``+``
-            (``[0-9]{1,15}+``), so that no log can make matching slow: the same pattern finds many lines in a row.
-        fields: the numbers of the record. Fields of groups that a shape does not have are left out.
-        record: a record with the values that all records share; if it has no definition, the log says which definition holds.
+        shapes: the patterns of such a line, with named groups: ASCII, and ``[ ]`` or ``[0-9]`` for blanks and digits. Lines with more or fewer
+            numbers need another shape. A number has at most 15 digits and no sign, and each repetition ends with ``+`` (``[0-9]{1,15}+``), so that no
+            log can make matching slow: the same pattern matches many lines in a row.
+        fields: the numbers of the record. If a shape does not have the group of a field, the field is left out.
+        record: a record with the values that all records share. If it has no definition, the definition depends on the log.
         checks: conditions on the numbers of a line.
         order: conditions on neighbouring lines of one series.
-        size: the group, or the value that only the log knows, that is the size of a message; ``None`` if the size is unknown.
+        size: the group of the message size, or the name of a value that is stated elsewhere in the log; ``None`` if the size is unknown.
         samples: the group that is the number of samples, or an expression.
-        other: patterns with the same groups for single lines only: dialects that are never printed by the thousand.
+        other: patterns with the same groups for single lines only: dialects that are never printed in large numbers.
         letters: digits that replace letters, such as ``{"K": "1", "M": "2"}``: a unit of one letter becomes a number of the line.
     """
 
@@ -223,7 +223,7 @@ class LineRule:
         self._shapes = {bulk.line: pattern for bulk, pattern in zip(bulks, patterns, strict=True)}
 
     def match(self, text: str) -> dict[str, Cell] | None:
-        """Return the texts of a line by the names of their groups; ``None`` if the line is of another kind."""
+        """Return the texts of a line by the names of their groups; ``None`` if the line has another kind."""
         match = next((match for pattern in self._patterns if (match := pattern.fullmatch(text))), None)
         return None if match is None else Cell.named(match)
 
@@ -231,8 +231,9 @@ class LineRule:
         """Return the numbers of one line.
 
         Args:
-            texts: what is printed, by the names of the groups. `Cell`s know where they stand. A text that is no number, as a word, is left out.
-            log_values: values that only the log knows, by the names that fields have for them.
+            texts: the printed texts, by the names of the groups. `Cell`s have their positions. A text that is not a number, such as a word, is left
+                out.
+            log_values: values that are stated elsewhere in the log, by the names that the fields use.
         """
         values: dict[str, Any] = {}
         decimals: dict[str, int] = {}
@@ -266,12 +267,12 @@ class LineRule:
         )
 
     def read(self, text: str, before: Cells | None = None, **log_values: float) -> Record | Broken | None:
-        """Return the record of one line; ``None`` if the line is of another kind."""
+        """Return the record of one line; ``None`` if the line has another kind."""
         texts = self.match(text)
         return None if texts is None else self.record(self.cells(texts, **log_values), before)
 
     def cells_of(self, lines: Lines) -> Cells | None:
-        """Return the numbers of many lines of one of the shapes; ``None`` if the first does not match."""
+        """Return the numbers of many lines with one of the shapes; ``None`` if the first line does not match."""
         text = lines.line(0).text
         first = self._shapes[lines.bulk.line].fullmatch(text)
         if first is None:
@@ -283,7 +284,7 @@ class LineRule:
         return Cells({name: lines.cells[:, index] for name, index in columns.items()}, decimals, columns=columns)
 
     def columns(self, lines: Lines, like: Record) -> RecordColumns | None:
-        """Return the records of many lines, the first of which is ``like``; ``None`` if that is not a record of this rule."""
+        """Return the records of many lines. The record of the first line is ``like``. ``None`` if ``like`` is not a record of this rule."""
         import numpy as np
 
         shared, definition = self.like, self.like.conditions.definition
@@ -299,7 +300,7 @@ class LineRule:
         return self.columns_of(cells, like)
 
     def columns_of(self, cells: Cells, like: Record) -> RecordColumns | None:
-        """Return the records of many lines with these numbers, the first of which is ``like``; ``None`` if a unit cannot be determined."""
+        """Return the records of many lines with these numbers. The record of the first line is ``like``. ``None`` if a unit cannot be determined."""
         import numpy as np
 
         fields = [field for field in self._fields if field.is_in(cells)]
@@ -313,7 +314,7 @@ class LineRule:
         return RecordColumns(self.valid(cells), sizes, counts, tuple(column for column in columns if column))
 
     def valid(self, cells: Cells, before: Cells | None = None) -> NDArray[np.bool_]:
-        """Return which of many lines are valid by themselves and after their previous line; ``before`` is the line before the first."""
+        """Return which of many lines are valid: by themselves, and after the previous line. ``before`` is the line before the first line."""
         import numpy as np
 
         valid = np.ones(len(next(iter(cells.values()))), dtype=np.bool_)

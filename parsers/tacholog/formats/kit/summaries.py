@@ -1,15 +1,16 @@
-"""Results that a format computes itself: a summary from the intervals of a tool that prints none, and the statistics of single samples.
+"""Results that a format computes itself: a summary from intervals, if the tool prints no summary, and the statistics of single samples.
 
-A summary holds only what can be computed from intervals honestly, and marks every number as derived. The smallest minimum and the largest maximum
-are those of the whole run. The mean latency is weighted by samples: a mean of means would count a second of ten samples like a second of ten
-thousand. Percentiles of a whole cannot be computed from those of its parts and are left out. Rates and processor time are means over whole
-intervals, each weighted by its length: an interval in which the run started or ended says little. A time between two intervals in which nothing
-came, and for which a tool prints no line, counts as a rate of zero.
+A summary contains only numbers that can be computed correctly from intervals, and marks every number as derived. The minimum and the maximum of the
+run are the smallest minimum and the largest maximum of its intervals. The mean latency is weighted by samples: an unweighted mean would give a second
+with ten samples the same weight as a second with ten thousand. Percentiles of the run cannot be computed from percentiles of its intervals, and are
+left out. Rates and processor time are means over complete intervals, weighted by their length; intervals in which the run started or ended are not
+used. If nothing was received between two intervals, and the tool prints no line for this time, it has a rate of zero.
 
-Samples are counted in bounded memory, by how often each value came. Up to 65536 different values every statistic is exact. Beyond, values are kept
-to 11 binary digits, so that a percentile is at most 1/1024 too low; count, mean, deviation, minimum and maximum stay exact.
+Samples are counted in bounded memory: the number of occurrences of each value. With up to 65536 different values, every statistic is exact. With
+more, values are rounded down to 11 binary digits, so that a percentile is at most 1/1024 too low; count, mean, deviation, minimum and maximum stay
+exact.
 
-Source: nearest rank is definition 1 of Hyndman and Fan (1996), "Sample Quantiles in Statistical Packages".
+Source: the nearest rank is definition 1 of Hyndman and Fan (1996), "Sample Quantiles in Statistical Packages".
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tacholog.formats.kit.lines import Line
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
-    # At run time, NumPy is imported where it is used: most logs are read without it.
+    # NumPy is imported where it is used at run time: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -40,10 +41,10 @@ _SUMMED = ("messages_received", "messages_sent", "messages_lost", "bytes_receive
 
 
 class Tally:
-    """The intervals of one series so far: all that a summary needs, in bounded memory."""
+    """The intervals of one series so far: everything that a summary needs, in bounded memory."""
 
     def __init__(self, line: Line, record: Record) -> None:
-        """Start a series with its first interval, which must still be added like the others."""
+        """Start a series with its first interval, which must also be added, like all others."""
         self._first = self._last = line
         self.first = record  #: the first interval
         self._samples = 0
@@ -51,12 +52,12 @@ class Tally:
         self._weights: dict[tuple[str, str], Fraction] = {}
         self._extremes: dict[tuple[str, str], float] = {}
         self._resolutions: dict[tuple[str, str], float | None] = {}
-        self._below: set[tuple[str, str]] = set()  # Numbers that an interval printed as 0: less than their last place.
+        self._below: set[tuple[str, str]] = set()  # Numbers that an interval printed as 0: they are below the unit of their last digit.
         self._unknown: set[tuple[str, str]] = set()  # Numbers that an interval did not state: their sum is unknown.
-        self.stamp = -1e12  #: the time of the latest interval, in the tool's own terms
+        self.stamp = -1e12  #: the time of the latest interval, on the clock of the tool
 
     def add(self, line: Line, record: Record, *, stamp: float, whole: bool, lasted: float = 1.0, silent: float = 0.0) -> None:
-        """Count an interval in. ``whole`` is false where the run started or ended within it.
+        """Add an interval. ``whole`` is false if the run started or ended within it.
 
         ``lasted`` is the length of the interval, in any unit, and ``silent`` how long nothing was received before it.
         """
@@ -66,7 +67,7 @@ class Tally:
         for number in record.numbers:
             if number.value is None or (
                 number.bound != "=" and number.metric in _LATENCY
-            ):  # A latency below the last printed place cannot be counted in.
+            ):  # A latency that was printed as 0 cannot be added: its value is unknown.
                 self._unknown.add((number.metric, number.statistic))
             else:
                 self._count(number, number.value, record.samples or 0, lasted if whole else None)
@@ -74,7 +75,7 @@ class Tally:
                     self._weigh((number.metric, number.statistic), 0.0, Fraction(silent))
 
     def _count(self, number: Number, value: float, samples: int, lasted: float | None) -> None:
-        """Count a number in; ``lasted`` is ``None`` for an interval that is not whole."""
+        """Add a number. ``lasted`` is ``None`` for an incomplete interval."""
         key = (number.metric, number.statistic)
         if number.metric == "peak_memory":
             self._extremes[key] = max(value, self._extremes.get(key, value))
@@ -97,10 +98,10 @@ class Tally:
         self._weights[key] = self._weights.get(key, Fraction(0)) + weight
 
     def found(self, more: Sequence[Number] = (), *, partial: bool = False) -> Finding | None:
-        """Return the summary, on the first and the last line of the series; ``None`` where the intervals give no number of the whole.
+        """Return the summary, on the first and the last line of the series; ``None`` if no number can be computed from the intervals.
 
-        ``more`` are numbers from another source, which replace sums. ``partial`` says that rows are missing from the series: the summary then has the
-        mark `PARTIAL`, as has a number that some rows do not state.
+        ``more`` are numbers from another source, which replace sums. ``partial``: rows are missing from the series. Then all numbers have the mark
+        `PARTIAL`; otherwise only numbers that some rows do not state have it.
         """
         numbers = {(n.metric, n.statistic): n for n in (*self.numbers(), *more)}
         if loss := _loss(*(numbers.get((f"messages_{name}", "total")) for name in ("received", "lost"))):
@@ -133,14 +134,14 @@ class Tally:
                 value = float(self._sums[key] / self._weights[key])
             else:
                 continue
-            # Each was counted as one last place, so their mean is at most one last place; only such a small mean is a bound itself.
+            # Each bound was added as the unit of its last digit, so their mean is at most this unit. Only such a small mean is a bound too.
             is_bound = key in self._below and resolution is not None and value <= resolution
             numbers.append(Number(metric=key[0], statistic=key[1], value=value, resolution=resolution, bound="<" if is_bound else "="))
         return numbers
 
 
 def _loss(received: Number | None, lost: Number | None) -> Number | None:
-    """Return the share of loss from these counts, if both are known."""
+    """Return the share of lost messages from these counts; ``None`` if one of them is unknown."""
     if not received or not lost or received.value is None or lost.value is None or not received.value + lost.value:
         return None
     return Number(metric="loss", statistic="total", value=lost.value / (received.value + lost.value))
@@ -165,11 +166,11 @@ class Distribution:
 
     @property
     def is_exact(self) -> bool:
-        """Whether each value is kept exactly."""
+        """Whether each value is stored exactly."""
         return not self._coarse
 
     def add(self, value: int) -> None:
-        """Count one sample."""
+        """Add one sample."""
         self._minimum = min(self._minimum, value) if self.count else value
         self._maximum = max(self._maximum, value) if self.count else value
         self.count += 1
@@ -180,7 +181,7 @@ class Distribution:
             self._coarsen()
 
     def add_many(self, values: NDArray[np.int64]) -> None:
-        """Count many samples, all of at least zero."""
+        """Add many samples. None may be negative."""
         import numpy as np
 
         if not len(values):
@@ -202,7 +203,7 @@ class Distribution:
             self._counts[_coarse(value)] += count
 
     def statistics(self) -> dict[str, tuple[float, float]]:
-        """Return each statistic by name: its value, and the width of the bin that it was read from (0: exact).
+        """Return each statistic by name: its value, and the width of its bin (0: the value is exact).
 
         Raises:
             ValueError: there is no sample.
@@ -210,9 +211,7 @@ class Distribution:
         if not self.count:
             raise ValueError("no samples")
         mean = self._total / self.count
-        variance_of_sums = (
-            self.count * self._squares - self._total**2
-        )  # In whole numbers, because floats would lose small deviations of large values.
+        variance_of_sums = self.count * self._squares - self._total**2  # Whole numbers, because floats would lose small deviations of large values.
         deviation = isqrt(variance_of_sums * 10**6) / (10**3 * self.count)
         moments = {"mean": (mean, 0.0), "std": (deviation, 0.0), "min": (float(self._minimum), 0.0)}
         return moments | self._percentiles() | {"max": (float(self._maximum), 0.0)}

@@ -8,7 +8,7 @@ A line is a kind and its ``key=value`` pairs; ``docs/native-log.md`` defines the
     demand payload_bytes=64 demand=100 recovery_time_ns=5000000 sent=9000 received=9000 lost=0 ... goodput_bit_per_s=10240000
 
 Conditions are the lines ``config`` and ``settings``, as docs/native-log.md defines them. Environment is the description of the machine, the build and
-the counts of the kernel: comparisons tell machines and builds apart by other means.
+the counts of the kernel: comparisons distinguish machines and builds by other means.
 Source: docs/native-log.md of this project; samples in tests/formats/native/, written by perftest itself.
 """
 
@@ -78,16 +78,17 @@ _ALWAYS = (
     "planned_duration_s payload_bytes tool_version"
 )
 STATES = {
-    "demand": States(always=f"{_ALWAYS} demand recovery_time_ns"),
-    "latency": States(always=f"{_ALWAYS} basis", sometimes="offered_rate_per_s"),
+    "demand": States(always=f"{_ALWAYS} demand recovery_time_ns", sometimes="placement"),
+    "latency": States(always=f"{_ALWAYS} basis", sometimes="offered_rate_per_s placement"),
     "sustain": States(
-        always="transport load_mode basis goal definition planned_duration_s tool_version",  # a search over another tool knows no more
-        sometimes="reach data_path payload_touched reliability batch_bytes publishers subscribers waiting tuning warmup payload_bytes settings",
+        always="transport load_mode basis goal definition planned_duration_s tool_version",  # a search over another tool has no other value
+        sometimes="reach data_path payload_touched reliability batch_bytes publishers subscribers waiting tuning warmup "
+        "placement payload_bytes settings",
     ),
-    "throughput": States(always=_ALWAYS, sometimes="keyed instances offered_rate_per_s settings"),
+    "throughput": States(always=_ALWAYS, sometimes="keyed instances offered_rate_per_s placement settings"),
 }
 
-# Formulas of numbers that the line does not print. The first formula counts whose fields all stand on the line.
+# Formulas of numbers that the line does not print. The first formula is used whose fields are all on the line.
 COMPUTED = {
     ("cpu_per_message", "mean"): ("(sides_ns + companion_ns) / messages", "sides_ns / messages"),
     ("loss", "total"): ("lost / (received + lost)",),
@@ -97,26 +98,26 @@ _What = Record | Facts | Histogram | Broken | None
 _KIND = re.compile(r"[a-z]+")
 _MESSAGES = re.compile(r"\d{1,15}", re.ASCII)
 _OUTCOMES = ("steady", "not_steady", "fixed")
-# The transports of versions whose log has no `reach`.
+# The `reach` of transports in versions whose log does not state it.
 _REACH_BEFORE_IT_WAS_LOGGED: Mapping[str, Reach] = {
     **dict.fromkeys(("inter-thread", "mock"), "process"),
     **dict.fromkeys(("shm", "shm-zero-copy", "uds"), "host"),
     **dict.fromkeys(("tcp", "udp", "udp-multicast", "udp-reliable", "udp-wan", "udp-xdp"), "network"),
 }
-# Messages of perftest up to 0.4 on standard error, beside a log in the format of another tool, also after the signs of progress of hmbdc.
+# Messages that perftest up to 0.4 printed on standard error, beside a log in the format of another tool, also after the progress characters of hmbdc.
 _MESSAGE = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<text>.{1,1000})")
 _BIN = re.compile(r"[0-9]{1,19}+:[0-9]{1,19}+:[0-9]{1,19}+")
 _BINS = re.compile(rf"(?:{_BIN.pattern},)*{_BIN.pattern}")  # Before Python 3.11.4, a possessive group matches wrongly.
 
 
 def detect(head: str) -> Detected:
-    """Return whether the log opens with a line that names this dialect."""
+    """Return whether the first line of the log names this dialect."""
     fits = re.match(r"perftest [^\n]*\blog=native/1\b|search log=search/1\b", head) is not None
     return Detected(fits, wants="a first line 'perftest ... log=native/1' or 'search log=search/1'", names_itself=fits)
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield the finding of each line; a log that stops before its ``end`` line is truncated."""
+    """Yield the finding of each line. A log without its ``end`` line is truncated."""
     run = _NativeRun()
     ended = of_tool = False
     for line in lines:
@@ -140,7 +141,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _NativeRun:
-    """What the lines of a run tell about each other. Sizes are measured one after another, and only the warm-up of the last size is kept."""
+    """The facts that lines of a run state about later lines. Sizes are measured one after another, so only the warm-up of the last size is stored."""
 
     def __init__(self) -> None:
         self._is_open = self._is_one_of_several = self._has_companion = False
@@ -149,12 +150,12 @@ class _NativeRun:
 
     def _begin_size(self, size: str | None, outcome: str = "", warmed: int | None = None) -> None:
         self._size, self._outcome = size, outcome
-        self._warmed = warmed  # The number of messages of the warm-up,
-        self._measured: int | None = None  # and the number of round trips that were measured after it.
+        self._warmed = warmed  # The number of messages of the warm-up.
+        self._measured: int | None = None  # The number of round trips that were measured after the warm-up.
 
     def met(self, kind: str) -> None:
         if kind == "perftest":
-            # The previous run was killed, or two runs wrote at the same time. Then nothing tells which lines belong together.
+            # The previous run was killed, or two runs wrote at the same time. Then it is unknown which lines belong together.
             self._is_one_of_several, self._has_companion = self._is_open, self._is_open and self._has_companion
             self._is_open = True
             self._begin_size(None)
@@ -174,7 +175,7 @@ class _NativeRun:
         return what if self._is_one_of_several else self._warmed_up(what, fields, kind)
 
     def _in_order(self, trial: Record, fields: Fields) -> Record | Broken:
-        """Check that the numbers of trials ascend: a trial that stands twice was not carried out twice."""
+        """Check that the numbers of trials ascend: a repeated line does not mean that the trial was repeated."""
         try:
             index = count(fields, "index")
         except (KeyError, ValueError) as error:
@@ -183,7 +184,7 @@ class _NativeRun:
         return trial if index > last else Broken(f"trial {index} stands after trial {last}")
 
     def _warmed_up(self, what: _What, fields: Fields, kind: str) -> _What:
-        """Return a finding with the outcome of the warm-up of its size, and the use of resources with its number of round trips."""
+        """Return a finding with the outcome of the warm-up of its size. Resource usage also gets the number of its round trips."""
         size = fields.get("payload_bytes", "")
         if kind == "warmup":
             outcome, messages = fields.get("outcome", ""), _MESSAGES.fullmatch(fields.get("messages", ""))
@@ -200,7 +201,7 @@ class _NativeRun:
 
 
 def read_in_any_log(line: Line) -> Finding | None:
-    """Read a message that perftest printed beside a log in the format of another tool: why the run failed, or a note without meaning for results."""
+    """Read a message that perftest printed into a log of another tool: the reason for a failure, or a note that does not affect results."""
     message = _MESSAGE.fullmatch(line.text)
     if message is None:
         return None
@@ -229,8 +230,8 @@ def _histogram(fields: Fields) -> Histogram:
 def _bins(numbers: str) -> Bins:
     edges: Iterable[int]
     try:
-        edges = msgspec.json.decode(f"[{numbers}]", type=list[int])  # Faster than int().
-    except msgspec.DecodeError:  # JSON has no leading zeros.
+        edges = msgspec.json.decode(f"[{numbers}]", type=list[int])  # Faster than calling int() for each number.
+    except msgspec.DecodeError:  # JSON does not allow leading zeros.
         edges = map(int, numbers.split(","))
     try:
         return Bins(edges)
@@ -244,22 +245,24 @@ def _opening(fields: Fields) -> Facts:
 
 
 def _config(fields: Fields) -> Facts:
-    """Return the requested conditions. A version cannot do, or does in one way, what it does not print."""
+    """Return the requested conditions. If a version does not print a condition, it has only one possible value."""
     values = {"tuning": "none", "batch_bytes": 0, "reach": _REACH_BEFORE_IT_WAS_LOGGED.get(fields.get("transport", ""))}
     values |= conditions_under(fields, "transport reach data_path touch reliability load_mode waiting tuning warmup publishers subscribers instances")
     values |= conditions_under(fields, "rate_per_s duration_s batch_bytes")
     values |= {"keyed": True} if "instances" in fields else {}
+    environment = {f"perftest_{key}": fields[key] for key in ("command", "slow_subscriber", "probe_every") if key in fields}
+    return Facts(conditions=_checked(values), environment=environment)
+
+
+def _checked(values: Mapping[str, object]) -> Conditions:
     try:
-        conditions = msgspec.convert(values, Conditions)
+        return msgspec.convert(values, Conditions)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
-    return Facts(
-        conditions=conditions, environment={f"perftest_{key}": fields[key] for key in ("command", "slow_subscriber", "probe_every") if key in fields}
-    )
 
 
 def _search(fields: Fields) -> Facts:
-    """Return the head of a search with another tool. The measured system is the program, unless a manifest states another."""
+    """Return the head of a search with another tool. The measured system is the program, unless a manifest states another system."""
     planned_s = decimal(fields, "duration_s")
     return Facts(
         tool_version=fields["version"],
@@ -269,8 +272,14 @@ def _search(fields: Fields) -> Facts:
     )
 
 
+def _placement(fields: Fields) -> Facts:
+    """Return what the CPUs of the two sides share, as a condition, and all facts about them."""
+    values = {} if fields["relation"] == "unknown" else {"placement": fields["relation"]}
+    return msgspec.structs.replace(_facts_of("placement")(fields), conditions=_checked(values))
+
+
 def _settings(fields: Fields) -> Facts:
-    """Return all settings of the transport as one condition, because each transport has others."""
+    """Return all settings of the transport as one condition, because each transport has different settings."""
     return Facts(conditions=Conditions(settings=settings_text(fields)))
 
 
@@ -281,7 +290,7 @@ def _transport(fields: Fields) -> Facts:
 
 
 def _start(fields: Fields) -> Facts:
-    datetime.fromisoformat(fields["time"])  # This raises ValueError for any other text, which would be sorted and shown as a time.
+    datetime.fromisoformat(fields["time"])  # Raises ValueError for any other text, which would otherwise be sorted and shown as a time.
     return Facts(start_time=fields["time"])
 
 
@@ -312,9 +321,10 @@ _KINDS: Mapping[str, _Reader] = {
     "config": _config,
     "settings": _settings,
     "transport": _transport,
+    "placement": _placement,
     "start": _start,
     "histogram": _histogram,
-    "warmup": lambda _: None,  # Its outcome is a condition of the results after it.
+    "warmup": lambda _: None,  # The outcome is a condition of the results after this line.
     **_ANYWHERE,
 }
 _KINDS_OF_TOOLS: Mapping[str, _Reader] = {"search": _search, **_ANYWHERE}

@@ -1,6 +1,6 @@
-"""The lines of the native log: a kind, pairs of key and value, and the results in them.
+"""The lines of the native log: a kind, pairs of key and value, and their results.
 
-Each kind of line that holds a result is declared once: which number stands under which key, and what else its record says.
+Each kind of line with a result is declared once: the key of each number, and the other content of its record.
 
 Source: docs/native-log.md of this project.
 """
@@ -18,7 +18,7 @@ Word = TypeVar("Word", bound=str)
 
 _PAIR = re.compile(r' ([a-z][a-z0-9_.]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
 _ESCAPE = re.compile(r"\\.")
-# All others stay as they are: \xHH is a byte that must not be shown, such as a control character, and must not leave the log.
+# All other escapes stay unchanged: \xHH is a byte that must not be shown, such as a control character, and must not leave the log.
 _ESCAPED = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
 _BASES: tuple[Basis, ...] = get_args(Basis)
 
@@ -32,7 +32,7 @@ class Fields(dict[str, str]):
 
 
 def pairs_of(text: str, position: int) -> Fields | None:
-    """Return the pairs of a line from this offset on; ``None`` if other text stands between or after them."""
+    """Return the pairs of a line from this offset on; ``None`` if there is other text between or after them."""
     fields = Fields()
     while (pair := _PAIR.match(text, position)) and pair[1] not in fields:
         if pair[2] is None:
@@ -48,7 +48,7 @@ def count(fields: Fields, key: str) -> int:
 
     Raises:
         KeyError: there is no such key.
-        ValueError: it is no count.
+        ValueError: the value is no count.
     """
     text = fields[key]
     if not (text.isascii() and text.isdigit()) or int(text) >= COUNT_LIMIT:
@@ -57,7 +57,7 @@ def count(fields: Fields, key: str) -> int:
 
 
 def decimal(fields: Fields, key: str) -> float:
-    """Return the number under a key; raises what `count` raises."""
+    """Return the number under a key. Raises the same errors as `count`."""
     text = fields[key]
     if re.fullmatch(r"[0-9]{1,19}(\.[0-9]+)?", text) is None:
         raise ValueError(f"{key}={text} is no number")
@@ -75,7 +75,7 @@ def number(metric: str, statistic: str, key: str, fields: Fields, bound: Bound =
 
 
 def payload_bytes(fields: Fields) -> int:
-    """Return the size of a result; raises what `count` raises, and ValueError for 0."""
+    """Return the size of a result. Raises the same errors as `count`, and ValueError for 0."""
     size = count(fields, "payload_bytes")
     if size == 0:
         raise ValueError("a payload of 0 bytes")
@@ -83,7 +83,7 @@ def payload_bytes(fields: Fields) -> int:
 
 
 def one_of(words: tuple[Word, ...], fields: Fields, key: str) -> Word:
-    """Return the word under a key, which must be one of these; raises what `count` raises."""
+    """Return the word under a key, which must be one of these words. Raises the same errors as `count`."""
     for word in words:
         if fields[key] == word:
             return word
@@ -91,7 +91,7 @@ def one_of(words: tuple[Word, ...], fields: Fields, key: str) -> Word:
 
 
 def basis_of(fields: Fields, key: str = "basis") -> Basis:
-    """Return the basis of the latencies of a line; raises what `one_of` raises."""
+    """Return the basis of the latencies of a line. Raises the same errors as `one_of`."""
     return one_of(_BASES, fields, key)
 
 
@@ -113,7 +113,7 @@ _CONDITIONS: Mapping[str, tuple[str, Callable[[Fields, str], Any]]] = {
 
 
 def conditions_under(fields: Fields, keys: str) -> dict[str, Any]:
-    """Return the conditions under these keys, which are separated by blanks, as far as the line has them; raises what `one_of` raises."""
+    """Return the conditions of a line under these keys, separated by blanks. Missing keys are skipped. Raises the same errors as `one_of`."""
     entries = [(key, *_CONDITIONS[key]) for key in keys.split() if key in fields]
     return {condition: read(fields, key) for key, condition, read in entries}
 
@@ -128,13 +128,13 @@ class ResultKind(NamedTuple):
     Attributes:
         test: the kind of test.
         definition: the meaning of its numbers.
-        numbers: metric, statistic and key of each number, or a function for numbers of more than one key.
-        samples: the keys that may hold the number of samples.
-        side: who measured.
+        numbers: metric, statistic and key of each number, or a function for numbers that are computed from several keys.
+        samples: the possible keys of the number of samples.
+        side: the side that measured.
         rate: the key of the requested rate.
-        scope: of the record.
-        participant: the participant, where the line does not state it.
-        behind: pairs of a condition (always; if anything was counted; with a key) and a key that must then follow: otherwise the line was cut.
+        scope: the scope of the record.
+        participant: the participant, if the line does not state it.
+        behind: pairs of a condition ("always", "counted", or a key on the line) and a key that must then follow. If it is missing, the line was cut.
         optional: keys of size and samples that may be missing.
     """
 
@@ -154,7 +154,7 @@ class ResultKind(NamedTuple):
 
         Raises:
             KeyError: a key is missing.
-            ValueError: what stands under a key cannot be.
+            ValueError: the value under a key is impossible.
         """
         numbers = tuple(
             itertools.chain.from_iterable(numbers_of(fields) if callable(numbers_of) else number(*numbers_of, fields) for numbers_of in self.numbers)
@@ -172,7 +172,7 @@ class ResultKind(NamedTuple):
         )
 
     def lacks(self, fields: Fields) -> bool:
-        """Whether a line lacks a key that always follows one that it has."""
+        """Whether a line lacks a required last key: then it was cut."""
         counted = fields.get("samples", fields.get("messages", "0")) != "0"
         behind = (*self.behind, ("demand", "recovery_time_ns"))
         return any((has in fields or (has == "counted" and counted) or has == "always") and needs not in fields for has, needs in behind)
@@ -184,13 +184,13 @@ class ResultKind(NamedTuple):
         values: dict[str, Any] = conditions_under(fields, "transport basis demand recovery_time_ns publishers subscribers")
         values["definition"] = self.definition(fields) if callable(self.definition) else self.definition
         if values["definition"].startswith("perftest-rtt"):
-            values.setdefault("basis", "rtt")  # Interval lines of round trips do not name it.
+            values.setdefault("basis", "rtt")  # Interval lines of round trips do not state the basis.
         if self.rate:
             values["offered_rate_per_s"] = decimal(fields, self.rate)
         if "exceed_ratio" in fields:
             values["goal"] = _goal(fields)
         if "batch_messages" in fields and count(fields, "batch_messages") == 1:
-            values["batch_bytes"] = 0  # Each message of this size was sent alone, whatever was requested.
+            values["batch_bytes"] = 0  # Each message of this size was sent alone, although batches may have been requested.
         return Conditions(**values)
 
 
@@ -200,16 +200,17 @@ _UNITS_OF_TIME = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
 _DEFINITION = re.compile(r"[a-z0-9]++(?:[-.][a-z0-9]++)*")
 _LATENCY_OF_TOOL = re.compile(r"(max|p[1-9][0-9](?:\.[0-9]{0,5}[1-9])?)_ns")
 
-# The keys before the first number of a result say what it is of, and how it was measured.
+# The keys before the first number of a result: its conditions, and how it was measured.
 _OF = {"payload_bytes", "demand", "recovery_time_ns", "basis", "from", "probe_every", "test", "role", "participant", "publishers", "subscribers"}
 _OF |= {"goal_statistic", "goal_latency_ns", "goal_loss_ratio", "exceed_ratio", "outcome", "definition", "transport"}
 _FIRST_NUMBERS = {"samples", "messages", "planned", "sent", "received", "index", "duration_ns", "target_rate_per_s", "trials"}
 
 
 def unknown_kind_of_result(fields: Fields) -> str | None:
-    """Return the first key before the numbers of a result that this reader does not know.
+    """Return the first key before the numbers of a result that is unknown to this reader.
 
-    An unknown key among the numbers adds a number and may be skipped. Before them, it changes the meaning of the result: of probes, of a schedule.
+    An unknown key among the numbers adds a number and may be skipped. Before the numbers, it changes the meaning of the result, for example to that
+    of probes.
     """
     before = itertools.takewhile(lambda key: key not in _FIRST_NUMBERS, fields)
     return next((key for key in before if key not in _OF), None)
@@ -241,7 +242,7 @@ def _stated_test(fields: Fields) -> Test:
 
 
 def _goal(fields: Fields) -> str:
-    """Return the goal of a search in words. Different goals have different words."""
+    """Return the goal of a search as a text. Different goals have different texts."""
     loss, exceed, by = decimal(fields, "goal_loss_ratio"), decimal(fields, "exceed_ratio"), fields.get("definition")
     words = [f"loss at most {loss}" if loss else "no loss", f"exceed ratio {exceed}"]
     if "goal_statistic" in fields:
@@ -260,19 +261,22 @@ def _loss(fields: Fields) -> Iterator[Number]:
 
 
 def _instances(fields: Fields, statistic: str = "total") -> Iterator[Number]:
-    """Yield the number of instances of keyed data that were heard."""
+    """Yield the number of instances of keyed data from which messages were received."""
     if "instances_heard" in fields and count(fields, "instances_heard") > count(fields, "instances"):
         raise ValueError(f"{fields['instances_heard']} of {fields['instances']} instances were heard")
     return number("instances_heard", statistic, "instances_heard", fields)
 
 
 def _peak_memory(fields: Fields) -> Iterator[Number]:
-    """Yield the peak memory. Unless its source is stated, it comes from getrusage, and is at least that of the program that started this one."""
+    """Yield the peak memory.
+
+    Unless another source is stated, it comes from getrusage: then it is at least the memory of the program that started perftest.
+    """
     return number("peak_memory", "max", "peak_memory_bytes", fields, "=" if "peak_memory_from" in fields else "<")
 
 
 def _cost(fields: Fields) -> Iterator[Number]:
-    """Yield the processor time of the sides and of the broker for each message that arrived. It belongs to the result of the throughput."""
+    """Yield the processor time of the sides and of the broker for each message that arrived. It belongs to the throughput result."""
     messages, used_ns = count(fields, "messages"), count(fields, "sides_ns") + (count(fields, "companion_ns") if "companion_ns" in fields else 0)
     if messages == 0:
         raise ValueError("the cost of no messages")
@@ -280,19 +284,19 @@ def _cost(fields: Fields) -> Iterator[Number]:
 
 
 def _passed(fields: Fields) -> Iterator[Number]:
-    """Yield whether a trial kept the goal, as a count: 1 or 0."""
+    """Yield whether a trial met the goal, as a count: 1 or 0."""
     yield Number(metric="trials_passed", statistic="total", value=1.0 if one_of(("yes", "no"), fields, "passed") == "yes" else 0.0)
 
 
 def _sustained(fields: Fields) -> Iterator[Number]:
-    """Yield the rates that a search found. A search that ends at a limit of its range knows on which side of it the rate lies."""
+    """Yield the rates that a search found. If the search ends at a limit of its range, the limit is a bound of the rate."""
     bounds: Mapping[str, Bound] = {"found": "=", "above_range": ">", "below_range": "<"}
     outcome = one_of(tuple(bounds), fields, "outcome")
     rates = {"lower-bound": "upper_rate_per_s" if outcome == "below_range" else "rate_per_s"}
     if outcome == "found":
         rates["upper-bound"] = "upper_rate_per_s"
     for statistic, key in rates.items():
-        decimal(fields, key)  # The key must be there.
+        decimal(fields, key)  # The key must exist.
         yield from number("sustained_rate", statistic, key, fields, bounds[outcome])
 
 
@@ -410,7 +414,7 @@ RESULTS: Mapping[str, ResultKind] = {
     ),
     "sustain": _SEARCH,
 }
-# Latency and loss are those that the tool itself prints, so its definition is part of the goal.
+# The search uses the latency and loss that the tool prints, so the definition of the tool is part of the goal.
 RESULTS_OF_TOOLS: Mapping[str, ResultKind] = {
     "trial": RESULTS["trial"]._replace(
         definition="trial-of-tool",
@@ -423,7 +427,7 @@ RESULTS_OF_TOOLS: Mapping[str, ResultKind] = {
 
 
 def _intervals(test: Test, *keys: str) -> LineRule:
-    """Return the rule of interval lines of one size, which are most lines of a long run. Another size may have other conditions."""
+    """Return the rule for interval lines of one size. In a long run, most lines are interval lines. Another size may have other conditions."""
     names = ("payload_bytes", "index", "duration_ns", *keys)
     return LineRule(
         "interval" + "".join(f" {key}=(?P<{key}>[0-9]{{1,15}}+)" for key in names),

@@ -1,24 +1,24 @@
-"""Apex.AI performance_test: what is run, one ``Key: value`` a line, and then a row of CSV or a screen of boxes about every second; or all in JSON.
+"""Apex.AI performance_test: a head with one ``Key: value`` on each line, then a row of CSV or a screen of boxes about every second; or all in JSON.
 
-The table itself names its columns; they are separated by commas and tabs::
+The table names its columns, which are separated by commas and tabs::
 
     QOS: Reliability: RELIABLE Durability: VOLATILE History kind: KEEP_LAST History depth: 16 Sync. pub/sub: true
     ---EXPERIMENT-START---
     T_experiment,	T_loop,	received,	sent,	lost,	relative_loss,	data_received,	latency_min (ms),	latency_max (ms), ...
     1.000123,		1.000100,		998,		998,		0,		0.00,		1021952,		0.0412,		0.9123, ...
 
-A row says what happened since the row before it; each becomes two interval records, one of latency and one of throughput, and the tables'
-summaries are derived. ``received``, ``sent``, ``lost`` and ``data_received`` are per second: in all versions the tool divides its counts by the time
-since the row before, cuts the fraction off, and adds up its publishers or subscribers. Messages in all are the rate times ``T_loop``, which is a
-little less than there were. Neither rate is exact enough for the size of a message to follow from them, and no line states one.
-Four significant digits are printed of latencies, in milliseconds; the "variance (ms)" is the variance in seconds squared, times 1000. Without
-samples the minimum is infinite or huge, which is no latency; between hosts without a common clock it is far below zero, which is none either.
+A row covers the time since the previous row. Each row becomes two interval records, one of latency and one of throughput, and a summary of each table
+is computed. ``received``, ``sent``, ``lost`` and ``data_received`` are per second: all versions of the tool divide their counts by the time since the
+previous row, cut off the fraction, and add up all publishers or subscribers. The number of messages is computed as the rate times ``T_loop``, which
+is slightly too small. The rates are not exact enough to compute the message size, and no line states it. Four significant digits are printed of
+latencies, in milliseconds; the "variance (ms)" is the variance in seconds squared, times 1000. Without samples, the minimum is infinite or huge, so
+it is no latency. Between hosts without a common clock, it is far below zero, which is no latency either.
 
-The middleware is the system: ``RMW Implementation`` where messages go through ROS 2, else ``Communication mean``. Conditions are reliability, rate,
-duration, type, publishers and subscribers, zero copy, the seconds ignored at the beginning (warm-up) and, as settings, what else changes how messages
-travel: the part of ROS 2 that waits for them (``Communication mean``, ``Communicator``), durability, history and its depth, synchronous publishing,
-one participant for all, security, and messages without a bound. Environment are the domain, the names of files, and whether memory was checked: they
-change nothing about how a message travels.
+The middleware is the system: ``RMW Implementation`` if messages go through ROS 2, else ``Communication mean``. Conditions are reliability, rate,
+duration, type, publishers and subscribers, zero copy, the seconds ignored at the beginning (warm-up) and, as settings, everything else that changes
+how messages are transported: the part of ROS 2 that waits for them (``Communication mean``, ``Communicator``), durability, history and its depth,
+synchronous publishing, one participant for all, security, and messages without a size limit. Environment are the domain, the names of files, and
+whether memory was checked: they do not change how messages are transported.
 Source: performance_test/src/experiment_execution and src/outputs of performance_test 1.x and 2.x; samples in tests/formats/performance_test/.
 """
 
@@ -59,7 +59,7 @@ DIALECTS = (
     Dialect("screen", "1.3 and later, on a terminal or with its output in a file", "a screen in a manual; what stands above it from source only"),
     Dialect("json", "1.x and 2.x with a log file in JSON", "real logs of versions 036a5f5 and eff2a50"),
 )
-LINE_BYTES = 1 << 22  # Its JSON is one line, with about 750 bytes for each second.
+LINE_BYTES = 1 << 22  # The JSON is one line, with about 750 bytes for each second.
 DEFINITIONS = {
     "performance_test-one-way": "From the time stamp that the publisher put into a message to its receipt by a subscriber, on one clock or on two.",
     "performance_test-rtt": "Round trip of a message that a relay sent back (roundtrip mode MAIN), on one clock.",
@@ -94,7 +94,7 @@ _ONE_WAY = Conditions(basis="one-way", definition="performance_test-one-way")
 _MEANINGS = {"NONE": _ONE_WAY, "RELAY": _ONE_WAY, "MAIN": Conditions(basis="rtt", definition="performance_test-rtt")}
 _MODE = "Roundtrip Mode"
 _IGNORED = "Ignore seconds from beginning"
-# A value is complete if another name follows it; the last value is true or false. On a cut line, part of a word may look like a value.
+# A value is complete if another name follows. The last value is true or false. On a cut line, part of a word may look like a value.
 _QOS = re.compile(r"(?P<name>Durability|History kind|History depth): (?P<value>\w{1,40}) |(?P<last>Sync\. pub/sub): (?P<flag>true|false|[01]) ?$")
 _SETTINGS = {
     "Durability": "durability",
@@ -109,15 +109,15 @@ _SETTINGS = {
 }
 _FLAGS = {"true": "1", "false": "0"}
 _THROUGH_ROS = re.compile(r"(?:ros2?|rclcpp)(?![a-z])", re.IGNORECASE)
-_WITHOUT_MODES = "Communication mean"  # What versions print that know no modes, and some that do;
-_WITH_MODES = {"Shared memory transfer", "Unbounded message size", _IGNORED}  # ... and what only versions with modes print.
-_ON_SCREEN = ("",)  # A screen has no columns of a table.
-_KEYS = 60  # The tool prints about twenty, and the contents of the environment variable APEX_PERFORMANCE_TEST.
+_WITHOUT_MODES = "Communication mean"  # Keys that are printed by versions without modes, and by some versions with modes;
+_WITH_MODES = {"Shared memory transfer", "Unbounded message size", _IGNORED}  # ... and keys that only versions with modes print.
+_ON_SCREEN = ("",)  # A screen has no table columns.
+_KEYS = 60  # The tool prints about twenty keys, and the contents of the environment variable APEX_PERFORMANCE_TEST.
 _HEAD = LineStart(rf"{_START}|{SIGN.pattern}|{SCREEN_SIGN}")
 
 
 def detect(head: str) -> Detected:
-    """Return whether the log has the mark or the first columns of the table, the first box of a screen, or the first members of the JSON."""
+    """Return whether the log has the start mark or the first columns of the table, or the first box of a screen, or the first members of the JSON."""
     fits = _HEAD.is_in(head) or _HEADER.search(head) is not None
     return Detected(fits, wants=f"'{_START}', a header 'T_experiment, T_loop, received, ...', a box '| T_experiment | ...', or its JSON on one line")
 
@@ -159,11 +159,11 @@ class _Experiment:
         self._head: dict[str, str] = {}
         self._conditions = Conditions()
         self._tallies: dict[str, Tally] = {}
-        self._before_silence: dict[str, Tally] | None = None  # The tallies without the latest rows in which nothing happened.
-        self._flowing: frozenset[str] = frozenset()  # The counts that were above zero in some row.
+        self._before_silence: dict[str, Tally] | None = None  # The tallies without the latest rows, if nothing happened in these rows.
+        self._flowing: frozenset[str] = frozenset()  # The rates that were above zero in some row.
         self._time = -1.0
         self._partial = False  # Whether rows are missing from the summaries.
-        self._so_far: tuple[Line, ExperimentRow] | None = None  # The latest row, where its latencies are those of the whole run so far.
+        self._so_far: tuple[Line, ExperimentRow] | None = None  # The latest row, if its latencies are those of the whole run so far.
         self._is_over = False
         self._screens = Screens()
 
@@ -187,12 +187,12 @@ class _Experiment:
         )
 
     def load_facts(self) -> Facts | None:
-        """Return the load mode. If no mode was stated, the start of the table decides it."""
+        """Return the load mode, at the start of the table. ``None`` if the head states a mode: then the load mode is known already."""
         mode = self._conditions.load_mode
         return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._head else None
 
     def document(self, line: Line) -> Iterator[Finding]:
-        """Yield all of an experiment in JSON: facts first, because they hold for its records."""
+        """Yield all findings of an experiment in JSON: facts first, because they apply to its records."""
         document = read_document(line.text)
         if isinstance(document, Broken):
             yield Finding(line, document)
@@ -209,7 +209,7 @@ class _Experiment:
             yield Finding(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
 
     def box(self, line: Line) -> Iterator[Finding]:
-        """Use a line of a screen. The head was printed above the first screen."""
+        """Read a line of a screen. The head was printed above the first screen."""
         self.columns = self.columns or _ON_SCREEN
         for finding in self._screens.take(line):
             if isinstance(finding, Screen):
@@ -230,7 +230,7 @@ class _Experiment:
         return None if self.columns else Broken("a header that is garbled or cut short")
 
     def row(self, line: Line) -> Iterator[Finding]:
-        """Yield the two records of a row; only rows in their order count for the summaries."""
+        """Yield the two records of a row. The summaries use only rows in the correct order."""
         yield from self._of_row(line, read_row(line, self.columns), accumulates=self._head.get(_VERSION) in ACCUMULATING)
 
     def _of_row(self, line: Line, row: ExperimentRow | Broken, *, accumulates: bool) -> Iterator[Finding]:
@@ -249,7 +249,7 @@ class _Experiment:
             self._count(line, row, records if not accumulates else records[-1:], is_whole=is_whole)
 
     def _own_row(self, line: Line, row: ExperimentRow) -> ExperimentRow:
-        """Return the row with the latencies of its own time, where it prints those since the start."""
+        """Return the row with the latencies of its own time. The row prints the latencies since the start of the run."""
         before = self._so_far[1] if self._so_far else None
         if row.samples and row.time > self._time:
             self._so_far = (line, row)
@@ -260,7 +260,7 @@ class _Experiment:
         return _MEANINGS.get(_mode(self._head), Conditions())
 
     def _count(self, line: Line, row: ExperimentRow, records: Iterable[Record], *, is_whole: bool) -> None:
-        """Count a row in. An idle row counts only if something happens later: the time after the last message is no part of the run."""
+        """Add a row. An idle row is used only if messages follow later, because the time after the last message does not belong to the run."""
         if not row.idle:
             self._before_silence = None
         elif self._before_silence is None:
@@ -281,7 +281,7 @@ class _Experiment:
         self._so_far = None
 
     def _whole_run(self, line: Line, row: ExperimentRow) -> Finding | None:
-        """Return the latencies of the whole run, as its last row prints them; if the log goes on behind it, they are those of a part."""
+        """Return the latencies of the whole run, as its last row prints them. If the run was cut, they are those of a part of the run."""
         record = row.latency(self._conditions, self._meaning)
         if record is None:
             return None
@@ -310,22 +310,22 @@ def _conditions(head: Mapping[str, str]) -> Conditions:
 
 
 def _new(conditions: Conditions, before: Conditions, *, settled: bool) -> Conditions:
-    """Return the conditions that a line of the head adds. The load mode waits until the mode is stated, because facts cannot be taken back."""
+    """Return the conditions that a line of the head adds. The load mode is added when the mode is stated, because facts cannot be withdrawn."""
     named = {name: value for name in Conditions.__struct_fields__ if (value := getattr(conditions, name)) != getattr(before, name)}
     return Conditions(**{**named, "load_mode": conditions.load_mode if settled else None})
 
 
 def _settings(head: Mapping[str, str]) -> str | None:
-    """Return what else changes how messages travel. Settings have the same names in text and JSON."""
+    """Return the other values that change how messages are transported. Settings have the same names in text and JSON."""
     qos = {match["name"] or match["last"]: match["value"] or match["flag"] for match in _QOS.finditer(head.get("QOS", ""))}
     values = {setting: {**head, **qos}.get(key) for key, setting in _SETTINGS.items()}
     means = _means(head)
-    values["communication"] = means if means and _THROUGH_ROS.match(means) else None  # Any other is the system itself.
+    values["communication"] = means if means and _THROUGH_ROS.match(means) else None  # Any other means of communication is the measured system.
     return settings_text({setting: _FLAGS.get(value, value) for setting, value in values.items() if value})
 
 
 def _middleware(head: Mapping[str, str]) -> str | None:
-    """Return what carries the messages: the means of communication, or the middleware below ROS 2; ``None`` if it is not stated."""
+    """Return the measured system: the means of communication, or ROS 2 with its middleware; ``None`` if it is not stated."""
     means, rmw = _means(head), head.get("RMW Implementation")
     if means and not _THROUGH_ROS.match(means):
         return means
@@ -342,12 +342,12 @@ def _ignored(seconds: str | None) -> str | None:
 
 
 def _mode(head: Mapping[str, str]) -> str:
-    """Return whether a relay sent messages back: ``NONE``, ``MAIN``, ``RELAY``; empty if a version with modes does not state it."""
+    """Return the mode: ``NONE`` without a relay, ``MAIN`` or ``RELAY`` with a relay; empty if a version with modes does not state it."""
     return head.get(_MODE, "NONE" if _WITHOUT_MODES in head and not _WITH_MODES & head.keys() else "")
 
 
 def _type_as_topic(topic: str) -> str | None:
-    """Return the name of the topic if it is a type: versions that do not print the message name the topic after its type."""
+    """Return the name of the topic if it is a type: versions that do not print the message type use it as the name of the topic."""
     return topic if _TYPE.fullmatch(topic) else None
 
 

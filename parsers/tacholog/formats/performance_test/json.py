@@ -1,16 +1,16 @@
-"""The JSON of performance_test: what is run, then an object about every second; the tool prints all of it on one line without an end.
+"""The JSON of performance_test: a head, then an object about every second. The tool prints everything on one line without a line end.
 
-As the tool prints it, but for the line breaks::
+As the tool prints it, with added line breaks::
 
     {"id":"...","perf_test_version":"2.3.0","com_mean_str":"...","roundtrip_mode":"NONE",...,"analysis_results":[
     {"experiment_start":1000312000,"loop_start":1000204000,"num_samples_received":97,...,"latency_min":0.0000712,...},...]}
 
-Times are in nanoseconds, latencies in seconds with all their digits; what is not finite is printed as 0. Versions differ in their members, which are
-read by name; those that nobody asks for are left alone.
+Times are in nanoseconds, latencies in seconds with all their digits. Values that are not finite are printed as 0. Versions differ in their members,
+which are read by name; other members are ignored.
 
-In version 036a5f5 the latencies of an object are of all messages since the start, not of its own second (``accumulated``). What its second adds
-can be computed, but for the minimum and maximum: ``latency_n`` is a count, ``latency_mean`` and ``latency_M2`` (the sum of squared
-distances from the mean) are those of Welford's method, which can be taken apart again.
+In version 036a5f5 the latencies of an object cover all messages since the start, not only its own second (``accumulated``). The latencies of its own
+second can be computed, except the minimum and maximum: ``latency_n`` is a count, ``latency_mean`` and ``latency_M2`` (the sum of squared distances
+from the mean) are those of Welford's method, which can be reversed.
 Source: utilities/json_logger.hpp of performance_test 1.x and outputs/json_output.cpp of 2.x; two real logs in tests/formats/performance_test/.
 Welford (1962), "Note on a Method for Calculating Corrected Sums of Squares and Products"; for parts, Chan, Golub and LeVeque (1979).
 """
@@ -30,14 +30,14 @@ LIST = '"analysis_results":['
 SIGN = re.compile(r"\{\"id\":\"[^\"\\]{0,100}\",\"perf_test_version\":\"")
 _OBJECT = re.compile(r"\{[^{}]{0,8000}\}")
 _HEAD_CHARACTERS = 20_000
-ACCUMULATING = frozenset({"036a5f5"})  # Versions whose latencies are always those since the start.
-_MOST_DIGITS = 400  # Before or after the point. The largest double, which is printed where there was no message, has 309.
-_TELLING = 3  # Rows that are needed to decide that the counts are sums.
-_TWICE = 1.5  # Times the messages of a row: more than the rounding of their count, less than those of two rows.
+ACCUMULATING = frozenset({"036a5f5"})  # Versions whose latencies are always those since the start of the run.
+_MOST_DIGITS = 400  # Before or after the decimal point. The largest double, which is printed if there was no message, has 309 digits.
+_TELLING = 3  # The number of rows that are needed to decide that the counts are sums.
+_TWICE = 1.5  # A factor for the number of messages in a row: larger than the rounding of their count, smaller than the messages of two rows.
 _LATENCIES = frozenset({"latencies", "latency_M2", *(f"latency_{name} (ms)" for name in ("min", "max", "mean", "variance"))})
 _GARBLED = Broken("an object of the list is garbled, or has not the members that the tool prints")
 
-# The names that the text of the tool has for the members of the head.
+# The names of the members of the head in the tool's text output.
 _NAMES = {
     "perf_test_version": "Performance Test Version",
     "com_mean_str": "Communicator",
@@ -80,7 +80,7 @@ def _number(value: Any) -> str | None:  # noqa: ANN401
 
 
 def _is_of_usual_length(value: object) -> TypeGuard[Decimal]:
-    """Whether it is a decimal number that a program can have measured. Writing `Decimal("1e1000000")` as a whole number takes hours."""
+    """Whether a decimal number has a usual length. To write `Decimal("1e1000000")` as a whole number would take hours."""
     return isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS
 
 
@@ -103,7 +103,7 @@ _SYSTEM: Mapping[str, tuple[str, Callable[[Any], str | None]]] = {
 
 
 class ExperimentDocument(NamedTuple):
-    """An experiment: its head, with the names that the text of the tool has; its rows in order; and whether the text ends too early."""
+    """An experiment: its head, with the names of the tool's text output; its rows in order; and whether the JSON ends too early."""
 
     head: Mapping[str, str]
     rows: tuple[ExperimentRow | Broken, ...]
@@ -116,7 +116,7 @@ def looks_like_document(text: str) -> bool:
 
 
 def read_document(text: str) -> ExperimentDocument | Broken:
-    """Read as much of a document as possible: a garbled object costs itself, a garbled head costs everything."""
+    """Read as much of a document as possible. A garbled object affects only itself; after a garbled head, nothing can be read."""
     head, separator, results = text.partition(LIST)
     if not separator:
         return Broken("the JSON ends before its results")
@@ -134,14 +134,14 @@ def _head_values(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if name in members
     )
     if qos:
-        yield "QOS", f"{qos} "  # The last value is whole, too.
+        yield "QOS", f"{qos} "  # The last value is complete, too.
     for name, value in members.items():
         if name not in _QOS and isinstance(value, str | int | Decimal):
             yield _NAMES.get(name, name), str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def _rows(results: str) -> Iterator[ExperimentRow | Broken]:
-    """Yield the objects of the list; any text between two objects other than a comma is the rest of a garbled object."""
+    """Yield the objects of the list. Any text between two objects, except a comma, is the rest of a garbled object."""
     end = 0
     for match in _OBJECT.finditer(results):
         if results[end : match.start()] != ("," if end else ""):
@@ -160,7 +160,7 @@ def _row(text: str) -> ExperimentRow | Broken:
     for name, value in members.items():
         reader = _MEMBERS.get(name) or _SYSTEM.get(name)
         if reader is None:
-            continue  # A member of some version that does not concern messages.
+            continue  # A member of some version that is not about messages.
         cell, read = reader
         if (text_of_value := read(value)) is None:
             return _GARBLED
@@ -169,7 +169,7 @@ def _row(text: str) -> ExperimentRow | Broken:
 
 
 def accumulated(version: str | None, rows: Sequence[ExperimentRow | Broken]) -> bool:
-    """Whether the latencies of each row are those since the start: in versions known for it, or where the counts show it."""
+    """Whether the latencies of each row are those since the start of the run. This is known for some versions; otherwise the counts show it."""
     if version in ACCUMULATING:
         return True
     good = [row for row in rows if isinstance(row, ExperimentRow) and row.samples]
@@ -182,12 +182,12 @@ def accumulated(version: str | None, rows: Sequence[ExperimentRow | Broken]) -> 
 
 
 def _own_messages(row: ExperimentRow) -> float:
-    """Return about how many messages came in the time of the row; one more, because its rate is printed without its fraction."""
+    """Return the approximate number of messages in the time of the row, plus one, because the rate is printed without its fraction."""
     return row.received + 1.0
 
 
 def taken_apart(row: ExperimentRow, before: ExperimentRow | None) -> ExperimentRow:
-    """Return the row with the latencies of its own time, where it and the row ``before`` have those since the start."""
+    """Return the row with the latencies of its own time, computed from this row and the row ``before``, which have the latencies since the start."""
     if before is None or not row.impossible.isdisjoint(_LATENCIES) or not before.impossible.isdisjoint(_LATENCIES):
         return row if before is None else without_latencies(row)
     (all_n, all_mean, all_m2), (old_n, old_mean, old_m2) = (_moments(each) for each in (row, before))

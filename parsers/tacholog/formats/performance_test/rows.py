@@ -1,9 +1,9 @@
-"""A row of performance_test: of its CSV, of its JSON, or of the boxes that it prints on a terminal; and the records in it.
+"""A row of performance_test, from its CSV, its JSON, or the boxes that it prints on a terminal; and the records of a row.
 
-``received``, ``sent``, ``lost`` and ``data_received`` are rates: the tool counts, divides by how long the row took, and cuts the fraction off.
+``received``, ``sent``, ``lost`` and ``data_received`` are rates: the tool divides its counts by the time of the row, and cuts off the fraction.
 
-The boxes are the output of the tool unless it is told another: one screen about every second. As the tool prints them, but for blanks and for
-versions that print the loops of publishers and subscribers below the samples::
+The boxes are the default output of the tool: one screen about every second. As the tool prints them, except for blanks. Some versions also print the
+loops of publishers and subscribers below the samples::
 
     run time
     +--------------+----------+--------+----------+
@@ -18,9 +18,9 @@ versions that print the loops of publishers and subscribers below the samples::
     system usage
     ...
 
-All figures of a screen are those of a row of the CSV, but latencies are in seconds with six decimals. That is too coarse for the variance, which is
-in seconds squared: it is left out, as is the usage of the system, which nothing ties to the samples above it. Between two screens the tool moves the
-cursor up, so that a log holds one below the other.
+The figures of a screen are those of a row of the CSV, but latencies are in seconds with six decimals. This is too coarse for the variance, which is
+in seconds squared, so it is left out. The usage of the system is also left out, because it is not certain that it belongs to the samples above it.
+Between two screens the tool moves the cursor up, so a log contains one screen after the other.
 Source: experiment_execution/analysis_result.cpp of performance_test; data_running/data_runner.hpp (1.x) and experiment_metrics/subscriber_stats.hpp
 and publisher_stats.hpp (1.3 to 2.x) divide. For the screens: outputs/stdout_output.cpp of 1.x and 2.x, and what the manual of TogetheROS prints.
 """
@@ -63,10 +63,10 @@ USAGE = tuple(
 _CELL = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,9})?(?:e[+-][0-9]{1,3})?|-?(?:nan|inf)")
 _COLUMN = re.compile(r"[A-Za-z][\w ().%/-]{0,60}")
 _MOST_COLUMNS = 200
-_HUGE_MS = 1e12  # Thirty years: an initial minimum or maximum that was never compared with a sample.
-_ALL_CORES = 101.0  # Percent; clocks with different steps may exceed 100.
+_HUGE_MS = 1e12  # Thirty years: the initial value of a minimum or maximum that was never compared with a sample.
+_ALL_CORES = 101.0  # In percent. If clocks have different steps, the value may exceed 100.
 _ROUNDING = 0.0051
-# The columns in which the numbers of a record stand.
+# The columns of the numbers of a record.
 _PRINTED = {
     **{("latency", name): f"latency_{name} (ms)" for name in ("min", "max", "mean")},
     ("message_rate", "mean"): "received",
@@ -83,10 +83,10 @@ _DIGITS = 4
 class ExperimentRow(NamedTuple):
     """The cells of a row by the names of their columns.
 
-    ``digits`` is the number of significant digits of a latency, ``None`` if all are printed; ``place_ns`` is the last place of latencies, if it is
-    the same for all. ``impossible`` names the cells that are impossible or contradict each other: the others stay valid. ``derived`` says that the
-    latencies were computed from those of longer times. ``flowing`` names the rates that were above zero before: only then is a zero a rate, and not
-    that of a process without such a side.
+    ``digits`` is the number of significant digits of a latency, ``None`` if all are printed; ``place_ns`` is the unit of the last digit of latencies,
+    if it is the same for all. ``impossible`` names the cells that are impossible or contradict each other; all other cells are valid. ``derived``:
+    the latencies were computed from those of longer times. ``flowing`` names the rates that were above zero before: only such a rate can be zero.
+    Otherwise a zero means that the process does not have this side.
     """
 
     time: float
@@ -98,10 +98,10 @@ class ExperimentRow(NamedTuple):
     place_ns: float | None = None
 
     def records(self, conditions: Conditions, meaning: Conditions) -> tuple[Record, ...]:
-        """Return the record of latencies, if anything was received, and the record of rates. ``meaning`` holds the conditions of latencies."""
+        """Return the record of latencies, if anything was received, and the record of rates. ``meaning`` has the conditions of latencies."""
         counts = Record(
             test="throughput",
-            payload_bytes=None,  # Not stated. Bytes divided by messages is not the size: both are rates without their fractions.
+            payload_bytes=None,  # Not stated. Bytes divided by messages is not the size, because both are rates without their fractions.
             numbers=tuple(self._with_positions(self._counts())),
             scope="interval",
             conditions=Conditions(definition="performance_test-rates").over(conditions),
@@ -130,12 +130,12 @@ class ExperimentRow(NamedTuple):
 
     @property
     def samples(self) -> int:
-        """The number of latencies behind the statistics: as the row states, or at least as many as rate and time need."""
+        """The number of latencies behind the statistics: the number that the row states, or the smallest number for its rate and time."""
         return int(Decimal(self.cells["latencies"])) if "latencies" in self.cells else self.received
 
     @property
     def idle(self) -> bool:
-        """Whether nothing happened."""
+        """Whether no messages were sent, received or lost."""
         return not any(self._rate(name) for name in COUNTS)
 
     @property
@@ -145,7 +145,7 @@ class ExperimentRow(NamedTuple):
 
     @property
     def lasted(self) -> float:
-        """The seconds that the row covers; 1 if they are unknown."""
+        """The time of the row in seconds; 1 if it is unknown."""
         return float(self._seconds)
 
     @property
@@ -157,7 +157,7 @@ class ExperimentRow(NamedTuple):
 
     @property
     def received(self) -> int:
-        """The least number of messages that came: the tool cut off the fraction of the rate, but messages are whole. 0 if unknown."""
+        """The smallest possible number of received messages: the tool cut off the fraction of the rate, but the number is whole. 0 if unknown."""
         return ceil(self._rate("received") * self._seconds)
 
     def _latencies(self) -> Iterator[Number]:
@@ -180,7 +180,7 @@ class ExperimentRow(NamedTuple):
         for metric, name, bits in (("message_rate", "received", 1), ("offered_rate", "sent", 1), ("goodput", "data_received", 8)):
             rate = bits * self._rate(name)
             if rate or (name in self.flowing and name in self.cells and name not in self.impossible):
-                marks = () if rate else (DERIVED,)  # That a zero is a rate follows from earlier rows.
+                marks = () if rate else (DERIVED,)  # Earlier rows show whether a zero is a rate.
                 yield Number(metric=metric, statistic="mean", value=float(rate), resolution=float(bits), marks=marks)
         if "T_loop" in self.impossible:
             yield impossible("duration")
@@ -205,7 +205,7 @@ class ExperimentRow(NamedTuple):
         return msgspec.structs.replace(number, marks=(DERIVED,)) if self.derived else number
 
     def _significant(self, metric: str, statistic: str, value: Decimal) -> Number:
-        """Return a number with so many significant digits, without trailing zeros. For a zero, its resolution is unknown."""
+        """Return a number that was printed with this number of significant digits, without trailing zeros. The resolution of a zero is unknown."""
         if not value or self.digits is None:
             return Number(metric=metric, statistic=statistic, value=float(value))
         resolution = float(Decimal(10) ** (value.adjusted() - self.digits + 1))
@@ -220,11 +220,11 @@ def columns_of(text: str) -> tuple[str, ...]:
 
 
 def read_row(line: Line, columns: Sequence[str]) -> ExperimentRow | Broken:
-    """Return the cells of a line, if they fit its header. Where the log ends within the line, its complete cells count."""
+    """Return the cells of a line, if they match its header. If the log ends within the line, its complete cells are used."""
     pieces = closed_cells(line)
     cells = [piece.strip() for piece in pieces]
     if line.whole and cells and not cells[-1]:
-        cells.pop()  # Some versions print a separator behind the last cell.
+        cells.pop()  # Some versions print a separator after the last cell.
     if not columns:
         return Broken("a row without a table's header before it")
     if not line.whole and len(cells) < len(columns):
@@ -252,7 +252,7 @@ def checked(row: ExperimentRow) -> ExperimentRow:
         impossible.add("T_loop")
     sent, lost, share = (float(cells.get(name, "nan")) for name in ("sent", "lost", "relative_loss"))
     if sent and not impossible & {"sent", "lost"} and 0 <= share < inf and abs(share - lost / sent) > _ROUNDING:
-        impossible |= {"sent", "lost"}  # One of them is wrong, but nothing tells which.
+        impossible |= {"sent", "lost"}  # One of these cells is wrong, but it is unknown which.
     latencies = {name: float(cells[name]) for name in (_MIN, _MEAN, _MAX) if name in cells}
     impossible |= {name for name, value in latencies.items() if not 0 <= value < _HUGE_MS}
     slack = 1 + 10.0 ** (1 - _DIGITS)
@@ -274,8 +274,8 @@ _USAGE = tuple(name.removeprefix("ru_") for name in USAGE)
 _BOX_HEADS = {_SAMPLES, (*_LATENCY, *_LATENCY), _USAGE[:_HALF], _USAGE[_HALF:]}
 _BOX_VALUE = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{6})?|-?(?:nan|inf)|-")
 _SECONDS = re.compile(r"[0-9]{1,12}\.[0-9]{6}")
-_HELD_LINES = 400  # A screen has 37.
-_TO_SAMPLES = 6  # Lines from the line of the time to the line of the samples, without blank lines.
+_HELD_LINES = 400  # A screen has 37 lines.
+_TO_SAMPLES = 6  # The number of lines from the line of the time to the line of the samples, without blank lines.
 _CUT = re.compile(r"\s*[|+]")
 _LATER = re.compile(r"\s*(?:publisher loop|system usage)\b")
 _GARBLED = Broken("a row of a box that is cut short or garbled")
@@ -284,7 +284,7 @@ _NO_TIME = Broken("no box above says of which time these samples are")
 
 
 class Screen(NamedTuple):
-    """One screen: the line of its time, the line of its samples if there is one, and the row that they state."""
+    """One screen: the line of its time, the line of its samples (if there is one), and the row with their values."""
 
     lines: tuple[Line, ...]
     row: ExperimentRow | Broken
@@ -296,17 +296,17 @@ def is_of_screen(text: str) -> bool:
 
 
 class Screens:
-    """The screen that is open."""
+    """The open screen."""
 
     def __init__(self) -> None:
-        self._begin: Line | None = None  # The line of the time of a screen whose samples are still missing.
-        self._since = 0  # Lines of boxes after it.
+        self._begin: Line | None = None  # The line of the time of the open screen, whose samples are still missing.
+        self._since = 0  # The number of lines of boxes after this line.
         self._times: tuple[Cell, ...] = ()
         self._head: tuple[Cell, ...] = ()
         self._tangled = False  # Whether the next samples cannot be assigned to a time.
 
     def take(self, line: Line) -> Iterator[Finding | Screen]:
-        """Use a line for which `is_of_screen` is true."""
+        """Read a line for which `is_of_screen` is true."""
         cells = tuple(cell for cell in Cell.between(line.text, "|") if cell) if "|" in line.text else ()
         self._since += 1
         if cells[:1] == ("T_experiment",):
@@ -331,7 +331,7 @@ class Screens:
         self._begin, self._head = None, ()
 
     def pass_by(self, line: Line) -> Iterator[Screen]:
-        """Handle a line between boxes: a cut line may be that of the samples, and a screen does not stay open for ever."""
+        """Handle a line between boxes. If it is cut, it may be the line of the samples. After too many lines, the screen is closed."""
         is_cut = _CUT.match(line.text) and not is_of_screen(line.text)
         if self._begin and (is_cut or line.number - self._begin.number > _HELD_LINES):
             yield from self.close()
@@ -349,7 +349,7 @@ class Screens:
         head, self._head = self._head, ()
         good = line.whole and len(cells) == len(head) and all(_BOX_VALUE.fullmatch(cell) for cell in cells)
         if not good:
-            yield from self.close()  # It may be that of the samples: the screens after it are whole.
+            yield from self.close()  # The line may be that of the samples. Later screens are complete.
             yield Finding(line, _GARBLED)
         elif head != _SAMPLES:
             yield Finding(line, None)
@@ -361,7 +361,7 @@ class Screens:
 
 
 def _row_of_screen(times: tuple[Cell, ...], cells: tuple[Cell, ...]) -> ExperimentRow:
-    """The row of a CSV that says the same. Without a message, bars stand for the latencies."""
+    """The row of a CSV with the same values. If there was no message, bars are printed in place of the latencies."""
     row_cells = dict(zip(("T_experiment", "T_loop", *_SCREEN_COUNTS), (*times, *cells), strict=False))
     seconds = dict(zip(("min", "max", "mean"), cells[len(_SCREEN_COUNTS) :], strict=False))
     row_cells |= {f"latency_{name} (ms)": cell.read_as(str(Decimal(cell) * 1000)) for name, cell in seconds.items() if _SECONDS.fullmatch(cell)}
@@ -369,7 +369,7 @@ def _row_of_screen(times: tuple[Cell, ...], cells: tuple[Cell, ...]) -> Experime
 
 
 def found_of(screen: Screen, finding: Finding) -> Finding:
-    """Let a finding stand on the lines of its screen, and each number on its own: a row's time is on the first, all else on the last."""
+    """Return a finding on the lines of its screen, with the line of each number: the last line, except for the time of the row."""
     record = finding.what
     if isinstance(record, Record):
         first, last = screen.lines[0].number, screen.lines[-1].number

@@ -1,19 +1,21 @@
-"""RTI Perftest: what its programs print, from version 5.1 of 2016 (which came before 2.0) to 4.3, what RTI publishes of it, and Perftest Lite.
+"""RTI Perftest: the output of its programs, from version 5.1 of 2016 (which is older than 2.0) to 4.3; results that RTI publishes; and Perftest Lite.
 
-Throughput is printed by the subscriber, latency by the publisher; both as a summary a message size, with intervals before it. Up to 3.0.1 as text::
+Throughput is printed by the subscriber, latency by the publisher; both as a summary for each message size, with intervals before it. Up to 3.0.1 as
+text::
 
     Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)
     Length:    32  Latency: Ave     20 us  Std    1.5 us  Min     18 us  Max    130 us  50%     20 us  90%     21 us ... 99.9999%    130 us
 
-from 3.1 on as CSV, or as JSON or the old text if asked for. Results are on stdout, the banner and progress on stderr, so that either may be missing.
+from 3.1 on as CSV, or with an option as JSON or the old text. Results are on stdout, the banner and progress on stderr, so a log may lack one of
+them.
 
 ``Length`` is the sample as the tool counts it (28 bytes of it are RTI's own header), "Mbps" is 10**6 bit/s of it, "Lost" counts gaps in the sequence
 numbers at this subscriber. Latencies are half of a round trip, halved by integer division.
 
-Conditions are what the banner says of reliability, keys, batching, rate, time, listeners or waitsets, type, FlatData, zero copy and the transport,
-and as settings what else the middleware was asked for: asynchronous publishing, flow controller, multicast, turbo mode, throttling, and the mode of
-TCP. Environment are identifiers, the domain, the network card, the file of QoS profiles, and how often a latency is measured: they name a run, a
-machine, or what the conditions say already.
+Conditions are the values of the banner for reliability, keys, batching, rate, time, listeners or waitsets, type, FlatData, zero copy and the
+transport, and, as settings, other requested features of the middleware: asynchronous publishing, flow controller, multicast, turbo mode, throttling,
+and the mode of TCP. Environment are identifiers, the domain, the network card, the file of QoS profiles, and how often a latency is measured: they
+name a run or a machine, or repeat conditions.
 Source: the RTI Perftest manual, "Test Results", and the printers of its releases 5.1 to 4.3 and of Perftest Lite; samples in tests/formats/rti/.
 """
 
@@ -85,7 +87,7 @@ _SIGNS = (
     *("Packets/s(ave):", "99.9999% (", "99.9999%% (", '"latency_ave"', '"packets/sAve"', '"packets/s_ave"', "Sample Number, Value"),
     *("=== Perftest Lite ", "size_bytes,total_samples,", "Batching cannot be used in a Latency test", "_MessagingImpl was null"),
 )
-# Each pattern begins with a letter, which makes the search much faster than one for several words.
+# Each pattern begins with a letter, which makes the search much faster than a pattern with several alternatives.
 _WITHIN = (
     re.compile(r"Length: +[0-9]+ +Latency: +Ave"),
     re.compile(r"One[ -][wW]ay Latency: +[0-9]+ [un\u03bc\u00b5]s"),
@@ -102,7 +104,7 @@ _STARTS = LineStart(
 
 def detect(head: str) -> Detected:
     """Return whether the log has RTI's summary columns, its banner, rows of its CSV, or the header of a published table."""
-    first = next((line for line in head[:4096].split("\n") if line.strip()), "")  # Runs without heads begin with a row of CSV.
+    first = next((line for line in head[:4096].split("\n") if line.strip()), "")  # Runs without column heads begin with a row of CSV.
     fits = any(sign in head for sign in _SIGNS) or _STARTS.is_in(head) or any(sign.search(head) for sign in _WITHIN) or is_row(first)
     return Detected(
         fits, wants="'Packets/s(ave):', 'Length: N Latency: Ave', a 'RTI Perftest' banner, rows of its CSV or JSON, or a page's '99.9999%' column"
@@ -156,19 +158,19 @@ class _PerftestRun:
         yield from self._json.noise(line)
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Use rows of a file of samples. Once it has begun, no other reader concerns them."""
+        """Read rows of a file of samples. After its start, no other reader gets its lines."""
         step = self._samples.take_many(lines)
         return step._replace(found=[self._with_conditions(finding) if isinstance(finding, Finding) else finding for finding in step.found])
 
     def close(self, reason: str | None = None) -> Iterator[Finding]:
-        """Give up the results that are still open, and yield how the run ended if its progress lines state it."""
+        """Leave the open results, which are broken, and yield how the run ended, if its progress lines state it."""
         yield from self._json.close(reason or "the log ends within this object")
         yield from self._page.close(*([reason] if reason else []))
         yield from self._samples.close(reason or "the log ends within these samples")
         yield from self.banner.close(results=self._results)
 
     def _with_conditions(self, finding: Finding) -> Finding:
-        """Return the record with the conditions of its run and, if it is a summary of latencies, with the marks of earlier notices."""
+        """Return the record with the conditions of its run. A summary of latencies also gets the marks of earlier notices."""
         record = finding.what
         if not isinstance(record, Record):
             return finding

@@ -1,6 +1,6 @@
-"""What RTI Perftest prints around its results: banner, progress, notices and failures.
+"""The lines that RTI Perftest prints around its results: banner, progress, notices and failures.
 
-The banner is a list of ``key: value`` lines after the version of the tool, on stderr; subscribers print less of it than publishers. ``Kind: UDPv4 &
+The banner is a list of ``key: value`` lines after the version of the tool, on stderr; subscribers print fewer lines than publishers. ``Kind: UDPv4 &
 SHMEM`` means that both transports were enabled: between two processes of one machine, shared memory carried the data.
 """
 
@@ -13,7 +13,7 @@ import msgspec
 
 from tacholog.formats.kit import Conditions, Facts, Finding, Line, settings_text
 
-# Where a site hides the commit, another word stands in its place; the rest of the banner is still read.
+# If a published log hides the commit, another word replaces it. The rest of the banner is still read.
 _VERSION = re.compile(
     r"RTI Perftest (?P<version>Master|Develop|[0-9]{1,9}(?:\.[0-9]{1,9}){1,9})\S{0,80}"
     r"(?: (?:(?P<commit>[0-9a-f]{6,40})|[^\s()]{1,40}))?(?: \((?!RTI )[^()]{1,80}\))?"
@@ -22,7 +22,7 @@ _VERSION = re.compile(
 _SECTION = re.compile(r"(?:Perftest|Transport|Secure) Configuration:")
 _KEY = re.compile(r"(?=\t| {4})[ \t]+(?P<key>[A-Z][A-Za-z/ ]{1,40}?):(?: (?P<value>.*))?")
 _ENVIRONMENT = (*("Publisher ID", "Subscriber ID", "Latency count", "Data Size", "Number of samples", "Domain", "XML File", "Nic", "Kind"),)
-#: What the middleware was asked for besides the conditions that have a name of their own.
+#: The requested features of the middleware that have no condition of their own.
 _SETTINGS = {
     "Asynchronous Publishing": "asynchronous_publishing",
     "Flow Controller": "flow_controller",
@@ -38,7 +38,7 @@ _CHATTER = re.compile(
     r"ProcessMessage: message content no valid|Latency results are only shown|"
     r"(?:If you are interested in latency results|increase the Pong frequency|Alternatively you can increase the number|"
     r"\(-numIter\) or the time for the test|are sending large data, make sure|in the Subscriber side\.)|"
-    r"(?:DDS|NDDS|RTI|MIG|REDA)[A-Za-z]*_\w{3,80}:"  # The middleware's own log: the name of a function, then its complaint.
+    r"(?:DDS|NDDS|RTI|MIG|REDA)[A-Za-z]*_\w{3,80}:"  # The middleware's own log: the name of a function, then its message.
 )
 _FAILURE = re.compile(
     r"\s*(?:Batching cannot be used (?:in|with) |\[Error\]|command terminated with exit code [1-9]|Segmentation fault|Backtrace:|"
@@ -47,7 +47,7 @@ _FAILURE = re.compile(
 _NO_LATENCY = re.compile(r"No Pong samples have been received")
 _DISCOVERY = re.compile(r"Waiting to discover (?P<count>[0-9]{1,6}) (?P<whom>publishers|subscribers) ?\.\.\.")
 _STARTED = re.compile(r"(?:Waiting for|Publishing|Sending) data ?\.\.\.")
-_ENDED = re.compile(r".{0,32}Test ended\.\s*")  # Runs over TLS print stray bytes before it.
+_ENDED = re.compile(r".{0,32}Test ended\.\s*")  # Runs over TLS print stray bytes before this line.
 _CUSTOM_TYPE = re.compile(r"Custom Type provided: '(?P<type>[^']{1,200})'")
 _MODE = re.compile(r"Mode: (?P<mode>LATENCY|THROUGHPUT) TEST")
 _SKEW = re.compile(r"Clock skew suspected: received time -?[0-9]{1,20} usec, sent time -?[0-9]{1,20} usec")
@@ -84,7 +84,7 @@ class Banner:
         self._running = self._failed = self._crashed = self._ended = False
 
     def take(self, line: Line) -> Finding | None:
-        """Return the finding of a line around the results; ``None`` if the tool is not known to print the line."""
+        """Return the finding of a line around the results; ``None`` if the line is unknown."""
         text = line.text
         if version := _VERSION.match(text):
             self._inside = True
@@ -95,14 +95,14 @@ class Banner:
             return Finding(line, None)
         if _FAILURE.match(text):
             first, self._failed = not self._failed or self._crashed, True
-            self._crashed = text.startswith("Backtrace")  # The next line says more about the cause.
+            self._crashed = text.startswith("Backtrace")  # The next line states the cause more exactly.
             return Finding(line, Facts(status="failed", reason=text.strip()) if first else None)
         if _NO_LATENCY.match(text):
             return Finding(line, Facts(reason=text.strip()))
         return self._progress(line) or self._configuration(line) or (Finding(line, None) if _CHATTER.match(text) else None)
 
     def close(self, *, results: bool) -> Iterator[Finding]:
-        """Yield how the run ended, as far as its progress lines and results show."""
+        """Yield how the run ended, as its progress lines and results show it."""
         if self._failed:
             return
         if self._discovering:
@@ -155,13 +155,13 @@ class Banner:
         if read := _CONDITIONS.get(key):
             conditions = read(value)
             if not self._throughput_test:
-                conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong stays one at any rate.
+                conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong is a closed loop at any rate.
             return self._learn(line, conditions, environment)
         return Finding(line, Facts(environment=environment) if environment else None)
 
 
 def _notice(text: str) -> str | None:
-    """Return the mark that a notice leaves on the next summary of latencies."""
+    """Return the mark for the next summary of latencies that a notice causes."""
     if _SKEWED.match(text):
         return "clock_skew"
     return "extra_answers" if _PONGS.match(text) else None

@@ -1,12 +1,12 @@
-"""RTI Perftest's CSV, its default since 3.1: four kinds of rows, with titles and heads or without.
+"""RTI Perftest's CSV, its default since 3.1: four kinds of rows, with or without titles and heads.
 
 The kind of a row follows from its number of cells and their decimals, so heads may be missing (``-noOutputHeaders``). Only the unit of time needs a
-head: without one it is assumed to be the microsecond, as in all but special builds, and the figures are marked. Rows that a spreadsheet has saved
-have lost their padding and trailing zeros; they need their head.
+head: without a head it is assumed to be the microsecond, as in all normal builds, and the figures are marked. Rows that were saved by a spreadsheet
+have lost their padding and trailing zeros, so they need their head.
 
-Where the log ends within a row, its head tells what its complete cells are, and they are used if they are enough for a record. Without a head they
-are refused, because the first cells of one kind look like those of another; so are latencies from a spreadsheet, whose missing cell may be the only
-one with decimals.
+If the log ends within a row, its head identifies the complete cells, and they are used if they are enough for a record. Without a head the row is
+refused, because the first cells of one kind of row look like those of another kind. Cut rows of latencies from a spreadsheet are also refused: their
+missing cell may be the only cell with decimals.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tacholog.formats.rti import rules
 from tacholog.formats.rti.rules import COSTS, CSV_ROWS, CUT, OUT_OF_PLACE, UNIT, CsvRow, unit_ns
 
 _TITLE = re.compile(r"(?:Intervals One-[wW]ay Latency|Intervals? Throughput) for [0-9]{1,19} Bytes:|One-[wW]ay Latency Summary:|Throughput Summary:")
-_CPU_HEAD = r"(?P<cpu>, CPU (?:\(%{1,2}\)|%))?"  # Without brackets in the document that the heads were designed in.
+_CPU_HEAD = r"(?P<cpu>, CPU (?:\(%{1,2}\)|%))?"  # The document in which the heads were designed has no brackets.
 _LOSS_HEAD = r", Lost Samples, Lost Samples \(%{1,2}\)" + _CPU_HEAD
 _SIZE_HEAD = r"(?:Length|Sample Size) \(Bytes\)"
 _HEADS = (
@@ -36,7 +36,7 @@ _HEADS = (
     re.compile(rf"{_SIZE_HEAD}, Total Samples, A(?:ve|vg) Samples/s, +A(?:ve|vg) Mbps{_LOSS_HEAD}"),
 )
 _HEAD_START = re.compile(r"\s*(?:Length|Sample Size) \(Bytes\),")
-_BARE_CPU_HEAD = re.compile(r", CPU \(%{1,2}\)")  # C# prints it on its own line where it leaves out the rest of the head.
+_BARE_CPU_HEAD = re.compile(r", CPU \(%{1,2}\)")  # C# prints this on a separate line if it leaves out the rest of the head.
 _ROW = re.compile(r"\s*[0-9]{1,40}\s*,%?\s*[0-9]{1,40}\s*[,.]")
 _RUNNING_LATENCY, _LATENCY, _RUNNING_THROUGHPUT, _SUMMARY = CSV_ROWS
 _OF_LATENCY = (_RUNNING_LATENCY, _LATENCY)
@@ -62,16 +62,16 @@ def _forms(head: _Head) -> Iterator[Mapping[str, int]]:
 
 
 _HEADS_KNOWN = [_Head(row, cost, cpu) for row in CSV_ROWS for cost in {False, row is _LATENCY} for cpu in (False, True)]
-#: What a row is, by the decimals of its cells.
+#: The kind of a row, by the decimals of its cells.
 _FORMS = {tuple(form.values()): (head.row, tuple(form)) for head in _HEADS_KNOWN for form in _forms(head)}
 
 
 def _row_of(number: str, comma: str, second: str) -> re.Pattern[str]:
-    """Return the pattern of a row. C# lost a comma between the fifth and sixth cell, and put a percent sign before the second."""
+    """Return the pattern of a row. C# omits a comma between the fifth and sixth cell, and puts a percent sign before the second cell."""
     return re.compile(rf"{number}{second}{number}(?:{comma}{number}){{3}}(?:(?:{comma}|\s++){number}(?:{comma}{number})*)?")
 
 
-# Java prints decimal commas in many countries; the separating commas then have blanks behind them.
+# In many countries, Java prints decimal commas; then a blank follows each separating comma.
 _NUMBERS = {point: re.compile(rf"-?[0-9]{{1,40}}+(?:{re.escape(point)}[0-9]{{1,3}})?") for point in (".", ",")}
 _ROWS = {
     ".": _row_of(_NUMBERS["."].pattern, r"\s*+,\s*+", r"\s*+,\s*+%?\s*+"),
@@ -80,7 +80,7 @@ _ROWS = {
 
 
 def _cells(text: str, point: str, line: Line | None = None) -> Sequence[str]:
-    """Return the cells of a row; empty if it is not a row. Where tabs were replaced by blanks, the position of a cell on the line is unknown."""
+    """Return the cells of a row; empty if it is not a row. If tabs were replaced by blanks, the position of a cell on the line is unknown."""
     if not _ROWS[point].fullmatch(text):
         return ()
     shift = line.text.find(text) if line else -1
@@ -92,12 +92,12 @@ def _signature(cells: Sequence[str], point: str) -> tuple[int, ...]:
 
 
 def is_row(text: str) -> bool:
-    """Whether the text is a row as the tool pads it."""
+    """Whether the text is a row with the padding of the tool."""
     return (",  " in text or ",\t" in text) and _signature(_cells(text.strip(), "."), ".") in _FORMS
 
 
 class CsvTable:
-    """The latest head, and the unit of time that heads state."""
+    """The latest head, and the unit of time that the heads state."""
 
     def __init__(self) -> None:
         self._head: _Head | None = None
@@ -105,9 +105,9 @@ class CsvTable:
         self._trouble: str | None = None
 
     def take(self, line: Line) -> list[Finding] | None:
-        """Use a title, a head or a row; ``None`` for anything else."""
+        """Read a title, a head or a row; ``None`` for any other line."""
         bare = line.text.rstrip(", \t")  # A spreadsheet fills short rows with empty cells.
-        text = " ".join(bare.split()) if "\t" in bare else bare.strip()  # A row has commas: tabs between them are blanks.
+        text = " ".join(bare.split()) if "\t" in bare else bare.strip()  # A row has commas, so tabs between them are blanks.
         if not text:
             return [Finding(line, None)] if "," in line.text else None
         if _TITLE.fullmatch(text):
@@ -145,14 +145,14 @@ class CsvTable:
         return self._record_of_saved_row(line, text) if row is None else self._record(row, dict(zip(names, cells, strict=True)))
 
     def _record_of_cut_row(self, line: Line) -> Record | Broken:
-        """Return the record from the complete cells of a row in which the log ends. A last cell with all its decimals is complete, too."""
+        """Return the record from the complete cells of a row that is cut by the end of the log. A last cell with all its decimals is complete too."""
         head = self._head
         if head is None or (head.row in _OF_LATENCY and " " not in line.text.strip()):
             return CUT
-        # A separating comma is followed by a blank; a decimal comma of Java is not.
+        # A blank follows a separating comma, but not a decimal comma of Java.
         point, separator = (",", ", ") if "." not in line.text and ", " in line.text else (".", ",")
         closed = separator.join(closed_cells(line, separator)).strip()
-        has_decimals = re.search(rf"{re.escape(point)}[0-9]+\s*\Z", line.text)  # The form tells which of them are complete.
+        has_decimals = re.search(rf"{re.escape(point)}[0-9]+\s*\Z", line.text)  # The form determines which of the cells are complete.
         for text in (line.text.strip(), closed) if has_decimals else (closed,):
             cells = _cells(text, point, line)
             for form in _forms(head):
@@ -163,12 +163,12 @@ class CsvTable:
     def _record(self, row: CsvRow, cells: Mapping[str, str]) -> Record | Broken:
         if row not in _OF_LATENCY:
             return rules.record(row.rule, cells)
-        # With decimals, high resolution is always in microseconds; whole numbers without a head may be in either unit.
+        # High-resolution builds always use microseconds with decimals. Whole numbers without a head may have either unit.
         is_certain = self._unit is not None or re.search("[.,]", cells["min"]) is not None
         return rules.record(row.rule, cells, () if is_certain else ("unit_assumed",), unit=unit_ns(self._unit or "us"))
 
     def _record_of_saved_row(self, line: Line, text: str, *, is_whole: bool = True) -> Record | Broken:
-        """Return the record of a row from a spreadsheet, or of its complete cells: without padding, and without trailing zeros."""
+        """Return the record of a row from a spreadsheet, or of its complete cells. Such rows have no padding and no trailing zeros."""
         head = self._head
         if head is None or re.search(r"\s", text):
             return OUT_OF_PLACE if is_whole else CUT

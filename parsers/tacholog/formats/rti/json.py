@@ -1,7 +1,7 @@
-"""RTI Perftest's JSON, line by line: the C++ program leaves out the opening and closing of the document, and mixes it with other output.
+"""RTI Perftest's JSON, line by line: the C++ program omits the start and the end of the document, and mixes it with other output.
 
-Every value has its own line, so an object consists of the lines between its braces; it is complete if all its keys are there, in the order of the
-tool. JSON does not state the unit of time: it is assumed to be the microsecond, as in all but special builds, and the figures are marked.
+Every value has its own line, so an object consists of the lines between its braces. It is complete if it has all its keys, in the order of the tool.
+JSON does not state the unit of time: it is assumed to be the microsecond, as in all normal builds, and the figures are marked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tacholog.formats.rti import rules
 from tacholog.formats.rti.banner import Banner
 from tacholog.formats.rti.rules import COSTS, LATENCIES, LATENCY, RATES, RUNNING, RUNNING_LATENCY, RUNNING_RATES, RUNNING_THROUGHPUT, SUMMARY, unit_ns
 
-_LENGTH = re.compile(r'\s*"length":(?P<size>[0-9]{1,40}),\s*')  # Without a blank, which stands in an interval.
+_LENGTH = re.compile(r'\s*"length":(?P<size>[0-9]{1,40}),\s*')  # Without a blank: such text occurs in an interval.
 _OPENING = re.compile(r'\s*"(?P<what>intervals|summary)":\s*[\[{]\s*')
 _FIELD = re.compile(r'\s*"(?P<key>[a-zA-Z0-9_./]{1,20})": (?P<value>-?[0-9]{1,40}(?:[.,][0-9]{1,3})?)(?P<comma>,?)\s*')
 _DOCUMENT = re.compile(r'\s*\{\s*"perftest":\s*')
@@ -25,7 +25,7 @@ _OPEN_LINES = 400
 _TIMES = ("latency_ave", "latency_std", "latency_min", "latency_max")
 _PERCENTILES = ("latency_50", "latency_90", "latency_99", "latency_99.99", "latency_99.9999")
 _COSTS = ("serialize", "deserialize", "total_s")
-# The rule of an object by its keys, and the names of its groups. The last object is that of the design document.
+# The rule of an object, by its keys, and the names of its groups. The last object is that of the design document.
 _OBJECTS: Mapping[tuple[str, ...], tuple[LineRule, tuple[str, ...]]] = {
     (*_TIMES, *_PERCENTILES): (LATENCY, LATENCIES),
     (*_TIMES, *_PERCENTILES, *_COSTS): (LATENCY, (*LATENCIES, *COSTS)),
@@ -40,20 +40,20 @@ class JsonOutput:
     """The current size, and the lines and values of the open object."""
 
     def __init__(self, banner: Banner) -> None:
-        """Begin before a document; ``banner`` recognises text behind its braces."""
+        """Begin before a document; ``banner`` recognises text after its braces."""
         self._banner = banner
         self._size: str | None = None
         self._inside = self._intervals = False
-        self._sizes = 0  # Sizes that have begun and have no summary yet: with more than one, two documents are mixed.
+        self._sizes = 0  # Sizes that have begun but have no summary yet. If there are several, two documents are mixed.
         self._test: str | None = None
         self._extremes: tuple[float, float] | None = None
         self._object: str | None = None
         self._lines: list[Line] = []
         self._values: dict[str, Cell] = {}
-        self._ended = False  # Whether the latest value had no comma behind it.
+        self._ended = False  # Whether the latest value had no comma after it.
 
     def take(self, line: Line) -> list[Finding] | None:
-        """Use a line of the document; ``None`` for noise between its lines."""
+        """Read a line of the document; ``None`` for noise between its lines."""
         text = line.text
         if begin := _LENGTH.fullmatch(text) or _DOCUMENT.fullmatch(text):
             return self._take_beginning(line, begin.groupdict().get("size"))
@@ -69,19 +69,19 @@ class JsonOutput:
         return self._take_structure(line, structure["signs"])
 
     def close(self, reason: str) -> Iterator[Finding]:
-        """Give up the object that is open."""
+        """Leave the open object, which is broken."""
         if self._lines:
             yield finding_on(self._lines, Broken(reason))
             self._size = None  # Later objects may belong to another size, whose beginning is lost.
         self._object, self._lines, self._values, self._ended = None, [], {}, False
 
     def noise(self, line: Line) -> list[Finding]:
-        """Handle a line that is not part of the document: an object does not stay open for ever."""
+        """Handle a line that is not part of the document. After too many such lines, the open object is broken."""
         is_too_long = bool(self._lines) and line.number - self._lines[0].number > _OPEN_LINES
         return list(self.close("the object does not end")) if is_too_long else []
 
     def _is_known(self, line: Line, behind: str) -> bool:
-        """Whether the text behind braces is output of the tool, which ends no line after them."""
+        """Whether the text after braces is known output of the tool, which prints no line end after braces."""
         return not behind or self._lines != [] or self._banner.take(line._replace(text=behind)) is not None
 
     def _take_beginning(self, line: Line, size: str | None) -> list[Finding]:
@@ -130,12 +130,12 @@ class JsonOutput:
         summary = self._object == "summary"
         what = self._check_order(_record(self._size or "0", self._values, summary=summary)) if self._ended else MISSING
         if summary:
-            self._size, self._sizes = None, max(self._sizes - 1, 0)  # Another object without a length before it would be of another size.
+            self._size, self._sizes = None, max(self._sizes - 1, 0)  # Another object without a length before it would belong to another size.
         self._object, self._lines, self._values, self._ended = None, [], {}, False
         return finding_on(lines, what)
 
     def _check_order(self, record: Record | Broken) -> Record | Broken:
-        """Check that minimum and maximum only grow apart within a size, and that its summary repeats the last of them."""
+        """Check that within a size the minimum never grows and the maximum never shrinks, and that its summary repeats their last values."""
         if isinstance(record, Broken):
             return record
         if self._test not in {None, record.test}:
@@ -154,7 +154,7 @@ class JsonOutput:
 
 
 def _record(size: str, values: Mapping[str, Cell], *, summary: bool) -> Record | Broken:
-    """Return the record of a complete object; its keys decide which one it is."""
+    """Return the record of a complete object. Its keys determine the kind of record."""
     keys = tuple(values)
     last = "cpu" if keys[-1:] in {("cpu",), ("CPU",)} else None
     keys = keys[:-1] if last else keys

@@ -1,7 +1,7 @@
-"""RTI Perftest's legacy text: summaries, intervals and the cost of serialising, one line each.
+"""RTI Perftest's legacy text: summaries, intervals and the time of serialisation, each on one line.
 
-Intervals do not state their size: the head ``********** New data length is N`` before them does. A publisher prints an interval for each answer, a
-subscriber one for each second.
+Intervals do not state their size: the head ``********** New data length is N`` before them states it. A publisher prints an interval for each answer,
+a subscriber one for each second.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tacholog.formats.kit import Broken, Cell, Cells, Finding, Line, LineRule, R
 from tacholog.formats.rti import rules
 from tacholog.formats.rti.rules import CUT, LATENCIES, UNIT, unit_ns
 
-_WHOLE = r"[0-9]{1,40}"  # More digits than any counter has, so that an impossible size is not mistaken for a garbled line.
+_WHOLE = r"[0-9]{1,40}"  # More digits than any counter has, so that a line with an impossible size is not treated as garbled.
 _REAL = r"[0-9]{1,40}(?:[.,][0-9]{1,3})?"
 _PERCENT = r"\((?P<percent>[0-9]{1,3}[.,][0-9]{1,2})\s?(?:%|\(%\))\)"
 _PERCENTAGE = r"(?P<cpu>[0-9]{1,12}(?:[.,\u00a0\u202f][0-9]{3}){0,3}(?:[.,][0-9]{1,15})?)[\s\u00a0\u202f]?(?P<sign>%|percent|\(%\))"
@@ -33,7 +33,7 @@ def _statistic(name: str, group: str) -> str:
 
 
 _NAMES = ("Std", "Min", "Max", "50%", "90%", "99%", r"99\.99%")
-_LAST_STATISTIC = _statistic(r"99\.9999%", "p99_9999")  # Missing in the first version.
+_LAST_STATISTIC = _statistic(r"99\.9999%", "p99_9999")  # The first version does not print this part.
 _LATENCY = re.compile(
     rf"\s*Length:\s*(?P<size>[0-9]+)\s+Latency:\s+Ave\s+(?P<mean>{_REAL}) (?P<unit>{UNIT})"
     + "".join(map(_statistic, _NAMES, LATENCIES[1:]))
@@ -60,7 +60,7 @@ _STARTS = (
 
 
 class LegacyText:
-    """The size of the next interval, and the summary that the next cost of serialising belongs to."""
+    """The size of the next interval, and the summary to which the next time of serialisation belongs."""
 
     def __init__(self) -> None:
         self._open: str | None = None
@@ -68,10 +68,10 @@ class LegacyText:
         self._last: Cells | None = None  # The previous interval of the same size.
         self._shape: tuple[object, ...] | None = None
         self._summary: str | None = None
-        self._costs = True  # Whether every summary so far had its cost of serialising, so that the next cost belongs to the latest summary.
+        self._costs = True  # Whether every summary so far had its time of serialisation, so that the next one belongs to the latest summary.
 
     def take(self, line: Line) -> list[Finding] | None:
-        """Use a line of the legacy text; ``None`` if it is not one."""
+        """Read a line of the legacy text; ``None`` for any other line."""
         text = line.text.lstrip()
         if text.startswith("**********"):
             return self._head(line)
@@ -134,7 +134,7 @@ class LegacyText:
         return record
 
     def _alike(self, match: re.Match[str]) -> bool:
-        """Whether the interval is printed like earlier ones: one program prints all intervals of a size alike."""
+        """Whether the interval has the form of earlier intervals: a program prints all intervals of a size in the same form."""
         cells = match.groupdict()
         shape = (match[0].lstrip()[:8], cells.get("unit"), match["sign"], cells.get("percent") is None)
         self._shape = self._shape or shape
@@ -163,7 +163,7 @@ def _record(rule: LineRule, match: re.Match[str], size: str | None = None) -> Re
 
 
 def _figures(rule: LineRule, match: re.Match[str], size: str | None = None) -> Cells | Broken:
-    """Return the figures of a line. From 3.1 on, C# formats a percentage as a percentage again, which makes it a hundred times too large."""
+    """Return the figures of a line. From 3.1 on, C# formats a percentage as a percentage a second time, which makes it a hundred times too large."""
     cells = Cell.named(match)
     texts: dict[str, str] = {**cells, **({"size": size} if size else {})}
     units = {"unit": unit_ns(cells["unit"])} if "unit" in cells else {}

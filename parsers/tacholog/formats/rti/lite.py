@@ -1,6 +1,6 @@
 """Perftest Lite, RTI's small C program of 2026: results as a table or as CSV, depending on the build.
 
-Configuration, progress and single latencies share the stream with the results. Sizes include 28 bytes of its own header; latencies are halves of
+Configuration, progress and single latencies are in the same stream as the results. Sizes include 28 bytes of the tool's header; latencies are half
 round trips in whole microseconds. Builds without a history print 0 for every percentile.
 """
 
@@ -106,7 +106,7 @@ _LATENCY = re.compile(r"\[LAT\] [0-9]{1,18},(?P<last>[0-9]{1,15})")
 _START = re.compile(r"\[pub\] starting size=(?P<size>[0-9]{1,18}) bytes for (?P<seconds>[0-9]{1,9}) s")
 _DONE = re.compile(r"\[(?:pub|sub)\] size=[0-9]{1,18} done:")
 _CHATTER = re.compile(r"\[(?:pub|sub)\] (?:waiting for a perftest|matched\.)|--- Resource limits|={35}$")
-_PUBLISHERS = ("Exec time", "Pubrate", "Latency test")  # Both sides print them; those of the subscriber are defaults without meaning.
+_PUBLISHERS = ("Exec time", "Pubrate", "Latency test")  # Both sides print these options, but on the subscriber they are defaults without effect.
 _KEY = re.compile(r"  (?P<key>[A-Z][A-Za-z ]{1,16}?) *: (?P<value>.*)")
 
 
@@ -121,7 +121,7 @@ class LiteOutput:
         self._size: str | None = None
 
     def take(self, line: Line) -> list[Finding] | None:
-        """Use a line of Perftest Lite; ``None`` for anything else."""
+        """Read a line of Perftest Lite; ``None`` for any other line."""
         text = line.text.strip()
         if _TITLE.fullmatch(text):
             self._head, self._configuring = None, "Configuration" in text
@@ -164,7 +164,7 @@ class LiteOutput:
         conditions = read(value) if read else Conditions()
         if key == "Pubrate" and read:
             self._rate = conditions
-            conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong stays one, whatever rate was requested.
+            conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong is a closed loop, whatever rate was requested.
         elif key == "Latency test" and value.partition(" ")[0] == "no" and self._rate:
             conditions = Conditions(load_mode=self._rate.load_mode)
         self.conditions = conditions.over(self.conditions)
@@ -176,7 +176,7 @@ class LiteOutput:
         if match is None:
             return OUT_OF_PLACE
         if "time" in match.re.groupindex and int(match["size"]) == 0:
-            return None  # Before its first message, the subscriber does not know the size.
+            return None  # Before its first message, the subscriber does not know the message size.
         return rules.record(rule, Cell.named(match, line.text.find(text))) if line.whole else CUT
 
 

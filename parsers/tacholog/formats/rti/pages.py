@@ -1,9 +1,9 @@
-"""Tables of RTI's published pages, however a page was saved: with each cell in a paragraph, or with each row on a line.
+"""Tables of RTI's published pages. Depending on how a page was saved, each cell is a paragraph, or each row is a line.
 
-Titles, prose and scripts stand between the tables. A cell may have a bar behind it. Where each cell is a paragraph, a row has as many cells as the
-table has columns, all equally far apart. Only ``CPU (%)`` may be missing from every row: its values have two decimals and sizes have none, which
-tells a processor time from the size of the next row. Pages of Connext DDS have ten columns of latencies; those of Connext Micro have nine, and heads
-of their own.
+There are titles, prose and scripts between the tables. A bar may follow a cell. If each cell is a paragraph, a row has as many cells as the table has
+columns, with equal distances. Only ``CPU (%)`` may be missing from every row: its values have two decimals and sizes have none, so a processor time
+can be distinguished from the size of the next row. Pages of Connext DDS have ten columns of latencies; pages of Connext Micro have nine columns, and
+different heads.
 Source: RTI's pages on Connext DDS 6.1 to 7.3, and on Connext Micro 2.4.14 and 3.0.3.
 """
 
@@ -51,14 +51,14 @@ TO_MANY = LineRule(
 
 
 class TableForm(NamedTuple):
-    """A kind of table: the rule of its rows, the headings of its columns by the names of the rule's groups, and the column of its first decimal."""
+    """A kind of table: the rule of its rows, the headings of its columns by the names of the rule's groups, and its first column with decimals."""
 
     rule: LineRule
     headings: Mapping[str, str]
     first_decimal: int = 2
 
     def record(self, cells: Sequence[str]) -> Record | Broken:
-        """Return the record of a row; the processor time may follow its columns."""
+        """Return the record of a row. A processor time may follow its columns."""
         texts = dict(zip((*self.headings, "cpu"), cells, strict=False))
         if "." in cells[0] or not all(cell.isdecimal() for name, cell in texts.items() if name in {"received", "rate", "lost"}):
             return OUT_OF_PLACE
@@ -132,7 +132,7 @@ HEADING = re.compile(
 
 
 def bare(text: str) -> str:
-    """Return a cell or heading without the bar behind it that some ways of saving a page leave there."""
+    """Return a cell or heading without the bar that may follow it in a saved page."""
     return text[:-1].rstrip() if text.endswith("|") else text
 
 
@@ -143,10 +143,10 @@ class LineTable:
         self._table: TableForm | None = None
         self.is_open = False  # Whether rows may follow.
         self._has_bars = False
-        self.has_begun = False  # On the latest line.
+        self.has_begun = False  # of the latest line
 
     def take(self, line: Line) -> Finding | None:
-        """Use a head, a rule, or a row; any other line ends the table."""
+        """Read a head, a rule, or a row. Any other line ends the table."""
         text = line.text.strip()
         self.has_begun = False
         if GRID_RULE.fullmatch(text):
@@ -173,17 +173,17 @@ class LineTable:
         return table.record(cells)
 
 
-GRID_RULE = re.compile(r"\+(?:[-=]{3,80}\+){2,20}")  # In reStructuredText, between all rows.
+GRID_RULE = re.compile(r"\+(?:[-=]{3,80}\+){2,20}")  # In reStructuredText, there is a rule between all rows.
 _NUMBER_CELL = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,3})?")
 _ROW = re.compile(r"[0-9][0-9. ]{1,200}|[|0-9][0-9.| ]{1,200}|-{3}[-|: ]{1,200}")
 _LINE_HEADS = tuple(
     (table, re.compile(r"\|? *" + r"(?: *\| *| )".join(f"(?:{wanted})" for wanted in table.headings.values()) + r" *\|?")) for table in _TABLES
 )
-HEADS_BEGIN = ("|", "+", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # The start of a table with one row on each line.
+HEADS_BEGIN = ("|", "+", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # The start of a table with each row on a line.
 
 
 def _head(text: str) -> TableForm | None:
-    """Return the table whose complete head this line is; bars stand between all its headings or between none."""
+    """Return the table whose complete head is this line. There are bars between all its headings, or between none."""
     if not text.startswith(HEADS_BEGIN):
         return None
     bars = text.strip("|").count("|")
@@ -203,7 +203,7 @@ _TITLES = (
     ),
 )
 _CELL = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,3})?")
-_UNDERLINE = re.compile(r"`{4,200}|~{4,200}|={4,200}|-{4,200}|\"{4,200}|\^{4,200}")  # Below a title, in reStructuredText.
+_UNDERLINE = re.compile(r"`{4,200}|~{4,200}|={4,200}|-{4,200}|\"{4,200}|\^{4,200}")  # A line below a title, in reStructuredText.
 _UNDER_A_HEAD = re.compile(r"-{3,}(?:\|-{3,}){2,20}\|?")
 
 
@@ -213,14 +213,14 @@ class WebPage:
     def __init__(self) -> None:
         self._columns: list[str] = []  # The head so far; empty outside of a table.
         self._row: list[Line] = []
-        self._last_row: Finding | None = None  # The latest complete row, until the next row shows whether a cell was missing.
+        self._last_row: Finding | None = None  # The latest complete row. The next row shows whether a cell of it was missing.
         self._title = Conditions()
         self._reliability = self._of_title = Conditions()
         self._lines = LineTable()
-        self._bullets: set[str] = set()  # Since the title: a repeated one belongs to another title, which is garbled.
+        self._bullets: set[str] = set()  # The bullets since the title. A repeated bullet belongs to another title, which is garbled.
 
     def take(self, line: Line) -> list[Finding] | None:
-        """Use one paragraph: a title, a head, a cell, or the text behind a table; ``None`` for other text."""
+        """Read one paragraph: a title, a head, a cell, or the text after a table; ``None`` for other text."""
         text = line.text
         if text.endswith("|"):
             text = bare(text)
@@ -245,7 +245,7 @@ class WebPage:
         return done or None
 
     def close(self, reason: str = _ENDS) -> Iterator[Finding]:
-        """Leave the table at once; a row that may lack a cell is broken."""
+        """Leave the table. A row that may lack a cell is broken."""
         if self._last_row:
             yield self._last_row
         if self._row:
@@ -255,13 +255,13 @@ class WebPage:
         self._row, self._columns, self._last_row = [], [], None
 
     def _empty_cell(self, line: Line) -> list[Finding] | None:
-        """Handle a bar alone: an empty processor time."""
+        """Handle a single bar: an empty processor time."""
         if not self._columns or self._columns[-1] not in CPU_COLUMNS or len(self._row) != len(self._columns) - 1:
             return None
         return [Finding(line, None), *self._complete()]
 
     def _leave(self, reason: str) -> Iterator[Finding]:
-        """Leave the table for the text behind it. Its last row is complete even without its processor time."""
+        """Leave the table before the text after it. Its last row is complete even without its processor time."""
         if self._columns[-1:] and self._columns[-1] in CPU_COLUMNS and len(self._row) == len(self._columns) - 1:
             yield from self._complete()
         elif self._row and self._last_row:
@@ -284,7 +284,7 @@ class WebPage:
             self._bullets.add(words)
             self._reliability = _RELIABILITY[words]
         else:
-            self._use_up_title()  # A title stands right above its table; here the head of the table may be garbled.
+            self._use_up_title()  # A title is directly above its table. Here, the head of the table may be garbled.
             return
         yield Finding(line, None)
 
@@ -304,7 +304,7 @@ class WebPage:
         return [*done, *self._complete()] if len(self._row) == len(self._columns) else done
 
     def _previous_row(self, table: TableForm) -> Iterator[Finding]:
-        """Yield the previous row, which is valid if this row has its first decimal in the right column."""
+        """Yield the previous row. It is valid if the first decimal of this row is in the correct column."""
         if self._last_row is None:
             return
         slipped = [column for column, cell in enumerate(self._row) if "." in cell.text] != [table.first_decimal]
@@ -312,7 +312,7 @@ class WebPage:
         self._last_row = None
 
     def _complete(self) -> Iterator[Finding]:
-        """Keep the complete row until the next one shows whether it is valid; a broken row ends the table."""
+        """Store the complete row until the next row shows whether it is valid. A broken row ends the table."""
         if self._last_row:
             yield self._last_row
         what = self._record()
@@ -340,10 +340,10 @@ class WebPage:
         return [*done, finding._replace(what=self._with_conditions(finding.what)) if isinstance(finding.what, Record) else finding]
 
     def _use_up_title(self) -> None:
-        """Forget a title that states the reliability: it stands above one table only, and the title of the next may be garbled."""
+        """Forget a title that states the reliability: it applies to only one table, and the title of the next table may be garbled."""
         if self._of_title.reliability:
             self._title = self._of_title = Conditions()
-        self._reliability = self._of_title  # A bullet holds for one table, too.
+        self._reliability = self._of_title  # A bullet applies to only one table, too.
 
     def _with_conditions(self, record: Record) -> Record:
         return msgspec.structs.replace(record, conditions=record.conditions.over(self._reliability.over(self._title)))

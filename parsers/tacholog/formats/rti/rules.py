@@ -1,4 +1,4 @@
-"""The rows of RTI Perftest in all its outputs, and the conditions on their figures. Text and CSV have them by the hundred thousand.
+"""The rows of RTI Perftest in all its outputs, and the conditions on their figures. Text and CSV can have hundreds of thousands of rows.
 
 A row whose figures contradict each other is broken. Minimum, percentiles and maximum must be in order, with the mean between them; the goodput must
 follow from the rate, and the share of loss from the counts. The tool's own arithmetic guarantees all of this, so only a damaged row can violate it.
@@ -44,10 +44,10 @@ RATES = ("size", "received", "rate", "mbit", "lost", "percent")
 RUNNING_RATES = ("size", "received", "last_rate", "rate", "last_mbit", "mbit", "lost", "percent")
 _ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "p99_9999": 0.999999, "max": 1.0}
 _MOST_DIGITS = 18
-_FINE = 3  # Decimals of builds with high resolution.
+_FINE = 3  # The decimals of builds with high resolution.
 _COST_SLACK = 0.0016  # In microseconds.
-_SHARE_SLACK = 0.006  # Half of the last printed place of a percentage, and the error of single precision.
-_RATE_SLACK_BIT_PER_S = 0.06e6  # Half of the last printed place of Mbps, and a margin.
+_SHARE_SLACK = 0.006  # Half the unit of the last digit of a percentage, and the error of single precision.
+_RATE_SLACK_BIT_PER_S = 0.06e6  # Half the unit of the last digit of Mbps, and a margin.
 
 
 def unit_ns(unit: str) -> float:
@@ -56,7 +56,7 @@ def unit_ns(unit: str) -> float:
 
 
 def too_large(*numbers: str, size: str | None = None) -> Broken | None:
-    """Return why a size or a counter is larger than the tool can hold; ``None`` if it is not."""
+    """Return the error if a size or a counter is larger than the tool can store; ``None`` if it is not."""
     if size is not None and (not size.isdecimal() or len(size) > len(str(COUNT_LIMIT)) or not is_size(int(size))):
         return Broken("a message size that cannot be")
     if any(len(re.split("[.,]", number)[0]) > _MOST_DIGITS for number in numbers):
@@ -73,20 +73,20 @@ def _is_ordered(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _is_smallest_for_percentiles(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether Java's printer got the last percentiles wrong: its integer division 9999/10000 gives 0, so it prints the smallest sample."""
+    """Whether Java printed wrong last percentiles: its integer division 9999/10000 is 0, so it prints the smallest sample."""
     if not {"p99", "p99_99", "p99_9999"} <= cells.keys():
         return False
     return (cells["p99_99"] == cells["min"]) & (cells["p99_9999"] == cells["min"]) & (cells["min"] < cells["p99"])
 
 
 def _is_between(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether the latest latency and the mean are between the extremes so far; the maximum may have been cut off."""
+    """Whether the latest latency and the mean lie between the minimum and the maximum so far; the maximum may be missing because the line was cut."""
     low, high = cells["min"], cells.get("max", float("inf"))
     return (low <= cells["last"]) & (cells["last"] <= high) & (low - 1 <= cells["mean"]) & (cells["mean"] <= high + 1)
 
 
 def _rates_agree(rate: str, mbit: str, messages: float) -> Check:
-    """Return a check that rate and size give Mbps, up to the rounding of that many messages."""
+    """Return a check that rate times size equals Mbps, within the rounding of this number of messages."""
 
     def holds(cells: Cells) -> Any:  # noqa: ANN401
         bits = 8.0 * cells["size"]
@@ -101,7 +101,7 @@ def _share_lost(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _share_slack(cells: Cells) -> float:
-    """Return how far a printed percentage may be from the counts."""
+    """Return the largest possible difference between a printed percentage and the percentage according to the counts."""
     return float(_SHARE_SLACK + 10.0 ** -cells.decimals["percent"] / 2 - 0.005)
 
 
@@ -110,9 +110,9 @@ def _is_none_lost(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _is_placed(cells: Cells) -> bool:
-    """Only the deviation has one decimal, or all have three: where it stands elsewhere, a cell is missing and the row has slipped.
+    """Whether the decimals are in the right cells: only the deviation has one decimal, or all cells have three. Otherwise a cell is missing.
 
-    Where names tell the cells apart, only the extremes and percentiles must agree.
+    If the cells have names, only the extremes and percentiles must have equal decimals.
     """
     decimals = {cells.decimals[name] for name in _ORDER if name in cells}
     deviation = cells.decimals["std"]
@@ -122,7 +122,7 @@ def _is_placed(cells: Cells) -> bool:
 
 
 def _is_computed(cells: Cells) -> bool:
-    """Whether the tool computed the cost of serialising; otherwise it prints -1."""
+    """Whether the tool computed the time of serialisation; otherwise it prints -1."""
     return bool(cells["serialize"] >= 0 and cells.get("deserialize", 0) >= 0)
 
 
@@ -132,24 +132,24 @@ def _cost_follows(cells: Cells) -> bool:
 
 
 def _rates(statistic: str, rate: str, mbit: str) -> tuple[Field, Field]:
-    """Return a message rate and a goodput. A spreadsheet drops the decimal of 180.0, which says nothing about the resolution."""
+    """Return the fields of a message rate and a goodput. A spreadsheet removes the decimal of 180.0; the resolution stays the same."""
     return Field("message_rate", statistic, rate), Field("goodput", statistic, mbit, unit=1e6, resolution=1e5, places=0)
 
 
 def _cpu(statistic: str) -> Field:
-    """Return the processor time of the process, where 100 % is the whole machine; C# prints it a hundred times too large."""
+    """Return the field of the processor time of the process: 100 % is the whole machine. C# prints it a hundred times too large."""
     return Field("cpu_of_machine", statistic, "cpu", unit=lambda cells: cells.get("cpu_unit", 1.0), places=6)
 
 
 def _latency(group: str) -> Field:
     unknown = _is_smallest_for_percentiles if group in {"p99_99", "p99_9999"} else None
-    return Field("latency", group.replace("_", "."), group, unit="unit", unknown=unknown)  # Groups have no dots in their names.
+    return Field("latency", group.replace("_", "."), group, unit="unit", unknown=unknown)  # Names of groups cannot contain dots.
 
 
 _COUNTS = (Field.counted("messages_received", "received"), Field.counted("messages_lost", "lost"))
 _LOSSES = (
     Field("loss", "total", "percent", unit=0.01, places=6, zero=_is_none_lost),
-    # C# prints a fraction as a percentage; the counts are more exact.
+    # C# prints a fraction as a percentage. The counts are more exact.
     Field("loss", "total", lambda cells: _share_lost(cells) / 100, where=lambda cells: "fraction" in cells, marks=("derived",)),
 )
 _COSTS = tuple(
@@ -186,7 +186,7 @@ def _real(name: str, decimals: int = 1, digits: int = 15) -> str:
 
 
 def _both(shape: str, cpu: str) -> tuple[str, str]:
-    """Return the shape, and the shape with the processor time behind it, as some versions print it on request."""
+    """Return the shape, and the shape followed by the processor time, which some versions print on request."""
     return shape, shape + cpu
 
 
@@ -195,7 +195,7 @@ def _text(shape: str) -> tuple[str, str]:
 
 
 def _row(decimals: Mapping[str, int]) -> tuple[str, str]:
-    """Return the shapes of a row of CSV as C++ pads it."""
+    """Return the shapes of a row of CSV with the padding of C++."""
     cells = (_real(name, digits) if digits else _count(name) for name, digits in decimals.items())
     return _both(" *+" + ", *+".join(cells), f", *+{_real('cpu', 2, 3)}")
 
@@ -251,10 +251,10 @@ ANSWER = LineRule(
     fields=_RUNNING_FIELDS,
     record=_RUNNING_RECORD,
     checks=_RUNNING_CHECKS,
-    # Within a size, they can only grow apart: otherwise intervals of another size have begun.
+    # Within a size, the minimum never grows and the maximum never shrinks. Otherwise intervals of another size have begun.
     order=(Order(GO_BACK, lambda now, before: (now["min"] <= before["min"]) & (now["max"] >= before["max"])),),
 )
-# The banner may state the size, but where logs are mixed, it may be the banner of another run.
+# The banner may state the size. But if logs are mixed, it may be the banner of another run.
 LOW_RESOLUTION = LineRule(fields=(Field("latency", "mean", "mean", unit=MICROSECOND),), record=publisher("rti-low-resolution"), size=None)
 SERIALIZATION = LineRule(fields=_COSTS, record=publisher("rti-serialization", basis=None), checks=(_COST_FOLLOWS,))
 BULK = tuple(bulk for rule in (SUMMARY, RUNNING_THROUGHPUT, ANSWER, LATENCY, RUNNING_LATENCY) for bulk in rule.bulk)
@@ -262,9 +262,9 @@ BULK = tuple(bulk for rule in (SUMMARY, RUNNING_THROUGHPUT, ANSWER, LATENCY, RUN
 
 @dataclass(frozen=True, eq=False)
 class CsvRow:
-    """A kind of row of CSV: its rule, the decimals of its cells, and how many cells are enough where the log ends within a row.
+    """A kind of row of CSV: its rule, the decimals of its cells, and the number of cells that are enough if the log ends within a row.
 
-    Rates need the count of lost messages, and the mean of a summary needs the minimum and maximum around it.
+    Rates need the count of lost messages, and the mean of a summary needs its minimum and maximum.
     """
 
     rule: LineRule
@@ -296,7 +296,7 @@ def figures(rule: LineRule, texts: Mapping[str, str | None], **log_values: float
 
 
 def record(rule: LineRule, texts: Mapping[str, str | None], marks: tuple[str, ...] = (), **log_values: float) -> Record | Broken:
-    """Return the record of a row by the names of the rule's groups; ``marks`` are those of its latencies."""
+    """Return the record of a row from its texts by the names of the rule's groups. ``marks`` are the marks of its latencies."""
     cells = figures(rule, texts, **log_values)
     result = cells if isinstance(cells, Broken) else rule.record(cells)
     if isinstance(result, Broken) or not marks:

@@ -1,7 +1,7 @@
 """Raw latencies of RTI Perftest (``-latencyFile``) and of Perftest Lite: one sample on each line, in order of arrival.
 
-A thousand samples in a row become one interval, with computed statistics that are marked as such; the blank line at the end of a run becomes its
-summary. The file states neither the size of the messages nor the unit of time.
+A thousand consecutive samples become one interval, with statistics that are computed and marked as derived. The summary of a run is on the blank line
+at its end. The file states neither the size of the messages nor the unit of time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tacholog.formats.kit import (
 from tacholog.formats.rti.rules import CUT
 
 if TYPE_CHECKING:
-    # At run time, NumPy is imported where it is used: most logs are read without it.
+    # NumPy is imported where it is used at run time: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -42,10 +42,10 @@ _STATISTICS = ("mean", "min", "max", "p50", "p90", "p99", "p99.99")
 
 
 class Samples:
-    """The samples of a run: the lines of the interval so far, and the counts of each value in the interval and in the run."""
+    """The samples of a run: the lines of the interval so far, and how often each value occurred in the interval and in the run."""
 
     def __init__(self, conditions: Conditions, marks: tuple[str, ...] = ()) -> None:
-        """Begin before the first sample; all numbers get ``marks``."""
+        """Begin before the first sample. All numbers get ``marks``."""
         self.size: int | None = None
         self._conditions = conditions
         self._marks = ("derived", *marks)
@@ -55,7 +55,7 @@ class Samples:
         self._complete = True
 
     def add_many(self, lines: Lines, microseconds: NDArray[np.int64]) -> Iterator[Finding]:
-        """Take many samples."""
+        """Add many samples."""
         self._run.add_many(microseconds)
         start = 0
         while start < lines.count:
@@ -65,7 +65,7 @@ class Samples:
             start = end
 
     def add(self, line: Line, microseconds: int) -> Iterator[Finding]:
-        """Take a sample; a thousand samples make an interval."""
+        """Add a sample. A thousand samples are an interval."""
         self._run.add(microseconds)
         self._interval.add(microseconds)
         yield from self._hold(line, 1)
@@ -77,7 +77,7 @@ class Samples:
             yield from self.flush()
 
     def hold(self, line: Line) -> Iterator[Finding]:
-        """Take a sample of an interval with missing samples."""
+        """Add a sample to an interval with missing samples."""
         self._lines.append(line)
         self._count += 1
         if self._count == BATCH:
@@ -90,7 +90,7 @@ class Samples:
         self._lines, self._count, self._interval = [], 0, Distribution()
 
     def drop(self, reason: str) -> Iterator[Finding]:
-        """Give up an incomplete interval; the summary of the run is then incomplete, too."""
+        """Discard an incomplete interval. Then the summary of the run is incomplete, too."""
         if self._lines:
             yield finding_on(self._lines, Broken(reason))
         self._lines, self._count, self._interval, self._complete = [], 0, Distribution(), False
@@ -120,11 +120,11 @@ class LatencyFile:
     def __init__(self) -> None:
         self._samples: Samples | None = None
         self._next: int | None = None
-        self._spoiled = False  # Samples are missing from the interval: the next interval begins at a whole thousand.
+        self._spoiled = False  # Samples are missing from the interval. The next interval begins at a multiple of a thousand.
         self._begin = 0
 
     def take(self, line: Line) -> list[Finding] | None:
-        """Use a head, a sample, or the blank line behind a run; ``None`` for anything else."""
+        """Read a head, a sample, or the blank line after a run; ``None`` for any other line."""
         if _HEAD.fullmatch(line.text):
             done = list(self.close("another run begins before this one has ended"))
             self._samples = Samples(Conditions(basis="rtt/2", definition="rti-sample"), ("unit_assumed",))
@@ -140,7 +140,7 @@ class LatencyFile:
         return None
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Use samples as long as they are the next ones of the run."""
+        """Read samples as long as they are the next samples of the run."""
         import numpy as np
 
         if self._samples is None or self._next is None or self._spoiled:
@@ -153,7 +153,7 @@ class LatencyFile:
         return BulkStep(count, list(self._samples.add_many(lines.part(0, count), values[:count].astype("int64"))))
 
     def close(self, reason: str) -> Iterator[Finding]:
-        """Give up the samples of an incomplete interval."""
+        """Leave the samples of an incomplete interval, which are broken."""
         if self._samples:
             yield from self._samples.drop(reason)
         self._samples = self._next = None

@@ -1,4 +1,4 @@
-"""Ways to change a log. Each takes its lines, those of another log, and a source of chance, and returns the changed lines."""
+"""Ways to change a log. Each function takes its lines, the lines of another log, and a source of random numbers, and returns the changed lines."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 Lines = Sequence[bytes]
 Change = Callable[[Lines, Lines, random.Random], Lines]
 
-SHARE = 0.4  # of the lines that are changed
-_MOST_LOST = 2  # lines in a row
+SHARE = 0.4  # the largest share of changed lines
+_MOST_LOST = 2  # the largest number of consecutive lines
 NUMERALS = {bytes([byte]) for byte in b"0123456789.,eE+-"}
 NO_NUMERALS = [byte for byte in range(256) if bytes([byte]) not in NUMERALS]
 NO_LETTERS = [byte for byte in NO_NUMERALS if not chr(byte).isalpha() and byte not in b"%/"]
 _NUMBER = re.compile(rb"[-+.0-9]*[0-9][-+.,0-9eE]*[ \[(]?(?P<unit>[A-Za-z%/\xc2\xb5\xce\xbc]{1,5})?")
 _DIGITS = re.compile(rb"[0-9][0-9.]*")
 _DIGIT = re.compile(rb"[0-9]")
-_ROLE = re.compile(rb"\b[ps]ub\b")  # One changed byte turns one into the other, and nothing tells.
-# A line that is complete with these words and without them: rows of iperf3 before it counts, the name of a layer in eCAL.
+_ROLE = re.compile(rb"\b[ps]ub\b")  # One changed byte turns one unit into the other, and nobody could recognise this.
+# A line that is complete with and without these words: rows of iperf3 before its count, the name of a layer in eCAL.
 _REMARK = re.compile(rb"(?:(?<! ) {2,40}(?P<words>\([a-z]{1,20}\)) *|LAYER: SHM(?P<more> ZERO-COPY))\n?$")
 CONTROL = [bytes([code]) for code in (*range(10), 11, 12, 13, *range(14, 32), 127)]
 CONTROL += [text.encode() for text in ("\x85", "\x9b", "\u200b", "\u2028", "\u202e", "\ufeff")]
@@ -45,11 +45,11 @@ ODD_NUMBERS += [
     b"0x10",
     b"007",
     b"",
-]  # Python takes an Arabic digit for a digit, and str.isdigit a superscript.
+]  # `int` accepts an Arabic digit as a digit, and str.isdigit a superscript.
 
 
 def foreign_digits(lines: Lines, chance: random.Random) -> Lines:
-    """Write a number of some lines in Arabic digits, each of them a seven, which `int`, `float` and patterns for text accept as digits."""
+    """Write a number of some lines in Arabic digits (all of them sevens), which `int`, `float` and patterns for text accept as digits."""
 
     def foreign(line: bytes) -> bytes:
         number = chance.choice([*_DIGITS.finditer(line)])
@@ -59,7 +59,7 @@ def foreign_digits(lines: Lines, chance: random.Random) -> Lines:
 
 
 def cut(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """End some lines early, but neither within a number, which would become another number, nor before a `_REMARK`."""
+    """Cut some lines, but not within a number, which would become another number, and not before a `_REMARK`."""
 
     def ends(line: bytes) -> list[int]:
         remark = _REMARK.search(line)
@@ -70,7 +70,7 @@ def cut(lines: Lines, _: Lines, chance: random.Random) -> Lines:
 
 
 def lost(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Leave some lines out, at most two in a row."""
+    """Leave out some lines, at most two consecutive lines."""
     remaining: list[bytes] = []
     gap = 0
     for line in lines:
@@ -94,13 +94,13 @@ def interleaved(lines: Lines, others: Lines, chance: random.Random) -> Lines:
 
 
 def torn(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Leave out a stretch of any length, so that one block continues as another: the latency of one test, then the processor time of the next."""
+    """Leave out a part of any length, so that a block continues with lines of another block: for example, of the next test."""
     start, end = sorted(chance.randrange(len(lines) + 1) for _ in "ab")
     return [*lines[:start], *lines[end:]]
 
 
 def shuffled(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Shuffle a stretch of lines."""
+    """Shuffle consecutive lines."""
     start, end = sorted(chance.randrange(len(lines) + 1) for _ in "ab")
     return [*lines[:start], *chance.sample(lines[start:end], end - start), *lines[end:]]
 
@@ -116,7 +116,7 @@ def undecodable(lines: Lines, _: Lines, chance: random.Random) -> Lines:
 
 
 def odd_numbers(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Replace numbers in some lines: by huge and negative ones, and by numbers that no tool prints."""
+    """Replace numbers in some lines by huge numbers, negative numbers, and numbers that no tool prints."""
 
     def another(number: re.Match[bytes]) -> bytes:
         return chance.choice(ODD_NUMBERS) if chance.random() < SHARE else number[0]
@@ -124,16 +124,16 @@ def odd_numbers(lines: Lines, _: Lines, chance: random.Random) -> Lines:
     return [_DIGITS.sub(another, line) if chance.random() < SHARE else line for line in lines]
 
 
-#: After these changes no record may say anything that a true one does not. `MOVES` make lines stand in for others, `GARBAGE` makes garbage of lines.
+#: After these changes, no record may state a value that no true record states. `MOVES` put lines in place of other lines; `GARBAGE` garbles lines.
 DAMAGES: Mapping[str, Change] = {change.__name__: change for change in (cut, lost, repeated, interleaved)}
 MOVES: Mapping[str, Change] = {change.__name__: change for change in (torn, shuffled, interleaved)}
 GARBAGE: Mapping[str, Change] = {change.__name__: change for change in (control, undecodable, odd_numbers)}
 
 
 def may_flip(log: bytes) -> dict[int, Sequence[int]]:
-    """Return the offsets of bytes that may flip, each with its new values. Numbers and roles stay; in a possible unit, no letter becomes another.
+    """Return the offsets of bytes that may flip, each with its new values. Numbers and roles are not changed, and no letter in a possible unit.
 
-    "10 us" and "10 ms" differ by one byte, and nobody can tell.
+    "10 us" and "10 ms" differ by one byte, so nobody could recognise such a change.
     """
     flips: dict[int, Sequence[int]] = dict.fromkeys(range(len(log)), NO_NUMERALS)
     for number in _NUMBER.finditer(log):

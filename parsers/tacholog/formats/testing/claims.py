@@ -1,4 +1,4 @@
-"""What records say, and whether those of a changed log say anything that those of the unchanged log do not."""
+"""The content of records, and whether records of a changed log state a value that no record of the unchanged log states."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import msgspec
 from tacholog.formats.reading import Event
 from tacholog.schema.records import Number, Record
 
-FLIPPED_BYTES = 4  # the most in one log
+FLIPPED_BYTES = 4  # the largest number in one log
 _FREE_TEXT = ("participant", "transport", "type")  # "Kind: UDPv4 & SHMEM" may be cut to "Kind: UDPv4": any text is possible.
-_SETTING = "setting "  # Each setting is a condition of its own, and may stand on a line of its own.
+_SETTING = "setting "  # Each setting is a separate condition, and may be on a separate line.
 Printed = tuple[str, str, float | None, str, float | None]  # metric, statistic, value, bound, resolution
 
 
 class Claim(NamedTuple):
     """The content of a record: its kind, sizes and conditions, and the numbers that the format did not compute from others.
 
-    Marks do not count: they are cautions, which other lines around a result may add or remove.
+    Marks are not compared: they are warnings, which other lines around a result may add or remove.
     """
 
     kind: tuple[str, str]
@@ -32,12 +32,14 @@ class Claim(NamedTuple):
 
 
 class Distance(enum.IntEnum):
-    """How far a record of a changed log may be from every true record of the unchanged sample. Each value includes those before it.
+    """How much a record of a changed log may differ from all true records of the unchanged sample.
+
+    Each value also allows what the values before it allow.
 
     Attributes:
-        NONE: one true record says all that the record says.
-        CONTEXT: numbers and size come from one true record. The conditions may come from others: a line with conditions was moved.
-        SIZE: the numbers come from one true record. The size may come from another: the line with the size was moved.
+        NONE: a single true record states everything that the record states.
+        CONTEXT: numbers and size come from one true record. The conditions may come from other records: a line with conditions was moved.
+        SIZE: the numbers come from one true record. The size may come from another record: the line with the size was moved.
         LINES: each number comes from some true record: the record spans several lines, and one of them was moved.
     """
 
@@ -49,16 +51,16 @@ class Distance(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Allowances:
-    """What a format may make of a changed log, where nothing shows the change. By default a record may lose numbers and conditions, and no more.
+    """What a format may do with a changed log if the change cannot be recognised. By default, a record may only lose numbers and conditions.
 
     Attributes:
-        may_lack_size: the size stands on another line than the numbers, and may be lost.
-        moved: how far records may be from the true ones where lines of one log move.
-        mixed: the same, where lines of two logs of the format are mixed.
-        is_same: whether a record may state a value of a condition where a true one states another; it takes the name of the condition, the value, the
-            true conditions, and the kind of change.
-        also_says: other numbers that stand for those of a true record.
-        extra_words: conditions that a record may have although no true record has them.
+        may_lack_size: whether a record may have no size, because the size is on another line than the numbers.
+        moved: how much records may differ from the true records if lines of one log are moved.
+        mixed: the same, if lines of two logs of the format are mixed.
+        is_same: whether a record may state a value of a condition if a true record states another value. Its arguments are the name of the condition,
+            the value, the true conditions, and the kind of change.
+        also_says: other numbers that may replace the numbers of a true record.
+        extra_words: conditions that a record may have even if no true record has them.
     """
 
     may_lack_size: bool = False
@@ -70,12 +72,12 @@ class Allowances:
 
 
 def is_derived(record: Record) -> bool:
-    """Whether the format computed the record from others: from another log it computes another record."""
+    """Whether the format computed the record from other records: from a changed log it computes a different record."""
     return record.scope == "summary" and all("derived" in number.marks for number in record.numbers)
 
 
 def claim_of(record: Record) -> Claim:
-    """Return the content of a record. Samples that the format counted itself are left out: they change when lines are missing."""
+    """Return the content of a record. Samples that the format counted itself are left out, because they change if lines are missing."""
     conditions = {name: getattr(record.conditions, name) for name in record.conditions.__struct_fields__}
     settings = msgspec.json.decode(conditions.pop("settings") or "{}", type=dict[str, Any])
     conditions |= {f"{_SETTING}{name}": str(value) for name, value in settings.items()}
@@ -96,7 +98,7 @@ def claims_of(records: Iterable[Record]) -> frozenset[Claim]:
 
 
 def says_part_of(claim: Claim, true: Claim, change: str, allow: Allowances) -> bool:
-    """Whether a record says nothing beyond a true record. It may have lost numbers or conditions."""
+    """Whether a record states only what a true record states. It may have lost numbers or conditions."""
     words = dict(true.words)
     return (
         claim.kind == true.kind
@@ -107,7 +109,7 @@ def says_part_of(claim: Claim, true: Claim, change: str, allow: Allowances) -> b
 
 
 def invented(records: Iterable[Record], true: frozenset[Claim], change: str, allow: Allowances) -> list[Record]:
-    """Return the records that say something that no true record says."""
+    """Return the records that state a value that no true record states."""
     claims = [(record, claim_of(record)) for record in records if not is_derived(record)]
     return [
         record for record, claim in claims if claim not in true and not any(says_part_of(claim, true_claim, change, allow) for true_claim in true)
@@ -115,7 +117,7 @@ def invented(records: Iterable[Record], true: frozenset[Claim], change: str, all
 
 
 def misplaced(events: Iterable[Event], true: frozenset[Claim], change: str, allow: Allowances) -> list[Record]:
-    """Return the records that are further from every true record than this format is allowed after such a change."""
+    """Return the records that differ from every true record by more than this format is allowed after such a change."""
     allowed: Distance = getattr(allow, allowance_for(change))
     return [record for record, distance in _distances(events, true, change, allow) if distance > allowed]
 
@@ -163,7 +165,7 @@ def _numbers(true: Claim, allow: Allowances) -> frozenset[Printed]:
 
 
 def _is_same_word(name: str, value: object, true: Mapping[str, object], change: str, allow: Allowances) -> bool:
-    """Whether a record may state this value where the true record states ``true``."""
+    """Whether a record may state this value if the conditions of the true record are ``true``."""
     if value == true.get(name) or allow.is_same(name, value, true, change):
         return True
     if not name.startswith((*_FREE_TEXT, _SETTING)):
@@ -173,7 +175,7 @@ def _is_same_word(name: str, value: object, true: Mapping[str, object], change: 
 
 
 def _are_alike(text: str, other: str) -> bool:
-    """Whether two texts may differ by flipped bytes only: a flipped byte may also have become a blank that ends the text, or replaced that blank."""
+    """Whether two texts differ only by flipped bytes. A flipped byte can also be a blank that ends the text, or replace this blank."""
     return other in text or text in other or (len(text) == len(other) and sum(a != b for a, b in zip(text, other, strict=True)) <= FLIPPED_BYTES)
 
 
@@ -196,7 +198,7 @@ def _has_known_conditions(claim: Claim, true: frozenset[Claim], allow: Allowance
 
 
 def _values(numbers: Iterable[Printed]) -> set[tuple[str, float | None, str]]:
-    """Return the numbers without statistic and resolution, which may depend on other lines of the result."""
+    """Return the numbers without their statistic and resolution, because these may depend on other lines of the result."""
     return {(metric, value, bound) for metric, _, value, bound, _ in numbers}
 
 
@@ -209,8 +211,8 @@ class ChangedLog(NamedTuple):
 
     Attributes:
         log: its bytes.
-        events: what the format found in it.
-        true: what the records of the unchanged sample say.
+        events: the findings of the format in it.
+        true: the contents of the records of the unchanged sample.
     """
 
     log: bytes
@@ -231,7 +233,7 @@ def explain(record: Record, changed: ChangedLog) -> str:
 
 
 def name_distance(changed: ChangedLog, change: str, allow: Allowances) -> str:
-    """Return a sentence with the smallest `Distance` that lets a log with moved lines pass. Another change may need a larger one."""
+    """Return a sentence with the smallest `Distance` with which a log with moved lines passes. Another change may need a larger distance."""
     if (needed := distance_needed(changed.events, changed.true, change, allow)) is None:
         return "No Distance lets this log pass: the record says what no record of the sample says."
     return f"If nobody could tell from this log, allow=Allowances({allowance_for(change)}=Distance.{needed.name}) is the least that lets it pass."

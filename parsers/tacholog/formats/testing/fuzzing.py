@@ -18,11 +18,11 @@ def lines_in(log: bytes) -> int:
 
 
 def read_anything(name: str, log: bytes) -> None:
-    """Ask all formats whether this is a log of theirs, then read it in the format of that name.
+    """Try all formats on these bytes, then read them in the named format.
 
     Raises:
         AssertionError: a line is in no class or in two.
-        FormatFailure: the format raised an exception, or yielded what is no finding.
+        FormatFailure: the format raised an exception, or yielded an object that is not a finding.
     """
     # Imported here, because `fuzz` loads these modules again with instrumentation.
     from tacholog.errors import UnreadableInput
@@ -39,15 +39,15 @@ def read_anything(name: str, log: bytes) -> None:
     except FormatFailure:
         raise
     except UnreadableInput:
-        return  # UTF-16, for example: the reader refuses it before a format is asked.
+        return  # UTF-16, for example: the reader refuses it before it tries any format.
     if counted != scan.account.total or (not log.startswith(_COMPRESSED) and counted != lines_in(log)):
         raise AssertionError(f"{counted} lines in events, {scan.account.total} in the account, {lines_in(log)} in the log")
 
 
 def fuzz(name: str) -> None:
-    """Fuzz a format until libFuzzer's own limits end it; the options of libFuzzer and folders of seeds are the arguments of the program.
+    """Fuzz a format until the limits of libFuzzer end it. The arguments of the program are options of libFuzzer, and folders of seeds.
 
-    A finding is an uncaught exception and exit code 77.
+    If an error is found, the program ends with an uncaught exception and exit code 77.
 
     Raises:
         ImportError: atheris is not installed.
@@ -58,7 +58,7 @@ def fuzz(name: str) -> None:
         raise ImportError("tacholog.formats.testing.fuzz needs atheris: pip install atheris") from error
     from tacholog.formats.registry import format_named
 
-    # Only modules that are imported now are instrumented, so loaded modules are loaded again.
+    # Only modules that are imported here are instrumented, so modules that are loaded already are loaded again.
     packages = {"tacholog", getattr(format_named(name), "__name__", "tacholog").partition(".")[0]}
     for module in [module for module in sys.modules if module.partition(".")[0] in packages]:
         del sys.modules[module]

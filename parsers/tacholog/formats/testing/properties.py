@@ -1,4 +1,4 @@
-"""Whether what a format declares of its results, in its constants ``DEFINITIONS`` and ``STATES``, is what its sample logs show."""
+"""Check a format: its behaviour with changed sample logs, and whether its constants ``DEFINITIONS`` and ``STATES`` match its sample logs."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from tacholog.schema.records import Record
 
 
 class Result(NamedTuple):
-    """What a result of a sample states.
+    """The statements of a result in a sample.
 
     Attributes:
         log_line: its log and line.
-        test: its test; ``None`` if it is no result of a whole measurement, for which `States` says nothing.
-        conditions: the names of the conditions that are known of it.
+        test: its test; ``None`` if it is no result of a complete measurement, because `States` does not apply to it.
+        conditions: the names of its known conditions.
         definition: the name of its definition.
     """
 
@@ -72,7 +72,7 @@ def _stated_results(path: Path, name: str) -> Iterator[Result]:
 
 
 def check_definitions(name: str, logs: Sequence[Path]) -> None:
-    """Check that each result of the samples names a definition of the format, which tells the meaning of its numbers."""
+    """Check that each result of the samples names a definition of the format, which explains the meaning of its numbers."""
     _expect_no_fault(f"results of {name} without a definition", faults_of_definitions(format_named(name).DEFINITIONS, results_of(name, logs)))
 
 
@@ -133,22 +133,22 @@ def _faults_of_test(declared: States, results: Sequence[Result]) -> Iterator[str
 
 
 def _states_like(results: Sequence[Result]) -> str:
-    """Return the declaration that fits these results, as Python code."""
+    """Return the correct declaration for these results, as Python code."""
     by_all, by_any = _names_stated(results)
     words = {"always": " ".join(sorted(by_all)), "sometimes": " ".join(sorted(by_any - by_all))}
     return f"States({', '.join([f'{when}={names!r}' for when, names in words.items() if names])})"
 
 
 def _names_stated(results: Iterable[Result]) -> tuple[set[str], set[str]]:
-    """Return the conditions that all results state, and those that any result states."""
+    """Return the conditions that all results state, and the conditions that at least one result states."""
     names = [result.conditions for result in results]
     return set(frozenset.intersection(*names)), set(frozenset.union(*names))
 
 
-_SMALL_BYTES = 20_000  # Logs that are read again and again.
+_SMALL_BYTES = 20_000  # Logs that are read repeatedly.
 _SHOWN_LINES = 60
 _SHORTEST_RUN = 2
-# With a number, so many times as many random examples, to search for faults; otherwise always the same examples.
+# If this variable is a number, there are this many times as many random examples, to search for faults. Otherwise the examples are always the same.
 _RANDOM = int(os.environ.get("TACHOLOG_RANDOM") or 0)
 _WORDS = ["Length:", "Packets:", "Latency: Ave", "us", "Mbps(ave):", "Lost:", "99.9999% (\u03bcs)", "Sample Size (Bytes)", "\u2022 Reliable"]
 _WORDS += ["latency", "payload_bytes=64", "histogram", "bins=1:2:3", "end", "status=ok", 'text="', "\\", "(0.00%)", "{", "}", '"latency":', ","]
@@ -188,7 +188,7 @@ class FormatUnderTest:
 
     @contextmanager
     def _read(self, log: bytes, change: str, *samples: bytes) -> Iterator[ChangedLog]:
-        """Read a log that a change made of samples. The message of any failure names the change."""
+        """Read a log that a change has created from samples. The message of any failure names the change."""
         with _log_in_message(log, change):
             yield ChangedLog(log, self.events(log), frozenset[Claim]().union(*map(self.true, samples)))
 
@@ -203,7 +203,7 @@ class FormatUnderTest:
         return self._results[log]
 
     def check_any_bytes(self, log: bytes) -> None:
-        """Check that each line is in one class, whatever the bytes are."""
+        """Check that each line is in exactly one class, for any bytes."""
         if compression_of(log) or why_no_text(log):
             return  # UTF-16 and archives are refused with a message, and a compressed log has other lines.
         with _log_in_message(log, "any bytes"):
@@ -212,7 +212,7 @@ class FormatUnderTest:
                 raise AssertionError(f"{counted} lines of {lines_in(log)} are in a class")
 
     def check_cut_anywhere(self, seed: int) -> None:
-        """Check that a log that ends anywhere holds no record that the whole log does not hold."""
+        """Check that a log that is cut at any position has only records that the complete log has."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.logs)
         all_results = self.results(log)
@@ -228,7 +228,7 @@ class FormatUnderTest:
             _expect_none("is not in the whole log", invented(last_records, true, "cut", self.allow), changed)
 
     def check_damaged(self, change: str, seed: int) -> None:
-        """Check that lines that are cut, lost, repeated or mixed with those of another tool invent no record."""
+        """Check that no record is invented if lines are cut, lost, repeated, or mixed with lines of another tool."""
         chance = random.Random(seed)  # noqa: S311
         log, other = chance.choice(self.small), chance.choice(self.others)
         damaged = b"".join(changes.DAMAGES[change](_lines(log), _lines(other), chance))
@@ -238,9 +238,9 @@ class FormatUnderTest:
             _expect_none("is beyond all its intervals", out_of_range(records))
 
     def check_moved(self, change: str, seed: int) -> None:
-        """Check that numbers stay those of their line where another line takes its place."""
+        """Check that each number still belongs to its line if lines are moved to other positions."""
         chance = random.Random(seed)  # noqa: S311
-        telling = [log for log in self.small if self.true(log) and log not in self.not_moved]  # For a log without records, no true content is known.
+        telling = [log for log in self.small if self.true(log) and log not in self.not_moved]  # Without records, the true contents are unknown.
         if not telling:
             return
         log, other = chance.choice(telling), chance.choice(telling)
@@ -262,7 +262,7 @@ class FormatUnderTest:
             _expect_none("has other numbers than its lines", unknown_numbers(untouched, changed.true, self.allow), changed)
 
     def check_foreign_digits(self, seed: int) -> None:
-        """Check that digits of other scripts are not read as numbers: no tool prints them, and the bulk path reads bytes."""
+        """Check that digits of other scripts are not read as numbers: no tool prints them, and reading in bulk uses bytes."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.small)
         foreign = b"".join(changes.foreign_digits(_lines(log), chance))
@@ -271,7 +271,7 @@ class FormatUnderTest:
             _expect_none("takes digits of another script for a number (write [0-9] for \\d)", faults, changed)
 
     def check_flipped(self, seed: int) -> None:
-        """Check that flipped bytes outside of numbers invent no record."""
+        """Check that no record is invented if bytes outside of numbers flip."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.small)
         flipped = bytearray(b"".join(_lines(log)))
@@ -294,7 +294,7 @@ class FormatUnderTest:
 
 
 def check_bulk(name: str, log: bytes) -> None:
-    """Check that reading many lines at once gives the same as reading them one by one."""
+    """Check that reading many lines together has the same result as reading them one by one."""
     at_once, one_by_one = (Scan(LogText(io.BytesIO(log)), name, run_lines) for run_lines in (_SHORTEST_RUN, len(log) + 1))
     events, expected = (sorted(scan, key=lambda event: (event.line, event.kind)) for scan in (at_once, one_by_one))
     for event, expected_event in zip(events, expected, strict=False):
@@ -309,13 +309,13 @@ def check_bulk(name: str, log: bytes) -> None:
 
 
 def _positions(event: Event) -> list[tuple[int | None, int | None]]:
-    """Return the positions of the numbers of a record on their lines, which are not part of its content."""
+    """Return the positions of the numbers of a record on their lines. They are not part of its content."""
     return [(number.value_start, number.value_end) for number in event.what.numbers] if isinstance(event.what, Record) else []
 
 
 @contextmanager
 def _log_in_message(log: bytes, change: str) -> Iterator[None]:
-    """Add the change and the log to the message of any failure, because the input of the test is only a random number."""
+    """Add the change and the log to the message of any failure, because the input of a test is only a random number."""
     try:
         yield
     except Exception as error:
@@ -352,16 +352,16 @@ def format_tests(
     not_moved: Collection[Path] = (),
     examples: int = 60,
 ) -> type:
-    """Make a class of tests that hold a format to what must hold for every format; pytest finds it by a name that begins with ``Test``.
+    """Return a class with the tests that every format must pass. Pytest finds it if its name begins with ``Test``.
 
     Args:
-        name: the format's name, as ``tacholog formats`` shows it.
-        logs: sample logs of it, real ones if possible.
-        allow: what the format may make of a changed log beyond losing numbers.
+        name: the name of the format, as ``tacholog formats`` shows it.
+        logs: sample logs of the format, real logs if possible.
+        allow: what the format may do with a changed log, in addition to losing numbers.
         others: logs of other tools, to be mixed with these.
-        not_moved: those of ``logs`` that hold results that the format does not read where they stand, such as a row that is broken in the sample
-            itself. Their lines are not moved: a result might come to light that no record of the sample has.
-        examples: how many changed logs most of the tests read. Some read up to five times as many.
+        not_moved: the logs among ``logs`` with results that the format cannot read at their position, such as a row that is broken in the sample.
+            Their lines are not moved: at another position, the format might read a result that no record of the sample has.
+        examples: the number of changed logs that most of the tests read. Some tests read up to five times as many.
 
     Raises:
         ImportError: hypothesis is not installed.
@@ -416,5 +416,5 @@ def format_tests(
 
 
 def _lines(log: bytes) -> tuple[bytes, ...]:
-    """Return the lines of a log, each with an end."""
+    """Return the lines of a log, each with a line end."""
     return tuple(line + b"\n" for line in log.removesuffix(b"\n").split(b"\n"))

@@ -1,1 +1,1 @@
-"""A diff in words. `document` holds all sentences and tables; `text` and `page` write them as text, Markdown and HTML."""
+"""A comparison in words. `document` contains all sentences and tables; `text` and `page` write them as text, Markdown and HTML."""

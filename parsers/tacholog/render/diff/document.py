@@ -1,4 +1,4 @@
-"""The content of a diff in words and tables: text, Markdown and the page are all written from one `Document`."""
+"""The content of a comparison in words and tables. Text, Markdown and the page are all written from one `Document`."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from tacholog.view.numerals import in_full
 
 LOSS_SAYS = "Compared in percentage points: most runs lose nothing, and a ratio to 0 is undefined."
 Which = Literal["old", "new"]
-LinkOf = Callable[[ComparisonRow | Loss, Which], str | None]  # the link to the value of a side
+LinkOf = Callable[[ComparisonRow | Loss, Which], str | None]  # a function that returns the link to the value of a side
 
 
 def _no_link(_row: ComparisonRow | Loss, _which: Which) -> None:
-    """Return no link: only pages link values to lines of logs."""
+    """Return no link, because only pages have links from values to log lines."""
 
 
 class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One row in words. ``row`` is the row itself."""
+    """One row of a comparison in words. ``row`` is the row itself."""
 
     name: str
     old: str
@@ -58,10 +58,10 @@ class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one verdict, worst first: their number, and the listed ones.
+    """The rows of one verdict, the worst first: the number of all rows, and the listed rows.
 
-    ``alike`` are the conditions that the names of all listed rows have in common, ``shared`` is the part that their remarks have in common. Each name
-    and each remark then holds only what differs.
+    ``alike`` are the conditions that the names of all listed rows have in common, and ``shared`` is the common part of their remarks. The names and
+    remarks of the rows then contain only the differences.
     """
 
     verdict: Verdict
@@ -80,7 +80,7 @@ class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def hidden(self) -> int:
-        """How many rows are counted and not listed."""
+        """The number of rows that are counted but not listed."""
         return self.total - len(self.lines)
 
     def table(self, link_of: LinkOf = _no_link) -> Table:
@@ -112,7 +112,7 @@ def _cells(line: DiffLine, link_of: LinkOf) -> TableRow:
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a diff. ``unstated`` and each of ``marked`` are sentences, ``changed`` is a list."""
+    """The content of a comparison. ``unstated`` and each item of ``marked`` are sentences; ``changed`` is a list."""
 
     sides: tuple[str, str]
     across: str
@@ -131,16 +131,16 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def notes(self) -> list[str]:
-        """The sentences at the end: how figures were computed, and other notes on the rows."""
+        """The notes at the end: how figures were computed, and other notes on the rows."""
         return [*self.figures, *([self.unstated] if self.unstated else []), *self.marked, *(f"Changed too: {change}" for change in self.changed)]
 
     @property
     def lost_more(self) -> int:
-        """How many rows with loss are not listed."""
+        """The number of rows with loss that are not listed."""
         return len(self.losses) - len(self.loss_lines)
 
     def loss_table(self, link_of: LinkOf = _no_link) -> Table:
-        """Return the rows in which messages were lost."""
+        """Return the rows with lost messages as a table."""
         rows = [
             TableRow(
                 [
@@ -161,14 +161,14 @@ def _share(parts: tuple[str, str, str], link: str | None) -> str | Html:
 
 
 def document(comparison: Comparison, only: Sequence[str] = (), limit: int = 0, most_lost: int = 0, *, with_reasons: bool = True) -> Document:
-    """Return the content of a diff.
+    """Return the content of a comparison.
 
     Args:
         comparison: the comparison.
-        only: the verdicts to list; none: all.
-        limit: rows to list of each verdict; 0: all.
-        most_lost: rows with loss to list; 0: all.
-        with_reasons: whether the conclusion says why rows do not compare.
+        only: the verdicts to list; if empty, all verdicts.
+        limit: the largest number of listed rows of each verdict; 0: all rows.
+        most_lost: the largest number of listed rows with loss; 0: all rows.
+        with_reasons: whether the conclusion states why rows are not comparable.
     """
     comparison = shown_part(comparison, only)
     unstated = unstated_words(comparison)
@@ -191,19 +191,19 @@ def document(comparison: Comparison, only: Sequence[str] = (), limit: int = 0, m
 
 
 def loss_lines(comparison: Comparison, limit: int = 0) -> list[LossLine]:
-    """Return the rows in which a run lost something, the worst first; ``limit`` of them, or all."""
+    """Return the rows in which a run lost messages, the worst first; at most ``limit`` rows, if it is set."""
     several = len({loss.key.system for loss in comparison.losses}) > 1
     return [loss_line(loss, with_system=several) for loss in comparison.losses[: limit or None]]
 
 
 def sections(comparison: Comparison, only: Sequence[str] = (), limit: int = 0) -> list[VerdictSection]:
-    """The rows by verdict, worst first; those of ``only``, or all. ``limit``: rows to list of each; 0: all."""
+    """Return the rows by verdict, the worst first; only the verdicts in ``only``, if it is not empty. ``limit``: rows of each verdict; 0: all."""
     several = len({row.key.system for row in comparison.rows}) > 1
     sections = []
     for verdict, rows in groupby(comparison.rows, key=lambda row: row.verdict):
         if not only or verdict in only:
             listed = list(rows)
-            listed_rows = listed[: limit or None]  # There may be a million.
+            listed_rows = listed[: limit or None]  # There may be a million rows.
             alike = _alike(listed_rows)
             shared, lines = _shared_once([line_of(row, with_system=several, but=alike) for row in listed_rows])
             sections.append(
@@ -221,20 +221,20 @@ def sections(comparison: Comparison, only: Sequence[str] = (), limit: int = 0) -
 
 
 def _alike(rows: Sequence[ComparisonRow]) -> list[str]:
-    """Return the conditions that are in the names of all rows, in words."""
+    """Return, in words, the conditions that are in the names of all rows."""
     words = [apart_words(row.key) for row in rows]
     return [word for word in words[0] if all(word in others for others in words)] if len(words) > 1 else []
 
 
 def _shared_once(lines: Sequence[DiffLine]) -> tuple[list[str], tuple[DiffLine, ...]]:
-    """Return the parts that all remarks have in common, and the rows without them."""
-    first_change = change(lines[0].row) if lines else ""  # The change stays beside the ratio, also if all rows have the same.
+    """Return the parts that all remarks have in common, and the rows without these parts."""
+    first_change = change(lines[0].row) if lines else ""  # The change stays in each row, next to the ratio, even if it is the same in all rows.
     shared = [part for part in lines[0].remarks if part != first_change and all(part in line.remarks for line in lines)] if len(lines) > 1 else []
     return shared, tuple(msgspec.structs.replace(line, remarks=tuple(part for part in line.remarks if part not in shared)) for line in lines)
 
 
 def line_of(row: ComparisonRow, *, with_system: bool = False, but: Collection[str] = ()) -> DiffLine:
-    """One row in words; ``but`` are the conditions that its name leaves out."""
+    """Return one row in words. Its name does not contain the conditions ``but``."""
     return DiffLine(
         name=row_name(row.key, with_system=with_system, but=but) + _across(row),
         old=value_of(row, "old"),
@@ -247,7 +247,7 @@ def line_of(row: ComparisonRow, *, with_system: bool = False, but: Collection[st
 
 
 def _across(row: ComparisonRow) -> str:
-    """Both sides' values of the fields that the diff goes across; for a row that only one side has, those of that side."""
+    """Return the values of the ``across`` fields on both sides; for a row on one side only, the values of this side."""
     if row.old and row.new:
         return f" ({sides_of(row.across)})" if row.across else ""
     alone = [

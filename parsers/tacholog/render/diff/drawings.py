@@ -1,7 +1,7 @@
-"""The drawings of a diff: the sign of each verdict, one picture of all ratios, and the ratio and the runs of each row.
+"""The drawings of a comparison: the sign of each verdict, one picture of all ratios, and the ratio and the runs of each row.
 
-Shapes tell verdicts apart where colours do not: on grey paper, and for readers who do not see red and green.
-In the picture, ratios of latencies and of rates share an axis: above the line is worse, below it is better.
+Shapes distinguish verdicts if colours cannot: on grey prints, and for readers with colour blindness. In the picture, ratios of latencies and of rates
+share an axis: above the line is worse, below it is better.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tacholog.view.names import row_name
 
 _SIZE = 14
 
-# A path around (0, 0), in the pixels of a drawing: up is worse, down is better, hollow is undecided, a cross was not tested.
+# Paths around (0, 0), in pixels. A triangle that points up is worse, down is better, hollow is undecided. A cross means that there was no test.
 _PATHS: Mapping[str, str] = MappingProxyType(
     {
         "worse": "M{x} {y}m0 -5.5l5.5 9.5h-11z",
@@ -35,13 +35,13 @@ _PATHS: Mapping[str, str] = MappingProxyType(
 
 
 def path_of(verdict: str, x: float, y: float) -> str | None:
-    """Return the path of the sign of a verdict; ``None`` for verdicts without a ratio."""
+    """Return the path of the sign of a verdict; ``None`` for a verdict without a ratio."""
     path = _PATHS.get(verdict)
     return path.format(x=f"{x:g}", y=f"{y:g}") if path else None
 
 
 def swatch(verdict: str) -> Html:
-    """Return the sign alone, for a legend; empty if the verdict has none."""
+    """Return the sign alone, for a legend; an empty text if the verdict has none."""
     path = path_of(verdict, _SIZE / 2, _SIZE / 2)
     if path is None:
         return Html()
@@ -54,14 +54,14 @@ _ROOM = 8
 _LEAST_REACH, _MOST_REACH = math.log(1.1), math.log(4)
 _TICKS = (0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.95, 1.0, 1.05, 1.11, 1.25, 1.5, 2.0, 3.0, 4.0)
 _LABEL_ROOM = 40
-_HALF_LABEL = 22  # half the width of the widest label: a label nearer to an end would be cut
+_HALF_LABEL = 22  # half the width of the widest label; a label nearer to an end of the axis would be cut off
 _MOST_DOTS = 200
 _RADIUS = 3
-_ROWS = ((9, "old"), (22, "new"))  # the height of the dots of each side, and their class
+_ROWS = ((9, "old"), (22, "new"))  # the heights of the dots of each side, and their CSS class
 
 
 def reach(rows: Sequence[ComparisonRow]) -> float:
-    """How far the common axis of these rows reaches to either side, as a logarithm: as far as nine rows in ten."""
+    """Return how far the common axis of these rows reaches to either side, as a logarithm, so that it covers nine rows in ten."""
     ends = sorted(max(abs(math.log(end)) for end in _ends(row)) for row in rows if _ends(row))
     if not ends:
         return _LEAST_REACH
@@ -69,9 +69,9 @@ def reach(rows: Sequence[ComparisonRow]) -> float:
 
 
 def axis(span: float) -> Html:
-    """The labels of the common axis."""
+    """Return the labels of the common axis."""
     labels: dict[float, Html] = {}
-    for tick in sorted((t for t in _TICKS if abs(math.log(t)) <= span), key=lambda t: abs(math.log(t))):  # x1 comes first, so it always has its label
+    for tick in sorted((t for t in _TICKS if abs(math.log(t)) <= span), key=lambda t: abs(math.log(t))):  # x1 comes first: it always has a label
         x = _x_of(tick, span)
         fits = _HALF_LABEL <= x <= RATIO_WIDTH - _HALF_LABEL
         if fits and all(abs(x - other) >= _LABEL_ROOM for other in labels):
@@ -80,7 +80,7 @@ def axis(span: float) -> Html:
 
 
 def ratio_plot(row: ComparisonRow, span: float) -> Html:
-    """The ratio of a row, its interval, and the threshold; an arrow if it is beyond the axis."""
+    """Return the ratio of a row with its interval and the threshold; an arrow if the ratio is beyond the axis."""
     if row.ratio is None or row.ratio <= 0 or row.threshold is None:
         return NOTHING
     words = " ".join(("ratio", ratio(row.ratio), interval(row))).strip()
@@ -90,7 +90,7 @@ def ratio_plot(row: ComparisonRow, span: float) -> Html:
 
 
 def runs_plot(row: ComparisonRow) -> Html:
-    """Every run of both sides as a dot on the row's own axis, the old side above, to show the spread."""
+    """Return a dot for every run of both sides on the row's own axis, the old side above, to show the spread."""
     if row.old is None or row.new is None or max(row.old.runs, row.new.runs) <= 1:
         return NOTHING
     sides = [side.values[:_MOST_DOTS] for side in (row.old, row.new)]
@@ -104,7 +104,7 @@ def runs_plot(row: ComparisonRow) -> Html:
 
 
 def _dots(shares: Sequence[float], height: int, name: str) -> Html:
-    """All runs of a side as one path, because one element for each run would make pages large."""
+    """Return all runs of a side as one path, because one element for each run would make pages large."""
     lefts = (f"{_ROOM + (RUNS_WIDTH - 2 * _ROOM) * share - _RADIUS:.1f}" for share in shares)
     half = f"a{_RADIUS} {_RADIUS} 0 1 0 "
     return tag("path", d="".join(f"M{x} {height}{half}{2 * _RADIUS} 0{half}-{2 * _RADIUS} 0z" for x in lefts), class_=name)
@@ -128,7 +128,7 @@ def _ratio_parts(row: ComparisonRow, value: float, span: float) -> Iterator[Html
 
 
 def legend() -> Html:
-    """The legend of the drawings, in words."""
+    """Return the legend of the drawings, in words."""
     sentences = (
         "In the tables below: the sign in the column \u201cRatio, drawn\u201d is the ratio of new to old, its line the interval of the row alone.",
         "Changes within the shaded band do not count.",
@@ -156,10 +156,10 @@ DRAWN: tuple[Verdict, ...] = (
     *("unreplicated_diff", "unreplicated_same"),
 )
 _WIDTH, _HEIGHT = 720, 260
-_LEFT, _RIGHT, _END = 74, 12, 14  # room beside the rows, and above and below them
-_MOST_STEP = 26.0  # the largest distance of two rows, so that a picture of few rows is not too sparse
+_LEFT, _RIGHT, _END = 74, 12, 14  # the margins beside, above and below the rows
+_MOST_STEP = 26.0  # the largest distance between two rows, so that a picture of few rows is not too sparse
 _PICTURE_TICKS = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
-_PICTURE_LABEL_ROOM = 22  # letters have this height on a phone too
+_PICTURE_LABEL_ROOM = 22  # the same height of letters also on a phone
 _PICTURE_LEAST_REACH, _PICTURE_MOST_REACH = math.log(1.06), math.log(150)
 _MOST_TITLES = 150  # If there are more rows, their signs have no titles: each title costs two elements of the page.
 _MOST_ROWS = 5_000
@@ -167,7 +167,7 @@ _FEWEST = 2
 
 
 def picture(comparison: Comparison) -> Html:
-    """Return the picture of all rows that compare; nothing for fewer than two, or if all are the same measurement."""
+    """Return the picture of all comparable rows; an empty text if there are fewer than two, or if all are the same measurement."""
     rows = sorted(
         (row for row in comparison.rows if row.verdict in DRAWN and row.change is not None and row.better), key=lambda row: row.change or 0.0
     )
@@ -191,28 +191,28 @@ _CUT = " An arrow beside a sign: the value lies beyond the end of the axis."
 
 
 class _PictureScale:
-    """The scale of the picture: the x of a row and the y of a change."""
+    """The scale of the picture: the x coordinate of a row, and the y coordinate of a change."""
 
     def __init__(self, rows: Sequence[ComparisonRow]) -> None:
         self.rows = rows
         ends = sorted(max(abs(end) for end in (row.change or 0.0, *_change_ends(row))) for row in rows)
-        reach = ends[math.ceil(0.95 * len(ends)) - 1] * 1.1  # as far as most rows reach: one distant row would flatten all others
+        reach = ends[math.ceil(0.95 * len(ends)) - 1] * 1.1  # The scale covers most rows. A single extreme row would flatten all others.
         self.reach = min(max(reach, _PICTURE_LEAST_REACH), _PICTURE_MOST_REACH)
         self.step = min((_WIDTH - _LEFT - _RIGHT) / len(rows), _MOST_STEP)
         self.width = max(_LEFT + _RIGHT + self.step * len(rows), 460.0)
 
     def x(self, index: int) -> float:
-        """Return the x of a row by its index."""
+        """Return the x coordinate of a row, by its index."""
         return round(_LEFT + self.step * (index + 0.5), 1)
 
     def y(self, change: float) -> float:
-        """Return the y of a change; a change beyond the axis is at its end."""
+        """Return the y coordinate of a change. A change beyond the axis is drawn at the end of the axis."""
         share = (max(-self.reach, min(self.reach, change)) + self.reach) / (2 * self.reach)
         return round(_HEIGHT - _END - (_HEIGHT - 2 * _END) * share, 1)
 
 
 def _change_ends(row: ComparisonRow) -> list[float]:
-    """Return both ends of a row's interval as changes, the better one first; an open end is left out."""
+    """Return both ends of a row's interval as changes, the better end first. An end without a limit is left out."""
     sign = 1 if row.better == "lower" else -1
     return sorted(sign * math.log(end) for end in row.interval or () if end)
 
@@ -220,7 +220,7 @@ def _change_ends(row: ComparisonRow) -> list[float]:
 def _axis(frame: _PictureScale) -> Iterator[Html]:
     end = frame.width - _RIGHT
     taken_heights: list[float] = []
-    for tick in (1.0, *reversed(_PICTURE_TICKS)):  # x1 first, then from the ends inwards
+    for tick in (1.0, *reversed(_PICTURE_TICKS)):  # x1 first, then from the ends to the centre
         change = math.log(tick)
         heights = {frame.y(change), frame.y(-change)}
         if change > frame.reach or any(abs(height - other) < _PICTURE_LABEL_ROOM for height in heights for other in taken_heights):
@@ -272,8 +272,8 @@ def _signs(frame: _PictureScale) -> Iterator[Html]:
 
 
 def _cut(frame: _PictureScale) -> Html:
-    """Return an arrow for each sign whose change is beyond the axis."""
-    arrows, half = [], min(4.0, frame.step * 0.38)  # neighbours must not touch
+    """Return an arrow for each sign whose change is beyond the end of the axis."""
+    arrows, half = [], min(4.0, frame.step * 0.38)  # so that neighbouring arrows do not touch
     for index, row in enumerate(frame.rows):
         change = row.change or 0.0
         if abs(change) > frame.reach:

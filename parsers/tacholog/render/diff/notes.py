@@ -1,4 +1,4 @@
-"""The notes of a diff: warnings, runs that failed or were cut, and the meaning of marks."""
+"""The notes of a comparison: warnings, runs that failed or were truncated, and the meaning of marks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.diff.design import hopeless
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.result import DIFFERS, OUT_OF_TURN, Comparison, ComparisonWarning, Controls, Difference, InputProblem, RunOrder
+from tacholog.compare.result import DIFFERS, Comparison, ComparisonWarning, Controls, Difference, InputProblem, RunOrder
 from tacholog.render.diff.words import host_label, percent
 from tacholog.runs.problems import LOST
 from tacholog.schema.marks import MARKS
@@ -20,14 +20,14 @@ from tacholog.view.numerals import NOT_STATED
 from tacholog.view.refusals import title_of
 
 _NAMED = 5
-# Differences that may be a change of the host: those of its description, and of the environment that runs state (`compare.profiles`).
+# Differences that may be changes of the host: in its description, and in the environments that runs state (`compare.profiles`).
 _ENVIRONMENT = ("cpu ", "memory ", "system ", "load ", "stolen ", "processor ")
 _OF_EACH_RUN = ("governor", "turbo", "idle_states", "transparent_huge_pages", "cgroup_cpus")
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
 _CONDITION = {code: name for name, code in CODES.items()}
 SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
 _NO_MACHINE = f"a machine that is {NOT_STATED}"
-_ENOUGH = 8  # so many controls detect a change of the host that varies between rows; by simulation, see docs/significance.md
+_ENOUGH = 8  # this number of controls detects a change of the host that varies between rows; by simulation, see docs/significance.md
 _BLOCKS = "The sides did not take turns: the controls show that the host was not the same during both, but neither when it changed nor why."
 UNPAIRED = (
     "Pairs are runs of one session and repetition that were made next to each other. Where there are more runs than pairs (of so many runs), "
@@ -41,15 +41,16 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
         "same_build": "Both sides are the same build (A/A): every worse or better here is a false alarm.",
         "order_confounded": "The sides did not take turns: at some moment one side was ahead by more than a quarter "
         "of its runs. Anything else that changed meanwhile, such as temperature or load, looks like a change of the release. "
-        f"{_BY_MEDIANS} Interleave the runs to get a verdict, as tacholog ab does.",
+        f"{_BY_RUNS} Interleave the runs to get a verdict, as tacholog ab does.",
         "sessions_confounded": "The sessions of the sides did not take turns: at some moment one side was ahead by more than a quarter of "
         "its sessions. Anything else that changed meanwhile, such as the machine, looks like a change of the release. "
-        f"{_BY_MEDIANS} Alternate the sessions to get a verdict.",
+        f"{_BY_RUNS} Alternate the sessions to get a verdict.",
         "pairs_unnamed": "The runs of both sides took turns, but do not all state which of them belong together: a pair is two runs of the same "
         f"session and repetition (run.toml). {_BY_MEDIANS}",
         "few_pairs": f"Fewer than {MIN_RUNS} pairs of runs, one of each side, of one session and repetition, were made next to each other. "
         f"{_BY_MEDIANS}",
-        "order_unknown": f"The order in which the runs were made is not known, so drift cannot be told from change. {_BY_MEDIANS}",
+        "order_unknown": f"The order in which the runs were made is not known, so drift cannot be told from change. {_BY_RUNS} The order is that of "
+        "start_time in run.toml; tacholog import --times-from-files takes it from the dates of the files.",
         "same_first": "The same side ran first in every pair or session, or in nearly every one. The effect of running first, such as a cold cache, "
         f"looks like a change of the release. {_BY_MEDIANS} Let the sides take turns in running first, as tacholog ab does.",
         "ab_unfinished": "Interrupted: {0.count} of {0.planned} planned runs were made. The comparison is valid, but fewer pairs detect less.",
@@ -79,7 +80,7 @@ _HOPELESS: Mapping[str, str] = MappingProxyType(
 
 
 def _layout(comparison: Comparison) -> list[str]:
-    """A warning on rows with too few runs, if more runs would not help either."""
+    """Return a warning on rows with too few runs, if more runs would not give a verdict either."""
     if not any("few_runs" in row.reasons for row in comparison.rows):
         return []
     why = hopeless(comparison.runs)
@@ -87,23 +88,22 @@ def _layout(comparison: Comparison) -> list[str]:
 
 
 def warnings(comparison: Comparison) -> list[str]:
-    """The warnings that a reader must see before the rows."""
+    """Return the warnings that a reader must see before the rows."""
     sentences = [
         *unusable(comparison),
         *ended(comparison),
         *(_warning(warning) for warning in comparison.warnings if warning.code != "same_runs"),  # The conclusion states it.
     ]
-    if any(comparison.counts[verdict] or comparison.loss_counts.get(verdict) for verdict in OUT_OF_TURN):
-        sentences = [sentence.replace(_BY_MEDIANS, _BY_RUNS) for sentence in sentences]
     sessions = comparison.settings.same_build_sessions
     sentences += [*_unpaired(comparison), *_layout(comparison), *host_words(comparison)]
     return [*sentences, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else sentences
 
 
 def machine_words(comparison: Comparison) -> list[str]:
-    """Whether rows compare runs of two machines, which these are, and whether any of these rows is called better or worse.
+    """Return, in words, which rows compare runs of two machines, which machines these are, and whether any of these rows is better or worse.
 
-    Machines are compared by their hardware, not by their name, so a release on one virtual machine is compared with the next one on another.
+    Machines count as equal if their hardware is equal, whatever their names are. So a release on one virtual machine can be compared with the next
+    release on another one.
     """
     both = [row for row in comparison.rows or comparison.losses if row.old and row.new and row.verdict != "not_comparable"]
     differences = [(row, difference) for row in both for difference in row.differences if difference.field == "host"]
@@ -121,7 +121,7 @@ def machine_words(comparison: Comparison) -> list[str]:
 
 
 def host_words(comparison: Comparison) -> list[str]:
-    """The answer of the controls to "code or host", and the other differences between the environments."""
+    """Return the answer of the controls to "code or host", and the other differences between the environments."""
     candidates = [difference for difference in comparison.changed if difference.field.startswith(_ENVIRONMENT) or difference.field in _OF_EACH_RUN]
     named = "; ".join(f"{difference.field} {difference.old or NOT_STATED} -> {difference.new or NOT_STATED}" for difference in candidates)
     controls = comparison.controls
@@ -139,14 +139,14 @@ def host_words(comparison: Comparison) -> list[str]:
             f"What else differs between the environments, as candidates: {named or 'nothing that was recorded'}.",
         ]
     if controls.uncovered:
-        sentences.append(f"No control uses {', '.join(controls.uncovered)}: whether the host changed for rows of it, the controls cannot tell.")
+        sentences.append(f"No control uses {', '.join(controls.uncovered)}: the controls cannot tell whether the host changed for rows that use it.")
     return sentences
 
 
 def changed_words(difference: Difference) -> str:
-    """Another difference between the sides, in the words of pages: ``warm-up: 0.2 -> 0.1 s``."""
+    """Return another difference between the sides, in the words of pages: ``warm-up: 0.2 -> 0.1 s``."""
     words, unit = option_title(difference.field)
-    if not (difference.old and difference.new):  # The unit stands behind the last value.
+    if not (difference.old and difference.new):  # The unit is written only after the last value.
         return (
             f"{words}: {f'{difference.old}{unit}' if difference.old else NOT_STATED} -> {f'{difference.new}{unit}' if difference.new else NOT_STATED}"
         )
@@ -163,7 +163,7 @@ def _not_judged(controls: Controls) -> str:
 
 
 def _host_not_moved(controls: Controls, change: float, p: float) -> str:
-    """How much the controls changed on average. It is stated too because few or noisy runs cannot prove that the host did not change."""
+    """Return how much the controls changed on average. This is stated too, because few or noisy runs cannot prove that the host did not change."""
     mean = f"{percent(abs(change))} {'worse' if change > 0 else 'better'}"
     rows = f"{controls.judged} row{'' if controls.judged == 1 else 's'} that no release changes"
     result = f"{rows}; {mean} on average, p {p:.2g}"
@@ -176,7 +176,7 @@ def _few_controls(judged: int) -> str:
 
 
 def _host_moved(controls: Controls, change: float, p: float) -> str:
-    """How much the controls moved, and which changes of other rows this may explain."""
+    """Return how much the controls changed, and which changes of other rows this may explain."""
     low, high = controls.explains or (None, None)
     ends = [f"{percent(abs(end))} {direction}" for end, direction in ((low, "better"), (high, "worse")) if end is not None]
     explained = f"changes of other rows from {' to '.join(ends)}" if len(ends) > 1 else "any change of other rows, because one control shows no range"
@@ -186,7 +186,7 @@ def _host_moved(controls: Controls, change: float, p: float) -> str:
 
 
 def _unpaired(comparison: Comparison) -> list[str]:
-    """A note if some rows have fewer pairs than runs."""
+    """Return a note if some rows have fewer pairs than runs."""
     tested = [row for row in comparison.rows if row.design == "paired" and row.old and row.new and row.p_adjusted is not None]
     if not any(len(row.old.values) < max(row.old.runs, row.new.runs) for row in tested if row.old and row.new):
         return []
@@ -213,7 +213,7 @@ def _across(fields: Iterable[str]) -> str:
 
 
 def _configurations(warning: ComparisonWarning) -> str:
-    """The configurations that differ in all rows, and how to compare them."""
+    """Return the configurations that differ in all rows, and how to compare them."""
     named = f"{' and '.join(title_of(CODES[field]) for field in warning.names)} {'is' if len(warning.names) == 1 else 'are'} not the same"
     return f"Nothing was compared, because {named}. To compare these configurations, add {_across(warning.names)}."
 
@@ -225,7 +225,7 @@ def _no_direction(warning: ComparisonWarning) -> str:
 
 
 def _sizes_unstated(warning: ComparisonWarning) -> str:
-    """Why rows without a size may be meaningless, and how to state sizes."""
+    """Return why rows without a message size may be meaningless, and how to state the size."""
     if warning.count == 1:
         which = f"The log of {warning.side} states no message size: a difference of rows without one may be that of their sizes"
     else:
@@ -237,7 +237,7 @@ def _sizes_unstated(warning: ComparisonWarning) -> str:
 
 
 def _drift(warning: ComparisonWarning) -> str:
-    """How far one build drifted on machines that are known: the reason to be careful with a difference between two days."""
+    """Return how far single builds drifted on known machines, as a reason to be careful with a difference between two days."""
     least, middle, most = (percent(share / 100) for share in warning.percents)
     when = "between sessions on several days" if warning.code == "drift_between_days" else "between sessions within one day"
     later = "" if warning.code == "drift_between_days" else "; between two days it may drift further"
@@ -248,7 +248,7 @@ def _drift(warning: ComparisonWarning) -> str:
 
 
 def _unverified(warning: ComparisonWarning) -> str:
-    """The conditions that must be known for a verdict, and where to state them."""
+    """Return the conditions that must be known for a verdict, and where a user can state them."""
     rows = "1 row of repeated runs has" if warning.count == 1 else f"{warning.count} rows of repeated runs have"
     where = "; ".join(f"{title_of(field)} ({_place_of(field)})" for field in warning.names)
     return f"{rows} no verdict, because neither the logs nor run.toml state, on one side or both: {where}. {_BY_MEDIANS}"
@@ -269,7 +269,7 @@ _WRITERS: Mapping[str, Callable[[ComparisonWarning], str]] = MappingProxyType(
 
 
 def _place_of(field: str) -> str:
-    """Where a user can state a condition."""
+    """Return where a user can state a condition."""
     if field in _OF_MACHINE:
         return "in the host file"
     if field == "harness_major":
@@ -278,7 +278,7 @@ def _place_of(field: str) -> str:
 
 
 def ended(comparison: Comparison) -> list[str]:
-    """The runs of each side that did not end well: how many of how many, and the first of them with the reason."""
+    """Return the runs of each side that did not end well: how many of all runs, and the first of them with their reasons."""
     sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", comparison.old.runs), ("new", comparison.new.runs))
     return [sentence for side, total in sides if (sentence := _ended([run for run in comparison.runs if run.side == side], side, total))]
 
@@ -298,7 +298,7 @@ def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
 
 
 def unusable(comparison: Comparison) -> list[str]:
-    """The input of each side that could not be used: each run, log or folder by name; of lines the first one and their number."""
+    """Return the input of each side that could not be used: each run, log or folder by name; for lines, the first one and their number."""
     sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", comparison.old.problems), ("new", comparison.new.problems))
     return [
         sentence for side, total in sides for sentence in _unusable([problem for problem in comparison.problems if problem.side == side], side, total)
@@ -317,13 +317,13 @@ def _unusable(problems: list[InputProblem], side: str, total: int) -> Iterator[s
 
 
 def _location(problem: InputProblem) -> str:
-    raw = problem.run.rpartition("/")[2] == problem.log  # a log without a manifest is its own run, and named by its path
+    raw = problem.run.rpartition("/")[2] == problem.log  # a log without a manifest is a run of its own, named by its path
     location = problem.run if raw else "/".join(part for part in (problem.run, problem.log) if part)
     return f"{location}{f':{problem.line}' if problem.line else ''}: {problem.kind}: {problem.reason}"
 
 
 def marked(comparison: Comparison) -> list[str]:
-    """The meaning of the marks of the rows that were compared, each once. Failed and republished rows state it themselves."""
+    """Return the meaning of each mark in the compared rows. Rows with a failed run or republished figures state these marks themselves."""
     counts = Counter(
         mark for row in comparison.rows if row.marks and row.old and row.new and row.verdict not in ("invalid", "lossy") for mark in row.marks
     )

@@ -1,4 +1,4 @@
-"""A diff as one HTML file: no script, no request, readable in print and in both colour schemes."""
+"""A comparison as one HTML file without scripts and requests, readable in print and in both colour schemes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NAMES = tuple(name for name in RowKey.__struct_fields__ if name != "apart")
 
 
 class ComparisonLinks:
-    """The links of a comparison. Without them (``NO_LINKS``), nothing is linked."""
+    """The links of a comparison. With ``NO_LINKS``, nothing is linked."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class ComparisonLinks:
         *,
         is_linked: bool = False,
     ) -> None:
-        """``line`` returns the link to the value of a side, ``pages`` are the pages of transports."""
+        """Store the links: ``line`` returns the link to the value of a side, ``pages`` are the pages of transports."""
         self.line, self._pages, self.is_linked = line, pages or PageIndex(), is_linked
 
     def transport(self, system: str | None, transport: str | None) -> str | None:
-        """Return the link to the page of a transport; ``None`` if there is no page, or several."""
+        """Return the link to the page of a transport; ``None`` if there is no page, or more than one."""
         documents = {part.document for part in self._pages.parts if (part.system, part.transport) == (system, transport)}
         return f"doc:{documents.pop()}" if len(documents) == 1 else None
 
@@ -59,7 +59,7 @@ def links_of(comparison: Comparison, sides: Mapping[Which, View], links: Links, 
     Args:
         comparison: the comparison.
         sides: the runs of each side.
-        links: where the pages of logs are.
+        links: the links to the pages of logs.
         pages: the pages of transports.
     """
     names = tuple(name for name in _NAMES if name not in comparison.settings.across)
@@ -81,7 +81,7 @@ def links_of(comparison: Comparison, sides: Mapping[Which, View], links: Links, 
 
 
 def _value(row: ComparisonRow | Loss, which: Which) -> float | None:
-    """The value that represents a side: that of the median run; for loss, that of the run that lost most."""
+    """Return the value that represents a side: the value of the median run; for loss, the value of the run with the largest loss."""
     if isinstance(row, Loss):
         lost = row.old if which == "old" else row.new
         return lost.most if lost else None
@@ -90,7 +90,7 @@ def _value(row: ComparisonRow | Loss, which: Which) -> float | None:
 
 
 def _values(row: ComparisonRow | Loss, which: Which) -> Sequence[float]:
-    """The values of the runs of a side, if they are known."""
+    """Return the values of the runs of a side, if they are known."""
     side = row.old if which == "old" else row.new
     return side.values if isinstance(side, Side) else ()
 
@@ -100,7 +100,7 @@ def _setting(key: RowKey, names: Sequence[str]) -> tuple[object, ...]:
 
 
 def _numbers(side: View, wanted: set[tuple[object, ...]], names: Sequence[str]) -> dict[tuple[object, ...], list[ResultRow]]:
-    """Return the numbers of a side by row, of the rows of the comparison alone: a release has many more numbers than a comparison shows."""
+    """Return the numbers of a side by row, only for the rows of the comparison, because a release has many more numbers."""
     metrics = {(setting[-2], setting[-1]) for setting in wanted}  # A key ends with metric and statistic.
     numbers: dict[tuple[object, ...], list[ResultRow]] = {}
     for number in side.summaries():
@@ -116,7 +116,7 @@ def _of_number(number: ResultRow, name: str) -> object:
 
 
 def _with_conditions(there: Iterable[ResultRow], conditions: Sequence[tuple[str, str | None]]) -> list[ResultRow]:
-    """Return the numbers with these conditions, which distinguish the row from others: an equal value of another row is no evidence."""
+    """Return the numbers with the conditions of the row, because an equal value of another row would be no evidence."""
     return [number for number in there if all(_has(number, name, text) for name, text in conditions)]
 
 
@@ -129,16 +129,16 @@ def _has(number: ResultRow, name: str, text: str | None) -> bool:
 
 
 _PLOTTED = ("worse", "better", *DIFFERS, "inconclusive", "too_few_pairs", "no_change", "differs_not")
-_MOST = 10_000  # rows of a verdict in a file: a browser does not show a million
+_MOST = 10_000  # rows of a verdict in a file, because a browser cannot show a million
 _MOST_IN_PART = 100  # runs, and rows with loss, in a part of a page
-_ELEMENTS_IN_PART = 4_500  # of its rows, runs and picture together: a browser lays out 5000 at once, and the frame of the page has 300
-_LEAST_ROWS = 10  # of each verdict, whatever they cost
+_ELEMENTS_IN_PART = 4_500  # elements of its rows, runs and picture together: a browser lays out 5000 at once, and the frame of the page has 300
+_LEAST_ROWS = 10  # rows of each verdict that are always shown, regardless of their elements
 _OPEN = ("worse", "better", *DIFFERS)
-_FOLDED = ("no_change", "differs_not", "unreplicated_same")  # also where they come first: nobody needs to look at them
+_FOLDED = ("no_change", "differs_not", "unreplicated_same")  # folded even if they come first, because nobody needs to look at them
 
 
 class DiffBlock(msgspec.Struct, frozen=True):
-    """The rows of one verdict: the table of the rows that are visible at first, and the table of ``many_more`` rows that a reader unfolds."""
+    """The rows of one verdict: the table of the rows that are visible immediately, and the table of ``many_more`` folded rows."""
 
     section: VerdictSection
     sentence: Html
@@ -150,12 +150,12 @@ class DiffBlock(msgspec.Struct, frozen=True):
 
 
 def html(comparison: Comparison, only: Sequence[str] = (), limit: int = 500) -> str:
-    """The comparison as a page of its own.
+    """Return the comparison as an HTML file.
 
     Args:
         comparison: the comparison.
-        only: the verdicts to show; none: all.
-        limit: rows to show at once of each verdict, the others are folded; 0: all.
+        only: the verdicts to show; if empty, all verdicts.
+        limit: the number of unfolded rows of each verdict; 0: all rows.
     """
     style = (site_dir() / "_static" / "tacholog-diff.css").read_text(encoding="utf-8")
     return (
@@ -170,19 +170,19 @@ def html(comparison: Comparison, only: Sequence[str] = (), limit: int = 500) -> 
 
 
 def fragment(comparison: Comparison, anchor: str, only: Sequence[str] = (), limit: int = 50, links: ComparisonLinks = NO_LINKS) -> Html:
-    """The comparison as part of a page; ``anchor`` begins all of its ids (`anchor_of`), ``links`` are its links."""
+    """Return the comparison as a part of a page. All its ids begin with ``anchor`` (`anchor_of`); ``links`` are its links."""
     context = _context(comparison, only, limit, f"{anchor}-", _MOST_IN_PART, links)
     rendered = html_templates().get_template("diff_rows.html.jinja").render(**context, heading="span")
     return tag("div", Html(rendered), class_="tl-diff", id=anchor)  # noqa: S704 - by an environment that escapes
 
 
 def anchor_of(system: str, old: str, new: str, labels: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the prefix of the ids of a comparison on a page; the id of a verdict's rows is the prefix with the verdict."""
+    """Return the prefix of the ids of a comparison on a page. The id of a verdict's rows is this prefix with the verdict appended."""
     return slug(" ".join([f"diff {system} {old} {new}", *(f"{label_name(field)}={value}" for field, value in labels)]))
 
 
 def brief(comparison: Comparison, target: str | None) -> Html:
-    """The comparison in a line, with a link to all of it."""
+    """Return the comparison in one line, with a link to the whole comparison."""
     title = f"{comparison.old.name} \u2192 {comparison.new.name}"
     systems = " and ".join(name for name in comparison.new.systems if name.lower() not in comparison.new.name.lower())
     title = f"{systems}: {title}" if systems else title
@@ -251,7 +251,7 @@ def _transports(comparison: Comparison, links: ComparisonLinks, prefix: str, *, 
 
 
 def _runs(moments: Sequence[RunOrder]) -> Table:
-    """Return the runs in the order of time."""
+    """Return the runs, sorted by time."""
     rows = []
     for run in moments:
         name = run.run if run.status in (None, "ok") else f"{run.run} ({run.status})"
@@ -261,11 +261,11 @@ def _runs(moments: Sequence[RunOrder]) -> Table:
 
 
 def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iterator[VerdictSection]:
-    """Yield the sections with as many rows as a part of a page may hold beside the ``spent`` elements; the first verdicts matter most.
+    """Yield the sections with the rows that fit into a part of a page next to ``spent`` elements. Important verdicts come first.
 
-    ``links`` is how many each row has.
+    ``links`` is the number of links of each row.
     """
-    left = _ELEMENTS_IN_PART - spent - 300  # for the signs of the picture with their words
+    left = _ELEMENTS_IN_PART - spent - 300  # for the signs of the picture with their titles
     for section in sections:
         of_row = links + (6 if section.verdict in APART else 18 if section.verdict in _PLOTTED else 12)
         lines = section.lines[: max(_LEAST_ROWS, left // of_row)]
@@ -274,14 +274,14 @@ def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iter
 
 
 def _is_open(section: VerdictSection, index: int) -> bool:
-    """Whether a section is open at first: changes are, or else the first section. Other sections are folded under their names and counts."""
+    """Whether a section is initially open: changes are, otherwise the first section. Other sections are folded under their names and counts."""
     return section.verdict in _OPEN or (index == 0 and section.verdict not in _FOLDED)
 
 
 def _block(section: VerdictSection, limit: int, links: ComparisonLinks, *, is_open: bool) -> DiffBlock:
     span = drawings.reach([line.row for line in section.lines])
     axis = drawings.axis(span) if section.verdict in _PLOTTED else NOTHING
-    is_apart = section.verdict in APART  # Such rows are not drawn: their values must not be compared.
+    is_apart = section.verdict in APART  # Such rows are not drawn, because their values must not be compared.
     runs = [NOTHING if is_apart else drawings.runs_plot(line.row) for line in section.lines]
     drawn = [(TableColumn(join(["Ratio, drawn", axis])), [drawings.ratio_plot(line.row, span) for line in section.lines])] if axis else []
     drawn += [(TableColumn("Runs"), runs)] if any(runs) else []
@@ -304,7 +304,7 @@ def _drawn(
 ) -> tuple[Table, list[list[TableRow]]]:
     """Return the table of a section with its drawings, and the rows of each line.
 
-    With ``said_below``, a remark has a row of its own: beside so many columns it would be narrow, which makes rows high.
+    With ``said_below``, a remark has its own row, because its column would be so narrow that rows become high.
     """
     table = _titled(section.table(links.line), "Why").without_empty_columns()
     has_remarks = any(line.remark for line in section.lines)

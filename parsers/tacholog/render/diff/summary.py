@@ -1,4 +1,4 @@
-"""The summary of a diff: how many rows have which verdict, why others do not compare, the result in a few sentences, and the two sides in words."""
+"""The summary of a comparison: the counts of verdicts, the reasons of incomparable rows, the result in sentences, and the two sides in words."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ APART: tuple[Verdict, ...] = ("not_comparable", "removed", "added")
 _OF_MACHINE = frozenset({"host", *(CODES[name] for name in MACHINE)})
 _MOST_REASONS = 4
 _OTHER = "for other reasons"
-# Fields of a key, and their names in sentences.
+# Fields of a key, with their names in sentences.
 _ONLY = (("transport", "transport"), ("metric", "metric"), ("payload_bytes", "size"), ("participant", "participant"))
 
-# The name of a condition after "different", if its title does not read well there.
+# The names of conditions after "different", if their titles do not read well there.
 _NOUNS = {
     "latency_of": "contents (bytes, or a reference to them)",
     "payload_touched": "use of the payload",
@@ -53,9 +53,10 @@ _NOUNS = {
 
 
 def apart_words(comparison: Comparison) -> str:
-    """Return how many rows do not compare and why: ``132 rows do not compare: 96 on another machine, 36 with a size that only 0.2.0 has``.
+    """Return how many rows do not compare, and why: ``132 rows do not compare: 96 on another machine, 36 with a size that only 0.2.0 has``.
 
-    Each row counts once. If the machine differs, that is its reason: other conditions differ because of it. Return nothing if all rows compare.
+    Each row counts once. If the machine differs, the machine is the reason, because other conditions differ as a consequence. The text is empty if
+    all rows compare.
     """
     total = sum(comparison.counts[verdict] for verdict in APART)
     if not total:
@@ -69,9 +70,9 @@ def apart_words(comparison: Comparison) -> str:
 
 
 class _Sides:
-    """The transports, the metrics, and the rows without their sizes, of each side.
+    """The transports and the metrics of each side, and its rows without their sizes.
 
-    Rows that are only shown, or compared as loss, count too: a transport that lost everything has no row that could be tested.
+    Rows that are only listed, or compared as loss, are included, because a transport that lost everything has no row that could be tested.
     """
 
     def __init__(self, comparison: Comparison) -> None:
@@ -85,7 +86,7 @@ class _Sides:
         self.unsized = {verdict: {_without_size(key) for key in keys} for verdict, keys in there.items()}
 
     def reason(self, row: ComparisonRow) -> str:
-        """Return why a row does not compare, so that it reads well after a count."""
+        """Return why a row does not compare, in words that fit after a count."""
         if row.verdict == "not_comparable":
             return _conditions(row.differences) or REASONS.get(next(iter(row.reasons), ""), _OTHER)
         if row.differences:
@@ -105,9 +106,9 @@ def _without_size(key: RowKey) -> RowKey:
 
 
 def _conditions(differences: Iterable[Difference]) -> str:
-    """Return in words which conditions differ, or are not stated on a side.
+    """Return, in words, the conditions that differ, or that one side does not state.
 
-    Two machines of the same hardware are a reason only if nothing else differs: other rows are compared across them.
+    Two machines with the same hardware are named as the reason only if nothing else differs, because rows are compared across such machines.
     """
     differences = list(differences)
     alike = [difference for difference in differences if difference.field == "host" and None not in (difference.old, difference.new)]
@@ -123,12 +124,12 @@ def _conditions(differences: Iterable[Difference]) -> str:
 
 
 _JUDGED: tuple[Verdict, ...] = ("worse", "better", "no_change", *OPEN)
-_SAID: tuple[Verdict, ...] = (*_JUDGED, *OUT_OF_TURN)  # the verdicts that rest on an interval
+_SAID: tuple[Verdict, ...] = (*_JUDGED, *OUT_OF_TURN)  # the verdicts that are based on an interval
 _UNPROVEN: tuple[Verdict, ...] = (*UNTESTED, "insufficient")
 
 
 class VerdictCount(msgspec.Struct, frozen=True):
-    """How many rows have a verdict, and which way they point. ``anchor`` is where a page lists them: the verdict, or ``loss``."""
+    """The number of rows with a verdict, and their directions. ``anchor`` is the id of their list on a page: the verdict, or ``loss``."""
 
     anchor: str
     number: int
@@ -137,7 +138,7 @@ class VerdictCount(msgspec.Struct, frozen=True):
 
     @property
     def style(self) -> str:
-        """The class on a page; a count of 0 gets no alarming colour."""
+        """The CSS class on a page. A count of 0 gets no alarming colour."""
         return self.anchor if self.number else f"{self.anchor} none"
 
     @property
@@ -147,12 +148,12 @@ class VerdictCount(msgspec.Struct, frozen=True):
 
 
 def has_tests(counts: Mapping[str, int]) -> bool:
-    """Whether a test decided any row."""
+    """Whether any row was decided by a test."""
     return any(counts[verdict] for verdict in _JUDGED)
 
 
 def counts(comparison: Comparison) -> list[VerdictCount]:
-    """How many rows got each verdict, worst first. If there were tests, a count of 0 worse rows is listed too."""
+    """Return the number of rows with each verdict, the worst first. If there were tests, a count of 0 worse rows is included too."""
     is_tested = has_tests(comparison.counts)
     verdicts = [verdict for verdict in VERDICTS if comparison.counts[verdict] or (verdict == "worse" and is_tested)]
     return [
@@ -162,20 +163,20 @@ def counts(comparison: Comparison) -> list[VerdictCount]:
 
 
 def buttons(comparison: Comparison) -> list[VerdictCount]:
-    """The counts of the rows that compare, and of the rows with loss if any of them compares."""
+    """Return the counts of the rows that compare, and the counts of the rows with loss if any of them compares."""
     comparable_counts = [count for count in counts(comparison) if count.anchor not in APART]
     is_compared = any(loss.verdict not in APART for loss in comparison.losses)
     return [*comparable_counts, VerdictCount("loss", len(comparison.losses), "Loss", loss_counts(comparison))] if is_compared else comparable_counts
 
 
 def directions(comparison: Comparison) -> str:
-    """How many of the rows that differ without proof point to worse, and how many to better."""
+    """Return how many of the rows that differ without proof point to worse, and how many to better."""
     toward_words = [toward(row) for row in comparison.rows if row.verdict == UNTESTED[0]]
     return ", ".join(f"{toward_words.count(direction)} {direction}" for direction in ("toward worse", "toward better") if direction in toward_words)
 
 
 def headline(comparison: Comparison) -> str:
-    """The result in one line."""
+    """Return the result in one line."""
     if comparison.warns("same_runs"):
         return "the same runs"
     parts = [
@@ -187,7 +188,7 @@ def headline(comparison: Comparison) -> str:
 
 
 def loss_counts(comparison: Comparison) -> str:
-    """How many rows with loss got each verdict, worst first; of rows without a test, how many lost more now and how many less."""
+    """Return the number of rows with loss for each verdict, the worst first; for rows without a test, how many lost more and how many less."""
     parts = [_verdict_counts(loss.verdict for loss in comparison.losses if loss.verdict not in _UNPROVEN)]
     unproven = [loss for loss in comparison.losses if loss.verdict in _UNPROVEN]
     if unproven:
@@ -202,7 +203,7 @@ def _verdict_counts(verdicts: Iterable[Verdict]) -> str:
 
 
 def loss_words(comparison: Comparison) -> str:
-    """The rows in which messages were lost, as a part of a sentence: how many lost more now and how much, or the verdicts that tests gave."""
+    """Return the rows with lost messages as a part of a sentence: how many lost more and how much more, or the verdicts of tests."""
     total = len(comparison.losses)
     unproven = [loss for loss in comparison.losses if loss.verdict in _UNPROVEN]
     lost = f"messages were lost in {_count_of_rows(total)}"
@@ -220,7 +221,7 @@ def loss_words(comparison: Comparison) -> str:
     if by_direction["higher"]:
         worst = max(by_direction["higher"], key=lambda loss: loss.new.most if loss.new else 0.0)
         most = f"up to {share(worst.new)} in a run, was {share(worst.old)}"
-        # The medians decide. If one run of the old side lost more than any new run, the largest shares alone would say the opposite.
+        # The medians decide. The largest shares alone would say the opposite if one run of the old side lost more than any run of the new side.
         is_less = worst.old is not None and worst.new is not None and worst.new.most < worst.old.most
         medians = f"{share(worst.new, median=True)} in the median run, was {share(worst.old, median=True)}; " if is_less else ""
         parts[0] += f" ({medians}{most})"
@@ -233,7 +234,7 @@ _LOSS = {"higher": "more", "lower": "less", "alike": "as much"}
 
 
 def _by_direction(losses: Iterable[Loss]) -> dict[str, list[Loss]]:
-    """The rows whose loss is higher now, lower, and the same."""
+    """Return the rows whose loss is higher now, lower, and equal."""
     by_direction: dict[str, list[Loss]] = {"higher": [], "lower": [], "alike": []}
     for loss in losses:
         by_direction[direction_of(loss)].append(loss)
@@ -255,11 +256,12 @@ _NO_PROOF: tuple[Verdict, ...] = ("insufficient", "inconclusive", "too_few_pairs
 
 
 def conclusion(comparison: Comparison, *, with_reasons: bool = True) -> str:
-    """The result in short sentences: the better and worse rows, how many rows do not compare, and for how many the runs prove nothing.
+    """Return the result in short sentences: the better and worse rows, the number of incomparable rows, and the number of unproven rows.
 
     Args:
         comparison: the comparison.
-        with_reasons: whether to say why rows do not compare. A page has a section for that, so its conclusion says it only if no test was possible.
+        with_reasons: whether to state why rows do not compare. A page has a section for these reasons, so its conclusion states them only if no test
+            was possible.
     """
     if comparison.warns("same_runs"):
         return SAME_RUNS
@@ -271,7 +273,7 @@ def conclusion(comparison: Comparison, *, with_reasons: bool = True) -> str:
 
 
 def short_conclusion(comparison: Comparison) -> str:
-    """The result for a reader who wants no names of rows: how many are better or worse, and whether the machine changed."""
+    """Return the result without the names of rows: how many are better or worse, and whether the machine changed."""
     counts, total = comparison.counts, len(comparison.rows)
     if not has_tests(counts) or comparison.warns("same_runs"):
         return conclusion(comparison, with_reasons=False)
@@ -288,7 +290,7 @@ def short_conclusion(comparison: Comparison) -> str:
 
 
 def _differences(comparison: Comparison) -> Iterator[str]:
-    """How many rows differ although the sides did not take turns, and the command that would tell whether the release is the cause."""
+    """Return how many rows differ although the sides did not take turns, and the command that tells whether the release is the cause."""
     counts, losses = comparison.counts, [loss.verdict for loss in comparison.losses]
     asked = sum(counts[verdict] + losses.count(verdict) for verdict in OUT_OF_TURN)
     if not asked:
@@ -307,20 +309,20 @@ def _differences(comparison: Comparison) -> Iterator[str]:
 
 
 def ab_command(comparison: Comparison) -> str:
-    """The command that measures both sides in turns, as far as the comparison knows it. OLD and NEW are the two builds."""
+    """Return the command that measures both sides in turns, as far as the comparison states its arguments. OLD and NEW are the two builds."""
     releases = [side.releases[0] if len(side.releases) == 1 else "" for side in (comparison.old, comparison.new)]
     return " ".join(["tacholog ab OLD NEW CAMPAIGN", *(["--release", *map(shlex.quote, releases)] if all(releases) else [])])
 
 
 def shown_part(comparison: Comparison, only: Sequence[str]) -> Comparison:
-    """The part of a comparison that is shown: all of it; of a comparison of runs with themselves only the rows that were asked for."""
+    """Return the shown part of a comparison: all of it, but only the requested rows if runs are compared with themselves."""
     if not comparison.warns("same_runs"):
         return comparison
     return replace(comparison, rows=comparison.rows if only else (), counts=dict.fromkeys(comparison.counts, 0), losses=(), curves=())
 
 
 def _changes(comparison: Comparison) -> Iterator[str]:
-    """The results of the tests."""
+    """Return the results of the tests, in words."""
     counts = comparison.counts
     if has_tests(counts):
         if counts["worse"] or counts["better"]:
@@ -335,12 +337,12 @@ def _changes(comparison: Comparison) -> Iterator[str]:
 
 
 def _without_partner(counts: Mapping[str, int]) -> int:
-    """How many rows are on one side only, or not comparable."""
+    """Return the number of rows that are on one side only, or not comparable."""
     return sum(counts[verdict] for verdict in APART)
 
 
 def _verdict_words(comparison: Comparison, verdict: Verdict, *, is_first: bool) -> str:
-    """How many rows are better or worse, and which."""
+    """Return which rows are better or worse, and how many."""
     rows = [row for row in comparison.rows if row.verdict == verdict]
     noun = f" {_rows(len(rows))}" if is_first else ""
     word = MEANINGS[verdict].words
@@ -348,12 +350,12 @@ def _verdict_words(comparison: Comparison, verdict: Verdict, *, is_first: bool) 
 
 
 def _rows(count: int) -> str:
-    """The noun after a count of rows."""
+    """Return the noun after a count of rows."""
     return "row" if count == 1 else "rows"
 
 
 def _untested(comparison: Comparison) -> Iterator[str]:
-    """Whether values differ, if the comparison has no test. Beside results of tests, such rows only count among those that prove nothing."""
+    """Return whether values differ, if the comparison has no test. If it has tests, such rows only count as unproven."""
     rows = [] if has_tests(comparison.counts) else [row for row in comparison.rows if row.verdict in UNTESTED]
     if not rows:
         return
@@ -370,14 +372,14 @@ def _untested(comparison: Comparison) -> Iterator[str]:
 
 
 def _not_comparable_words(comparison: Comparison, *, with_reasons: bool) -> Iterator[str]:
-    """How many rows do not compare."""
+    """Return how many rows do not compare, in words."""
     count, total = _without_partner(comparison.counts), len(comparison.rows)
     if count:
         yield apart_words(comparison) if with_reasons else f"{count} of {total} rows {'does' if count == 1 else 'do'} not compare"
 
 
 def _open(comparison: Comparison) -> Iterator[str]:
-    """How many rows compare without any proof, and why if the reason is the same for all."""
+    """Return how many rows compare without any proof, and the reason if it is the same for all."""
     counts = comparison.counts
     open_counts = {MEANINGS[verdict].words: counts[verdict] for verdict in _NO_PROOF if counts[verdict]}
     untested = sum(counts[verdict] for verdict in UNTESTED) if has_tests(counts) else 0
@@ -389,14 +391,14 @@ def _open(comparison: Comparison) -> Iterator[str]:
 
 
 def across_words(comparison: Comparison) -> str:
-    """The fields that the diff goes across, with both sides' values if these are the same in all rows."""
+    """Return the ``across`` fields with the values of both sides, if these are the same in all rows."""
     sides = dict.fromkeys(row.across for row in comparison.rows if row.across and row.old and row.new)
     fields = ", ".join(comparison.settings.across)
     return f"{fields} ({sides_of(next(iter(sides)))})" if len(sides) == 1 else fields
 
 
 def curve_words(curve: Curve) -> str:
-    """A series of single values in words."""
+    """Return a series of single values, in words."""
     ends = f"{words.ratio(curve.least)} to {words.ratio(curve.most)}"
     directions = (f"{curve.lower} lower", f"{curve.equal} equal" if curve.equal else "", f"{curve.higher} higher")
     counted = f"{words.ratio(curve.mean_ratio)} on average of {curve.rows} sizes ({ends}; {', '.join(part for part in directions if part)})"
@@ -404,7 +406,7 @@ def curve_words(curve: Curve) -> str:
 
 
 def _flat(curve: Curve) -> list[str]:
-    """The sides whose latency is the same at all sizes, which is impossible if the bytes are moved."""
+    """Return the sides whose latency is the same at all sizes, which is impossible if the bytes are moved."""
     unit = METRICS[curve.key.metric].unit
     means = "at every size, as when a reference is handed over and no payload moves"
     levels = (("old", curve.old_flat), ("new", curve.new_flat))
@@ -412,7 +414,7 @@ def _flat(curve: Curve) -> list[str]:
 
 
 def figures_words(comparison: Comparison) -> list[str]:
-    """How the figures of the rows were computed: the choice of the median, and the estimated ratio."""
+    """Return how the figures of the rows were computed: the choice of the median, and the estimated ratio."""
     there = any(row.old and row.new and max(row.old.runs, row.new.runs) > 1 for row in comparison.rows)
     estimated = any(words.is_estimate(row) for row in comparison.rows)
     by_runs = any(row.ratio_kind == "hodges_lehmann_runs" for row in comparison.rows)
@@ -421,7 +423,7 @@ def figures_words(comparison: Comparison) -> list[str]:
 
 
 def side_words(side: Input) -> str:
-    """One side in words."""
+    """Return one side, in words."""
     parts = [
         " and ".join(side.systems),
         ", ".join(side.versions),
@@ -440,7 +442,7 @@ def _label_words(field: str, values: Sequence[str]) -> str:
 
 
 def _few(values: Sequence[str]) -> list[str]:
-    """The values of a label; if there are many, the first ones and the number of the others."""
+    """Return the values of a label; if there are many, only the first ones and the number of the others."""
     return [*values[:_NAMED], *([f"{len(values) - _NAMED} more"] if len(values) > _NAMED else [])]
 
 
@@ -451,19 +453,19 @@ def _when(side: Input) -> str:
 
 
 def unstated_words(comparison: Comparison) -> str:
-    """The conditions that are needed for a verdict and not stated, over all rows without a verdict."""
+    """Return the conditions that a verdict needs and that are not stated, for all rows without a verdict."""
     fields = dict.fromkeys(field for row in comparison.rows if row.verdict in _BY_VALUE for field in row.unverified)
     return ", ".join(title_of(field) for field in fields)
 
 
 _UNTESTED: Verdict = "unreplicated_diff"
-_MOST_STATISTICS = 3  # of a metric are named; if there are more, tails are summed up
+_MOST_STATISTICS = 3  # the number of named statistics of a metric; if there are more, the tail percentiles are combined
 
 
 class TransportCounts(msgspec.Struct, frozen=True):
-    """How many rows of a transport have each verdict, for better and worse which rows these are, and how many rows do not compare.
+    """The number of rows of a transport with each verdict, its better and worse rows, and the number of its incomparable rows.
 
-    ``system`` and ``transport`` are those of its rows, ``name`` is what they are called.
+    ``system`` and ``transport`` are those of its rows, and ``name`` is their name in texts.
     """
 
     system: str | None
@@ -482,10 +484,10 @@ class LargestChange(msgspec.Struct, frozen=True):
 
 
 def moved_most(comparison: Comparison, most: int = 3) -> list[LargestChange]:
-    """Return the rows that moved most, the largest change first.
+    """Return the rows with the largest changes, the largest first.
 
-    Rows that are worse or better come from tests. Only if there are none, rows that were measured worse or better stand in, then rows without a test.
-    Medians and means come before tails, which are the weakest evidence.
+    Rows that are worse or better by a test are preferred, then rows that were measured worse or better, then rows without a test. Medians and means
+    come before tail percentiles, which are the weakest evidence.
     """
     several = len({row.key.system for row in comparison.rows}) > 1
     kinds: tuple[tuple[Verdict, ...], ...] = (("worse", "better"), DIFFERS, (_UNTESTED,))
@@ -509,7 +511,7 @@ def _amount(row: ComparisonRow) -> str:
 def by_transport(comparison: Comparison) -> list[TransportCounts]:
     """Return the counts of each transport, which add up to those of the sections.
 
-    Return nothing if there are fewer than two transports, or if no row compares: that is one sentence, and not a table of zeros.
+    Return nothing if there are fewer than two transports, or if no row compares, because one sentence is enough for that.
     """
     if not any(comparison.counts[verdict] for verdict in VERDICTS if verdict not in APART):
         return []
@@ -530,7 +532,7 @@ def _counted(name: str, rows: Sequence[ComparisonRow], verdicts: Sequence[Verdic
 
 
 def _which(rows: Sequence[ComparisonRow]) -> str:
-    """Which rows are better or worse, and by how much: ``p99, 1 KiB, 6.3 %``, or the statistics of several."""
+    """Return which rows are better or worse, and by how much: ``p99, 1 KiB, 6.3 %``, or several statistics."""
     if not rows or rows[0].verdict not in ("worse", "better", *DIFFERS):
         return ""
     if len(rows) > 1:
@@ -542,14 +544,14 @@ def _which(rows: Sequence[ComparisonRow]) -> str:
 
 
 def _measured(row: ComparisonRow) -> str:
-    """The statistic of a latency, or the metric of another row."""
+    """Return the statistic of a latency, or the metric of another row."""
     return row.key.statistic if row.key.metric == "latency" else METRICS[row.key.metric].words.lower()
 
 
 def where_and_how_much(rows: Sequence[ComparisonRow]) -> str:
-    """Return the metrics of rows that are better or worse, all of their transports, and by how much: ``latency over udp: p50 by 6 %; over shm: ...``.
+    """Return the metrics of better or worse rows of these transports, and the change: ``latency over udp: p50 by 6 %; over shm: ...``.
 
-    Transports are named together only if the same statistics moved: otherwise a reader would think that each statistic moved over each of them.
+    Transports are named together only if the same statistics changed. Otherwise a reader would think that each statistic changed for each transport.
     """
     metrics: dict[str, list[ComparisonRow]] = {}
     for row in rows:
@@ -558,7 +560,7 @@ def where_and_how_much(rows: Sequence[ComparisonRow]) -> str:
 
 
 def _moved_over(rows: Sequence[ComparisonRow]) -> str:
-    """Return which statistics moved over which transports; transports whose medians or means moved come first."""
+    """Return which statistics changed for which transports. Transports whose medians or means changed come first."""
     over: dict[str | None, list[ComparisonRow]] = {}
     for row in sorted(rows, key=lambda row: row.key.transport or ""):
         over.setdefault(row.key.transport, []).append(row)
@@ -575,7 +577,7 @@ def _over(transports: Sequence[str | None]) -> str:
 
 
 def how_much(rows: Sequence[ComparisonRow], *, with_metric: bool = False) -> str:
-    """Return by how much rows changed, medians and means before tails: ``p50 by 6.3 to 12 %, p99 by 14 %``."""
+    """Return by how much rows changed, medians and means before tail percentiles: ``p50 by 6.3 to 12 %, p99 by 14 %``."""
     named: dict[str, list[ComparisonRow]] = {}
     for row in sorted(rows, key=lambda row: (band_of(row.key.statistic) != "centre", percentile(row.key.statistic) or 0.0)):
         named.setdefault(_measured(row) if with_metric else row.key.statistic, []).append(row)
@@ -595,7 +597,7 @@ def _range(name: str, rows: Sequence[ComparisonRow]) -> str:
 
 
 def loss_sentence(comparison: Comparison) -> str:
-    """A sentence on the rows without loss, or without a share of it; empty if loss was not asked for."""
+    """Return a sentence on the rows without loss, or without a share of loss; an empty text if loss is not shown."""
     if comparison.warns("same_runs") or not comparison.loss_asked:
         return ""
     if not comparison.losses and not comparison.lossless and not comparison.lossy_counts:
@@ -604,7 +606,7 @@ def loss_sentence(comparison: Comparison) -> str:
 
 
 def _without_share(comparison: Comparison) -> str:
-    """The rows whose logs state how many messages were lost, but not of how many."""
+    """Return a sentence on the rows whose logs state how many messages were lost, but not of how many."""
     count = comparison.lossy_counts
     if not count:
         return ""
@@ -612,7 +614,7 @@ def _without_share(comparison: Comparison) -> str:
 
 
 def _lossless(comparison: Comparison) -> str:
-    """The rows in which no run lost anything."""
+    """Return a sentence on the rows in which no run lost a message."""
     if not comparison.losses and comparison.lossless:
         return f"No run lost anything ({comparison.lossless} row{'s state' if comparison.lossless != 1 else ' states'} it)."
     return (

@@ -1,4 +1,4 @@
-"""A diff as text for a terminal, as Markdown for a pull request, and as a short comment on one."""
+"""A comparison as text for a terminal, as Markdown for a pull request, and as a short comment on a pull request."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from tacholog.render.markdown import escape, plain
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, terminal
 from tacholog.render.table import markdown as markdown_table
 
-FOLDED = ("no_change", "differs_not", "unreplicated_same")  # If there are more than a few of these rows, they are listed only on request.
+FOLDED = ("no_change", "differs_not", "unreplicated_same")  # Rows of these verdicts are listed only on request, if there are more than a few.
 _FEW = 10
-#: The comment has at most this many lines. With the requirements below it, both stay under 60.
+#: The largest number of lines of the comment. Together with the requirements below it, it stays under 60 lines.
 MOST_LINES = 30
 _OPEN: tuple[Verdict, ...] = ("worse", "better", *DIFFERS)
-_WITHOUT_RATIO = ("not_comparable", "invalid")  # a ratio of these rows would mean nothing
+_WITHOUT_RATIO = ("not_comparable", "invalid")  # a ratio of such rows has no meaning
 _MOST_ROWS, _MOST_WARNINGS, _MOST_LOSS, _MOST_HOST = 10, 2, 2, 2  # in a comment
 
 
 def text(comparison: Comparison, only: Sequence[str] = (), limit: int = 20) -> str:
-    """The comparison as text, worst first.
+    """Return the comparison as text, the worst rows first.
 
     Args:
         comparison: the comparison.
-        only: the verdicts to list; none: all except rows without a change.
-        limit: rows to list of each verdict; 0: all.
+        only: the verdicts to list; if empty, all verdicts except "no change".
+        limit: the largest number of listed rows of each verdict; 0: all rows.
     """
     return "\n".join(plain(line) for line in _text(shown_part(comparison, only), only, limit)) + "\n"
 
 
 def markdown(comparison: Comparison, only: Sequence[str] = (), limit: int = 50) -> str:
-    """The comparison as Markdown, for a pull request or a release page: worse and better rows are open, the rest is folded."""
+    """Return the comparison as Markdown, for a pull request or a release page. Worse and better rows are visible, the others are folded."""
     return "\n".join(_markdown(shown_part(comparison, only), only, limit)) + "\n"
 
 
 def github(comparison: Comparison, only: Sequence[str] = (), limit: int = 50) -> str:
-    """The comparison for the summary of a job on GitHub: how many rows got which verdict, then the Markdown.
+    """Return the comparison for the summary of a GitHub job: the number of rows with each verdict, then the Markdown.
 
-    The place for it is the file that ``$GITHUB_STEP_SUMMARY`` names, which GitHub shows below the job; it takes at most a megabyte.
+    The caller writes it to the file ``$GITHUB_STEP_SUMMARY``, which GitHub shows below the job. This file may have at most one megabyte.
     """
     counted = [TableRow([TableCell(count.words), TableCell(str(count.number))]) for count in counts(shown_part(comparison, only))]
     head, _, body = markdown(comparison, only, limit).partition("\n")
@@ -52,7 +52,7 @@ def github(comparison: Comparison, only: Sequence[str] = (), limit: int = 50) ->
 
 
 def github_of_systems(reports: Mapping[str, Comparison]) -> str:
-    """The same for the newest release of several systems. Their names are in the headings, to distinguish them."""
+    """Return the same as `github` for the newest release of several systems. The headings contain the names of the systems."""
     parts = {system: github(report) for system, report in reports.items()}
     if len(parts) > 1:
         parts = {system: part.replace("### ", f"### {escape(system)}: ", 1) for system, part in parts.items()}
@@ -60,7 +60,7 @@ def github_of_systems(reports: Mapping[str, Comparison]) -> str:
 
 
 def workflow_commands(comparison: Comparison, limit: int = 10) -> str:
-    """The worse rows as GitHub workflow commands. GitHub shows them beside the changed lines. At most ``limit`` rows, as GitHub shows no more."""
+    """Return the worse rows as GitHub workflow commands, which GitHub shows next to the changed lines. GitHub shows at most ``limit`` rows."""
     rows = [line_of(row) for row in comparison.rows if row.verdict == "worse"][:limit]
     lines = [f"{row.name}: {row.ratio}, {row.remark}" for row in rows]
     lines += [f"{line.name}: {line.remark}" for line in loss_lines(comparison) if line.verdict == "worse"]
@@ -68,7 +68,7 @@ def workflow_commands(comparison: Comparison, limit: int = 10) -> str:
 
 
 def _command(text: str) -> str:
-    """Text in a workflow command, with its special characters escaped."""
+    """Return a text for a workflow command, with its special characters escaped."""
     return plain(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A").replace(":", "%3A").replace(",", "%2C")
 
 
@@ -79,7 +79,7 @@ def _text(comparison: Comparison, only: Sequence[str], limit: int) -> Iterator[s
     if content.across:
         yield f"A comparison of configurations, across: {content.across}"
     yield ""
-    if not comparison.warns("same_runs") and (counts(comparison) or comparison.losses):  # the conclusion says the rest
+    if not comparison.warns("same_runs") and (counts(comparison) or comparison.losses):  # the conclusion states the other numbers
         yield f"{headline(comparison)}."
     yield content.conclusion
     yield from (f"! {warning}" for warning in (*content.machines, *content.warnings))
@@ -165,11 +165,11 @@ def _block(section: VerdictSection, *, folded: bool) -> Iterator[str]:
 
 
 def comment(comparison: Comparison) -> str:
-    """The comparison as a comment of at most `MOST_LINES` lines, whatever the diff: the rows that moved most, with or without a verdict."""
+    """Return the comparison as a comment of at most `MOST_LINES` lines: the rows with the largest changes, with or without a verdict."""
     lines = [f"### {' → '.join(map(escape, _labels(comparison)))}: {escape(headline(comparison))}", "", escape(conclusion(comparison))]
     host = host_words(comparison)[:_MOST_HOST] if comparison.controls is not None and comparison.controls.moved else []
     host = [*machine_words(comparison), *host]
-    if host:  # Not folded, so that nobody blames the release for a change of the host.
+    if host:  # Not folded, so that nobody attributes a change of the host to the release.
         lines += ["", *(f"> {escape(words)}" for words in host)]
     rows = shown_part(comparison, ()).rows
     if listed := _moved_most(rows):
@@ -185,14 +185,14 @@ def comment(comparison: Comparison) -> str:
 
 
 def _labels(comparison: Comparison) -> tuple[str, str]:
-    """The names of both sides in a title: their releases, or what the user called them if a side has no release or both have the same."""
+    """Return the names of both sides for a title: their releases, or the user's names if a side has no release or both have the same."""
     sides = comparison.old, comparison.new
     old, new = (side.releases[0] if len(side.releases) == 1 else side.name for side in sides)
     return (old, new) if old != new else (sides[0].name, sides[1].name)
 
 
 def _moved_most(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """The rows of a comment: worse rows first, then better ones, then all others; of each kind, those that moved most."""
+    """Return the rows of a comment: worse rows, then better rows, then all others; within each group, the largest changes first."""
     ranked = [(_rank(row), -abs(row.change), row) for row in rows if row.change is not None and row.verdict not in _WITHOUT_RATIO]
     return [row for _, _, row in sorted(ranked, key=lambda entry: entry[:2])[:_MOST_ROWS]]
 
@@ -202,14 +202,14 @@ def _rank(row: ComparisonRow) -> int:
 
 
 def _with_verdict(line: DiffLine) -> DiffLine:
-    """The line; where its remarks do not say the verdict, they begin with it."""
+    """Return the line. If its remarks do not state the verdict, prepend it to them."""
     if line.row.verdict in ("worse", "better"):
         return line
     return msgspec.structs.replace(line, remarks=(MEANINGS[line.row.verdict].words, *line.remarks))
 
 
 def _folded(comparison: Comparison, shown_above: Collection[str]) -> Iterator[str]:
-    """The number of rows of each verdict, and the first warnings."""
+    """Return the number of rows with each verdict, and the first warnings."""
     sentences = [warning for warning in warnings(comparison) if warning not in shown_above][:_MOST_WARNINGS]
     counted = ", ".join(f"{count.title}: {count.number}{f' ({count.directions})' if count.directions else ''}" for count in counts(comparison))
     if not counted and not sentences:
@@ -229,5 +229,5 @@ def _worse_loss(comparison: Comparison) -> list[LossLine]:
 
 
 def _table(lines: Sequence[DiffLine], hidden: str = "") -> list[str]:
-    """Rows of several verdicts as Markdown."""
+    """Return rows of several verdicts as a Markdown table."""
     return markdown_table(rows_table("Rows", lines, ("change", "95 % interval")).with_rest(hidden))

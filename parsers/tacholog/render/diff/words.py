@@ -1,4 +1,4 @@
-"""The rows of a diff, and of its losses, in words: numbers, evidence, or why there is no verdict; and the meaning of the verdicts."""
+"""The rows of a comparison in words: numbers, evidence, or the reason why there is no verdict; also for loss; and the meaning of the verdicts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ from types import MappingProxyType
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS, samples_needed
-from tacholog.compare.result import DIFFERS, OPEN, OUT_OF_TURN, ComparisonRow, Difference, Loss, LossSide, Side, Verdict, worse_by
+from tacholog.compare.result import (
+    DIFFERS,
+    OPEN,
+    OUT_OF_TURN,
+    REASONS_OUT_OF_TURN,
+    ComparisonRow,
+    Difference,
+    Loss,
+    LossSide,
+    Side,
+    Verdict,
+    worse_by,
+)
 from tacholog.compare.statistics import modes
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
@@ -21,14 +33,14 @@ UNTESTED: tuple[Verdict, ...] = ("unreplicated_diff", "unreplicated_same")
 
 
 class Meaning(msgspec.Struct, frozen=True):
-    """The title of a verdict, and the sentence on when a row gets it."""
+    """The title of a verdict, and a sentence that states when a row gets it."""
 
     title: str
     sentence: str
 
     @property
     def words(self) -> str:
-        """The verdict within a sentence."""
+        """The verdict in the form for the middle of a sentence."""
         return self.title.lower()
 
 
@@ -36,7 +48,7 @@ _DIFFERS = (
     "The two measurements differ, in this report as a whole, by more than the threshold. Release or day: these cannot be told apart, because the "
     "sides did not take turns. `tacholog ab` would tell."
 )
-#: The words of each verdict, in text, pages, options and the glossary. The keys are those of JSON.
+#: The words for each verdict in text, on pages, in options and in the glossary. The keys are the words of JSON.
 MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
     {
         "worse": Meaning("Worse", "The change is significant in this report as a whole, and larger than the threshold."),
@@ -62,8 +74,8 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
             "Not enough runs or samples",
             f"A verdict needs at least {MIN_RUNS} runs on each side, each with enough samples for the percentile. `tacholog ab` makes 12 pairs.",
         ),
-        "unreplicated_diff": Meaning("Differ, not proven", "The values differ by more than the band, but no test was possible: each row says why."),
-        "unreplicated_same": Meaning("Alike, not proven", "The values differ by no more than the band. No test was possible: each row says why."),
+        "unreplicated_diff": Meaning("Differ, not proven", "The values differ by more than the band, but no test decides: each row says why."),
+        "unreplicated_same": Meaning("Alike, not proven", "The values differ by no more than the band, and no test decides: each row says why."),
         "not_comparable": Meaning("Not comparable", "Something other than the release is different."),
         "removed": Meaning("Only in old", "The new side has no such row, or only under other conditions."),
         "added": Meaning("Only in new", "The old side has no such row, or only under other conditions."),
@@ -104,17 +116,17 @@ THRESHOLD_SOURCES: Mapping[str, str] = MappingProxyType(
 
 
 def verdict_named(word: str) -> Verdict | None:
-    """The verdict of this name, as JSON or as reports write it; ``None`` if there is none."""
+    """Return the verdict with this name, in the words of JSON or of reports; ``None`` if there is none."""
     words = " ".join(word.split()).casefold()
     return next((verdict for verdict, meaning in MEANINGS.items() if words in (verdict, meaning.words)), None)
 
 
-_NAMED_RUNS = 3  # of those that were left out
+_NAMED_RUNS = 3  # the number of runs named of those that were left out
 _ONE_VALUE = "one_value"  # one value on each side: the only reason that is not in `REASONS`
 
 
 def sentence_of(verdict: Verdict, rows: Iterable[ComparisonRow]) -> str:
-    """Return when a row gets the verdict, or why no test was possible if the reason is the same for all of these rows."""
+    """Return when a row gets the verdict, or, if these rows have no test for the same reason, this reason."""
     kind = why_untested(rows) if verdict in UNTESTED else None
     if kind is None:
         return MEANINGS[verdict].sentence
@@ -128,58 +140,58 @@ def sentence_of(verdict: Verdict, rows: Iterable[ComparisonRow]) -> str:
 
 
 def why_untested(rows: Iterable[ComparisonRow]) -> str | None:
-    """Return the reason why no test decided any of these rows: `has_one_value`, or one of `REASONS`; none if they have several."""
+    """Return the reason why these rows have no test (`has_one_value`, or one of `REASONS`); ``None`` if they have tests or several reasons."""
     kinds = {_ONE_VALUE if has_one_value(row) else next(iter(row.reasons), "") for row in rows}
     (kind,) = kinds if len(kinds) == 1 else ("",)
     return kind if kind in (_ONE_VALUE, *REASONS) else None
 
 
 def told_by_sentence(verdict: Verdict, rows: Iterable[ComparisonRow]) -> str:
-    """Return the part of these rows' remarks that `sentence_of` states already; an empty text if there is none."""
+    """Return the part of these rows' remarks that `sentence_of` already states; an empty text if there is none."""
     kind = why_untested(rows) if verdict in UNTESTED else None
     return "" if kind in (None, "same_measurement") else REASONS["single_run" if kind == _ONE_VALUE else str(kind)]
 
 
 def has_one_value(row: ComparisonRow) -> bool:
-    """Return whether a row has no test because there is one value on each side."""
+    """Return whether a row has no test because a side has only one value."""
     return row.reasons[:1] == ("single_run",) and all(side is not None and side.runs == 1 for side in (row.old, row.new))
 
 
 def untested_words(rows: Iterable[ComparisonRow]) -> str:
-    """Return how rows without a test were compared, as the beginning of a sentence on them."""
+    """Return how rows without a test were compared, as the beginning of a sentence."""
     kind = why_untested(rows)
     if kind == _ONE_VALUE:
         return "one value on each side, so no test is possible"
-    if kind in ("order_confounded", "sessions_confounded"):
-        return "no test was possible, because the sides did not take turns"
+    if kind in REASONS_OUT_OF_TURN:
+        return "the runs do not show whether the sides differ; by the medians alone"
     return "compared without a test, by the median of each side"
 
 
 ALONE = "the interval is for this row alone: among so many rows, such intervals occur by chance"
-BETWEEN = "; "  # between the parts of a remark
+BETWEEN = "; "  # the separator between the parts of a remark
 _PLAIN_GAP = 0.02  # a difference between two ratios that a reader would notice, as a logarithm
 _PLAIN_RATIO = (0.1, 10.0)
 _WHOLE_PERCENT = 9.95
 
 
 def is_estimate(row: ComparisonRow) -> bool:
-    """Whether the ratio of a row is the Hodges-Lehmann estimate, and not the quotient of the two values beside it."""
+    """Return whether the ratio of a row is the Hodges-Lehmann estimate, and not the quotient of the two shown values."""
     return row.ratio is not None and row.ratio_kind not in (None, "quotient")
 
 
 def ratio(value: float) -> str:
-    """A ratio as a factor: x1.05."""
+    """Return a ratio as a factor: x1.05."""
     return f"x{value:.3f}" if _PLAIN_RATIO[0] <= value < _PLAIN_RATIO[1] else f"x{value:.3g}"
 
 
 def percent(share: float) -> str:
-    """A share in percent; with one decimal if it is below 10 %."""
+    """Return a share in percent, with one decimal if it is below 10 %."""
     integer = f"{share * 100:.0f}"
     return f"{integer} %" if abs(share) * 100 >= _WHOLE_PERCENT and (integer != "100" or share >= 1) else f"{share * 100:.1f} %"
 
 
 def interval(row: ComparisonRow) -> str:
-    """The interval of the ratio; an empty text if both ends read the same."""
+    """Return the interval of the ratio; an empty text if both ends have the same text."""
     if row.interval is None:
         return ""
     low, high = row.interval
@@ -191,12 +203,12 @@ def interval(row: ComparisonRow) -> str:
 
 
 def remark(row: ComparisonRow) -> str:
-    """The remark beside a row's numbers."""
+    """Return the remark on a row's numbers."""
     return BETWEEN.join(remarks(row))
 
 
 def remarks(row: ComparisonRow) -> tuple[str, ...]:
-    """The parts of the remark beside a row's numbers: the size of the change, the evidence, or why there is no verdict."""
+    """Return the parts of the remark on a row's numbers: the size of the change, the evidence, or the reason why there is no verdict."""
     machines = [different(row.verdict, difference) for difference in row.differences if difference.field == "host" and row.old and row.new]
     reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_limits` states it
     parts = [change(row), evidence(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row), _left_out(row)]
@@ -205,13 +217,13 @@ def remarks(row: ComparisonRow) -> tuple[str, ...]:
 
 
 def different(verdict: Verdict, difference: Difference) -> str:
-    """A difference between the sides of a row, in words. A second machine may explain values that differ without proof."""
+    """Return a difference between the sides of a row, in words. Another machine may explain values that differ without proof."""
     text = difference_words(difference)
     return f"another machine, which may explain it ({text})" if difference.field == "host" and verdict in (*DIFFERS, "unreplicated_diff") else text
 
 
 def other_conditions(old: object, differences: Sequence[Difference]) -> list[str]:
-    """For a row of one side: the conditions under which the other side has it. ``old`` is ``None`` if the new side has the row."""
+    """Return, for a row on one side only, the conditions of the same row on the other side. ``old`` is ``None`` if the new side has the row."""
     if not differences:
         return []
     other, this = ("old", "new") if old is None else ("new", "old")
@@ -219,7 +231,7 @@ def other_conditions(old: object, differences: Sequence[Difference]) -> list[str
 
 
 def change(row: ComparisonRow) -> str:
-    """The change in words. Better and worse only where repeated runs show it."""
+    """Return the change in words. It is called better or worse only if repeated runs show it."""
     if row.ratio is None or row.verdict in ("not_comparable", "invalid", "lossy", "insufficient"):
         return ""
     if row.verdict in ("worse", "better"):
@@ -231,7 +243,7 @@ def change(row: ComparisonRow) -> str:
 
 
 def measured_change(row: ComparisonRow) -> str:
-    """How much slower or faster, lower or higher the measurement of the new side is."""
+    """Return how much slower or faster, lower or higher the measurement of the new side is."""
     value = row.ratio or 1.0
     if row.better == "lower" and METRICS[row.key.metric].unit == "ns":
         return f"{percent(abs(value - 1))} {'slower' if value > 1 else 'faster'}"
@@ -239,22 +251,22 @@ def measured_change(row: ComparisonRow) -> str:
 
 
 def toward(row: ComparisonRow) -> str:
-    """The direction of a change without proof: 26 % lower is bad for a rate, and good for a latency."""
+    """Return the direction of a change without proof: 26 % lower is bad for a rate, but good for a latency."""
     return "" if not row.change else "toward worse" if row.change > 0 else "toward better"
 
 
 def band(threshold: float) -> str:
-    """The band around no change. It is a factor, as ratios are: from x1/1.1 to x1.1 is from 9.1 % lower to 10 % higher."""
+    """Return the band around no change, which is a factor like ratios: from x1/1.1 to x1.1 is from 9.1 % lower to 10 % higher."""
     return f"{percent(threshold / (1 + threshold))} lower to {percent(threshold)} higher"
 
 
 def _higher(value: float) -> str:
-    """How much higher or lower the new side is by a ratio."""
+    """Return how much higher or lower the new side is, from a ratio."""
     return f"{percent(abs(value - 1))} {'higher' if value > 1 else 'lower'}" if value != 1 else ""
 
 
 def _of_medians(row: ComparisonRow) -> str:
-    """The ratio of the shown medians if it clearly differs from the estimate, because readers divide the medians."""
+    """Return the ratio of the shown medians if it clearly differs from the estimate, because readers divide the shown medians."""
     old, new = (side.median if side else None for side in (row.old, row.new))
     if not is_estimate(row) or not row.ratio or not old or not new or abs(log(new / old / row.ratio)) < _PLAIN_GAP:
         return ""
@@ -264,14 +276,15 @@ def _of_medians(row: ComparisonRow) -> str:
 
 
 def evidence(row: ComparisonRow) -> str:
-    """How many runs there are on each side, and the result of the test."""
+    """Return the number of runs on each side, and the result of the test."""
     if row.old is None or row.new is None:
         return ""
     if row.verdict in OUT_OF_TURN:
         return f"{row.old.runs} and {row.new.runs} runs"
     if row.p_adjusted is None:
         few = row.reasons[:1] == ("few_runs",) or max(row.old.runs, row.new.runs) <= 1
-        return "" if few else f"medians of {row.old.runs} and {row.new.runs} runs"
+        unclear = ", which do not show whether the measurements differ" if {*row.reasons[:1]} & {*REASONS_OUT_OF_TURN} else ""
+        return "" if few else f"medians of {row.old.runs} and {row.new.runs} runs{unclear}"
     old, new = len(row.old.values), len(row.new.values)
     runs = f"{old} pairs" if row.design == "paired" else f"{old} and {new} sessions"
     of_runs = f" (of {row.old.runs} and {row.new.runs} runs)" if row.design == "paired" and old < max(row.old.runs, row.new.runs) else ""
@@ -279,7 +292,7 @@ def evidence(row: ComparisonRow) -> str:
 
 
 def _alone(row: ComparisonRow) -> str:
-    """A note that an interval without 1 is no verdict, if the comparison as a whole shows no change: readers mistake it for one."""
+    """Return a note that an interval without 1 is not a verdict, if the whole comparison shows no change. Readers could mistake it for one."""
     if row.verdict not in OPEN or "significant" in row.flags or row.interval is None or _holds_one(row.interval):
         return ""
     return ALONE
@@ -291,7 +304,7 @@ def _holds_one(interval: tuple[float | None, float | None]) -> bool:
 
 
 def reason(row: ComparisonRow, code: str) -> str:
-    """Why a row has the verdict that it has."""
+    """Return why a row has its verdict."""
     if code == "unverified" and row.unverified:
         return not_stated(row.unverified)
     if code == "undersampled":
@@ -322,7 +335,7 @@ def _few_samples(row: ComparisonRow) -> str:
 
 
 def _left_out(row: ComparisonRow) -> str:
-    """The runs that were left out because they have too few samples."""
+    """Return, in words, the runs that were left out because they have too few samples."""
     if not row.short_runs:
         return ""
     named = ", ".join(f"{run.side} {run.run} ({run.samples:,})" for run in row.short_runs[:_NAMED_RUNS])
@@ -331,7 +344,7 @@ def _left_out(row: ComparisonRow) -> str:
 
 
 def value_of(row: ComparisonRow, which: str, write: Callable[[float, str], str] = quantity) -> str:
-    """The value of a side, ``old`` or ``new``, as ``write`` writes it."""
+    """Return the value of a side, ``old`` or ``new``, in the text form of ``write``."""
     side = row.old if which == "old" else row.new
     if side is None:
         return "-"
@@ -342,7 +355,7 @@ def value_of(row: ComparisonRow, which: str, write: Callable[[float, str], str] 
 
 
 def _limits(row: ComparisonRow) -> str:
-    """The threshold where it decided, and the smallest detectable change of undecided rows."""
+    """Return the threshold if it decided the verdict, and the smallest detectable change of undecided rows."""
     if row.threshold is None:
         return ""
     source = THRESHOLD_SOURCES.get(row.threshold_source or "", "")
@@ -355,7 +368,7 @@ def _limits(row: ComparisonRow) -> str:
 
 
 def _open(row: ComparisonRow) -> str:
-    """Why a row is undecided: too few pairs, noise, or a change that may be too small to count or be caused by rounding."""
+    """Return why a row is undecided: too few pairs, noise, or a change that may be too small to matter or be caused by rounding."""
     if row.verdict == "too_few_pairs":
         return few(row.attainable_p, row.needed, row.design)
     if "host_changed" in row.reasons:
@@ -369,13 +382,13 @@ def _open(row: ComparisonRow) -> str:
 
 
 def few(attainable_p: float | None, needed: int | None, design: str | None) -> str:
-    """How many pairs a row needs to become significant alone."""
+    """Return how many pairs a row needs so that it alone can become significant."""
     groups = "pairs" if design == "paired" else "sessions a side"
     return f"alone among so many rows, its adjusted p is at least {attainable_p or 1.0:.2g}, with any values: {needed} {groups} are needed"
 
 
 def _flags(row: ComparisonRow) -> list[str]:
-    """Further remarks: the change of the host, and runs that form two groups."""
+    """Return further remarks: the change of the host, and runs that form two groups."""
     host = [host_label(row.host_change)] if row.host_change is not None else []
     if "two_modes" not in row.flags:
         return host
@@ -387,7 +400,7 @@ def _flags(row: ComparisonRow) -> list[str]:
 
 
 def host_label(change: float) -> str:
-    """The label of rows that were measured while the host changed."""
+    """Return the label of rows that were measured while the host changed."""
     return f"host changed: {percent(abs(change))} {'worse' if change > 0 else 'better'}, by controls"
 
 
@@ -395,11 +408,11 @@ def _quantity(row: ComparisonRow, value: float) -> str:
     return quantity(value, row.unit)
 
 
-Parts = tuple[str, str, str]  # what was lost: the words before the largest share of a run, that share, and the words after it
+Parts = tuple[str, str, str]  # Words for a loss: the words before the largest share of a run, this share, and the words after it.
 
 
 class LossLine(msgspec.Struct, frozen=True):
-    """A row with loss in words. ``direction``: whether the loss is higher now, lower, or alike."""
+    """A row with loss in words. ``direction``: whether the loss is higher now, lower, or equal."""
 
     name: str
     old_parts: Parts
@@ -410,17 +423,17 @@ class LossLine(msgspec.Struct, frozen=True):
 
     @property
     def old(self) -> str:
-        """The loss of the old side."""
+        """The loss of the old side, in words."""
         return "".join(self.old_parts)
 
     @property
     def new(self) -> str:
-        """The loss of the new side."""
+        """The loss of the new side, in words."""
         return "".join(self.new_parts)
 
 
 def loss_line(loss: Loss, *, with_system: bool) -> LossLine:
-    """A row in which a run lost something, in words."""
+    """Return a row in which a run lost messages, in words."""
     remark = "; ".join(_remarks(loss))
     return LossLine(row_name(loss.key, with_system=with_system), _lost(loss.old), _lost(loss.new), remark, loss.verdict, direction_of(loss))
 
@@ -436,7 +449,7 @@ def _lost(side: LossSide | None) -> Parts:
 
 
 def _remarks(loss: Loss) -> Iterator[str]:
-    """The verdict with its evidence, or the reason why there is none."""
+    """Return the verdict with its evidence, or the reason why there is no verdict."""
     title = _title(loss)
     has_range = loss.p_adjusted is not None or loss.verdict in OUT_OF_TURN
     yield f"{title}: {', '.join(_test_words(loss))}" if has_range else title
@@ -452,7 +465,7 @@ def _remarks(loss: Loss) -> Iterator[str]:
 
 
 def _title(loss: Loss) -> str:
-    """The verdict; of a row without a test also whether the loss is higher or lower now, because the medians may be equal."""
+    """Return the verdict. For a row without a test, also state whether the loss is higher or lower now, because the medians may be equal."""
     title, direction = MEANINGS[loss.verdict].words, direction_of(loss)
     if loss.verdict in DIFFERS:
         return "more loss measured" if loss.verdict == "differs_worse" else "less loss measured"
@@ -470,7 +483,7 @@ def _holds_zero(loss: Loss) -> bool:
 
 
 def _test_words(loss: Loss) -> Iterator[str]:
-    """The difference between the sides, from how many pairs or sessions, and the result of the test."""
+    """Return the difference between the sides, the number of pairs or sessions, and the result of the test."""
     low, high = loss.interval or (None, None)
     ends = f" ({_points(low)} to {_points(high)})" if low is not None and high is not None else ""
     if loss.difference is not None:
@@ -485,7 +498,7 @@ def _test_words(loss: Loss) -> Iterator[str]:
 
 
 def _points(share: float) -> str:
-    """A difference of shares in percentage points, always with its sign."""
+    """Return a difference of shares in percentage points, always with its sign."""
     return f"{share * 100 + 0.0:+.3g}"
 
 
@@ -496,15 +509,15 @@ def _reason(loss: Loss, code: str) -> str:
 
 
 def share(side: LossSide | None, *, median: bool = False) -> str:
-    """The largest share that a run of a side lost, or that of the median run, written as tables write it."""
+    """Return the largest share that a run of a side lost, or the share of the median run, in the form of tables."""
     return quantity((side.median if median else side.most) if side else 0.0, METRICS["loss"].unit)
 
 
 def direction_of(loss: Loss) -> str:
-    """Whether the loss of a row is higher now, lower, or alike."""
+    """Return whether the loss of a row is higher now, lower, or equal."""
     return "alike" if not loss.change else "higher" if loss.change > 0 else "lower"
 
 
 def sides_of(across: Sequence[Difference]) -> str:
-    """The values on each side of the fields that a diff goes across: once if both are the same."""
+    """Return the values on each side of the ``across`` fields; only one text if both are the same."""
     return "; ".join(difference_words(difference) for difference in across)

@@ -1,4 +1,4 @@
-"""Axes: their range, their ticks and the labels of the ticks."""
+"""The axes of figures: range, ticks, and labels of the ticks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _MANY = 9
 _MANY_UPRIGHT = 13
 _LINEAR_TICKS = 5
 _KIB = 1 << 10
-_MOST_SIZES = 10  # sizes that have room for a label, if their distances are equal
-_STEPS_OF_POWERS = (1, 2, 5, 10)  # between powers of two; with these, 1 KiB and 1 MiB have ticks
+_MOST_SIZES = 10  # the number of sizes that have room for a label, if their distances are equal
+_STEPS_OF_POWERS = (1, 2, 5, 10)  # the exponents between ticks at powers of two; with these, 1 KiB and 1 MiB have ticks
 
 
 class Axis(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ def size_axis(values: Sequence[float], title: str = "Message size") -> Axis:
 
 
 def _is_readable(payload_bytes: float) -> bool:
-    """Whether a size is a short number of bytes, or a whole number of KiB."""
+    """Whether the text of a size is short: a number of bytes with few digits, or a whole number of KiB."""
     return payload_bytes < _KIB or payload_bytes % _KIB == 0
 
 
@@ -116,7 +116,7 @@ def _round_step(least: float) -> float:
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of an axis, with space around the points. They differ by at least a factor of 10, so that noise does not look like a change."""
+    """Return the ends of an axis, with a margin around the points. They span at least a factor of 10, so that noise does not look like a change."""
     low, high = min(values), max(values)
     middle = math.sqrt(low * high)
     low, high = min(low, middle / math.sqrt(10)), max(high, middle * math.sqrt(10))

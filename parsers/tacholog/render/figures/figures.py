@@ -1,6 +1,6 @@
-"""Figures over message size or processor time: which points are drawn and how, the details of each point, and a description in words.
+"""Figures over message size or processor time: the points and their form, the details of each point, and a description in words.
 
-One `Figure` is drawn twice from the same points: as static SVG (`svg`) and by Plotly (`plots`).
+One `Figure` is drawn twice from the same points: as static SVG (`svg`), and by Plotly (`plots`).
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from tacholog.view.series import LOGICAL, Cell, Series
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")
 _SHADED = ("p50", "p99")
-MOST_SHADED = 2  # areas; more of them would overlap and be unreadable
+MOST_SHADED = 2  # the number of areas; more areas would overlap and be unreadable
 _LATENCY_STYLES = 2
-MOST_DOTS = 400  # dots of single runs in a figure; more of them would hide the lines
+MOST_DOTS = 400  # the number of dots for single runs in a figure; more dots would hide the lines
 _MEDIAN = "p50"
 _CROSS_NOTE = "Crosses have too few samples for their percentile{in_some}."
 _IN_SOME = ", in at least one of their runs"
 _ROUGH = "Those of medians are rough."
 _LARGEST = "Those of high percentiles say little more than the largest value."
-_NAMED = 2  # up to so many runs, each value is shown
+_NAMED = 2  # up to this number of values, each value is shown
 _RANGE_NOTE = (
     "A filled area is a range: the source states only its ends, for all sizes together. "
     "Triangles that point down mark an upper bound: the measured value is lower."
@@ -44,7 +44,7 @@ _DOTS_NOTE = "Each dot is a run."
 class PlotPoint(NamedTuple):
     """A point: payload bytes, value in the unit of the schema, its text, the lowest and highest value of its runs, and more details.
 
-    ``result`` is the result behind the point, with its log line. ``undersampled`` points have too few samples.
+    ``result`` is the result that the point shows, with its log line. ``undersampled`` points have too few samples.
     """
 
     x: float
@@ -58,11 +58,11 @@ class PlotPoint(NamedTuple):
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """A line of a figure: name and slot (colour) of its series, name and dash of its style. Published numbers have ``hollow`` markers.
+    """A line of a figure: name and slot (colour) of its series, name and dash pattern of its style. Published numbers have ``hollow`` markers.
 
-    Shapes: the values of an ``area`` lie somewhere within its points. The values of ``below`` are lower than its points. ``points`` are not joined;
-    they show the other group of runs, at the sizes where runs fall into two groups. ``runs`` are small dots, one for each run behind a line.
-    ``details`` apply to all points. If ``records`` is set, points are computed from a whole record, and link to its line and not to one number.
+    The shapes are: ``area``, if the values lie somewhere between the points; ``below``, if the values are lower than the points; ``points`` that are
+    not joined, which show the other group if the runs of a size form two groups; and ``runs``, with a small dot for each run of a line. ``details``
+    apply to all points. If ``records`` is set, points are computed from a whole record, and link to its line and not to one number.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 def latency_over_size(series: Sequence[Series]) -> Figure | None:
-    """Return latency percentiles over message size. The colour identifies the series, the dash the percentile."""
+    """Return latency percentiles over message size. The colour identifies the series, and the dash pattern the percentile."""
     styles = _percentiles_of(series)
     traces = [
         trace
@@ -156,7 +156,7 @@ FIGURES = {
 
 
 def words_of(cell: Cell, unit: str, written: Callable[[float, str], str] = quantity) -> str:
-    """Return the number of a cell with its bound and unit and, for repeated runs, their range. ``written`` formats a value."""
+    """Return the number of a cell in words, with its bound and unit and, for repeated runs, their range. ``written`` formats a value."""
     if cell.value is None:
         return "not stated"
     text = with_bound(written(cell.value, unit), cell.result.bound)
@@ -174,7 +174,7 @@ def words_of(cell: Cell, unit: str, written: Callable[[float, str], str] = quant
 
 
 def latency_words(series: Sequence[Series]) -> str:
-    """Return the title of a latency axis, with the basis if all series have the same."""
+    """Return the title of a latency axis, with the basis if it is the same for all series."""
     bases = {dict(curve.key).get("basis") for curve in series}
     words = BASIS_WORDS.get(str(bases.pop())) if len(bases) == 1 else None
     return f"Latency, {words}" if words else "Latency"
@@ -190,7 +190,7 @@ def _percentiles_of(series: Sequence[Series]) -> list[str]:
 
 
 def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Trace | None:
-    least = -1.0 if unit == "ratio" else 0.0  # a log axis has no zero
+    least = -1.0 if unit == "ratio" else 0.0  # a logarithmic axis cannot show zero
     points = tuple(
         PlotPoint(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), point_details(cell), cell.result, UNDERSAMPLED in cell.marks)
         for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
@@ -200,7 +200,7 @@ def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) ->
 
 
 def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Iterator[Trace]:
-    """Yield the line of a statistic, and the points of the other group where runs fall into two groups."""
+    """Yield the line of a statistic, and the points of the other group at sizes whose runs form two groups."""
     line = _trace(series, metric, statistic, unit, dash)
     if line is None:
         return
@@ -217,7 +217,7 @@ def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -
 
 
 def _dots(traces: Sequence[Trace], series: Sequence[Series]) -> list[Trace]:
-    """Return a dot for each run behind the lines, which replaces the range; nothing if no run was repeated, or if there are too many dots."""
+    """Return a dot for each run of the lines, in place of the range; nothing if no run was repeated, or if there would be too many dots."""
     by_slot = {curve.slot: curve for curve in series}
     dots: list[Trace] = []
     for trace in traces:
@@ -234,7 +234,7 @@ def _dots(traces: Sequence[Trace], series: Sequence[Series]) -> list[Trace]:
 
 
 def _without_ranges(trace: Trace) -> Trace:
-    """Return a line without ranges, because its runs are drawn."""
+    """Return a line without its ranges, because its runs are drawn as dots."""
     return msgspec.structs.replace(trace, points=tuple(point._replace(low=None, high=None) for point in trace.points))
 
 
@@ -254,7 +254,7 @@ def _shade(series: Series) -> Trace | None:
 
 
 def _ranges(series: Series) -> Iterator[Trace]:
-    """Yield the numbers that a source states for a range of sizes: an area between two values, or a line at or below one value."""
+    """Yield the numbers that a source states for a range of sizes: an area between two values, or a line for an upper bound."""
     highs = series.cells("latency", "range-high")
     for payload, low in series.cells("latency", "range-low").items():
         high = highs.get(payload)
@@ -274,7 +274,7 @@ def _ranges(series: Series) -> Iterator[Trace]:
 
 
 def _cross_note(traces: Sequence[Trace], series: Sequence[Series]) -> str:
-    """Return the note on crosses. It depends on the statistic, and on whether all runs or only some have too few samples."""
+    """Return the note on crosses. Its words depend on the statistic, and on whether all runs or only some have too few samples."""
     by_slot = {curve.slot: curve for curve in series}
     crossed = [
         (trace.style, by_slot[trace.slot].cells("latency", trace.style)[int(point.x)])
@@ -315,7 +315,7 @@ def _figure(title: str, y_title: str, unit: str, traces: Sequence[Trace], note: 
 
 
 def _description(title: str, traces: Sequence[Trace]) -> str:
-    """Describe each line by its first and last point."""
+    """Return a description of the figure: the first and the last point of each line."""
     lines = []
     for trace in traces:
         if trace.shape in ("points", "runs"):
@@ -357,7 +357,7 @@ def point_details(cell: Cell, result: ResultRow | None = None) -> tuple[str, ...
 
 
 def _samples_words(counts: Sequence[int | None]) -> str:
-    """Return the number of samples of the runs, as a range if they differ."""
+    """Return the number of samples of the runs in words, as a range if it differs."""
     stated_counts = sorted({count for count in counts if count is not None})
     if not stated_counts:
         return f"samples {NOT_STATED}"

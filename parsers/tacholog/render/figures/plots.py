@@ -1,6 +1,6 @@
 """A figure on a page: the static drawing, its legend, and the data for Plotly.
 
-The data contain no colours: the script of the page takes them from the style sheet (light, dark, print).
+The data contain no colours, because the script of the page takes them from the style sheet (light, dark, print).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STYLES = {"p50": "median", "mean": "mean", "min": "min", "max": "max"}
 
 
 def plot(figure: Figure, anchor: str, links: Links) -> Html:
-    """Return the ``figure`` element. It is complete without scripts; a script may replace the drawing by a live plot."""
+    """Return the ``figure`` element. It is complete without scripts; a script may replace the drawing by an interactive plot."""
     targets = ScriptLinks()
     data = data_block(spec(figure, lambda result: targets.line(links, result)), "tl-spec")
     note = tag("p", figure.note, class_="tl-note") if figure.note else ""
@@ -31,7 +31,7 @@ def plot(figure: Figure, anchor: str, links: Links) -> Html:
         tag("div", draw(figure, anchor), class_="tl-stage", role="group", aria_label=figure.title),
         _legend(figure),
         note,
-        tag("p", class_="tl-points"),  # a script adds a button here; the reserved space keeps the page from jumping
+        tag("p", class_="tl-points"),  # a script adds a button here; without the reserved space, the content of the page would move
         targets.html(),
         data,
         class_="tl-figure",
@@ -63,7 +63,7 @@ def swatch_grey(dash: str) -> Html:
 _SYMBOLS = ("circle", "square", "diamond")
 _COLOURS = 8
 _SMALL_PX, _LARGE_PX = 4, 7
-_CROSS = "x-thin"  # marks too few samples; unlike a pale point, it is visible in both themes
+_CROSS = "x-thin"  # the symbol for too few samples; unlike a pale point, it is visible in both themes
 
 
 TargetOf = Callable[[ResultRow | None], Sequence[object] | None]
@@ -117,12 +117,12 @@ def _trace(trace: Trace, target_of: TargetOf, *, dense: bool) -> dict[str, objec
 
 
 def _size(trace: Trace, *, dense: bool) -> dict[str, object]:
-    """Return the size of the points in pixels. The points of single runs are small and translucent, so that the line stays visible."""
+    """Return the size of the points in pixels. The points of single runs are small and translucent, so that the line remains visible."""
     return {"size": _SMALL_PX, "opacity": 0.55} if trace.shape == "runs" else {"size": _SMALL_PX if dense else _LARGE_PX}
 
 
 def _number(trace: Trace) -> dict[str, object]:
-    """Return the end of the address of each point, after the line number. All points of a trace have the same metric and statistic."""
+    """Return, for each point, the end of its address after the line number. All points of a trace have the same metric and statistic."""
     result = trace.points[0].result
     return {"number": f":{result.metric}.{result.statistic}"} if result and not trace.records else {}
 
@@ -152,7 +152,7 @@ def _shade(shade: Trace) -> dict[str, object]:
 
 
 def _column(axis: Axis) -> str:
-    """Return the name of a column in the exported file, which contains numbers in the units of the schema."""
+    """Return the name of a column in the exported file, whose numbers are in the schema's units."""
     return f"{axis.title} ({axis.unit.replace('_per_', '/').replace('_', ' ')})" if axis.unit else axis.title
 
 
@@ -163,7 +163,7 @@ def _horizontal_title(title: str) -> dict[str, object]:
 
 
 def _error_bars(trace: Trace) -> dict[str, object]:
-    """Return error bars from the lowest to the highest run, if runs were repeated."""
+    """Return error bars from the lowest to the highest run, if there are repeated runs."""
     if all(point.low is None for point in trace.points):
         return {}
     above = [(point.high or point.y) - point.y for point in trace.points]

@@ -1,6 +1,6 @@
 """Figures of single runs: the whole latency distribution, and the course of a measurement over time.
 
-The course is drawn from the intervals that a tool prints while it measures: a mean would hide a rate that fell halfway.
+The course is drawn from the intervals that a tool prints during the measurement, because a mean would hide a rate that dropped halfway.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def distribution_of(series: Series, histograms: Sequence[HistogramRow]) -> Figur
 
 
 def distributions_of(series: Sequence[Series], histograms: Sequence[HistogramRow]) -> Figure | None:
-    """Return the percentile curves of several series: the colour identifies the series, the dash the size. A single series has all its sizes."""
+    """Return the percentile curves of several series: the colour identifies the series, the dashes the size. A single series has all its sizes."""
     if len(series) == 1:
         return distribution_of(series[0], histograms)
     by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.packed}
@@ -56,7 +56,7 @@ def distributions_of(series: Sequence[Series], histograms: Sequence[HistogramRow
 
 
 def _ends_of(series: Sequence[Series]) -> list[int | None]:
-    """Return the smallest and the largest size that all series have in common; without a common size, those of any series."""
+    """Return the smallest and the largest size that all series have in common; if there is no common size, those of all sizes."""
     sizes = [set(member.sizes()) for member in series]
     candidates = sorted(set.intersection(*sizes) or set.union(*sizes), key=lambda payload: -1 if payload is None else payload)
     return list(dict.fromkeys((candidates[0], candidates[-1])))
@@ -86,7 +86,7 @@ def _percentile_curve(series: Series, payload: int | None, slot: int, by_record:
 
 
 def _percentile_points(histogram: HistogramRow) -> Iterator[PlotPoint]:
-    """Yield the latency at even steps of the axis: the upper edge of the bin that contains this rank, as for percentiles."""
+    """Yield the latency at even steps of the axis. It is the upper edge of the bin with this rank, as for percentiles."""
     total = sum(count for _, _, count in histogram.bins())
     step, next_x, cumulated = 10 ** (1 / _STEPS_A_DECADE), 1.25, 0
     for _, upper, count in histogram.bins():
@@ -109,7 +109,7 @@ _DRAWN = (
 
 
 def interval_figures(curves: Iterable[Series], wanted: Callable[[Series], bool] = lambda _: True) -> list[tuple[int, Figure]]:
-    """Return a figure, with the slot of the series, for each wanted series of intervals that has a run with enough intervals."""
+    """Return a figure and the slot of its series, for each wanted series of intervals that has a run with enough intervals."""
     figures = ((curve.slot, _interval_figure(curve)) for curve in curves if wanted(curve))
     return [(slot, figure) for slot, figure in figures if figure]
 
@@ -125,7 +125,7 @@ def _interval_figure(series: Series) -> Figure | None:
 
 
 def _longest(series: Series, payload: int | None, metric: str, statistic: str) -> list[ResultRow]:
-    """Return the results of the run with the most intervals at a size, or of the first such run; nothing if there are too few intervals."""
+    """Return the results of the run with the most intervals at a size, or of the first such run; an empty result if there are too few intervals."""
     named = (payload, metric, statistic)
     wanted = [result for result in series.results if (result.payload_bytes, result.metric, result.statistic) == named and result.value]
     if not wanted:
@@ -162,7 +162,7 @@ def _log_of(results: Sequence[ResultRow]) -> list[str]:
 
 
 def _by_interval(results: Sequence[ResultRow]) -> list[list[ResultRow]]:
-    """Group the results by interval. Results on one line form an interval, unless a number repeats: JSON may have all intervals on one line."""
+    """Group the results by interval. A line is one interval, unless it repeats a number, because JSON may have all intervals on one line."""
     intervals: list[list[ResultRow]] = []
     for result in sorted(results, key=lambda result: result.line or 0):
         latest = intervals[-1] if intervals else []

@@ -1,4 +1,4 @@
-"""A figure as static SVG. It is visible without scripts and in print. Its colours come from the style sheet, so it fits both colour themes."""
+"""A figure as static SVG. It is visible without scripts and in print. Its colours come from the style sheet, so it suits both colour themes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def swatch(slot: int, dash: str = "solid", *, hollow: bool = False) -> Html:
 
 
 def dot_strip(values: Sequence[float]) -> Html:
-    """Return a small line from the lowest to the highest value of some runs, with a dot for each run. The numbers are in the cell of the table."""
+    """Return a short line from the lowest to the highest value of some runs, with a dot for each run. The table cell contains the numbers."""
     low, high = min(values), max(values)
     dots = "".join(f"M{_STRIP_EDGE + (value - low) / ((high - low) or 1) * (_STRIP - 2 * _STRIP_EDGE):.1f} 5h0" for value in sorted(values))
     line = tag("path", d=f"M{_STRIP_EDGE} 5H{_STRIP - _STRIP_EDGE}", class_="tl-grid")
@@ -111,7 +111,7 @@ def _whiskers(figure: Figure, points: Sequence[PlotPoint]) -> Iterator[Html]:
 
 
 def _dots(coordinates: Sequence[tuple[float, float]], trace: Trace) -> Iterator[Html]:
-    """Yield all points of a dense line as one element with one title: an element for each point would be a fifth of the page."""
+    """Yield all points of a dense line as one element with one title, because an element for each point would be a fifth of the page."""
     yield tag("path", d="".join(f"M{x:g} {y:g}h0" for x, y in coordinates), class_="tl-dots")
     yield tag("title", f"{trace.name}: {', '.join(point.words for point in trace.points)}")
 
@@ -128,7 +128,7 @@ def _path(path: str, dash: str) -> Html:
 
 
 def _marker(x: float, y: float, slot: int, words: Html = NOTHING, *, hollow: bool, cross: bool = False) -> Html:
-    """Return a point, or a cross for too few samples. The shape changes after the last colour."""
+    """Return the marker of a point: a cross if it has too few samples. Other shapes are used after the last colour."""
     if cross:
         return tag("path", words, d=f"M{x - 3:g} {y - 3:g}l6 6m0-6l-6 6", class_="tl-point")
     class_ = "tl-point tl-hollow" if hollow else "tl-point"

@@ -38,7 +38,7 @@ _PAIR = 2  # of two runs, the median is the worse one
 
 
 def choices_table(choices: Choices, links: Links, anchor: str, used_marks: UsedMarks, machine: str, *, loopback: bool) -> Html:
-    """Return the table, with a sentence above it on how sure all its numbers are, and with notes below it.
+    """Return the table, with a sentence above it on the certainty of its numbers, and with notes below it.
 
     Args:
         choices: the leading transports for each use.
@@ -60,7 +60,7 @@ def choices_table(choices: Choices, links: Links, anchor: str, used_marks: UsedM
 
 
 def _size_switch(sizes: Sequence[int], machine: str) -> Html:
-    """Return a switch between the sizes, which only phones show: there, the table of all sizes would be eight screens high."""
+    """Return a switch between the sizes. Only phones show it, because the table of all sizes would be eight screens high there."""
     if len(sizes) == 1:
         return NOTHING
     buttons = (
@@ -75,7 +75,7 @@ def _size_switch(sizes: Sequence[int], machine: str) -> Html:
 
 
 class _Writer:
-    """Writes the cells and notes of a table. Marks of most numbers are said once."""
+    """Writes the cells and notes of a table. Marks that most numbers have are stated only once."""
 
     def __init__(self, choices: Choices, links: Links, anchor: str, used_marks: UsedMarks, *, loopback: bool) -> None:
         self._choices, self._links, self._anchor, self._used_marks, self._loopback = choices, links, anchor, used_marks, loopback
@@ -117,7 +117,7 @@ class _Writer:
                 yield TableRow([head(join([name, tag("span", more, class_="tl-how")])), *cells])
 
     def _cell(self, index: int, payload: int, criterion: Criterion | None) -> TableCell:
-        """Return a cell: the name of the transport, its number, and how sure it is that it leads."""
+        """Return a cell: the name of the transport, its number, and the certainty that it leads."""
         column = self._choices.columns[index]
         column_words = f"{self._reach(column)}, {_waiting_words(column)}"
         choice = self._chosen.get((index, payload, criterion))
@@ -138,7 +138,7 @@ class _Writer:
         return TableCell(join(parts), class_="tl-text", head=column_words)
 
     def _sureness(self, choice: Choice, criterion: Criterion, *, is_beside_bare: bool) -> Html | str:
-        """Return how sure it is that a number leads. What holds for all numbers is said above the table."""
+        """Return the certainty that a number leads. What applies to all numbers is stated above the table."""
         if choice.doubts:
             return f"no winner: {' or '.join(words for doubt, words in _DOUBTS.items() if doubt in choice.doubts)}"
         runs = "" if len(self._runs) == 1 or choice.is_firm else f"no winner: {choice.cell.run_count} run{'s' if choice.cell.run_count > 1 else ''}"
@@ -152,7 +152,7 @@ class _Writer:
         return join(filter(None, [runs, level]), "; ")
 
     def lead(self) -> Iterator[Html | str]:
-        """Yield the sentences above the table: what holds for all its numbers."""
+        """Yield the sentences above the table, which apply to all its numbers."""
         if not self._runs:
             return
         few, many = self._runs[0], self._runs[-1]
@@ -170,7 +170,7 @@ class _Writer:
             yield load_words(group["load_mode"] for group in groups)
 
     def notes(self) -> Iterator[Html | str]:
-        """Yield the sentences below the table: what was measured, and the meaning of words."""
+        """Yield the sentences below the table: what was measured, and the meaning of terms."""
         columns, chosen = self._choices.columns, self._chosen.values()
         bases = {numbers.group["basis"] for column in columns for name, numbers in column.ranked.items() if name == "fastest"}
         if len(bases) == 1 and (basis := BASIS_WORDS.get(str(bases.pop()))):
@@ -205,7 +205,7 @@ class _Writer:
 
 
 def _waiting_words(column: ChoiceColumn) -> str:
-    """Return how the transports of a column wait. A cell says it again only where a transport differs."""
+    """Return how the transports of a column wait. A cell states it only if its transport differs."""
     return _POLLS if column.is_polling else ", ".join(dict.fromkeys(filter(None, map(waits, column.members)))) or "waiting not stated"
 
 

@@ -1,6 +1,6 @@
-"""The home page: for each machine, the fullest first, a figure of its main campaign and a table of choices.
+"""The home page: a figure of the main campaign and a table of choices for each machine, beginning with the machine with the most measurements.
 
-Where no machine has comparable transports, the page shows the newest results of each system instead.
+If no machine has comparable transports, the page shows the newest results of each system instead.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from tacholog.view.results import RunRow
 from tacholog.view.views import View
 
 MOST_MACHINES = 4
-_OPEN = 1  # the machine with most systems and repetitions; the others are folded
+_OPEN = 1  # the machine with the most systems and repetitions is open; the others are folded
 _MOST_DOCUMENTS = 12
 _HOSTS = "hosts"
 _WHICH, _ALL = "Which transport for which message?", "All of them, from the smallest message to the largest"
 
 
 def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
-    """Return a section for each machine, the fullest first, a line that leads to the newest, and a list of the machines of published documents.
+    """Return a section for each machine, the largest first, a link to the newest measurement, and a list of the machines of published documents.
 
-    Without own runs, the machines of documents have the sections. If nothing can be ranked at all, the page shows the newest results.
+    If there are no own runs, the sections are those of machines of documents. If nothing can be ranked, the page shows the newest results.
 
     Args:
         view: the data to show.
         pages: the index of the pages.
         links: the addresses of the logs.
         anchor: the start of every id.
-        documents: the pages that exist, of those that may be linked.
+        documents: the existing pages.
     """
     everything = system_series(view, pages)
     all_machines = machines(everything)
@@ -61,7 +61,7 @@ def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, do
 
 
 def _section(view: View, machine: HomeMachine, links: Links, anchor: str, marks: tuple[UsedMarks, str]) -> Html:
-    """Return what a section of a machine holds below its name. What applies to all runs stands above the figures."""
+    """Return the content of a machine's section, below its name. What applies to all runs is stated above the figures."""
     table = NOTHING if machine.published else _table(view, machine.host, choices(machine), links, marks)
     headings = [tag("h3", words, id=f"{anchor}-{name}") for words, name in ((_WHICH, "which"), (_ALL, "panels"))] if table else [NOTHING, NOTHING]
     parts = [_remark(_runs(machine)), headings[0], table, headings[1], panels(machine, anchor)]
@@ -73,7 +73,7 @@ def _heading(view: View, machine: HomeMachine, documents: Collection[str]) -> Ht
 
 
 def _newest_line(view: View, machines: Sequence[HomeMachine], listed: Sequence[HomeMachine], anchor: str, documents: Collection[str]) -> Html:
-    """Return a line that leads to the newest measurement, unless the page opens with it."""
+    """Return a line with a link to the newest measurement, unless the page begins with it."""
     newest = max(machines, key=lambda machine: machine.newest)
     if newest is listed[0] or newest.published:
         return NOTHING
@@ -104,7 +104,7 @@ def _runs(machine: HomeMachine) -> list[RunRow]:
 
 
 def _remark(runs: Sequence[RunRow]) -> Html:
-    """Return the remarks that apply to all runs. The pages of single runs show the other remarks."""
+    """Return the remarks that apply to all runs. Other remarks are on the pages of single runs."""
     notes = [remark.note for remark in remarks_on(runs) if not remark.runs and not remark.is_folded]
     return tag("div", *(tag("p", note) for note in notes), class_="tl-remarks", role="note") if notes else NOTHING
 
@@ -180,7 +180,7 @@ _NOT_COMPARABLE = " Do not compare one row with another: they were measured in d
 def newest_results(view: View, everything: Sequence[SystemSeries], links: Links) -> Html:
     """Return a table of systems, the most recently measured first. Each row shows the transport with the most numbers.
 
-    Rows are in the order of time and not of numbers, because they are not comparable with each other.
+    Rows are sorted by time and not by their numbers, because they are not comparable with each other.
     """
     by_system: dict[str, list[SystemSeries]] = {}
     for member in everything:
@@ -221,7 +221,7 @@ def _system_row(view: View, system: str, members: Sequence[SystemSeries], links:
 
 
 def _other_transports(documents: dict[str, str | None]) -> Html | str:
-    """Return links to the other transports of a system, and the number of those that are left out."""
+    """Return links to the other transports of a system, and the number of transports that are left out."""
     if not documents:
         return ""
     by_name = sorted(documents.items(), key=_by_name)

@@ -1,6 +1,6 @@
 """A figure of small panels, one for each system: latency and rate over message size, on axes that all panels share. Each dot is a run.
 
-Letters at the ends of lines stand for the transports of a panel, which its head names. A pointer on a dot shows the number there.
+Letters at the ends of lines stand for the transports of a panel, which its heading names. If the pointer is on a dot, the number of the dot is shown.
 
 Grey lines are the other systems. The dark line is the floor: the result of the same tool without a library, with the same reach (process, host,
 network) and the same way of waiting. The figure is static SVG. Colours come from the style sheet, and each panel has a description in words.
@@ -23,13 +23,13 @@ from tacholog.view.series import Cell, labels_among
 
 WIDTH, HEIGHT = 312, 154
 _TOP, _BOTTOM = 18, 132
-_LATENCY, _RATE = (44, 136), (200, 292)  # from left to right: equal halves, each with its ticks to the left and its letters to the right
-_FIRST = 6  # panels that a phone shows unfolded; on wider screens, these are whole rows of three or of two
+_LATENCY, _RATE = (44, 136), (200, 292)  # the plots from left to right: equal halves, each with its ticks on the left and its letters on the right
+_FIRST = 6  # the number of panels that a phone shows unfolded; on wider screens, they fill rows of three or of two
 _LINE = 10.0  # height of a letter, in units of the drawing
-_LINE_OF_TEXT = 13
-_LETTERS = 12  # from the end of a plot to its letters
+_LINE_OF_TEXT = 13  # height of a line of text, in the same units
+_LETTERS = 12  # the distance from the end of a plot to its letters
 _MOST_TICKS = 5
-_NEAR = 40.0  # labels of sizes that are closer to each other would overlap
+_NEAR = 40.0  # labels of sizes with a smaller distance would overlap
 _HALF = WIDTH / 2
 _DASH = "4 2.5"
 _PAIR = 2
@@ -37,7 +37,7 @@ _Cells = Mapping[int, Cell]
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """A logarithmic axis of a plot: its range of values, and the positions of its ends on the drawing."""
+    """A logarithmic axis of a plot: its range of values, and the positions of its ends in the drawing."""
 
     low: float
     high: float
@@ -45,13 +45,13 @@ class Scale(msgspec.Struct, frozen=True):
     end: float
 
     def __call__(self, value: float) -> float:
-        """Return the position of a value on the drawing."""
+        """Return the position of a value in the drawing."""
         share = math.log(value / self.low) / math.log(self.high / self.low)
         return round(self.start + share * (self.end - self.start), 1)
 
 
 class Plot(msgspec.Struct, frozen=True):
-    """A plot that all panels have: the ranked series, a title, and the axes with ticks and labels."""
+    """A plot that all panels share: the ranked series, a title, and the axes with ticks and labels."""
 
     members: GroupMembers
     title: str
@@ -66,7 +66,7 @@ class Plot(msgspec.Struct, frozen=True):
 
 
 class Panel(msgspec.Struct, frozen=True):
-    """A panel: its name, its series in all plots, and what each of their lines is called, if it has several names."""
+    """A panel: its name, its series in all plots, and the name of each of their lines, if there are several names."""
 
     name: str
     series: tuple[SystemSeries, ...]
@@ -74,7 +74,7 @@ class Panel(msgspec.Struct, frozen=True):
 
     @property
     def letters(self) -> dict[str, str]:
-        """The letter of each name of a line; empty if all lines have the same name."""
+        """The letter for each name of a line; empty if all lines have the same name."""
         names = dict.fromkeys(filter(None, self.line_names.values()))
         return dict(zip(sorted(names, key=str.casefold), ascii_lowercase, strict=False)) if len(names) > 1 else {}
 
@@ -103,7 +103,7 @@ def panels(machine: HomeMachine, anchor: str) -> Html:
 
 
 def _rows(drawn: Sequence[Html]) -> Html:
-    """Return the panels. On phones, a script folds all but the first, because a dozen panels are three screens high there."""
+    """Return the panels. On phones, a script folds some of them, because a dozen panels are three screens high there."""
     first, others = (drawn[:_FIRST], drawn[_FIRST:]) if len(drawn) > _FIRST + 1 else (drawn, ())
     visible_panels = tag("div", *first, class_="tl-panels")
     if not others:
@@ -114,7 +114,7 @@ def _rows(drawn: Sequence[Html]) -> Html:
 
 
 def _name(member: SystemSeries, series: Sequence[SystemSeries]) -> str:
-    """Return the name of the panel of a series: its system, or its transport if all series are of one system."""
+    """Return the name of the panel for a series: its system, or its transport if all series belong to one system."""
     return member.system if len({each.system for each in series}) > 1 else member.transport
 
 
@@ -170,7 +170,7 @@ def _powers(low: float, high: float) -> list[float]:
 
 
 def _sizes_labelled(sizes: Sequence[int], x: Scale) -> tuple[int, ...]:
-    """Return the sizes that have room for a label: the largest, and then, from the smallest on, each that is not too close to the others."""
+    """Return the sizes that have room for a label: the largest, then, from the smallest on, each size that is not too close to the previous ones."""
     labelled = [sizes[-1]]
     for payload in sizes[:-1]:
         if all(abs(x(payload) - x(other)) >= _NEAR for other in labelled):
@@ -179,7 +179,7 @@ def _sizes_labelled(sizes: Sequence[int], x: Scale) -> tuple[int, ...]:
 
 
 def _floors_of(panel: Panel, plots: Sequence[Plot], bare: Sequence[SystemSeries]) -> dict[int, list[SystemSeries]]:
-    """Return the floor lines of each plot: the best series without a library for each reach and way of waiting in the panel."""
+    """Return the floor lines of each plot: the best series without a library, for each reach and way of waiting in the panel."""
     floors: dict[int, list[SystemSeries]] = {}
     for index, plot in enumerate(plots):
         wanted = {_reach_and_waiting(member) for member in panel.members_in(plot) if member not in bare}
@@ -206,7 +206,7 @@ def _worth(plot: Plot, member: SystemSeries) -> float:
 
 
 def _head(panel: Panel, plots: Sequence[Plot], bare: Sequence[SystemSeries]) -> Html:
-    """Return the name of a panel, with its letters, and with links to the pages of its transports."""
+    """Return the name of a panel with its letters, and with links to the pages of its transports."""
     pages = {member.transport: member.document for plot in plots for member in panel.members_in(plot)}
     if list(pages) == [panel.name] and not panel.letters:
         return tag("p", _linked(panel.name, pages[panel.name], strong=True), class_="tl-panel-name")
@@ -228,7 +228,7 @@ def _linked(text: str, document: str | None, *, strong: bool = False) -> Html:
 
 
 def _short_names(transports: Sequence[str]) -> dict[str, str]:
-    """Return the names of transports without a common first word: ``ipc`` and ``udp`` for ``aeron-ipc`` and ``aeron-udp``."""
+    """Return the names of transports without their common first word: ``ipc`` and ``udp`` for ``aeron-ipc`` and ``aeron-udp``."""
     heads = {transport.partition("-")[0] for transport in transports}
     shared = len(heads) == 1 and len(transports) > 1 and all("-" in transport for transport in transports)
     return {transport: transport.partition("-")[2] if shared else transport for transport in transports}
@@ -304,7 +304,7 @@ def _outline(plot: Plot, cells: _Cells) -> str:
 
 
 def _letters(panel: Panel, plot: Plot) -> Iterator[Html]:
-    """Yield the letter of each line beside its end, joined to it by a thin line. Lines of one letter that end together share it."""
+    """Yield the letter of each line next to its end, joined to it by a thin line. Lines with the same letter that end together share the letter."""
     ends: dict[str, tuple[str, float, float]] = {}
     for member in panel.members_in(plot):
         letter, cells = panel.letters.get(panel.line_names[id(member)]), plot.cells(member)
@@ -320,7 +320,7 @@ def _letters(panel: Panel, plot: Plot) -> Iterator[Html]:
 
 
 def _values(panel: Panel, plot: Plot, member: SystemSeries) -> Iterator[Html]:
-    """Yield the number of each size, which a pointer on its dot shows."""
+    """Yield the number of each size, which is shown if the pointer is on its dot."""
     name = ", ".join(filter(None, (panel.line_names[id(member)], panel.how(member))))
     unit = "ns" if plot.members.group.metric == "latency" else "bit_per_s"
     for payload, cell in plot.cells(member).items():
@@ -333,7 +333,7 @@ def _values(panel: Panel, plot: Plot, member: SystemSeries) -> Iterator[Html]:
 
 
 def line_names(members: Sequence[SystemSeries]) -> list[str]:
-    """Return the name of each line of a panel: its transport if there are several; in a document on one, the conditions in which lines differ."""
+    """Return the name of each line of a panel: its transport. If all have one transport in a document, return the conditions that differ."""
     transports = list(dict.fromkeys(member.transport for member in members))
     if len(transports) > 1:
         short = _short_names(transports)
@@ -357,7 +357,7 @@ def spread_labels(heights: Mapping[str, float], top: float, bottom: float) -> di
 
 
 def _described(panel: Panel, plot: Plot) -> str:
-    """Return the medians of a panel in words, for readers who cannot see it."""
+    """Return the medians of a panel in words, for readers who cannot see the figure."""
     unit = "ns" if plot.members.group.metric == "latency" else "bit_per_s"
     lines = []
     for member in panel.members_in(plot):

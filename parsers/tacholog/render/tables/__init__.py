@@ -1,1 +1,1 @@
-"""Tables of a dataset. Start with `results`, which makes the tables of numbers. Tables of words are made by `tacholog.render.table`."""
+"""Tables of a dataset. Start with `results`, which makes the tables of numbers. `tacholog.render.table` makes the tables of words."""

@@ -1,4 +1,4 @@
-"""The page on which a reader compares series: the data for its script, and static tables for readers without scripts."""
+"""The page on which readers compare series of their choice: the data for its script, and static tables for readers without JavaScript."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from tacholog.view.series import Cell
 from tacholog.view.views import View
 
 _MOST_COLUMNS = 10
-_MOST_ROWS, _MOST_CELLS = 10, 450  # rows of one static table, cells of all static tables; a cell has about six elements
+_MOST_ROWS, _MOST_CELLS = 10, 450  # the number of rows in a static table, and of cells in all static tables; a cell has about six elements
 
 
 def compare(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
-    """Return the element for the script's choices, the data of the script, and static tables of comparable series."""
+    """Return the element for the choices of the reader, the data of the script, and static tables of comparable series."""
     compared = comparison(view, pages)
     if not compared.series:
         return tag("p", "There is nothing to compare.", class_="tl-null")
@@ -49,7 +49,7 @@ def compare(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
 
 
 def _data(compared: SeriesComparison, links: Links, targets: ScriptLinks) -> dict[str, Any]:
-    """Return the data of the script. They contain all verdicts and words, so the script makes none."""
+    """Return the data of the script. They contain all verdicts and words, so that the script computes none."""
     entries = [_entry(offered, links, targets) for offered in compared.series]
     cells = [cell for offered in compared.series for each in offered.cells.values() for cell in each]
     used = dict.fromkeys(mark for _, cell in cells for mark in cell.marks)
@@ -153,5 +153,5 @@ def _caption(group: Group, members: Sequence[SystemSeries]) -> Html:
 
 
 def _more(count: int, what: str) -> Html:
-    """Return a sentence on what the static tables leave out, and where the numbers are."""
+    """Return a sentence on what the static tables leave out, and where these numbers are."""
     return tag("p", count_of(count), f" more {what} are shown only with JavaScript. The pages of the transports have all numbers.", class_="tl-note")

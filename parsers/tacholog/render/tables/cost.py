@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.links import Links
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, empty, exact, head, scroller
+from tacholog.render.tables.results import linked_number
 from tacholog.view.cost import SPINS, Cost, Spread, costs, resources_of, spinning, way_of_measuring
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, rounded, size
@@ -17,7 +19,7 @@ from tacholog.view.series import Series
 _MIB = float(1 << 20)
 _TO = "\u2013"  # an en dash
 _MOST_IN_WORDS = 4  # series
-_LEAST_SHOWN = 0.001  # context switches per message; below this, the exact number is chance
+_LEAST_SHOWN = 0.001  # context switches per message; a smaller number varies by chance and is not shown exactly
 _HOW = (
     "The kernel counted processor time, context switches and memory of both sides, also while they warmed up and waited for the end. "
     "Where the log does not state for how many messages, the processor time of a message is the processors in use times the time for a message. "
@@ -43,12 +45,12 @@ _COLUMNS = (
 
 
 def has_cost(series: Sequence[Series], results: Iterable[ResultRow]) -> bool:
-    """Whether the cost of any of the series is known."""
+    """Whether any of the series has a known cost."""
     return any(by_payload for _, by_payload in _costs_of(series, results))
 
 
 def cost_note() -> Html:
-    """Return a note on the meaning and the source of the numbers. A page needs it once."""
+    """Return a note on the meaning and the source of the numbers, which a page needs only once."""
     return tag("p", _HOW, class_="tl-note")
 
 
@@ -72,14 +74,14 @@ def cost_table(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
 
 
 def cost_summary(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
-    """Return a sentence for each series on the cost of its smallest messages; nothing if no cost is known, or if there are many series."""
+    """Return a sentence for each series on the cost of its smallest messages; an empty result if no cost is known, or if there are many series."""
     measured = _costs_of(series, results)
     items = [item for member, by_payload in measured if (item := _sentence(member, by_payload, named=len(measured) > 1))]
     return tag("ul", *items, class_="tl-answers stat-cost") if items and len(items) <= _MOST_IN_WORDS else NOTHING
 
 
 def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
-    """Return a note on the series that spin although they were told to sleep, with the numbers that show it; nothing if there are none."""
+    """Return a note on the series that are configured to sleep but spin, with the numbers that show it; an empty text if there are none."""
     resources = resources_of(results)
     spinning_ways = spinning(series, resources)
     spins = [member for member in series if member.results[0].test == "latency" and way_of_measuring(member) in spinning_ways]
@@ -90,13 +92,31 @@ def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
     return tag("p", names, tag("strong", SPINS), ". ", f"{words[0].upper()}{words[1:]}", class_="tl-note tl-spins")
 
 
+def rig_cost(rig: Sequence[Series], links: Links) -> Html:
+    """Return what perftest itself takes of each round trip: a sentence for each series of its transport ``null``.
+
+    It names the machine if there are several series.
+    """
+    sentences = [_rig_words(member, links, len(rig)) for member in rig]
+    return join([tag("p", "Of each round trip, perftest itself takes ", *words, class_="tl-note") for words in sentences if words])
+
+
+def _rig_words(member: Series, links: Links, count: int) -> list[Html | str]:
+    cells = [(payload, cell) for payload, cell in member.cells("latency", "p50").items() if payload is not None]
+    if not cells:
+        return []
+    host = dict(member.key)["host"] if count > 1 else None
+    numbers = [join([linked_number(cell, "ns", links), " at ", tag("span", size(payload), class_="stat-size")]) for payload, cell in cells]
+    return [join(numbers, ", "), f" on {host}" if host else "", " (its transport null, in the same session)."]
+
+
 def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tuple[Series, Mapping[int | None, Cost]]]:
     resources = resources_of(results)
     return [(member, by_payload) for member in series if _is_measured(member) and (by_payload := costs(member, resources))]
 
 
 def _is_measured(series: Series) -> bool:
-    """Whether a series has latencies or a received rate. The other side of the same run has the same cost, so it is left out."""
+    """Whether a series has latencies or a received rate. The other side of the same run has the same cost, and is left out."""
     return any(metric == "latency" or (metric, statistic) == ("message_rate", "mean") for metric, statistic in series.statistics())
 
 

@@ -1,6 +1,6 @@
 """The definitions page: metrics, conditions, statistics, quality marks, columns of exported tables, and the definitions of each tool.
 
-Every number on a page either links to its log line or stands in an element with a class of `STATISTICS`. A test checks all numbers of a site.
+Every number on a page either links to its log line, or is in an element with a class of `STATISTICS`. A test checks all numbers of a site.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tacholog.view.views import Selection, View, marked_of
 
 
 def marks_table(view: View) -> Html:
-    """Return a table of all marks, with the rule behind each and how many numbers have it."""
+    """Return a table of all marks, with the rule of each mark and the number of marked numbers."""
     of_sets = Counter[tuple[str, ...]]()
     for marked in marked_of(view).values():
         for (_, marks), count in marked.items():
@@ -42,7 +42,7 @@ def marks_table(view: View) -> Html:
 
 
 def doubts_table(view: View, pages: PageIndex) -> Html:
-    """Return a table of the marks in use, with the rule behind each, how many numbers have it, and on which pages."""
+    """Return a table of the marks in use, with the rule of each mark, the number of marked numbers, and the pages with such numbers."""
     counts_by_mark: dict[str, Counter[PagePart]] = {}
     for name, marked in marked_of(view).items():
         for (transport, marks), count in marked.items():
@@ -62,13 +62,13 @@ def doubts_table(view: View, pages: PageIndex) -> Html:
 
 
 def _part_with(run: RunRow, transport: str | None, pages: PageIndex) -> PagePart:
-    """Return the part of a page that shows the numbers of a run over a transport. If no page shows them, the part has no document."""
+    """Return the part of a page with the numbers of a run over a transport. If no page shows them, the part has no document."""
     pair = (run.system or NOT_STATED, transport or NOT_STATED)
     return pages.part_with(*pair, run) or PagePart(Selection(system=pair[0], transport=pair[1]), "")
 
 
 def _in_two_groups(view: View, pages: PageIndex) -> Counter[PagePart]:
-    """Count the numbers whose runs fall into two groups, by part of a page. Only several runs together can have this mark."""
+    """Count the numbers whose runs form two groups, by part of a page. This mark belongs to several runs together, not to a single run."""
     counts: Counter[PagePart] = Counter()
     for member in system_series(view, pages):
         first = member.series.results[0]
@@ -83,7 +83,7 @@ def _mark_words(name: str) -> Html:
 
 
 def _where(counts: Counter[PagePart]) -> Html:
-    """Return the systems with their transports, each with its count and linked to its page."""
+    """Return the systems with their transports, each with its count and a link to its page."""
     by_system: dict[str, list[Html]] = {}
     for part, count in sorted(counts.items(), key=lambda item: (item[0].system, item[0].transport, item[0].others)):
         name = joined([("transport", part.transport), *part.others])
@@ -122,7 +122,7 @@ def definitions_table() -> Html:
 
 
 def shared_conditions(view: View) -> Html:
-    """Return the conditions of a view. Values that differ are listed; the labels of the series show which series has which."""
+    """Return the conditions of a view. Values that differ are listed, and the labels of the series state which series has which value."""
     all_conditions = conditions_among(view.summaries())
     pairs: list[tuple[str, object]] = []
     for name in (name for name in CONDITIONS if name in SHOWN_CONDITIONS):
@@ -138,7 +138,7 @@ def shared_conditions(view: View) -> Html:
 
 
 def _labels_of_all(view: View) -> Iterator[tuple[str, object]]:
-    """Yield each label that a run has, with its value, or its values where they differ."""
+    """Yield each label of the runs with its value, or with its values if they differ."""
     texts = dict.fromkeys(run.labels for run in view.runs.values())
     for field in label_fields(texts):
         values = {labels_of(text).get(field) for text in texts}
@@ -151,7 +151,7 @@ def _unit_words(unit: str) -> str:
 
 
 def schema_table() -> Html:
-    """Return a table of the columns of exported tables. Phones fold it, because it is four screens high there."""
+    """Return a table of the columns of exported tables. Phones fold it, because it would be four screens high there."""
     rows = [[tag("code", name), column.kind, _with_code(column.meaning)] for name, column in OFFERED.items()]
     table = plain_table("Columns", ("column", "kind", "meaning"), rows, class_="tl-compact")
     summary = tag("summary", count_of(len(rows)), " columns")
@@ -164,7 +164,7 @@ def _with_code(text: str) -> Html:
 
 
 class NamedStatistic(msgspec.Struct, frozen=True):
-    """A statistic: its name, and the meaning of its number."""
+    """A class of numbers on pages: its name, and the meaning of its numbers."""
 
     name: str
     sentence: str

@@ -32,21 +32,21 @@ from tacholog.view.views import View
 _HARDWARE = frozenset(CODES[name] for name in MACHINE)
 _WITH_INTERVAL = ("worse", "better", *OUT_OF_TURN, "no_change", "inconclusive")
 _WIDTH, _HEIGHT, _ROOM = 140, 34, 6
-_LEAST_SHOWN = 0.001  # a smaller probability is shown as less than this
+_LEAST_SHOWN = 0.001  # smaller probabilities are shown as "less than" this value
 
 
 class FindLink(Protocol):
     """A function that returns the link to a value of a release of a system."""
 
     def __call__(self, system: str, release: str, key: RowKey, value: float, runs: Sequence[float] = (), /) -> str | None:
-        """Return the link; ``None`` if no run has the value. ``runs`` are the values of the runs behind the row."""
+        """Return the link; ``None`` if no run has the value. ``runs`` are the values of the row's runs."""
 
 
 def link_finder(view: View, links: Links) -> FindLink:
     """Return a function that finds the link from a value to the log line of the run that has this value.
 
-    If several runs have the value, runs behind the row come first, and runs of a control come last.
-    The search uses `Series`, which have their numbers by row already: sorting all numbers of all releases again took longer than the histories.
+    If several runs have the value, runs of the row are preferred, and runs of a control come last. The search uses `Series`, which already have their
+    numbers by row, because sorting all numbers of all releases again would take longer than the histories.
     """
     series: dict[tuple[str, str, object], list[Series]] = {}
     for member in system_series(view, PageIndex()):
@@ -71,7 +71,7 @@ def link_finder(view: View, links: Links) -> FindLink:
 
 
 def _first(matches: Sequence[ResultRow], run_order: Mapping[str, int], view: View) -> ResultRow:
-    """Return the first match in the order of the view. The numbers of two series may be mixed in it, so the order of the series does not help."""
+    """Return the first match in the order of the view. The order of the series is not enough, because their numbers may be mixed in the view."""
     run = min((result.run.run for result in matches), key=run_order.__getitem__)
     of_run = {id(result): result for result in matches if result.run.run == run}
     return next(result for result in (of_run.values() if len(of_run) == 1 else view.by_run[run]) if id(result) in of_run)
@@ -83,7 +83,7 @@ def _has_labels(result: ResultRow, labels: Iterable[tuple[str, str | None]]) -> 
 
 
 def _nowhere(_system: str, _release: str, _key: RowKey, _value: float, _runs: Sequence[float] = (), /) -> None:
-    """Find no link, because there are no pages of logs."""
+    """Return no link, because there are no pages of logs."""
 
 
 def history(runs: Sequence[RunRow], metric: str, statistic: str, compare: Compare, pages: Iterable[str], find: FindLink = _nowhere) -> Html:
@@ -119,7 +119,7 @@ _LEGEND = (
 
 
 def _tables(system: str, history: SystemHistory, pages: Mapping[tuple[str, str, str], str], find: FindLink) -> Iterator[Html]:
-    """Yield the table of the lines with several releases, and below it, folded, the table of the lines with one release, which have no history."""
+    """Yield the table of the lines with several releases, and, folded below it, the table of the lines with one release, which have no history."""
     long = [line for line in history.lines if len(line.points) > 1]
     short = [line for line in history.lines if len(line.points) <= 1]
     if long:
@@ -156,7 +156,7 @@ def _bodies(
     changes: Sequence[HistoryChange],
     find: Callable[[RowKey, str, HistoryPoint], str | None],
 ) -> Iterator[list[TableRow]]:
-    """Yield the rows of a system, in groups. Lines that begin anew for the same reason form a group below this reason."""
+    """Yield the rows of a system, in groups. Lines that begin anew for the same reason form a group with this reason as its heading."""
     by_reason: dict[str | None, list[HistoryLine]] = {None: []}
     for line in lines:
         by_reason.setdefault(why_it_begins(line), []).append(line)
@@ -175,7 +175,7 @@ def _value_link(find: FindLink, system: str, key: RowKey, release: str, point: H
 
 def _row(line: HistoryLine, names: Sequence[str], find: Callable[[str, HistoryPoint], str | None], changes: Sequence[HistoryChange]) -> TableRow:
     points = {point.release: point for point in line.points}
-    name = head(row_name(line.key).partition(", ")[2])  # the page says which metric
+    name = head(row_name(line.key).partition(", ")[2])  # the page already states the metric
     links = {release: find(names[release], point) for release, point in points.items()}
     cells = [_cell(points.get(release), line.key, links.get(release)) for release in reversed(range(len(names)))]
     return TableRow([name, TableCell(_trend(line, len(names), changes)), *cells])
@@ -197,7 +197,7 @@ def _marker(row: ComparisonRow) -> Html:
 
 
 def _trend(line: HistoryLine, releases: int, changes: Sequence[HistoryChange] = ()) -> Html:
-    """Return a drawing of a line over the releases, with the sign of each verdict. A thin vertical line is the range of a release's runs.
+    """Return a drawing of a line over the releases, with the sign of each verdict. A thin vertical line shows the range of a release's runs.
 
     If the line has steps, a dashed line shows the levels between them.
     """
@@ -217,7 +217,7 @@ def _trend(line: HistoryLine, releases: int, changes: Sequence[HistoryChange] = 
 
 
 def _levels(line: HistoryLine, coordinates: Sequence[tuple[float, float]], changes: Sequence[HistoryChange]) -> str:
-    """Return the path of the levels between steps, each at the mean height of its points. A drift is one straight line."""
+    """Return the path of the levels between steps, each at the mean height of its points. For a drift, it is one straight line."""
     step_releases = {change.release for change in changes if change.kind == "step"}
     starts = [index for index, point in enumerate(line.points) if point.release in step_releases]
     drift = next((change for change in changes if change.kind == "drift"), None)
@@ -249,13 +249,13 @@ def change_words(change: HistoryChange) -> str:
     ends = sorted(abs(end - 1) for end in (change.low, change.high))
     how = f"{words.percent(ends[0])} to {words.percent(ends[1])}" if (change.low > 1) == (change.high > 1) else "or none"
     sure = f"at most {change.p:.1%}" if change.p >= _LEAST_SHOWN else f"less than {_LEAST_SHOWN:.1%}"
-    name = row_name(change.line.key).partition(", ")[2]  # the page says which metric
+    name = row_name(change.line.key).partition(", ")[2]  # the page already states the metric
     what = f"{name} {_size_of(change)} ({how}){_judged(change)}"
     return f"{what}. By: {change.reason}. A page without any change shows such a {change.kind} in {sure.replace('%', ' %')} of cases."
 
 
 def change_title(change: HistoryChange) -> str:
-    """Return a step or a drift in few words: the full name of the row, and the size of the change."""
+    """Return a step or a drift in a few words: the full name of the row, and the size of the change."""
     return f"{row_name(change.line.key)} {_size_of(change)}{_judged(change)}"
 
 
@@ -270,13 +270,13 @@ def _judged(change: HistoryChange) -> str:
 
 
 def _dot(x: float, y: float, verdict: Verdict | None) -> Html:
-    """Return the mark of a release: the sign of its verdict if a test found a change, otherwise a dot."""
+    """Return the marker of a release: the sign of its verdict if a test found a change, otherwise a dot."""
     path = path_of(verdict, x, y) if verdict in ("worse", "better") else None
     return tag("path", d=path, class_=f"sign {verdict}") if path else tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=2.5, class_="dot")
 
 
 class _Scale:
-    """The scales of a trend. All runs fit, and the height is at least 10 %, so that noise does not look like a large change."""
+    """The scales of a trend. They cover all runs, and at least 10 % in height, so that noise does not look like a large change."""
 
     def __init__(self, line: HistoryLine, releases: int) -> None:
         logs = [math.log(value) for point in line.points for value in (point.value, *point.runs) if value > 0]
@@ -295,7 +295,7 @@ class _Scale:
 
 
 def why_it_begins(line: HistoryLine) -> str | None:
-    """Return why a line begins anew; ``None`` if the release before it has no such row under any conditions."""
+    """Return why a line begins anew; ``None`` if the previous release has no such row under any conditions."""
     if line.other_runs_of is not None:
         return f"other runs of {line.other_runs_of} than before"
     row = line.begun_by

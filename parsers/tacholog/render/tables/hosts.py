@@ -1,4 +1,4 @@
-"""Machines on a page: one as a card of its properties, or several side by side. Both show which expected properties are not stated."""
+"""Machines on a page: one machine as a card of its properties, or several side by side. Both list expected properties that are not stated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tacholog.view.views import View
 
 SECTIONS = ("cpu", "memory", "storage", "network", "system")
 _TITLES = {"cpu": "Processor", "memory": "Memory", "storage": "Storage", "network": "Network", "system": "System"}
-# Properties that matter for every measurement. Each has a pattern for its names in host files.
+# Properties that matter for every measurement, each with a pattern for its names in host files.
 _EXPECTED: dict[str, tuple[tuple[str, str], ...]] = {
     "cpu": (("model", "model|name|processor"), ("cores", "core|cpus|threads"), ("governor", "governor"), ("turbo", "turbo|boost")),
     "memory": (("size", "size|total|bytes|memory"), ("channels and speed", "channel|speed|type")),
@@ -46,12 +46,12 @@ def host_card(host_id: str, host: Host | None, *, named: bool = True) -> Html:
 
 def host_anchor(host_id: str) -> str:
     """Return the anchor of a machine on the page of machines."""
-    return path_slug(f"host-{host_id}")  # `Lab A` and `lab-a` are two machines
+    return path_slug(f"host-{host_id}")  # `Lab A` and `lab-a` are two machines, so their ids must differ
 
 
 def missing(section: str, properties: dict[str, str]) -> list[str]:
     """Return the expected properties of a section that are not stated."""
-    # Values count too: "Intel 710, 10 Gbit/s" states a link speed under another name.
+    # The values are searched too: "Intel 710, 10 Gbit/s" states a link speed under another name.
     text = " ".join([*properties, *properties.values()]).lower()
     return [title for title, pattern in _EXPECTED.get(section, ()) if not re.search(rf"(?:\b|_)(?:{pattern})", text)]
 
@@ -72,7 +72,7 @@ class _Machine(msgspec.Struct, frozen=True):
 def machines_side_by_side(view: View) -> Html:
     """Return the machines that have runs, with a column for each machine and a row for each property.
 
-    Machines that our tool has read and machines that documents describe are in separate tables, because they state different properties.
+    Machines that our tool examined and machines that documents describe are in separate tables, because they state different properties.
     """
     by_host: dict[str, list[RunRow]] = {}
     for run in view.runs.values():
@@ -100,7 +100,7 @@ def _side_by_side(title: str, machines: Sequence[_Machine], *, alone: bool) -> H
 
 
 def _head(machine: _Machine) -> TableColumn:
-    """Return the head of a column: the name of the machine, with warnings, its kind and the source of the properties."""
+    """Return the heading of a column: the name of the machine with its warnings, its kind, and the source of its properties."""
     host = machine.host
     warning = caveats(host, machine.runs)
     parts = [tag("span", host.name, class_="tl-name"), tag("code", machine.id)]
@@ -122,7 +122,7 @@ def _body(section: str, machines: Sequence[_Machine]) -> list[TableRow]:
 
 
 def _row(name: str, values: Sequence[str | None]) -> TableRow:
-    """Return the row of a property. A sign, not only a colour, marks that the machines differ."""
+    """Return the row of a property. A sign, not only a colour, shows that the machines differ."""
     differs = len(set(values)) > 1
     sign = tag("span", _DIFFERS, class_="tl-differs-sign", title="The machines differ") if differs else NOTHING
     cells = [TableCell(null() if value is None else visible(value)) for value in values]

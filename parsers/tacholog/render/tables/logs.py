@@ -1,4 +1,4 @@
-"""Runs and their logs: the facts of each, the problems in reading them, and the files for download."""
+"""Runs and their logs: the facts about each run, the problems in reading its logs, and the files for download."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from tacholog.view.results import LogRow, ProblemRow, RunRow
 from tacholog.view.views import View, differing_labels, manifest_of
 
 _SHA_SHOWN = 12
-RUNS_AT_ONCE = 20  # runs on a page that can fold the others; a row has about 20 elements
-_FEW = 5  # so few further runs are not folded, because a click would cost more
+RUNS_AT_ONCE = 20  # the number of unfolded runs on a page; a row has about 20 elements
+_FEW = 5  # up to this number of further runs is not folded, because a click would take more time
 _MOST_PROBLEMS = 500
 _REDACTED = (
     "This log is redacted, here and in the file for download. Pseudonyms such as host-3fa94c and user-1 stand for names, […] for words that are not "
@@ -41,7 +41,7 @@ class OfferedLog(NamedTuple):
     withheld: str = ""
 
 
-FindOfferedLog = Callable[[RunRow, LogRow], OfferedLog]  # a function of the caller, because this package reads no files
+FindOfferedLog = Callable[[RunRow, LogRow], OfferedLog]  # a function, because this package reads no files
 MoveRowsOut = Callable[[str, Html], Html]  # moves the end of a list (title, HTML) out of the page, and returns the link to it
 
 
@@ -74,13 +74,13 @@ def runs_table(view: View, links: Links, find_log: FindOfferedLog, move_rows_out
 
 
 def _process(name: str | None) -> Iterator[Html]:
-    """Yield the process that wrote a log, if the run has several."""
+    """Yield the name of the process that wrote a log, if the run has several processes."""
     if name:
         yield tag("span", f" of {name} ", class_="tl-muted")
 
 
 def _checksums(log: LogRow, offered: OfferedLog) -> Iterator[Html]:
-    """Yield the SHA-256 of a log and, if the log is redacted, of the offered file, which is the only one that readers can check."""
+    """Yield the SHA-256 of a log and, if the log is redacted, of the offered file, because readers can check only the offered file."""
     yield tag("code", (log.sha256 or "")[:_SHA_SHOWN], title=f"SHA-256 of the log as it was read: {log.sha256}")
     if log.sha256 and offered.sha256 != log.sha256:
         title = f"SHA-256 of the redacted file that is offered: {offered.sha256}"
@@ -97,7 +97,7 @@ def raw_name(run: str, file: str) -> str:
 
 
 def raw_log_name(sha256: str) -> str:
-    """Return the address of a compressed raw log. All sites that offer the same text have the same address."""
+    """Return the address of a compressed raw log. All sites that offer the same text use the same address."""
     return f"{RAW}/{sha256[:2]}/{sha256}.gz"
 
 
@@ -133,7 +133,7 @@ def _download(log: str, offered: OfferedLog) -> Html:
 
 
 def _written_by(run: RunRow, log: str) -> Iterator[tuple[str, str]]:
-    """Yield the process that wrote a log, and whether the log contains results, if the manifest states them."""
+    """Yield the process that wrote a log, and whether the log contains results, if the manifest states these."""
     manifest = manifest_of(run)
     entry = next((entry for entry in manifest.logs if entry.file == log), None) if manifest else None
     if manifest is None or entry is None:

@@ -40,7 +40,7 @@ _HOSTS = "hosts"  # a page of the site
 
 
 def unranked_list(unranked: Sequence[Unranked]) -> Html:
-    """Return a list of the systems and transports that are in no table, with the reason; nothing if all are in a table."""
+    """Return a list of the systems and transports that are in no table, with the reasons; nothing if all are in a table."""
     if not unranked:
         return NOTHING
     items = [tag("li", f"{group.names}: {group.reason}.") for group in unranked]
@@ -55,7 +55,7 @@ def machine_heading(name: str, host: Host | None, published: Collection[bool], d
         host: the machine; ``None`` if there is no host file.
         published: the kinds of numbers: published, own, or both.
         documents: the pages that exist.
-        runs: the runs on this machine that are shown.
+        runs: the shown runs on this machine.
     """
     label = host.name if host else name
     words = tag("a", label, href=f"doc:{_HOSTS}#{host_anchor(name)}") if host and _HOSTS in documents else esc(label)
@@ -78,7 +78,7 @@ def _table_id(part: PagePart, member: SystemSeries) -> str:
 def group_table(
     group: Group, members: Sequence[SystemSeries], sizes: Sequence[int], links: Links, anchor: str, used_marks: UsedMarks, most: int | None = None
 ) -> Html:
-    """Return the table of a group: a row for each series, a column for each size, the best of each column highlighted (not for a single series).
+    """Return the table of a group: a row for each series, a column for each size. The best of each column is highlighted, unless there is one series.
 
     Marks of all numbers are shown above the table. The table has at most ``most`` rows, but the best is still the best of all members.
     """
@@ -135,7 +135,7 @@ def overview(view: View, pages: PageIndex, links: Links) -> Html:
     by_part: dict[PagePart | None, list[SystemSeries]] = {}
     for member in system_series(view, pages):
         by_part.setdefault(member.part, []).append(member)
-    columns = list(dict.fromkeys(name for part in pages.parts for name, _ in part.others if name != "host"))  # the host has its own column
+    columns = list(dict.fromkeys(name for part in pages.parts for name, _ in part.others if name != "host"))  # the host has a column of its own
     rows = [_overview_row(view, part, columns, by_part.get(part, ()), links) for part in pages.parts]
     best = ("lowest latency, newest release", "highest rate with at most 1\u202f% lost (else marked), newest release")
     split = [label_name(name) for name in columns]
@@ -144,16 +144,16 @@ def overview(view: View, pages: PageIndex, links: Links) -> Html:
 
 
 def _overview_row(view: View, page_part: PagePart, columns: Sequence[str], members: Sequence[SystemSeries], links: Links) -> list[object]:
-    """Return a row. ``members`` are all series of the part of a page. Each best number names its release: the newest one with this metric.
+    """Return a row. ``members`` are all series of the part of a page. Each best number states its release: the newest one with this metric.
 
-    Series of a control count only if nothing else was measured.
+    Series of a control are used only if nothing else was measured.
     """
     part = view.only(page_part.selection)
     members = [member for member in members if not member.is_control] or members
     kinds = sorted({run.published for run in part.runs.values()})
     others = dict(page_part.others)
     return [
-        tag("a", page_part.transport, href=f"doc:{page_part.document}"),  # the heading of its row
+        tag("a", page_part.transport, href=f"doc:{page_part.document}"),  # the heading of the row contains it
         page_part.system,
         *(others.get(name, "") for name in columns),
         join([badge(published=published) for published in kinds], " "),
@@ -171,13 +171,13 @@ def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: 
     candidates = [(*each, member) for member in newest_release(measured) for each in _candidates(member.series, metric)]
     if not candidates:
         return tag("span", "not measured", class_="tl-null")
-    # A rate with loss counts only if no series has a rate without it, as the head of the column says.
+    # A rate with loss is used only if no series has a rate without loss, as the heading of the column states.
     candidates = [candidate for candidate in candidates if LOSS not in candidate[1].marks] or candidates
     of_references = [candidate for candidate in candidates if REFERENCE in candidate[1].marks]
     candidates = [candidate for candidate in candidates if REFERENCE not in candidate[1].marks] or candidates
     value, cell, details, best = (min if metric == "latency" else max)(candidates, key=lambda candidate: candidate[0])
     released = f", {_released(dict(best.series.key)) or f'release {NOT_STATED}'}"
-    row_labels = dict(best.part.others) if best.part else {}  # shown in the row already
+    row_labels = dict(best.part.others) if best.part else {}  # the row already shows it
     labels = joined([(name, label) for name, label in best.labels if name not in row_labels])
     released += f", {labels}" if labels else ""
     released += ", control" if best.is_control else ""
@@ -195,7 +195,7 @@ def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: 
 
 
 def _released(key: Mapping[str, object]) -> str | None:
-    """Return the release, and the version if the name of the release does not contain it: ``5.2 (version 6.0.0)``."""
+    """Return the release, with the version if the name of the release does not contain it: ``5.2 (version 6.0.0)``."""
     release, version = (str(key[name]) if key[name] else "" for name in ("release", "system_version"))
     if release and version and not re.search(rf"(?<![\w.]){re.escape(version)}(?![\w.])", release):
         return f"{release} (version {version})"
@@ -203,11 +203,11 @@ def _released(key: Mapping[str, object]) -> str | None:
 
 
 def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
-    """Return the numbers that may be the best, each with its value for the ranking and the details beside it."""
+    """Return the numbers that may be the best, each with its value for the ranking and with the details shown next to it."""
     if metric == "goodput" and series.has_mark(LOGICAL):
         return []
     cells = headline(series, metric)
-    # A rate with lost messages counts only if there is no rate without.
+    # A rate with lost messages is used only if there is no rate without loss.
     lossless = {payload: cell for payload, cell in cells.items() if LOSS not in cell.marks}
     details = _latency_details(series, metric, headline_statistic(series, metric) or "") if lossless else ", more than 1\u202f% lost at every size"
     with_value = [cell for cell in (lossless or cells).values() if cell.value is not None]
@@ -215,7 +215,7 @@ def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
 
 
 def _latency_details(series: Series, metric: str, statistic: str) -> str:
-    """Return the statistic and the basis of a latency, so that nobody compares a round trip with half of one, or a mean with a median."""
+    """Return the statistic and the basis of a latency, so that readers do not compare a round trip with half of one, or a mean with a median."""
     if metric != "latency":
         return ""
     basis = dict(series.key).get("basis")

@@ -1,4 +1,4 @@
-"""The table of releases: the runs of each release, and the changes since the release before it."""
+"""The table of releases: the runs of each release, and the changes from the previous release."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tacholog.view.numerals import NOT_STATED, grouped
 from tacholog.view.results import RunRow
 from tacholog.view.views import View, transport_of
 
-_MOST_RUNS = 200  # listed runs of a release
+_MOST_RUNS = 200  # the number of listed runs of a release
 Pages = Mapping[tuple[str, str, str], str]  # the page of each comparison: (system, old release, new release)
 _NO_PAGES: Pages = {}
 
@@ -89,7 +89,7 @@ def releases(view: View) -> list[Release]:
 
 def _name(release: Release) -> Html:
     kinds = sorted({run.published for run in release.runs})
-    # The name of a release may contain the system already, as in published documents.
+    # The name of a release may already contain the system, as in published documents.
     system = tag("span", release.system, class_="tl-of") if release.system.lower() not in release.name.lower() else NOTHING
     return join([release.name, system, *(badge(published=published) for published in kinds)], " ")
 
@@ -155,5 +155,5 @@ def _systems(runs: Iterable[RunRow]) -> str:
 
 
 def _listed(words: Iterable[str]) -> str:
-    # The word itself is a second key, because the order of `UDP` and `udp` in a set is random.
+    # The word itself is a second sort key, because otherwise the order of `UDP` and `udp` in a set would be random.
     return ", ".join(sorted(set(words), key=lambda word: (word.lower(), word)))

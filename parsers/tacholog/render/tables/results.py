@@ -1,6 +1,6 @@
 """Tables of measured numbers: one for each series, in which each number has its range, its marks and a link to its log line.
 
-The columns of these tables, numbers within sentences, and the words on lost messages are defined here, too.
+This module also defines the columns of these tables, numbers within sentences, and the words on lost messages.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from tacholog.view.views import Selection
 
 _MAX_PAD = 3
 _NEARLY_ALL = 0.9
-MOST_EACH = 200  # numbers of single runs in the tables of a test; if there are more, the page loads them on request
+MOST_EACH = 200  # numbers of single runs in the tables of a test; if there are more, the page loads them on demand
 _TO = "\u2013"  # an en dash
 _OWN_MEDIANS = 'Columns may come from different runs, so "sent \u2212 received" is not "lost". Below each table are the numbers of each run.'
 
 
-# Takes the id and the content of a table. Returns the file that will hold it, and the HTML that replaces it on the page.
+# A function of the id and the content of a table. It returns the name of the file that will contain the table, and the HTML that replaces it.
 MoveTableOut = Callable[[str, Html], tuple[str, Html]]
 
 
 def numbers_anchor(test: str, selection: Selection, number: int = 1) -> str:
-    """Return the start of the ids of the tables with all numbers of a test, in the part of a page that shows a selection.
+    """Return the start of the ids of the tables with all numbers of a test, in the part of a page for a selection.
 
     ``number`` is the number of the part, as for `page_anchor`.
     """
@@ -51,7 +51,8 @@ def numbers_tables(series: Sequence[Series], links: Links, anchor: str, move_out
         series: the series.
         links: the addresses of the log pages.
         anchor: the start of every id.
-        move_out: moves a large table into a file of its own, and returns the HTML that replaces it. Without it, the page holds every table.
+        move_out: a function that moves a large table into a separate file, and returns the HTML that replaces it. Without it, the page contains every
+            table.
         marks_anchor: the start of the ids of the notes, if another table on the page has notes on the same series.
     """
     used_marks: UsedMarks = {}
@@ -70,8 +71,8 @@ def _counts(series: Series) -> bool:
 def page_anchor(*what: str, number: int = 1) -> str:
     """Return the start of the ids of the tables on a page. It is made from their content, so that links stay valid.
 
-    If the names of two parts of a page differ only in capitals or blanks, such as `UDP` and `udp`, the second has the ``number`` 2. No name contains
-    two hyphens in a row.
+    If the names of two parts of a page differ only in case or blanks, such as `UDP` and `udp`, the second part has the ``number`` 2. No name contains
+    two consecutive hyphens.
     """
     first = slug("-".join(["tl", *what]))
     return first if number == 1 else f"{first}--{number}"
@@ -123,7 +124,7 @@ def _note_above(everywhere: Sequence[str], never: Sequence[MetricColumn], marks_
 
 
 class ResultNumber(NamedTuple):
-    """A number in a table of results, or the reason why there is none (``absent``).
+    """A number in a table of results, or the reason why it is missing (``absent``).
 
     ``each`` is the link from its range to the values of each run. ``best`` highlights the number. ``below`` is shown under the range.
     """
@@ -146,25 +147,25 @@ class ResultLine(NamedTuple):
 def results_table(
     label: str, columns: Sequence[TableColumn], units: Sequence[Unit], lines: Sequence[ResultLine], write: CellWriter, class_: str = "tl-table"
 ) -> Table:
-    """Return a table of numbers, with their decimal points aligned. ``units`` are those of the columns with numbers."""
+    """Return a table of numbers, with aligned decimal points. ``units`` are the units of the columns with numbers."""
     column_digits = [column_decimals([cell for line in lines if (cell := line.numbers[index].cell)], unit) for index, unit in enumerate(units)]
     rows = [TableRow([line.head, *map(write.cell, line.numbers, units, column_digits), *line.tail]) for line in lines]
     return Table(label, columns, [rows], class_, write.marks_anchor)
 
 
 class CellWriter:
-    """Makes the cells of a table of results, and collects their marks in ``used_marks``. Marks in ``above`` are shown above the table instead."""
+    """Makes the cells of a table of results, and collects their marks in ``used_marks``. Marks in ``above`` are only shown above the table."""
 
     def __init__(self, links: Links, marks_anchor: str, used_marks: UsedMarks, above: Sequence[str] = (), each: str | None = None) -> None:
-        """``each`` is the link to the values of each run, if it is the same for the whole table."""
+        """Create a writer. ``each`` is the link to the values of each run, if it is the same for the whole table."""
         self.marks_anchor = marks_anchor
         self._links, self._used_marks, self._above, self._each = links, used_marks, above, each
         add_shared_marks(used_marks, above)
 
     def cell(self, number: ResultNumber, unit: Unit, digits: int = 0) -> TableCell:
-        """Return one cell: the number, its range and its marks. If runs were repeated, it is the median, or the median of each group.
+        """Return one cell: the number, its range and its marks. For repeated runs, the number is the median, or the median of each group.
 
-        The number links to its log line; a median links to the line of the middle run. ``digits`` is the number of decimals of the column.
+        The number links to its log line; a median links to the line of the median run. ``digits`` is the number of decimals of the column.
         """
         cell = number.cell
         if cell is None:
@@ -210,7 +211,7 @@ def _partly(cell: Cell) -> str | None:
 
 
 def _every_run(series: Series, columns: Sequence[MetricColumn], links: Links, anchor: str, move_out: MoveTableOut | None) -> Html:
-    """Return the values of each run, folded. The medians above were computed from them."""
+    """Return the values of each run, folded. They are the values from which the medians above were computed."""
     rows, has_samples = [], _has_samples(series)
     for payload in series.sizes():
         first = _row_head(series, payload)
@@ -309,14 +310,14 @@ def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
 
 
 def _aligned(value: float, result: ResultRow, unit: Unit, digits: int) -> tuple[str, str]:
-    """Return the number, and the digits that are missing to align its decimal point."""
+    """Return the number, and the digits that it lacks to align its decimal point."""
     text = rounded(value / unit.size)
     own_digits = decimals(text)
     return with_bound(text, result.bound), ("." if own_digits == 0 else "") + "0" * (digits - own_digits) if digits > own_digits else ""
 
 
 def _range(cell: Cell, unit: Unit) -> str:
-    """Return the lowest and the highest value of all runs; nothing if their texts are equal."""
+    """Return the lowest and the highest value of all runs; nothing if both have the same text."""
     if cell.low is None or cell.high is None:
         return ""
     ends = [rounded(end / unit.size) for end in (cell.low, cell.high)]
@@ -379,7 +380,7 @@ class MetricColumn(msgspec.Struct, frozen=True):
 
 
 def columns_of(series: Series) -> list[MetricColumn]:
-    """Return the columns for which a series has numbers, in reading order."""
+    """Return the columns for which a series has numbers, in the order of the table."""
     present = series.statistics()
     latency = [MetricColumn("latency", name, heading_of("latency", name), unit_shown("ns")) for name in _STATISTICS if ("latency", name) in present]
     others = [
@@ -404,7 +405,7 @@ def heading_of(metric: str, statistic: str) -> str:
 
 
 def without_zeros(series: Series, columns: Sequence[MetricColumn]) -> tuple[list[MetricColumn], list[MetricColumn]]:
-    """Return the columns to show, and the columns of errors that never happened, which a sentence replaces."""
+    """Return the columns to show, and the columns of errors that never occurred, which a sentence replaces."""
     never = [column for column in columns if column.metric in _ERRORS and _all_zero(series, column)]
     return [column for column in columns if column not in never], never
 
@@ -433,7 +434,7 @@ def worst_run(cell: Cell) -> tuple[float, ResultRow]:
 
 
 def lost_words(cell: Cell, links: Links) -> Html:
-    """Return the share of lost messages under a rate: ``77 % lost``. If most runs lost little, it is that of the worst run: ``up to 3 % lost``."""
+    """Return the share of lost messages under a rate: ``77 % lost``. If most runs lost little, return that of the worst run: ``up to 3 % lost``."""
     if cell.groups:
         low, high = (linked_value(group.value, group.result, "ratio", links) for group in sorted(cell.groups, key=lambda group: group.value))
         words = ["some runs lost ", low, ", others ", high]

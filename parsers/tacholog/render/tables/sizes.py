@@ -26,9 +26,9 @@ from tacholog.view.series import LOGICAL, Cell, Series
 
 _WORDS = ("Median latency", "Mean latency", "Payload received")  # of `RANKED_BY`
 _MOST_SERIES = 12  # side by side
-_MOST_COLUMNS = 8  # if there are more columns, each series has only one
+_MOST_COLUMNS = 8  # if there are more columns, each series has only one column
 _RATES = (("goodput", "mean"), ("message_rate", "mean"))
-_OF_KEYS = ("keyed", "instances", "options", "run")  # fields in which a series with keys differs from the same series without keys
+_OF_KEYS = ("keyed", "instances", "options", "run")  # fields that may differ between a series with keys and the same series without keys
 _SUSTAINED = ("sustained_rate", "lower-bound")
 _ONE_RUN = "One run of each series: whether a difference between two series is more than noise cannot be tested."
 _FEW_RUNS = f"Fewer than {MIN_RUNS} runs of each series: too few to test whether a difference between two series is more than noise."
@@ -64,7 +64,7 @@ def sizes_table(series: Sequence[Series], links: Links, anchor: str) -> Html:
 
 
 def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
-    """Return one table with a column for each series; nothing if there is one series, or if there are too many."""
+    """Return one table with a column for each series; nothing if there is only one series, or if there are too many."""
     main_number = _headline(series)
     if main_number is None:
         return NOTHING
@@ -124,7 +124,7 @@ def _without_keys(series: Series) -> tuple[object, ...]:
 
 
 def _pairs(series: Series) -> list[tuple[str, str]]:
-    """Return the numbers of a series for the table: median and 99th percentile or their substitutes, or the sustained rate, or the rates."""
+    """Return the statistics of a series for the table: median and 99th percentile or their substitutes, the sustained rate, or the rates."""
     present = series.statistics()
     statistic = headline_statistic(series, "latency")
     if statistic is not None:
@@ -143,7 +143,7 @@ def _too_few_runs(members: Sequence[Series]) -> Html:
 
 
 def not_comparable(members: Sequence[Series], metric: str) -> Html:
-    """Return which series are not comparable with the first one, and why; nothing if all are comparable."""
+    """Return, in words, the series that are not comparable with the first one, and the reasons; nothing if all are comparable."""
     first, *others = members
     first_conditions = conditions_of(first, metric)
     by_reason: dict[str, list[str]] = {}

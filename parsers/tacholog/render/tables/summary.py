@@ -19,7 +19,7 @@ _STATISTICS = {"p50": "Median", "mean": "Mean", "min": "Minimum", "max": "Maximu
 
 
 def latency_summary(series: Sequence[Series], links: Links) -> Html:
-    """Return a sentence for each series: the median, or the statistic that the tool prints instead, at the smallest and the largest size."""
+    """Return a sentence for each series: the median, or a substitute that the tool prints, at the smallest and the largest size."""
     return _list([(member, _latency(member, links)) for member in newest_first(series)])
 
 
@@ -38,7 +38,7 @@ SUMMARIES = {"latency": latency_summary, "throughput": throughput_summary, "dema
 
 
 def _has_rate(series: Series) -> bool:
-    """Whether a series states a rate. Publishers often state none, and sentences that only say this would hide the others."""
+    """Whether a series states a rate. Publishers often state none, and sentences that only say so would hide the other sentences."""
     return bool(_with_value(series, "message_rate", "mean") or (headline(series, "goodput") and not series.has_mark(LOGICAL)))
 
 
@@ -138,7 +138,7 @@ def _peak(series: Series, links: Links) -> Html:
 
 
 def _loss(series: Series, links: Links) -> Html:
-    """Return the loss of the worst run: a median of 0 % would hide a single run that lost messages."""
+    """Return the loss of the worst run, because a median of 0 % would hide a single run that lost messages."""
     losses = _with_value(series, "loss", "total")
     if not losses:
         return esc("Loss is not stated.")
@@ -152,7 +152,7 @@ def _loss(series: Series, links: Links) -> Html:
 
 
 def _runs(series: Series, cells: Sequence[Cell], links: Links) -> Html:
-    """Return the number of runs behind the numbers of a sentence. Sizes of a series may differ in it."""
+    """Return the number of runs of the numbers in a sentence. It may differ between the sizes of a series."""
     counts, each = [cell.run_count for cell in cells], links.to_each_run(series)
     if max(counts) == 1:
         return NOTHING

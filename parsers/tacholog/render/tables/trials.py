@@ -13,20 +13,20 @@ from tacholog.view.results import ResultRow
 from tacholog.view.series import Series, SeriesNumbers, absent_words
 
 _PASSED = ("trials_passed", "total")
-_LATENCY = ("p50", "p99")  # beside the percentile of the goal
+_LATENCY = ("p50", "p99")  # shown next to the percentile of the goal
 _OTHERS = (("offered_rate", "mean"), ("messages_lost", "total"), ("loss", "total"), ("duration", "total"))
 _Search = tuple[str, str, int | None]  # run, log, payload
 
 
 def trials_tables(trials: Sequence[ResultRow], series: Sequence[Series], links: Links, anchor: str, move_out: MoveTableOut | None = None) -> Html:
-    """Return one table for each series: its trials in their order in time.
+    """Return one table for each series, with its trials in the order of time.
 
     Args:
         trials: the numbers of the trials (`View.trials`).
         series: the series of the highest rates. Trials of other series are left out.
         links: the addresses of the log pages.
         anchor: the start of every id.
-        move_out: moves a large table into a file of its own.
+        move_out: a function that moves a large table into a separate file.
     """
     by_search: dict[_Search, dict[int, list[ResultRow]]] = {}
     for result in trials:
@@ -61,7 +61,7 @@ def _table(
 
 
 def _columns(series: Series, trials: Sequence[ResultRow]) -> list[MetricColumn]:
-    """Return the columns: the percentile of the goal, and the numbers that explain it. All other percentiles are in the log."""
+    """Return the columns: the percentile of the goal, and the numbers that explain it. The log contains all other percentiles."""
     goal = str(dict(series.key).get("goal") or "").partition(" ")[0]
     wanted = {*_OTHERS, *(("latency", statistic) for statistic in (*_LATENCY, goal))}
     return [

@@ -5,7 +5,8 @@ have in common, as in ``Array1k@30_54bw_20loss``. It is not split if two parts v
 roles become ``{role}``. Days become ``{start_time}``, because as a label each day would get a row of its own. Numbers that differ become
 ``{repetition}``, ``{participant}``, ``{payload_bytes}`` or another condition, by the words next to them. A number also becomes ``{repetition}`` if it
 counts from 0 or 1 without gaps. The ending of a compressed log is ignored, because a pattern fits a path with and without it. Other numbers become
-labels with the name of the word next to them (``{label.bw}bw``), and other text becomes labels that the user should name. In the last step, a number
+labels with the name of the word next to them (``{label.bw}bw``). So does text in a name with such numbers (``rate_{label.rate}-hist_{label.hist}``).
+Other text becomes labels that the user should name. In the last step, a number
 becomes ``{payload_bytes}`` if it is the size that the logs state. The same holds for a number that is a power of two such as 64 or 1024 in all names,
 if no log contradicts it.
 """
@@ -49,11 +50,12 @@ _NUMBER_WORDS = {
     "hz": "offered_rate_per_s",
 }
 _SYSTEMS = re.compile(
-    r"(?:rmw_)?(?:fast(?:rtps|dds)|cyclonedds|connext(?:dds)?|gurumdds|opensplice|opendds|zenoh(?:pico)?|iceoryx2?|ecal|zeromq|zmq|nng|mqtt|nats|lcm)(?:_cpp)?",
+    r"(?:rmw_)?(?:fast(?:rtps|dds)|cyclonedds|connext(?:dds)?|gurumdds|opensplice|opendds|zenoh(?:pico)?|iceoryx2?|ecal(?:_(?:dynamic|proto))?|zeromq|zmq|nng|mqtt|nats|lcm)(?:_cpp)?",
     re.IGNORECASE,
 )
 _SEPARATORS = ("_@-+,= ", "_@", "_")  # separators at which names are split; the first separator that all names have in common is used
 _SHORTEST_WORD = 2
+_KEY = re.compile(r"([A-Za-z]+)[-_=]\Z")
 _PATTERN_TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]+\}|[A-Za-z]+|[0-9]+|.")
 _UNNAMED = re.compile(r"label\.(?:name|folder[0-9]+|number[0-9]+)(?:_[0-9]+)?")
 _LONGEST_PATH = 4096
@@ -390,6 +392,8 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
     repetition = _repetition(drafts)
     days = {(depth, index): len(texts) for depth, draft in enumerate(drafts) for index, (kind, texts) in enumerate(draft.parts) if kind == "day"}
     start = max(days, key=days.__getitem__, default=None)  # of several days, the time of each run and not of the whole experiment
+    numbers = [(draft, index) for draft in drafts for index, (kind, _) in enumerate(draft.parts) if kind == "number"]
+    is_size_varying = any(_number_name(draft, index, is_repetition=False) == "payload_bytes" for draft, index in numbers)
     columns, number = [], 0
     used: set[str] = set()
     for depth, draft in enumerate(drafts):
@@ -397,7 +401,11 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
         for index, (kind, texts) in enumerate(draft.parts):
             if kind == "literal":
                 after_role = index and draft.parts[index - 1][0] == "role" and texts[0].isdecimal()
-                text += "{participant}" if after_role else _literal(texts[0])
+                if "payload_bytes" not in used and not is_size_varying and _is_size_of_all(draft, index):
+                    used.add("payload_bytes")
+                    text += "{payload_bytes}"
+                else:
+                    text += "{participant}" if after_role else _literal(texts[0])
                 continue
             if kind == "number":
                 name = _number_name(draft, index, is_repetition=(depth, index) == repetition) or _named_by_word(draft, index)
@@ -411,6 +419,7 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
                 continue
             else:
                 name = "role" if kind == "role" else _text_name(texts, depth, is_file=depth + 1 == len(drafts))
+                name = (_UNNAMED.fullmatch(name) and _text_named_by_word(draft, index)) or name
                 name = f"label.folder{depth + 1}" if kind == "text" and name in used else name
                 name = f"{name}_{index}" if kind == "text" and name in used else name
             used.add(name)
@@ -476,15 +485,38 @@ def _number_name(draft: _Draft, index: int, *, is_repetition: bool) -> str | Non
     return "repetition" if is_repetition else None
 
 
+def _is_size_of_all(draft: _Draft, index: int) -> bool:
+    """Return whether a number that all names have is the payload size of all logs, as in ``size1024_run1``."""
+    (_, (text,)) = draft.parts[index]
+    return text.isdecimal() and _is_usual_size(int(text)) and _number_name(draft, index, is_repetition=False) == "payload_bytes"
+
+
 def _named_by_word(draft: _Draft, index: int) -> str | None:
     """Return the condition or label for a number by the word next to it (``20loss``, ``depth-10``); ``None`` if there is no such word."""
     after = draft.parts[index + 1][1][0] if index + 1 < len(draft.parts) and draft.parts[index + 1][0] == "literal" else ""
-    before = "".join(texts[0] for _, texts in [*takewhile(lambda part: part[0] == "literal", reversed(draft.parts[:index]))][::-1])
+    before = _literal_before(draft, index)
     word = "" if UNIT.match(after) else _word(re.match(r"[A-Za-z]+", after))
     word = word or _word(re.search(r"([A-Za-z]+)[-_=]?\Z", before))
     if len(word) < _SHORTEST_WORD or _TRANSPORTS.fullmatch(word) or word in _REPETITION_WORDS:
         return None
     return _NUMBER_WORDS.get(word, f"label.{word}")
+
+
+def _text_named_by_word(draft: _Draft, index: int) -> str | None:
+    """Return the label for a text by the word before it, if numbers in the same name follow such words too (``rate_10-hist_all``)."""
+
+    def key(position: int) -> str:
+        return _word(_KEY.search(_literal_before(draft, position)))
+
+    numbers = [(number, key(number)) for number, (kind, _) in enumerate(draft.parts) if kind == "number"]
+    has_keys = any(word and _named_by_word(draft, number) == _NUMBER_WORDS.get(word, f"label.{word}") for number, word in numbers)
+    return f"label.{key(index)}" if has_keys and len(key(index)) >= _SHORTEST_WORD else None
+
+
+def _literal_before(draft: _Draft, index: int) -> str:
+    """Return the text between a piece and the field before it."""
+    literals = takewhile(lambda part: part[0] == "literal", reversed(draft.parts[:index]))
+    return "".join([texts[0] for _, texts in literals][::-1])
 
 
 def _word(match: re.Match[str] | None) -> str:

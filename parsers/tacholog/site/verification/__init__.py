@@ -1,1 +1,1 @@
-"""Verifying a site or a folder of runs: every number is read again out of the logs."""
+"""The verification of a site or of a folder of runs: every number is read again from the logs."""

@@ -1,6 +1,6 @@
-"""Compare the files for programs: Parquet with what the logs give, column by column; CSV and JSON lines with Parquet, row by row.
+"""Check the files for programs: Parquet against the logs, column by column; CSV and JSON lines against Parquet, row by row.
 
-``results/latest.json`` is compared with what the logs give for it.
+``results/latest.json`` is compared with the results of the logs.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ if TYPE_CHECKING:
 
     from tacholog.store.frames import Dataset
 
-#: The value is compared by id. Marks also come from machines and other runs, of which a site offers only a part.
+#: Columns that are not compared here: values are compared by id, and marks depend on machines and other runs, of which a site offers only a part.
 _NOT_COMPARED = ("id", "value", "marks")
 _ENDING = "status"
 _KINDS: Mapping[str, FileKind] = {".csv.gz": "csv", ".jsonl.gz": "json"}
-_LEAST_ROWS = 100_000  # that a table of any size may have; each further byte may be another row
-_LEAST_TEXT, _MOST_TEXT_TIMES = 1 << 26, 1000  # Bytes of texts that a table may have, and how many for each byte of its file.
+_LEAST_ROWS = 100_000  # the number of rows that any table may have; each further byte of the file allows one more row
+_LEAST_TEXT, _MOST_TEXT_TIMES = 1 << 26, 1000  # The bytes of text that any table may have, and the additional bytes for each byte of its file.
 _FIXED_SIZES = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT", "DOUBLE"}
 _SHOWN_CHARACTERS = 120
 
 
 def offered_table(site: Path) -> pd.DataFrame:
-    """Return the table of all numbers that a site offers.
+    """Return the table of all numbers, which a site offers for download.
 
     Raises:
-        UnreadableInput: it cannot be read.
+        UnreadableInput: the table cannot be read.
     """
     import duckdb
 
     try:
         with open_evidence(site, ALL) as stream, connected() as connection:
-            source = f"read_parquet('/dev/fd/{stream.fileno()}')"  # What was opened is read, whatever is in its place by now.
+            source = f"read_parquet('/dev/fd/{stream.fileno()}')"  # The opened file is read, even if another file is at this path by now.
             _refuse_bomb(connection, source, os.fstat(stream.fileno()).st_size)
             table: pd.DataFrame = connection.execute(f"FROM {source}").df()
         types = {
@@ -65,14 +65,14 @@ def offered_table(site: Path) -> pd.DataFrame:
         }
         return table.astype({**types, "id": "str", "run": "str", "log": "str", "value": "float64"})
     except (UnreadableInput, OSError, ValueError, TypeError, KeyError, duckdb.Error) as error:
-        raise UnreadableInput(f"{site / ALL}: it is no table of numbers: {error}") from error
+        raise UnreadableInput(f"{site / ALL}: it is not a table of numbers: {error}") from error
 
 
 def altered_numbers(site: Path, mark: str) -> list[tuple[str, str, int]]:
-    """Return the logs whose numbers have a mark in the table that a site offers, each with the number of these.
+    """Return the logs whose numbers have the mark for altered logs in the table of a site, each with the count of these numbers.
 
     Raises:
-        UnreadableInput: it cannot be read.
+        UnreadableInput: the table cannot be read.
     """
     with open_evidence(site, ALL) as stream, connected() as connection:
         source = f"read_parquet('/dev/fd/{stream.fileno()}')"
@@ -83,10 +83,10 @@ def altered_numbers(site: Path, mark: str) -> list[tuple[str, str, int]]:
 
 
 def _refuse_bomb(connection: duckdb.DuckDBPyConnection, source: str, size_bytes: int) -> None:
-    """Refuse a table that becomes much longer than its file: a value that all rows have takes no room in it, and each row does in memory.
+    """Refuse a table that is far larger than its file: a value that all rows share takes no space in the file, but space for each row in memory.
 
     Raises:
-        UnreadableInput: it has more rows or bytes than its size allows.
+        UnreadableInput: the table has more rows or bytes than the size of its file allows.
     """
     metadata = source.replace("read_parquet", "parquet_metadata")
     of_columns = f"SELECT sum(row_group_num_rows) AS rows, sum(total_uncompressed_size) AS bytes FROM {metadata} GROUP BY column_id"  # noqa: S608 - our own words
@@ -101,19 +101,20 @@ def _refuse_bomb(connection: duckdb.DuckDBPyConnection, source: str, size_bytes:
 
 
 def as_offered(again: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
-    """Return a table of numbers that were read again with the names of runs as the site has them."""
+    """Return a table of numbers from the logs, with the names of runs that the site uses."""
     runs = [str(run) for run in again["run"]]
     ids = [f"{names[run]}{str(number).removeprefix(run)}" for run, number in zip(runs, again["id"], strict=True)]
     return again.assign(run=[names[run] for run in runs], id=ids)
 
 
 def columns_compared(offered: pd.DataFrame, again: pd.DataFrame, is_masked: Callable[[str, str], bool]) -> Iterator[Mismatch]:
-    """Yield values of other columns that differ from the logs: one mismatch for each log and column.
+    """Yield values in other columns that differ from the logs: one mismatch for each log and column.
 
     Args:
         offered: the numbers that the site offers.
-        again: those that its logs give.
-        is_masked: whether any text of a log, by its run and name, is masked or withheld. How its run ended may be said there.
+        again: the numbers that were read again from its logs.
+        is_masked: a function that returns whether any text of a log is masked or withheld, by run and name. Such text may have stated the status of
+            the run.
     """
     yield from (Mismatch(place=ALL, reason=f"the column {name} is not there") for name in OFFERED if name not in offered)
     offered_rows, logged_rows = _by_id(offered), _by_id(again)
@@ -136,7 +137,7 @@ def columns_compared(offered: pd.DataFrame, again: pd.DataFrame, is_masked: Call
 
 
 def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Mismatch]:
-    """Yield the files of CSV and of JSON lines whose rows are not those of Parquet."""
+    """Yield the CSV and JSON lines files whose rows differ from those of the Parquet file."""
     kept_from, findings = _kept_from_older(site)
     yield from findings
     head = as_file(offered.iloc[:0], "csv")
@@ -153,7 +154,7 @@ def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Mismatch]:
             except UnreadableInput as error:
                 yield Mismatch(place=name, reason=str(error))
                 continue
-            if plain is bytes and rows - wanted:  # An older version wrote the same values in other words.
+            if plain is bytes and rows - wanted:  # An older version wrote the same values in another notation.
                 plain = _plain_csv if kind == "csv" else _plain_json
                 wanted = _counted(wanted, plain)
             rows = _counted(rows, plain)
@@ -180,7 +181,7 @@ def _plain_csv(row: bytes) -> bytes:
 
 
 def _plain_json(row: bytes) -> bytes:
-    """Return a row with its values as Python writes them. Text that is no row stays as it is."""
+    """Return a row with its values in Python's notation. Text that is not a row is returned unchanged."""
     try:
         return json.dumps(json.loads(row)).encode()
     except ValueError:
@@ -188,16 +189,16 @@ def _plain_json(row: bytes) -> bytes:
 
 
 def newest_compared(site: Path, again: Dataset, left_out: Collection[str]) -> Iterator[Mismatch]:
-    """Yield the rows of ``results/latest.json`` that are not what the logs give. Those of systems that are ``left_out`` are not compared."""
+    """Yield the rows of ``results/latest.json`` that differ from the logs. The rows of systems in ``left_out`` are not compared."""
     if not is_there(site, LATEST):
-        return  # of a site that an earlier version built, or no release has numbers
+        return  # an earlier version built the site, or no release has numbers
     try:
         offered_rows = msgspec.json.decode(read_foreign(site, LATEST), type=_LatestRows)
     except (UnreadableInput, msgspec.DecodeError) as error:
         yield Mismatch(place=LATEST, reason=f"it cannot be read: {error}")
         return
     logged = msgspec.json.decode(latest_files(again, None)[LATEST], type=_LatestRows)
-    # Redacted logs are others than those that were read, which is a mark itself: marks are not compared, as in the Parquet file.
+    # Redacted logs differ from those that were read, which sets a mark. Therefore marks are not compared, as in the Parquet file.
     for row in (*offered_rows.rows, *logged.rows):
         row.pop("marks", None)
     offered_counts, logged_counts = (
@@ -212,13 +213,13 @@ def _of_others(offered_rows: _LatestRows, logged: _LatestRows, left_out: Collect
 
 
 class _LatestRows(msgspec.Struct, frozen=True):
-    """The part of ``results/latest.json`` that is compared."""
+    """The compared part of ``results/latest.json``."""
 
     rows: list[dict[str, object]]
 
 
 def _kept_from_older(site: Path) -> tuple[set[str], list[Mismatch]]:
-    """Return the files at the root of a published site that only older versions have: their addresses are kept, their rows are no longer shown."""
+    """Return the files at the root of a published site that only older versions have. Their addresses are kept, but no page shows their rows."""
     versions = [path for path in (site / VERSIONS).glob("*") if path.is_dir() and not path.is_symlink()]
     if not versions:
         return set(), []
@@ -231,10 +232,10 @@ def _kept_from_older(site: Path) -> tuple[set[str], list[Mismatch]]:
 
 
 def _rows(site: Path, name: str, head: bytes) -> Counter[bytes]:
-    """Return the rows of a compressed file, and how often each is there.
+    """Return the rows of a compressed file, each with its number of occurrences.
 
     Raises:
-        UnreadableInput: the file cannot be read, or its first line is not the ``head``.
+        UnreadableInput: the file cannot be read, or its first line is not ``head``.
     """
     text = b"".join(unpacked_pieces(site, name))
     if text and not text.startswith(head):
@@ -245,12 +246,12 @@ def _rows(site: Path, name: str, head: bytes) -> Counter[bytes]:
 
 
 def _by_id(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table by id. Earlier versions gave one id to several numbers of a line, which are told apart by their order."""
+    """Return a table by id. Earlier versions gave several numbers of a line the same id, so these also get their index."""
     return table.set_index([table["id"].astype(str).rename("number"), table.groupby("id", observed=True).cumcount().rename("place")])
 
 
 def _plain(column: pd.Series) -> list[object]:
-    """Return the values of a column. Missing values are ``None``."""
+    """Return the values of a column. Missing values become ``None``."""
     values: list[object] = column.astype(object).where(column.notna(), None).tolist()
     return values
 

@@ -1,7 +1,7 @@
-"""Numbers that stand on their line, although the offered log does not give them any more.
+"""Numbers that are on their log line, although the reader of the offered log does not find them any more.
 
-What a number is may be said elsewhere in its log: in the heading of its table, or in the text above it. Privacy masks or withholds such text. Then
-the reader finds no result, although the site does not lie. So such a number counts if its own lines, which are offered, print its value.
+The meaning of a number may be stated elsewhere in its log, for example in the heading of its table. If privacy masks or withholds this text, the
+reader finds no result, although the site is correct. Therefore such a number is accepted if its own lines, as offered, contain its value.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_SCALES = (1.0, 1e3, 1e6, 1e9, 1e12, 0.01)  # what columns divide numbers by: us, Mbit/s, %, ...
+_SCALES = (1.0, 1e3, 1e6, 1e9, 1e12, 0.01)  # factors by which columns divide numbers: us, Mbit/s, %, ...
 _NEAR = 1e-9
 _MOST_LINES = 1000  # of one number
 
 
 def number_texts(text: str) -> list[str]:
-    """Return the numbers in a text, as they stand there."""
+    """Return the numbers in a text, as they are written there."""
     return _NUMBER.findall(text.replace("\u202f", "").replace("\u00a0", " "))
 
 
 def reads(text: str, value: float) -> bool:
-    """Whether a number, rounded in any of the units of pages, reads so."""
+    """Whether a text is this value, rounded, in any of the units of pages."""
     half = 0.5 * 10.0 ** -len(text.partition(".")[2])
     return any(abs(float(text) * scale - value) <= half * scale * (1 + _NEAR) for scale in _SCALES)
 
 
 class OfferedLogs:
-    """The offered logs of a site. They may print numbers that their readers do not find."""
+    """The offered logs of a site. They may contain numbers that their readers do not find."""
 
     def __init__(self, paths: Mapping[tuple[str, str], Path]) -> None:
         """Remember the path of each log by its run and name. A log that is missing or damaged has no file."""
@@ -57,11 +57,11 @@ class OfferedLogs:
         return self._are_masked[key]
 
     def printed(self, offered: pd.DataFrame, logged_ids: Iterable[str]) -> dict[tuple[str, str], set[str]]:
-        """Return, by run and log, the ids of numbers that readers do not find and their lines print, in logs with masked text.
+        """Return, by run and log, the ids of numbers that readers do not find although their lines contain them, in logs with masked text.
 
         Args:
             offered: the numbers that the site offers.
-            logged_ids: the ids that the logs give.
+            logged_ids: the ids of the numbers that were read from the logs.
         """
         missing = offered[~offered["id"].isin(set(logged_ids)) & offered["line"].notna()]
         by_log = missing.assign(last_line=missing["last_line"].fillna(missing["line"])).groupby(["run", "log"], sort=False)
@@ -69,7 +69,7 @@ class OfferedLogs:
         return {key: ids for key, rows in masked.items() if (ids := self._printed(key, rows))}
 
     def _printed(self, key: tuple[str, str], rows: pd.DataFrame) -> set[str]:
-        """Return the ids whose values all stand on their lines."""
+        """Return the ids of the numbers whose values are all on their lines."""
         line_ranges = [range(first, min(last, first + _MOST_LINES) + 1) for first, last in zip(rows["line"], rows["last_line"], strict=True)]
         wanted = {line for lines in line_ranges for line in lines}
         texts = {line: number_texts(text) for line, text in _lines(self._paths[key]) if line in wanted}
@@ -84,11 +84,11 @@ class OfferedLogs:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     with path.open("rb") as stream:
         for line in LogText(stream).lines():
-            yield line.number, line.shown  # What stood before each line may be withheld, so it is not looked for.
+            yield line.number, line.shown  # The prefix of the lines may be withheld, so it is not compared.
 
 
-_MOST_READ = 2**28  # bytes of one file that is read as a whole, such as a page
-# What is compressed may be a thousand times as long. Texts of a site have been 56 times as long.
+_MOST_READ = 2**28  # the limit in bytes for a file that is read as a whole, such as a page
+# Compressed data can expand a thousandfold. The texts of real sites expanded 56-fold.
 _LEAST_UNPACKED, _MOST_TIMES = 2**26, 200
 _MOST_UNPACKED = 2**32
 _PIECE_BYTES = 2**20
@@ -98,7 +98,7 @@ def read_foreign(site: Path, name: str) -> bytes:
     """Return the bytes of a file of a site.
 
     Raises:
-        UnreadableInput: it is missing, no regular file, behind a link, or too large.
+        UnreadableInput: the file is missing, is not a regular file, is behind a link, or is too large.
     """
     content = read_evidence(site, name, _MOST_READ + 1)
     if len(content) > _MOST_READ:
@@ -107,10 +107,10 @@ def read_foreign(site: Path, name: str) -> bytes:
 
 
 def unpacked_pieces(site: Path, name: str) -> Iterator[bytes]:
-    """Yield what a file of a site holds that is compressed with gzip.
+    """Yield the content of a file that is compressed with gzip, in pieces.
 
     Raises:
-        UnreadableInput: it cannot be read, or unpacks to more than its size allows.
+        UnreadableInput: the file cannot be read, or its content is larger than its size allows.
     """
     size = 0
     with open_evidence(site, name) as stream:
@@ -127,5 +127,5 @@ def unpacked_pieces(site: Path, name: str) -> Iterator[bytes]:
 
 
 def most_unpacked(size_bytes: int) -> int:
-    """Return how many bytes a file of this size may hold."""
+    """Return the largest allowed size of the content of a file with this size."""
     return min(_LEAST_UNPACKED + _MOST_TIMES * size_bytes, _MOST_UNPACKED)

@@ -1,4 +1,4 @@
-"""Receipts: what `tacholog verify` found, and the checks of a folder of runs, where each log has the digest that its manifest states."""
+"""Receipts: the findings of `tacholog verify`, and the check of a folder of runs, where each log must have the digest in its manifest."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tacholog.store.logs import Progress
 from tacholog.store.pool import Work
 
 _WRONG = ("altered", "unreadable", "contradicted")
-_REASONS = 3  # in one line; check lists them all
+_REASONS = 3  # the number of reasons in one line; check lists all of them
 
 
 class Mismatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A difference between the site and its logs: the position, what is shown there, and what the log says."""
+    """A difference between the site and its logs: the position, the value on the site, and the value in the log."""
 
     place: str
     reason: str
@@ -28,9 +28,9 @@ class Mismatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
-    """The result of a verification. ``readers`` counts the logs by the format that they were read in. ``shown`` counts numbers on ``pages``.
+    """The result of a verification. ``readers`` has the number of logs by format. ``shown`` is the number of compared numbers on ``pages``.
 
-    ``notes`` say what could not be checked.
+    ``notes`` state what could not be checked.
     """
 
     schema_: str = "receipt/1"
@@ -45,17 +45,17 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sch
     notes: tuple[str, ...] = ()
 
 
-def verify_data(root: Path, progress: Progress | None = None) -> Receipt:
+def verify_data(root: Path, progress: Progress = lambda _log, _count: None) -> Receipt:
     """Read every log of a folder of runs again, and compare its SHA-256 with its manifest.
 
     Args:
         root: the folder.
-        progress: called with the log that is being read, and the number of bytes that are read next.
+        progress: a function that is called with the log and the number of bytes that are read next.
 
     Raises:
         UnreadableInput: there is no such folder.
     """
-    data = with_hosts_above(load([root], None, progress, work=Work(cache=Cache(None))), root)  # Nothing that was read before counts.
+    data = with_hosts_above(load([root], work=Work(cache=Cache(None), text_read=progress)), root)  # without results from the cache
     wrong = data.problems[data.problems["kind"].isin(_WRONG)].to_dict("records")
     findings = [Mismatch(place="/".join(filter(None, (str(row["run"]), str(row["log"])))), reason=str(row["reason"])) for row in wrong]
     return Receipt(
@@ -64,7 +64,7 @@ def verify_data(root: Path, progress: Progress | None = None) -> Receipt:
 
 
 def readers_of(data: Dataset) -> dict[str, int]:
-    """How many logs each format has read."""
+    """Return the number of logs that were read in each format."""
     return dict(sorted(Counter(str(name) for name in data.logs["format"].dropna()).items()))
 
 
@@ -88,7 +88,7 @@ def text(receipt: Receipt, limit: int) -> str:
 
 
 def reasons(receipt: Receipt) -> str:
-    """Return the reasons of the first findings in one line. That of a run that could not be read names its file."""
+    """Return the reasons of the first findings in one line. The reason for an unreadable run contains the name of its file."""
     unlisted = len(receipt.findings) - _REASONS
     return "; ".join(finding.reason for finding in receipt.findings[:_REASONS]) + (f"; and {unlisted} more" if unlisted > 0 else "")
 

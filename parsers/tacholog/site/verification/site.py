@@ -1,11 +1,11 @@
-"""Verify a site offline: read its raw logs again, and compare every number that it offers and shows with them.
+"""Verify a site offline: read its raw logs again, and compare every number on the site with them.
 
-Three steps, each independent of the program that built the site:
+The verification has three steps, which do not use the program that built the site:
 
-1. The files are those of the build, by its stamp, which a published site does not have. Each raw log is named after the SHA-256 of its text.
-2. The numbers for download are what the readers find in the offered (redacted) logs: same line, metric and statistic, same value, and the same
-   beside it. Without a list of files, the rows of CSV and JSON lines are those of Parquet.
-3. Each number on a page, or in a part that a page loads, leads to a line of a log. What is shown, and the value behind it, is what that line says.
+1. The files are those of the build, according to the stamp (a published site has none). The name of each raw log is the SHA-256 of its text.
+2. The numbers for download are those that the readers find in the offered (redacted) logs: with the same line, metric, statistic, value and other
+columns. Without a list of files, the rows of CSV and JSON lines are those of Parquet. 3. Each number on a page, or in a part that a page loads, links
+to a line of a log. The shown text and the exact value agree with that line.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _PAGES_WITHOUT = (LOGS, RAW, VERSIONS, STATIC, SOURCES)
 _ANCHOR = re.compile(r"L\d+:[\w.-]+(?:~\d+)?")
 _ORDINAL = re.compile(r"~\d+\Z")
 _RAW_LOG = re.compile(r'href="(?:\.\./)*raw/[0-9a-f]{2}/([0-9a-f]{64})\.gz"')
-Values = dict[str, list[float | None]]  # the values behind each id, of which earlier versions gave one to several numbers
+Values = dict[str, list[float | None]]  # the values of each id; earlier versions gave several numbers the same id
 
 
 def is_site(folder: Path) -> bool:
-    """Whether a folder is a site: one that was built, whole or not, or one that was published."""
+    """Whether a folder is a site, built (completely or not) or published."""
     return (folder / MARKER).is_file() or ((folder / ALL).is_file() and (folder / RAW).is_dir())
 
 
@@ -61,7 +61,7 @@ def verify_site(site: Path) -> Receipt:
     """Verify a site.
 
     Raises:
-        UnreadableInput: it is not finished, or its downloads cannot be read.
+        UnreadableInput: the site is not finished, or its downloads cannot be read.
     """
     findings, notes = _changed(site)
     offered = offered_table(site)
@@ -69,7 +69,7 @@ def verify_site(site: Path) -> Receipt:
     with tempfile.TemporaryDirectory() as work:
         data, names, missing = _read_again(site, sorted({run for run, _ in by_log}), Path(work))
         table = as_offered(results_table(data), names)
-        if offered["id"].duplicated().any():  # An earlier version gave several numbers of a line one id.
+        if offered["id"].duplicated().any():  # An earlier version gave several numbers of a line the same id.
             table["id"] = table["id"].str.replace(_ORDINAL, "", regex=True)
         logged: Values = {}
         for number, value in zip(table["id"], table["value"], strict=True):
@@ -110,7 +110,7 @@ def verify_site(site: Path) -> Receipt:
 
 
 def _published(offered: pd.DataFrame) -> dict[tuple[str, str], Values]:
-    """The numbers that the site offers for download: by run and log, then by id."""
+    """The numbers that the site offers for download, by run and log, then by id."""
     by_log: dict[tuple[str, str], Values] = {}
     for run, log, name, value in zip(*(offered[column] for column in ("run", "log", "id", "value")), strict=True):
         by_log.setdefault((run, log), {}).setdefault(name, []).append(None if _is_missing(value) else float(value))
@@ -118,7 +118,7 @@ def _published(offered: pd.DataFrame) -> dict[tuple[str, str], Values]:
 
 
 def _altered(site: Path) -> Iterator[Mismatch]:
-    """Yield the logs that were altered after they were recorded, as the site itself says. The numbers of the site are those of the altered logs."""
+    """Yield the logs that the site itself marks as altered after they were recorded. The numbers of the site are those of the altered logs."""
     for run, log, count in altered_numbers(site, ALTERED):
         numbers = f"{count} numbers are" if count > 1 else "1 number is"
         yield Mismatch(place=f"{run}/{log}", reason=f"the log is not the one that {RUN_FILE} names, by its SHA-256; {numbers} what it says now")
@@ -149,7 +149,7 @@ def _changed(site: Path) -> tuple[list[Mismatch], list[str]]:
 
 
 def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[str, str], list[Mismatch]]:
-    """Read the offered logs of these runs. Return the dataset, the true name of each run in it, and what is missing."""
+    """Read the offered logs of these runs. Return the dataset, the original name of each run in it, and the problems."""
     names, missing = {}, []
     for number, run in enumerate(runs):
         terminal.status(f"unpacking run {number + 1} of {len(runs)}, {run}")
@@ -164,7 +164,7 @@ def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[
         names[str(number)] = run
         for entry in manifest.logs:
             reason = _unpacked(site, log_document(LOGS, run, entry.file), folder / entry.file)
-            # A log without results may be withheld; one that is offered must be whole.
+            # A log without results may be withheld, but an offered log must be complete.
             if reason and (entry.results or (folder / entry.file).exists()):
                 missing.append(Mismatch(place=f"{run}/{entry.file}", reason=reason))
     terminal.status("reading the logs again")
@@ -172,7 +172,7 @@ def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[
 
 
 def _unpacked(site: Path, document: str, target: Path) -> str | None:
-    """Write the text of a log, to which its page leads, and return what is wrong with it."""
+    """Write the text of a log, to which its page links, to a file. Return the problem, if there is one."""
     page = f"{document}.html"
     if not is_there(site, page):
         return "the page of this log, which leads to its text, is not there"
@@ -196,13 +196,13 @@ def _unpacked(site: Path, document: str, target: Path) -> str | None:
 
 
 def _place_of_raw_logs(site: Path) -> Path:
-    """Return the folder that has the raw logs: of a version below a published site, it is that site, which has those of all versions."""
+    """Return the folder with the raw logs. The raw logs of all versions of a published site are at its root."""
     above = site.resolve().parent
     return above.parent if above.name == VERSIONS and (above.parent / RAW).is_dir() else site
 
 
 def _compared(by_log: Mapping[tuple[str, str], Values], all_logged: Values) -> Iterator[Mismatch]:
-    """Yield the numbers for download that are not what the logs say."""
+    """Yield the numbers for download that differ from the logs."""
     offered = {name: values for values_of_log in by_log.values() for name, values in values_of_log.items()}
     for name, values in offered.items():
         logged = all_logged.get(name)
@@ -232,7 +232,7 @@ def _is_missing(value: object) -> bool:
 
 
 class _PageNumber(NamedTuple):
-    """A number on a page: its id, its text, and the exact value of its cell if the cell has only this number."""
+    """A number on a page: its id, its text, and the exact value of its cell if the cell contains only this number."""
 
     id: str
     text: str
@@ -240,7 +240,7 @@ class _PageNumber(NamedTuple):
 
 
 def _numbers_on(site: Path, path: Path, addresses: Mapping[str, str]) -> Iterator[_PageNumber]:
-    """Yield the numbers of a page, or of a part that a page loads, that lead to a line of a log."""
+    """Yield the numbers of a page, or of a part that a page loads, that link to a line of a log."""
     parser = _Links()
     text = read_foreign(site, path.as_posix()).decode(errors="replace")
     for piece in pieces_of(text).values() if path.suffix == ".js" else (text,):
@@ -254,7 +254,7 @@ def _numbers_on(site: Path, path: Path, addresses: Mapping[str, str]) -> Iterato
 
 
 def _resolved(page: Path, address: str) -> str:
-    """The path within the site that an address on a page means."""
+    """Return the path within the site to which an address on a page leads."""
     parts: list[str] = []
     for part in (PurePosixPath(*page.parts).parent / address).parts:
         if part == ".." and parts:
@@ -269,7 +269,7 @@ def _wrong(number: _PageNumber, path: Path, all_logged: Values) -> Mismatch | No
     position = f"{path.as_posix()}: {number.id}"
     texts = number_texts(number.text)
     if number.id in all_logged and not logged and not texts:
-        return None  # The log names this number without a value, such as a percentile of one sample, and the page says so in words.
+        return None  # The log contains this number without a value, such as a percentile of one sample, and the page states this in words.
     if not logged:
         return Mismatch(place=position, reason="the log has no such number", shown=number.text)
     if texts and not any(reads(texts[0], value) for value in logged):
@@ -280,7 +280,7 @@ def _wrong(number: _PageNumber, path: Path, all_logged: Values) -> Mismatch | No
 
 
 class _Cell:
-    """A cell of a table, or the text outside of them: the value that it is sorted by, and its links."""
+    """A cell of a table, or the text outside of all cells: the value by which it is sorted, and its links."""
 
     def __init__(self, value: float | None) -> None:
         self.value = value
@@ -288,7 +288,7 @@ class _Cell:
 
 
 class _Links(HTMLParser):
-    """Collects the links of a page, cell by cell. A link has the text up to its end."""
+    """Collects the links of a page by cell. The text of a link ends at the end of the link."""
 
     def __init__(self) -> None:
         super().__init__()
