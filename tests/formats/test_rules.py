@@ -54,6 +54,16 @@ def test_rule_of_the_page_reads_the_line_of_the_page() -> None:
     ]
 
 
+def test_lines_with_a_word_that_may_vary_are_read_one_by_one() -> None:
+    rule = LineRule('"(?P<command>[A-Z]{1,9}+)",(?P<p50>[0-9]{1,9}+)', fields=(Field("latency", "p50", "p50"),), record=LIKE, size=None)
+    ((run, bulk),) = RunCutter(rule.bulk, 1).cut(b'"SET",2\n"GET",3\n')
+    first = rule.read('"SET",2')
+    assert bulk is not None
+    assert isinstance(first, Record)
+
+    assert rule.columns(Lines(1, run, bulk), first) is None
+
+
 def test_line_that_fails_a_check_is_broken_and_a_line_of_another_kind_is_ignored() -> None:
     assert RULE.read("64 B: rtt p50 31.75 us, p99 30.50 us (5000 samples)") == Broken("p50 is above p99")
     assert RULE.read("0 B: rtt p50 1.75 us, p99 30.50 us (5000 samples)") is None

@@ -272,13 +272,15 @@ class LineRule:
         return None if texts is None else self.record(self.cells(texts, **log_values), before)
 
     def cells_of(self, lines: Lines) -> Cells | None:
-        """Return the numbers of many lines with one of the shapes; ``None`` if the first line does not match."""
+        """Return the numbers of many lines with one of the shapes; ``None`` if the first line does not match, or if a group is a word."""
         text = lines.line(0).text
         first = self._shapes[lines.bulk.line].fullmatch(text)
         if first is None:
             return None
         texts = {name: text for name, text in first.groupdict().items() if text is not None}
         numbers = {tuple(span): index for index, span in enumerate(Lines(1, f"{text}\n".encode(), lines.bulk).spans[0].tolist())}
+        if any(first.span(name) not in numbers for name in texts):
+            return None
         columns = {name: numbers[first.span(name)] for name in texts}
         decimals = {name: len(text.partition(".")[2]) for name, text in texts.items()}
         return Cells({name: lines.cells[:, index] for name, index in columns.items()}, decimals, columns=columns)

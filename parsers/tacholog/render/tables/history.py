@@ -1,6 +1,6 @@
 """The history of a metric: a table for each system, with a row for each line and a column for each release, the newest first.
 
-Below each value stands the verdict of the comparison with the release before it.
+Below each value is the verdict of the comparison with the previous release.
 """
 
 from __future__ import annotations
