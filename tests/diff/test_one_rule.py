@@ -75,7 +75,9 @@ def test_each_kind_of_comparison_refuses_a_different_condition_with_the_same_wor
 
     shown = refused_by_each(side(VALUES, range(6), run=OLD, **before.get(condition, {})), side(VALUES, range(6, 12), run=NEW, **changes))
 
-    assert {name: words in output for name, output in shown.items()} == dict.fromkeys(shown, True)
+    # Variants of one transport stand in one table of Side by side, so a ranking does not refuse other labels.
+    expected = {name: name != "ranking" or condition != "labels" for name in shown}
+    assert {name: words in output for name, output in shown.items()} == expected
 
 
 @pytest.mark.parametrize(("condition", "words"), [("definition", "not stated: definition of the metric"), ("basis", "not stated: basis")])
